@@ -1,0 +1,49 @@
+# Everyday commands; CMake does the work (see CMakePresets.json).
+PREFIX ?= /usr/local
+JOBS ?= $(shell nproc)
+export JOBS
+
+.PHONY: help build demo test check format install clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
+	@echo "make demo              an unmodified MPI program on 4 ranks, through task lists"
+	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
+	@echo "make check             the unit tests and the MPI programs only"
+	@echo "make format            format the C and C++ sources"
+	@echo "make install PREFIX=   install what make build has built, in $(PREFIX)"
+	@echo "make clean             remove all build directories"
+	@echo
+	@echo "build, demo and test install the Debian packages that are missing (as root or by sudo)."
+
+# A build directory that is configured stays as it is: after make test it holds the tests, too.
+build:
+	@scripts/install-dependencies build
+	@test -f build/build.ninja || cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF
+	cmake --build --preset release --parallel $(JOBS)
+
+demo:
+	@scripts/install-dependencies demo
+	@$(MAKE) --no-print-directory build
+	@scripts/demo
+
+test:
+	@scripts/install-dependencies test
+	scripts/test
+
+check:
+	@scripts/install-dependencies test
+	cmake --preset release -DLAPWING_TESTS=ON
+	cmake --build --preset release --parallel $(JOBS)
+	ctest --preset release --parallel $(JOBS) --label-exclude mpi4py
+
+format:
+	scripts/format
+
+install:
+	@test -f build/build.ninja || { echo "make install: nothing is built; run make build first" >&2; exit 1; }
+	cmake --install build --prefix "$(PREFIX)"
+
+clean:
+	rm -rf build build-debug build-address build-thread build-fuzz

@@ -1,0 +1,77 @@
+// Alltoall around a ring: every rank speaks only to its two neighbours, so that on a ring or torus whose
+// order the ranks follow no link is used by two messages at once.
+// Kaiser et al. 2009, "Implementation and Analysis of Nonblocking Collective Operations on SCI Networks",
+// section 3.2, after Huse 1999, "Collective Communication on Dedicated Clusters of Workstations".
+//
+// In step s each rank hands the blocks that began s - 1 ranks below it to the rank above, which keeps the
+// first and hands on the rest in the next step.
+#include <vector>
+
+#include "collectives/algorithm.hpp"
+#include "collectives/arithmetic.hpp"
+#include "task/builder.hpp"
+
+namespace lapwing::alltoall {
+namespace {
+
+constexpr std::uint64_t most_scratch = std::uint64_t{1} << 30;
+
+Verdict applies(const Problem& problem, const Parameters&) {
+    const std::uint64_t ranks = static_cast<std::uint64_t>(problem.ranks);
+    if (problem.bytes > most_scratch / ranks / ranks * 2) {
+        return Verdict::no("the blocks on their way round need more than 1 GiB of scratch");
+    }
+    return Verdict::yes();
+}
+
+List build(const Problem& problem, int rank, const Parameters&) {
+    const int ranks = problem.ranks;
+    const std::uint64_t bytes = problem.bytes;
+    const auto blocks = [&](int count) { return static_cast<std::uint64_t>(count) * bytes; };
+    const int above = absolute_rank(1, rank, ranks);
+    const int below = absolute_rank(ranks - 1, rank, ranks);
+
+    Builder list(problem, rank, 4 * static_cast<std::uint64_t>(ranks));
+    // Own blocks, the nearest first: what step 1 sends.
+    const Span own = ranks > 1 ? list.scratch(blocks(ranks - 1)) : Span{};
+    std::vector<Span> arrivals;  // of step s: this rank's block from the rank s below, then those to hand on
+    for (int step = 1; step < ranks; ++step) {
+        arrivals.push_back(list.scratch(blocks(ranks - step)));
+        list.recv(below, arrivals.back());
+    }
+    list.copy(own.part(0, blocks(ranks - 1 - rank)), in(blocks(rank + 1), blocks(ranks - 1 - rank)));
+    list.copy(own.part(blocks(ranks - 1 - rank), blocks(rank)), in(0, blocks(rank)));
+    if (ranks > 1) list.send(above, own);
+    list.copy(out(blocks(rank), bytes), in(blocks(rank), bytes));
+    for (int step = 1; step < ranks; ++step) {
+        const Span& arrival = arrivals[static_cast<std::size_t>(step - 1)];
+        list.wait(below);
+        if (step + 1 < ranks) list.send(above, arrival.part(bytes, arrival.length - bytes));
+        list.copy(out(blocks(absolute_rank(ranks - step, rank, ranks)), bytes), arrival.part(0, bytes));
+    }
+    return list.finish();
+}
+
+double cost(const Problem& problem, const Parameters&, const Machine& machine) {
+    const double steps = problem.ranks - 1;
+    const double moved = static_cast<double>(problem.bytes) * steps * problem.ranks / 2;
+    const double copied = static_cast<double>(problem.bytes) * 2 * steps;
+    return steps * (machine.latency + 2 * machine.task + machine.copy) + moved * machine.per_byte +
+           copied * machine.copy_per_byte;
+}
+
+}  // namespace
+
+extern const Algorithm ring;
+const Algorithm ring = {
+    .collective = Collective::alltoall,
+    .name = "ring",
+    .summary = "hand blocks from neighbour to neighbour around the ring of ranks",
+    .source = "Kaiser et al. 2009, section 3.2, after Huse 1999",
+    .parameters = {},
+    .applies = applies,
+    .build = build,
+    .cost = cost,
+};
+
+}  // namespace lapwing::alltoall

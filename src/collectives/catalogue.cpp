@@ -1,0 +1,127 @@
+#include "collectives/catalogue.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <iterator>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "task/checker.hpp"
+
+namespace lapwing {
+
+#define LAPWING_ALGORITHM(collective, name) \
+    namespace collective {                  \
+    extern const Algorithm name;            \
+    }
+#include "collectives/catalogue.def"
+
+namespace {
+
+const Algorithm* const all[] = {
+#define LAPWING_ALGORITHM(collective, name) &collective::name,
+#include "collectives/catalogue.def"
+};
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, why);
+}
+
+const Algorithm& find_algorithm(Collective collective, std::string_view wanted) {
+    std::vector<std::string> valid;
+    for (const Algorithm* algorithm : algorithms_of(collective)) {
+        if (algorithm->name == wanted) return *algorithm;
+        valid.emplace_back(algorithm->name);
+    }
+    if (valid.empty()) refuse(fmt::format("{} has no algorithm yet", name(collective)));
+    refuse(fmt::format("{} has no algorithm '{}'{}", name(collective), wanted, suggestion(wanted, valid)));
+}
+
+void set_parameter(Choice& choice, std::string_view assignment) {
+    const Algorithm& algorithm = *choice.algorithm;
+    const std::size_t equals = assignment.find('=');
+    const std::string_view wanted = assignment.substr(0, equals);
+    std::vector<std::string> valid;
+    for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
+        const Parameter& parameter = algorithm.parameters[i];
+        valid.emplace_back(parameter.name);
+        if (parameter.name != wanted) continue;
+        const std::string_view text =
+            equals == std::string_view::npos ? std::string_view{} : assignment.substr(equals + 1);
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        if (error != std::errc{} || end != text.data() + text.size() || value < parameter.least ||
+            value > parameter.most) {
+            refuse(fmt::format("{}:{} is a number from {} to {}, not '{}'", algorithm.name, parameter.name,
+                               parameter.least, parameter.most, text));
+        }
+        choice.parameters[i] = value;
+        return;
+    }
+    if (valid.empty()) refuse(fmt::format("{} has no parameters, so not '{}'", algorithm.name, assignment));
+    refuse(fmt::format("{} has no parameter '{}'{}", algorithm.name, wanted, suggestion(wanted, valid)));
+}
+
+}  // namespace
+
+Parameters usual_parameters(const Algorithm& algorithm) {
+    Parameters values{};
+    for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) values[i] = algorithm.parameters[i].usual;
+    return values;
+}
+
+std::string print(const Choice& choice) {
+    std::string text = choice.algorithm->name;
+    for (std::size_t i = 0; i < choice.algorithm->parameters.size(); ++i) {
+        text += fmt::format(":{}={}", choice.algorithm->parameters[i].name, choice.parameters[i]);
+    }
+    return text;
+}
+
+std::span<const Algorithm* const> catalogue() {
+    return all;
+}
+
+std::vector<const Algorithm*> algorithms_of(Collective collective) {
+    std::vector<const Algorithm*> found;
+    for (const Algorithm* algorithm : all) {
+        if (algorithm->collective == collective) found.push_back(algorithm);
+    }
+    return found;
+}
+
+Choice parse_choice(Collective collective, std::string_view text) {
+    std::size_t end = text.find(':');
+    const Algorithm& algorithm = find_algorithm(collective, text.substr(0, end));
+    Choice choice{&algorithm, usual_parameters(algorithm)};
+    while (end != std::string_view::npos) {
+        text.remove_prefix(end + 1);
+        end = text.find(':');
+        set_parameter(choice, text.substr(0, end));
+    }
+    return choice;
+}
+
+List build(const Problem& problem, int rank, const Choice& choice) {
+    if (problem.bytes == 0 && problem.collective != Collective::barrier) {
+        return {.rank = rank, .ranks = problem.ranks, .tasks = {}};
+    }
+    return choice.algorithm->build(problem, rank, choice.parameters);
+}
+
+ListSet build_all(const Problem& problem, const Choice& choice) {
+    ListSet set{problem, print(choice), {}};
+    set.lists.reserve(static_cast<std::size_t>(problem.ranks));
+    for (int rank = 0; rank < problem.ranks; ++rank) set.lists.push_back(build(problem, rank, choice));
+#ifndef NDEBUG
+    const auto violations = check(problem, set.lists, {.queue_depth = UINT64_MAX, .violations = 1});
+    if (!violations.empty()) {
+        throw Error(ErrorCode::internal, fmt::format("{} {} builds wrong lists: {}", name(problem.collective),
+                                                     set.algorithm, violations.front().what(set.lists)));
+    }
+#endif
+    return set;
+}
+
+}  // namespace lapwing

@@ -1,0 +1,55 @@
+// Gather along a binary tree: no rank receives from more than two.
+// Kaiser et al. 2009, "Implementation and Analysis of Nonblocking Collective Operations on SCI Networks",
+// section 3.1.
+//
+// The ranks below the first of a run are halved, so that every subtree is a run and its blocks stay in order.
+#include "collectives/arithmetic.hpp"
+#include "collectives/gather/tree.hpp"
+
+namespace lapwing::gather {
+namespace {
+
+Verdict applies(const Problem&, const Parameters&) {
+    return Verdict::yes();
+}
+
+int middle(Subtree subtree) {
+    return subtree.begin + 1 + (subtree.end - subtree.begin) / 2;
+}
+
+List build(const Problem& problem, int rank, const Parameters&) {
+    const int relative = relative_rank(rank, problem.root, problem.ranks);
+    Place place;
+    place.own = {0, problem.ranks};
+    while (place.own.begin != relative) {
+        place.parent = place.own.begin;
+        const int half = middle(place.own);
+        place.own = relative < half ? Subtree{place.own.begin + 1, half} : Subtree{half, place.own.end};
+    }
+    const int half = middle(place.own);
+    const Subtree halves[] = {{relative + 1, half}, {half, place.own.end}};
+    for (const Subtree& child : halves) {
+        if (child.begin < child.end) place.children.push_back(child);
+    }
+    return build_along_tree(problem, rank, place);
+}
+
+double cost(const Problem& problem, const Parameters&, const Machine& machine) {
+    return cost_along_tree(problem, ceil_log2(problem.ranks + 1), machine);
+}
+
+}  // namespace
+
+extern const Algorithm binary;
+const Algorithm binary = {
+    .collective = Collective::gather,
+    .name = "binary",
+    .summary = "each rank collects the blocks of at most two others and hands them on",
+    .source = "Kaiser et al. 2009, section 3.1",
+    .parameters = {},
+    .applies = applies,
+    .build = build,
+    .cost = cost,
+};
+
+}  // namespace lapwing::gather

@@ -1,0 +1,26 @@
+#include "engines/host/engine.hpp"
+
+#include "engines/host/prepared.hpp"
+
+namespace lapwing {
+namespace {
+
+class HostEngine : public Engine {
+  public:
+    const char* name() const override { return "host"; }
+    const char* summary() const override { return "the caller's processor, inside start, test and wait"; }
+    Verdict available() const override { return Verdict::yes(); }
+    Verdict supports(const List&) const override { return Verdict::yes(); }
+    std::unique_ptr<Prepared> prepare(const List& list, Link& link) const override {
+        return std::make_unique<HostPrepared>(list, link);
+    }
+};
+
+}  // namespace
+
+const Engine& host_engine() {
+    static const HostEngine engine;
+    return engine;
+}
+
+}  // namespace lapwing

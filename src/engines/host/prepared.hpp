@@ -1,0 +1,43 @@
+// A list made ready for the host engine.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engines/engine.hpp"
+#include "task/list.hpp"
+
+namespace lapwing {
+
+class HostPrepared : public Prepared {
+  public:
+    HostPrepared(const List& list, Link& link);
+    ~HostPrepared() override;
+
+    Operation* start(const Buffers& buffers, std::uint32_t channel) override;
+    bool test(Operation* operation) override;
+    void wait(Operation* operation) override;
+
+  private:
+    struct Run;
+
+    // A task, and which transfers it starts or waits for.
+    struct Step {
+        Task task;
+        std::size_t index = 0;  // send, recv: its transfer; wait: where its receives end in awaited_
+    };
+
+    bool advance(Run& run, bool may_wait);
+    bool sends_complete(Run& run);
+
+    Link& link_;
+    std::uint64_t scratch_bytes_;
+    std::vector<Step> steps_;
+    std::vector<std::size_t> awaited_;  // the receives of each wait, one wait after the other
+    std::vector<std::size_t> sends_;    // the transfers of all sends
+    std::size_t transfers_ = 0;
+    std::vector<std::unique_ptr<Run>> runs_;  // every run ever made
+    std::vector<Run*> idle_;                  // those that can be started again
+};
+
+}  // namespace lapwing

@@ -1,0 +1,36 @@
+// How bytes reach a peer of the group.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lapwing {
+
+// Between two ranks, messages on one channel arrive in the order in which they were sent; channels are
+// independent of each other. Every collective in flight on a group has a channel of its own.
+class Link {
+  public:
+    // One send or receive on its way. Belongs to the caller, who keeps it and its bytes in place until
+    // test() has said true.
+    struct Transfer {
+        std::uintptr_t handle = 0;
+        bool active = false;
+    };
+
+    virtual ~Link() = default;
+    virtual const char* name() const = 0;
+
+    // False while the link is still being made. Nothing may be sent or received before it says true.
+    virtual bool ready() = 0;
+
+    // Neither waits for the peer. Both throw Error (link) when the peer cannot be reached.
+    virtual void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+                      Transfer& transfer) = 0;
+    virtual void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+                      Transfer& transfer) = 0;
+
+    // True when the transfer is complete (or none is active); it is empty then. Throws Error (link).
+    virtual bool test(Transfer& transfer) = 0;
+};
+
+}  // namespace lapwing

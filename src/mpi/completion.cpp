@@ -1,0 +1,297 @@
+// The calls that complete requests, taken because one of their requests may be Lapwing's. Requests that are not
+// go to the MPI underneath unseen; an array that holds both is completed by the MPI, to which Lapwing's are given
+// as they complete.
+#include "mpi/completion.hpp"
+
+#include <vector>
+
+#include "mpi/guard.hpp"
+#include "mpi/runtime.hpp"
+
+namespace lapwing {
+namespace {
+
+// Nothing of ours can be among the program's requests.
+bool none_alive() {
+    return live_requests.load(std::memory_order_relaxed) == 0;
+}
+
+Request* find(MPI_Request handle) {
+    const Entry entry;
+    return find_request(handle);
+}
+
+std::vector<Request*> find(int count, const MPI_Request* handles) {
+    const Entry entry;
+    std::vector<Request*> found;
+    for (int i = 0; i < count; ++i) {
+        if (Request* request = find_request(handles[i])) found.push_back(request);
+    }
+    return found;
+}
+
+// Counts the time that the program spends waiting for these requests: shared among them equally.
+class WaitClock {
+  public:
+    WaitClock(Request* const* requests, std::size_t count) : requests_(requests), count_(runtime.measures ? count : 0) {
+        if (count_ == 0) return;
+        const Entry entry;
+        begin_ = nanoseconds();
+        for (std::size_t i = 0; i < count_; ++i) {
+            requests_[i]->waiting_since = begin_;
+            collectives_.push_back(requests_[i]->plan->problem.collective);
+        }
+    }
+    // Before the requests are given back.
+    void stop() {
+        if (count_ == 0) return;
+        const Entry entry;
+        const std::uint64_t spent = nanoseconds() - begin_;
+        for (std::size_t i = 0; i < count_; ++i) {
+            requests_[i]->waited += spent;
+            requests_[i]->waiting_since = 0;
+            runtime.report.collectives[static_cast<std::size_t>(collectives_[i])].wait_time += spent / count_;
+        }
+        count_ = 0;
+    }
+
+  private:
+    Request* const* requests_;
+    std::size_t count_;
+    std::uint64_t begin_ = 0;
+    std::vector<Collective> collectives_;
+};
+
+// Gives a complete request back; returns its error.
+int take_completion(Request& request, MPI_Request* handle, MPI_Status* status) {
+    set_empty(status);
+    const int error = request.error;
+    give_back(request);
+    if (handle != nullptr) *handle = MPI_REQUEST_NULL;
+    return error;
+}
+
+int raise(MPI_Comm communicator, int error) {
+    if (error != MPI_SUCCESS) PMPI_Comm_call_errhandler(communicator, error);
+    return error;
+}
+
+// Moves what runs, and lets the MPI know of those that are complete, before it looks at an array.
+void tell_mpi(const std::vector<Request*>& ours) {
+    const Entry entry;
+    progress();
+    for (Request* request : ours) give_to_mpi(*request);
+}
+
+// For the calls that look once at an array of requests.
+template <typename Native>
+int look(int count, const MPI_Request* handles, Native native) {
+    if (!none_alive() && handles != nullptr) {
+        const std::vector<Request*> ours = find(count, handles);
+        if (!ours.empty()) {
+            WaitClock clock(ours.data(), ours.size());
+            tell_mpi(ours);
+            clock.stop();
+        }
+    }
+    return native();
+}
+
+// For the calls that wait until something in an array has happened: `native` looks once and says whether it has.
+template <typename Blocking, typename Native>
+int look_until(int count, const MPI_Request* handles, Blocking blocking, Native native) {
+    if (none_alive() || handles == nullptr) return blocking();
+    const std::vector<Request*> ours = find(count, handles);
+    if (ours.empty()) return blocking();
+    WaitClock clock(ours.data(), ours.size());
+    Patience patience;
+    for (;;) {
+        tell_mpi(ours);
+        bool happened = false;
+        const int error = native(&happened);
+        if (happened || error != MPI_SUCCESS) return error;
+        patience.lose();
+    }
+}
+
+}  // namespace
+
+int wait_for(Request& request, MPI_Request* handle, MPI_Status* status) {
+    Request* const one = &request;
+    WaitClock clock(&one, 1);
+    Patience patience;
+    for (;;) {
+        {
+            const Entry entry;
+            if (test(request)) break;
+        }
+        patience.lose();
+    }
+    clock.stop();
+    MPI_Comm communicator;
+    int error;
+    {
+        const Entry entry;
+        communicator = request.group->communicator;
+        if (request.state == Request::State::complete) {
+            error = take_completion(request, handle, status);
+            if (error == MPI_SUCCESS) return error;
+        } else {
+            error = -1;  // the MPI has it
+        }
+    }
+    if (error == -1) return PMPI_Wait(handle, status);
+    return raise(communicator, error);
+}
+
+}  // namespace lapwing
+
+using namespace lapwing;
+
+LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
+    if (none_alive() || handle == nullptr) return PMPI_Wait(handle, status);
+    return guarded([&] {
+        Request* request = find(*handle);
+        return request == nullptr ? PMPI_Wait(handle, status) : wait_for(*request, handle, status);
+    });
+}
+
+LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
+    if (none_alive() || handle == nullptr || flag == nullptr) return PMPI_Test(handle, flag, status);
+    return guarded([&] {
+        Request* request = find(*handle);
+        if (request == nullptr) return PMPI_Test(handle, flag, status);
+        WaitClock clock(&request, 1);
+        bool given = false;
+        int error = MPI_SUCCESS;
+        MPI_Comm communicator = MPI_COMM_NULL;
+        {
+            const Entry entry;
+            *flag = test(*request) ? 1 : 0;
+            given = request->state == Request::State::given_to_mpi;
+            communicator = request->group->communicator;
+        }
+        clock.stop();
+        if (given) return PMPI_Test(handle, flag, status);
+        if (!*flag) return MPI_SUCCESS;
+        {
+            const Entry entry;
+            // Another call's progress may have given it to the MPI in between.
+            given = request->state == Request::State::given_to_mpi;
+            if (!given) error = take_completion(*request, handle, status);
+        }
+        return given ? PMPI_Test(handle, flag, status) : raise(communicator, error);
+    });
+}
+
+LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
+    if (none_alive() || count <= 0 || handles == nullptr) return PMPI_Waitall(count, handles, statuses);
+    return guarded([&] {
+        const std::vector<Request*> ours = find(count, handles);
+        if (ours.empty()) return PMPI_Waitall(count, handles, statuses);
+        WaitClock clock(ours.data(), ours.size());
+        Patience patience;
+        for (bool complete = false; !complete;) {
+            {
+                const Entry entry;
+                complete = true;
+                for (Request* request : ours) complete = test(*request) && complete;
+            }
+            if (!complete) patience.lose();
+        }
+        clock.stop();
+        {
+            const Entry entry;
+            bool simple = true;
+            for (int i = 0; i < count && simple; ++i) {
+                if (handles[i] == MPI_REQUEST_NULL) continue;
+                const Request* request = find_request(handles[i]);
+                simple = request != nullptr && request->state == Request::State::complete &&
+                         request->error == MPI_SUCCESS;
+            }
+            if (simple) {
+                for (int i = 0; i < count; ++i) {
+                    MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+                    if (handles[i] == MPI_REQUEST_NULL) {
+                        set_empty(status);
+                    } else {
+                        take_completion(*find_request(handles[i]), &handles[i], status);
+                    }
+                }
+                return MPI_SUCCESS;
+            }
+            for (Request* request : ours) give_to_mpi(*request);
+        }
+        return PMPI_Waitall(count, handles, statuses);
+    });
+}
+
+LAPWING_MPI MPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
+    return guarded([&] {
+        return look(count, handles, [&] { return PMPI_Testall(count, handles, flag, statuses); });
+    });
+}
+
+LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
+    return guarded([&] {
+        return look(count, handles, [&] { return PMPI_Testany(count, handles, index, flag, status); });
+    });
+}
+
+LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]) {
+    return guarded([&] {
+        return look(count, handles, [&] { return PMPI_Testsome(count, handles, completed, indices, statuses); });
+    });
+}
+
+LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
+    return guarded([&] {
+        return look_until(
+            count, handles, [&] { return PMPI_Waitany(count, handles, index, status); },
+            [&](bool* happened) {
+                int flag = 0;
+                const int error = PMPI_Testany(count, handles, index, &flag, status);
+                *happened = flag != 0;
+                return error;
+            });
+    });
+}
+
+LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]) {
+    return guarded([&] {
+        return look_until(
+            count, handles, [&] { return PMPI_Waitsome(count, handles, completed, indices, statuses); },
+            [&](bool* happened) {
+                const int error = PMPI_Testsome(count, handles, completed, indices, statuses);
+                *happened = *completed != 0;
+                return error;
+            });
+    });
+}
+
+LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
+    return guarded([&] {
+        return look(1, &handle, [&] { return PMPI_Request_get_status(handle, flag, status); });
+    });
+}
+
+LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
+    if (none_alive() || handle == nullptr) return PMPI_Request_free(handle);
+    return guarded([&] {
+        {
+            const Entry entry;
+            Request* request = find_request(*handle);
+            if (request != nullptr && request->state != Request::State::given_to_mpi) {
+                // The standard forbids it for collectives, but nothing is lost: it goes on, and nobody asks.
+                if (request->state == Request::State::running) {
+                    request->forgotten = true;
+                } else {
+                    give_back(*request);
+                }
+                *handle = MPI_REQUEST_NULL;
+                return MPI_SUCCESS;
+            }
+        }
+        return PMPI_Request_free(handle);
+    });
+}

@@ -1,0 +1,14 @@
+// Waiting for one of Lapwing's requests.
+#pragma once
+
+#include <mpi.h>
+
+#include "mpi/request.hpp"
+
+namespace lapwing {
+
+// Waits, gives the request back and sets *handle (when there is one) to null. Returns what the collective
+// returned, after the error handler of its communicator has been called.
+int wait_for(Request& request, MPI_Request* handle, MPI_Status* status);
+
+}  // namespace lapwing

@@ -1,0 +1,49 @@
+// The program's buffers, described by MPI datatypes, as bytes that a list can name.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace lapwing {
+
+// What a datatype means for its elements in memory.
+struct Layout {
+    std::uint64_t size = 0;   // bytes of data in one element
+    MPI_Aint extent = 0;      // bytes from one element to the next
+    bool contiguous = false;  // the data stand in memory as they travel: no packing
+    int error = MPI_SUCCESS;
+};
+Layout layout_of(MPI_Datatype type);
+
+// Typed elements to bytes and back; `count` may be any size. They return an MPI error code.
+int pack(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout, std::byte* bytes);
+int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout);
+
+// Memory that is kept for the next time and only grows.
+class Staging {
+  public:
+    std::byte* take(std::uint64_t bytes) {
+        if (bytes > size_) {
+            memory_.reset(new std::byte[bytes]);
+            size_ = bytes;
+        }
+        return memory_.get();
+    }
+    // Gives back what is too large to keep.
+    void trim() {
+        if (size_ > most_kept) {
+            memory_.reset();
+            size_ = 0;
+        }
+    }
+
+  private:
+    static constexpr std::uint64_t most_kept = 1 << 20;
+    std::unique_ptr<std::byte[]> memory_;
+    std::uint64_t size_ = 0;
+};
+
+}  // namespace lapwing

@@ -1,0 +1,23 @@
+// What every function that the program calls has around it: no exception leaves it.
+#pragma once
+
+#include <mpi.h>
+
+namespace lapwing {
+
+// Ends the job with the message of the exception that is being handled, or returns the MPI's error code for
+// want of memory.
+int handle_exception();
+
+template <typename Call>
+int guarded(Call call) {
+    try {
+        return call();
+    } catch (...) {
+        return handle_exception();
+    }
+}
+
+}  // namespace lapwing
+
+#define LAPWING_MPI extern "C" __attribute__((visibility("default"))) int

@@ -1,0 +1,116 @@
+#include "mpi/report.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace lapwing {
+namespace {
+
+std::string mpi_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    PMPI_Get_library_version(text, &length);
+    // "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n..."
+    const std::string_view all = text;
+    const std::string_view line = all.substr(0, all.find_first_of(",\n"));
+    const std::size_t number = line.find_first_of("0123456789");
+    if (number == std::string_view::npos) return std::string(line);
+    const std::string_view name = line.substr(0, line.find_first_of(line.starts_with("Open MPI") ? "v" : " \t"));
+    return fmt::format("{} {}", name.substr(0, name.find_last_not_of(' ') + 1), line.substr(number));
+}
+
+double seconds(std::uint64_t nanoseconds) {
+    return static_cast<double>(nanoseconds) * 1e-9;
+}
+
+std::string as_text(const Report& sum, int ranks, const std::string& engine) {
+    std::string text = fmt::format("lapwing {}: {} on {} ranks, engine {}\n", LAPWING_VERSION, mpi_version(), ranks,
+                                   engine);
+    text += fmt::format("{:<14} {:>10} {:>14} {:>10} {:>10} {:>10}  {}\n", "collective", "taken", "bytes sent",
+                        "start s", "wait s", "hidden s", "left to the MPI underneath");
+    for (std::size_t i = 0; i < reported_collectives; ++i) {
+        const CollectiveCount& count = sum.collectives[i];
+        std::string left;
+        for (std::size_t r = 0; r < fallback_reasons; ++r) {
+            if (count.fell_back[r] == 0) continue;
+            left += fmt::format("{}{} ({})", left.empty() ? "" : ", ", count.fell_back[r],
+                                name(static_cast<Fallback>(r)));
+        }
+        text += fmt::format("{:<14} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f}  {}\n",
+                            mpi_name(static_cast<Collective>(i)), count.taken, count.bytes_sent,
+                            seconds(count.start_time), seconds(count.wait_time), seconds(count.hidden_time),
+                            left.empty() ? "-" : left);
+    }
+    text += "Summed over ranks. hidden: in flight while the program was outside MPI, an upper bound.\n";
+    return text;
+}
+
+std::string as_json(const Report& sum, int ranks, const std::string& engine) {
+    nlohmann::ordered_json json;
+    json["lapwing"] = LAPWING_VERSION;
+    json["mpi"] = mpi_version();
+    json["ranks"] = ranks;
+    json["engine"] = engine;
+    json["collectives"] = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < reported_collectives; ++i) {
+        const CollectiveCount& count = sum.collectives[i];
+        nlohmann::ordered_json row;
+        row["name"] = mpi_name(static_cast<Collective>(i));
+        row["taken"] = count.taken;
+        row["bytes_sent"] = count.bytes_sent;
+        row["start_seconds"] = seconds(count.start_time);
+        row["wait_seconds"] = seconds(count.wait_time);
+        row["hidden_seconds_at_most"] = seconds(count.hidden_time);
+        std::uint64_t fell_back = 0;
+        row["reasons"] = nlohmann::ordered_json::object();
+        for (std::size_t r = 0; r < fallback_reasons; ++r) {
+            fell_back += count.fell_back[r];
+            if (count.fell_back[r] > 0) row["reasons"][name(static_cast<Fallback>(r))] = count.fell_back[r];
+        }
+        row["fell_back"] = fell_back;
+        json["collectives"].push_back(row);
+    }
+    return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+const char* name(Fallback reason) {
+    switch (reason) {
+        case Fallback::intercommunicator:
+            return "intercommunicator";
+        case Fallback::engine_mpi:
+            return "engine mpi";
+        case Fallback::no_hook:
+            return "no way into this MPI's progress";
+        case Fallback::no_plan:
+            return "no algorithm or engine";
+    }
+    return "";
+}
+
+void write_report(const Report& mine, const std::string& form, const std::string& file, const std::string& engine) {
+    static_assert(sizeof(Report) % sizeof(std::uint64_t) == 0);
+    Report sum;
+    int rank = 0;
+    int ranks = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    PMPI_Reduce(&mine, &sum, sizeof(Report) / sizeof(std::uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank != 0) return;
+    const std::string text = form == "json" ? as_json(sum, ranks, engine) : as_text(sum, ranks, engine);
+    std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
+    if (out == nullptr) {
+        fmt::print(stderr, "lapwing: the report can not be written to {}: {}\n", file, std::strerror(errno));
+        out = stderr;
+    }
+    std::fwrite(text.data(), 1, text.size(), out);
+    if (out != stderr) std::fclose(out);
+}
+
+}  // namespace lapwing

@@ -1,0 +1,36 @@
+// What Lapwing did for the program: counted per collective, summed over ranks, said at the end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "task/problem.hpp"
+
+namespace lapwing {
+
+// Why a call went to the MPI underneath. The reasons depend only on what all ranks of the group share.
+enum class Fallback : std::uint8_t { intercommunicator, engine_mpi, no_hook, no_plan };
+constexpr std::size_t fallback_reasons = 4;
+const char* name(Fallback reason);
+
+constexpr std::size_t reported_collectives = 4;  // barrier, broadcast, gather, alltoall
+
+struct CollectiveCount {
+    std::uint64_t taken = 0;
+    std::uint64_t bytes_sent = 0;     // by the lists, to other ranks
+    std::uint64_t start_time = 0;     // nanoseconds inside the starting calls
+    std::uint64_t wait_time = 0;      // nanoseconds inside calls that waited for or tested a request
+    std::uint64_t hidden_time = 0;    // nanoseconds in flight while the program was elsewhere
+    std::array<std::uint64_t, fallback_reasons> fell_back{};
+};
+
+struct Report {
+    std::array<CollectiveCount, reported_collectives> collectives;
+};
+
+// Collective over MPI_COMM_WORLD: sums up, and rank 0 writes `form` (text or json) to `file`, or to standard
+// error when `file` is empty.
+void write_report(const Report& mine, const std::string& form, const std::string& file, const std::string& engine);
+
+}  // namespace lapwing

@@ -1,0 +1,71 @@
+// The collectives that are in flight, and the MPI requests that the program holds for them.
+//
+// Such a request is a real one, a generalized request, so that calls that Lapwing does not take stay correct.
+// Making one costs an allocation in the MPI, so a request that completes inside Lapwing's own calls is not
+// completed in the MPI's eyes but kept for the next collective. Only when the MPI itself must know (the
+// program waits for it in a call that is not ours, or together with requests that are not ours) is it
+// completed there, and it is the MPI's then.
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "engines/engine.hpp"
+#include "mpi/datatype.hpp"
+#include "mpi/group.hpp"
+
+namespace lapwing {
+
+// What remains to be done when the last byte has arrived: data to put where the program wants it.
+struct Unpacking {
+    const std::byte* bytes = nullptr;  // null: nothing
+    char* elements = nullptr;
+    std::uint64_t count = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;  // owned, when it is derived: the program may free its own
+    Layout layout;
+};
+
+struct Request {
+    enum class State { idle, running, complete, given_to_mpi };
+
+    MPI_Request handle = MPI_REQUEST_NULL;
+    State state = State::idle;
+    bool forgotten = false;  // freed by the program while running
+    int error = MPI_SUCCESS;
+    Group* group = nullptr;
+    Plan* plan = nullptr;
+    Operation* operation = nullptr;
+    std::size_t place = 0;  // among those that run
+    Staging in_staging;
+    Staging out_staging;
+    Unpacking unpacking[2];
+    std::uint64_t started = 0;  // nanoseconds: when the starting call returned
+    std::uint64_t waited = 0;         // nanoseconds in calls that waited for it, so far
+    std::uint64_t waiting_since = 0;  // when the present such call began; 0: none
+    std::atomic<bool> freed{false};   // by the MPI; not yet collected
+    Request* next_freed = nullptr;
+};
+
+// All of these inside Entry.
+Request* take_request(int* error);                  // idle, with a handle; null with the MPI's error code
+void run(Request& request, const Buffers& buffers); // starts its plan on the next channel of its group
+void give_back(Request& request);                   // to be used again
+Request* find_request(MPI_Request handle);          // the program's request, when it is one of ours and alive
+int progress();                                     // moves everything that runs; how many completed
+bool test(Request& request);                        // moves everything that runs; whether this one is complete
+void give_to_mpi(Request& request);                 // completes it in the MPI's eyes
+void give_complete_to_mpi();                        // and all that are complete
+
+// The status of a request without a message.
+void set_empty(MPI_Status* status);
+
+// Requests of ours that the program holds, running or complete. Read without Entry, for the short way.
+extern std::atomic<int> live_requests;
+extern std::atomic<int> running_requests;
+
+// At the end of MPI: finishes what runs, for a while, and frees the kept requests. Outside of Entry.
+void drain_requests();
+
+}  // namespace lapwing

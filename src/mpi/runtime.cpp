@@ -1,0 +1,141 @@
+#include "mpi/runtime.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <functional>
+#include <mutex>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "engines/catalogue.hpp"
+#include "mpi/group.hpp"
+#include "mpi/hook.hpp"
+#include "mpi/request.hpp"
+
+extern char** environ;
+
+namespace lapwing {
+
+Runtime runtime;
+std::atomic<bool> runtime_started{false};
+
+namespace {
+
+std::mutex start_mutex;
+
+[[noreturn]] void give_up(const std::string& why) {
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    // One message is enough when all ranks have the same to say.
+    if (rank != 0) ::sleep(1);
+    fmt::print(stderr, "lapwing: {}\n", why);
+    PMPI_Abort(MPI_COMM_WORLD, 2);
+    std::abort();
+}
+
+std::string one_of(const char* variable, const std::string& value, const std::vector<std::string>& valid) {
+    for (const std::string& name : valid) {
+        if (name == value) return value;
+    }
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: unknown value '{}'{}", variable, value, suggestion(value, valid)));
+}
+
+void read(const Settings& settings) {
+    std::vector<std::string> names = {"auto", "mpi"};
+    for (const Engine* engine : engines()) names.emplace_back(engine->name());
+    runtime.options.engine = one_of("LAPWING_ENGINE", settings.engine, names);
+    runtime.options.wishes = Wishes::parse(settings.algorithm);
+    runtime.takes_blocking = parse_switch("LAPWING_BLOCKING", settings.blocking);
+#ifdef NDEBUG
+    constexpr bool usual_check = false;
+#else
+    constexpr bool usual_check = true;
+#endif
+    runtime.options.check = settings.check == "auto" ? usual_check : parse_switch("LAPWING_CHECK", settings.check);
+    runtime.report_form = one_of("LAPWING_REPORT", settings.report, {"none", "text", "json"});
+    runtime.report_file = settings.report_file;
+    runtime.measures = runtime.report_form != "none";
+}
+
+// Ranks that choose by different settings would build lists that do not fit together.
+void compare_settings(const Settings& settings) {
+    const std::string all = settings.engine + '\n' + settings.algorithm + '\n' + settings.blocking + '\n' +
+                            (settings.report == "none" ? "" : "report");
+    const std::uint64_t hash = std::hash<std::string>{}(all);
+    std::uint64_t both[2] = {hash, ~hash};
+    std::uint64_t most[2] = {0, 0};
+    PMPI_Allreduce(both, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    if (most[0] != hash || most[1] != ~hash) {
+        give_up("the LAPWING_* variables differ between ranks; pass them to all hosts, as lapwing run does");
+    }
+}
+
+// MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
+int finalize(MPI_Comm, int, void*, void*) {
+    drain_requests();
+    remove_hook();
+    if (runtime.measures) {
+        write_report(runtime.report, runtime.report_form, runtime.report_file, runtime.options.engine);
+    }
+    free_groups(true);
+    runtime.takes_calls = false;
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+bool start_runtime(bool collective) {
+    const std::lock_guard lock(start_mutex);
+    if (runtime_started) return runtime.takes_calls;
+    int initialized = 0;
+    int finalized = 0;
+    PMPI_Initialized(&initialized);
+    PMPI_Finalized(&finalized);
+    // A program of sessions only has no MPI_COMM_WORLD to report over: it is left alone.
+    if (!initialized || finalized) return false;
+    try {
+        const Settings settings = read_settings(environ);
+        read(settings);
+        if (collective) compare_settings(settings);
+    } catch (const Error& error) {
+        give_up(error.what());
+    }
+    int provided = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&provided);
+    runtime.threads = provided == MPI_THREAD_MULTIPLE;
+    if (runtime.options.engine == "mpi") {
+        runtime.why_not = Fallback::engine_mpi;
+    } else if (!install_hook()) {
+        runtime.why_not = Fallback::no_hook;
+    } else {
+        runtime.takes_calls = true;
+    }
+    int keyval = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &keyval, nullptr);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
+    PMPI_Comm_free_keyval(&keyval);
+    runtime_started.store(true, std::memory_order_release);
+    return runtime.takes_calls;
+}
+
+}  // namespace lapwing
+
+using lapwing::start_runtime;
+
+extern "C" {
+
+__attribute__((visibility("default"))) int MPI_Init(int* argc, char*** argv) {
+    const int error = PMPI_Init(argc, argv);
+    if (error == MPI_SUCCESS) start_runtime(true);
+    return error;
+}
+
+__attribute__((visibility("default"))) int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    const int error = PMPI_Init_thread(argc, argv, required, provided);
+    if (error == MPI_SUCCESS) start_runtime(true);
+    return error;
+}
+
+}  // extern "C"

@@ -1,0 +1,66 @@
+// Plans of one group: a problem is given to an algorithm and an engine once, and kept for the next time.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <unordered_map>
+
+#include "engines/engine.hpp"
+#include "plan/selection.hpp"
+#include "task/problem.hpp"
+
+namespace lapwing {
+
+struct Plan {
+    Problem problem;
+    Choice choice;
+    const Engine* engine = nullptr;
+    std::unique_ptr<Prepared> prepared;
+    std::uint64_t tasks = 0;
+    std::uint64_t bytes_sent = 0;  // to other ranks, in one run
+    int in_flight = 0;             // runs started and not complete; counted by the caller
+};
+
+// What a user asked for; equal on all ranks of the group.
+struct PlanOptions {
+    std::string engine = "auto";  // an engine's name, or auto: the first that can
+    Wishes wishes;
+    bool check = false;  // prove the lists of all ranks before the first run, in groups of up to 64 ranks
+};
+
+// Not thread-safe.
+class Planner {
+  public:
+    // `link` and `options` outlive the planner.
+    Planner(int rank, Link& link, const PlanOptions& options) : rank_(rank), link_(link), options_(options) {}
+
+    // The plan of a valid problem; a repeated call builds nothing. Stays valid while it is in flight or among
+    // the last that were asked for. Throws Error (unsupported, internal).
+    Plan& plan(const Problem& problem) {
+        if (!plans_.empty() && plans_.front().problem == problem) return plans_.front();
+        return find_or_make(problem);
+    }
+
+    std::size_t size() const { return plans_.size(); }
+    static constexpr std::size_t most_plans = 256;
+    static constexpr std::uint64_t most_tasks = 1 << 20;
+
+  private:
+    struct Hash {
+        std::size_t operator()(const Problem& problem) const;
+    };
+
+    Plan& find_or_make(const Problem& problem);
+    Plan make(const Problem& problem) const;
+    void evict();
+
+    int rank_;
+    Link& link_;
+    const PlanOptions& options_;
+    std::list<Plan> plans_;  // the last used first
+    std::unordered_map<Problem, std::list<Plan>::iterator, Hash> by_problem_;
+    std::uint64_t tasks_ = 0;
+};
+
+}  // namespace lapwing

@@ -1,0 +1,86 @@
+#include "plan/selection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "collectives/catalogue.hpp"
+
+namespace lapwing {
+namespace {
+
+Collective parse_collective(std::string_view text) {
+    if (const auto collective = find_collective(text)) return *collective;
+    std::vector<std::string> valid;
+    for (const Algorithm* algorithm : catalogue()) {
+        // The program's word for it, ialltoall, is what people write here.
+        std::string name = mpi_name(algorithm->collective) + 4;
+        name[0] = 'i';
+        if (valid.empty() || valid.back() != name) valid.push_back(name);
+    }
+    throw Error(ErrorCode::invalid_argument, fmt::format("unknown collective '{}'{}", text, suggestion(text, valid)));
+}
+
+}  // namespace
+
+Wishes Wishes::parse(std::string_view text) {
+    Wishes wishes;
+    while (!text.empty()) {
+        const std::size_t comma = text.find(',');
+        const std::string_view entry = text.substr(0, comma);
+        text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
+        const std::size_t equals = entry.find('=');
+        if (equals == std::string_view::npos) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("'{}' is not of the form COLLECTIVE=ALGORITHM", entry));
+        }
+        const Collective collective = parse_collective(entry.substr(0, equals));
+        if (wishes.find(collective) != nullptr) {
+            throw Error(ErrorCode::invalid_argument, fmt::format("{} is given twice", name(collective)));
+        }
+        wishes.choices_.push_back(parse_choice(collective, entry.substr(equals + 1)));
+    }
+    return wishes;
+}
+
+const Choice* Wishes::find(Collective collective) const {
+    for (const Choice& choice : choices_) {
+        if (choice.algorithm->collective == collective) return &choice;
+    }
+    return nullptr;
+}
+
+std::vector<Candidate> candidates(const Problem& problem, const Machine& machine) {
+    std::vector<Candidate> found;
+    for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
+        const Parameters parameters = usual_parameters(*algorithm);
+        found.push_back({{algorithm, parameters},
+                         algorithm->cost(problem, parameters, machine),
+                         algorithm->applies(problem, parameters)});
+    }
+    std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+        if (static_cast<bool>(a.applies) != static_cast<bool>(b.applies)) return static_cast<bool>(a.applies);
+        return a.cost < b.cost;
+    });
+    return found;
+}
+
+Selection select(const Problem& problem, const Wishes& wishes, const Machine& machine) {
+    std::string declined;
+    if (const Choice* wish = wishes.find(problem.collective)) {
+        const Verdict applies = wish->algorithm->applies(problem, wish->parameters);
+        if (applies) return {*wish, "asked for"};
+        declined = fmt::format("{} declined: {}; ", wish->algorithm->name, applies.reason());
+    }
+    const std::vector<Candidate> found = candidates(problem, machine);
+    if (found.empty() || !found.front().applies) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("no algorithm for {}", found.empty() ? name(problem.collective) : "this problem"));
+    }
+    const Candidate& best = found.front();
+    return {best.choice, fmt::format("{}cheapest by the cost model, {:.1f} us", declined, best.cost * 1e6)};
+}
+
+}  // namespace lapwing

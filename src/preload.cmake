@@ -1,0 +1,49 @@
+# A preload library for each MPI that is installed: liblapwing-openmpi.so, liblapwing-mpich.so. Each is the room
+# mpi/ and the link over that MPI, compiled with that MPI's wrapper.
+set(LAPWING_OPENMPI_WRAPPER mpicc.openmpi CACHE STRING "Open MPI's C compiler wrapper; empty: none")
+set(LAPWING_MPICH_WRAPPER mpicc.mpich CACHE STRING "MPICH's C compiler wrapper; empty: none")
+find_package(nlohmann_json REQUIRED)
+
+file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/*.cpp)
+
+# Creates the interface target lapwing_mpi_<family> from what the wrapper passes to the compiler.
+function(lapwing_find_mpi family wrapper compile_option link_option)
+  find_program(LAPWING_WRAPPER_${family} ${wrapper})
+  if(NOT LAPWING_WRAPPER_${family})
+    message(STATUS "${wrapper} is not installed: no preload library for ${family}")
+    return()
+  endif()
+  add_library(lapwing_mpi_${family} INTERFACE)
+  foreach(option ${compile_option} ${link_option})
+    execute_process(COMMAND ${LAPWING_WRAPPER_${family}} ${option} OUTPUT_VARIABLE words COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(words UNIX_COMMAND "${words}")
+    foreach(word ${words})
+      if(word MATCHES "^-I(.+)")
+        target_include_directories(lapwing_mpi_${family} SYSTEM INTERFACE ${CMAKE_MATCH_1})
+      elseif(word MATCHES "^-L(.+)")
+        target_link_directories(lapwing_mpi_${family} INTERFACE ${CMAKE_MATCH_1})
+      elseif(word MATCHES "^-l(.+)")
+        target_link_libraries(lapwing_mpi_${family} INTERFACE ${CMAKE_MATCH_1})
+      endif()
+    endforeach()
+  endforeach()
+endfunction()
+
+function(lapwing_preload family)
+  if(NOT TARGET lapwing_mpi_${family})
+    return()
+  endif()
+  add_library(lapwing-${family} SHARED ${mpi_sources} links/host_mpi.cpp)
+  target_compile_definitions(lapwing-${family} PRIVATE LAPWING_VERSION="${PROJECT_VERSION}" OMPI_SKIP_MPICXX
+                                                       MPICH_SKIP_MPICXX)
+  target_link_libraries(lapwing-${family} PRIVATE lapwing_plan lapwing_mpi_${family} nlohmann_json::nlohmann_json
+                                                  Threads::Threads ${CMAKE_DL_LIBS})
+  # Nothing of the static rooms is exported: the program may have a libfmt of its own.
+  target_link_options(lapwing-${family} PRIVATE -Wl,--exclude-libs,ALL -Wl,-z,defs)
+  install(TARGETS lapwing-${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+lapwing_find_mpi(openmpi "${LAPWING_OPENMPI_WRAPPER}" --showme:compile --showme:link)
+lapwing_find_mpi(mpich "${LAPWING_MPICH_WRAPPER}" -compile-info -link-info)
+lapwing_preload(openmpi)
+lapwing_preload(mpich)

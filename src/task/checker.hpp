@@ -1,0 +1,54 @@
+// The checker: given the lists of all ranks it proves them, or shows a counter-example.
+//
+// form        one list per rank, of the problem's sizes; every span lies inside its space, every peer is
+// another
+//             rank; nothing writes in, nor the block that an in_place gather leaves where it is
+// matching    every send is met by a receive of the same length, in order, and every receive is waited for
+// deadlock    every list comes to its end, even when a send goes no further until its receive is posted
+// hazard      no span is read or written while the network may still touch it: a receive's from its posting
+//             to the wait that completes it, a send's from its start to the end of the list
+// provenance  the problem's result stands in the right place: each byte of out comes from the right byte of
+//             the right rank; in reductions each contribution counts exactly once; after a barrier every
+//             rank knows of every other's arrival
+// queue_depth no queue of the lowered list is longer than the engine's
+//
+// Lists are deterministic: each rank runs in one order and bytes between two ranks keep theirs, so one run
+// stands for all (a Kahn process network), and hazards can be told from each rank's list alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "task/list.hpp"
+
+namespace lapwing {
+
+enum class Rule { form, matching, deadlock, hazard, provenance, queue_depth };
+const char* name(Rule rule);
+
+struct Violation {
+    Rule rule;
+    int rank;                         // where it shows
+    std::optional<std::size_t> task;  // index in that rank's list, from 0; none when the list as a whole
+    std::string why;                  // one sentence, with the tasks in their text form
+
+    // "deadlock: rank 2, task 3 (wait 1 1): ..."
+    std::string what(std::span<const List> lists) const;
+};
+
+struct CheckLimits {
+    std::uint64_t queue_depth = 16384;  // CORE-Direct: about 16 Ki (Graham et al. 2010, section IV)
+    std::size_t violations = 8;         // stop after so many
+};
+
+// Empty when the lists are proven. The first violation is the earliest cause that was found: rules are tried
+// in the order of the enumeration, and a later rule is not tried on lists that break an earlier one (except
+// queue_depth, which is tried whenever the form is right). Throws Error (invalid_argument) when the problem
+// itself makes no sense.
+std::vector<Violation> check(const Problem& problem, std::span<const List> lists,
+                             const CheckLimits& limits = {});
+
+}  // namespace lapwing

@@ -1,0 +1,217 @@
+// Rule provenance of the collectives that move bytes: the lists are run on where bytes come from.
+#include <fmt/format.h>
+
+#include "task/checker/memory.hpp"
+#include "task/checker/rules.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::checker {
+namespace {
+
+class Bytes {
+  public:
+    Bytes(const Problem& problem, std::span<const List> lists, const Traffic& traffic, Findings& findings)
+        : problem_(problem),
+          lists_(lists),
+          traffic_(traffic),
+          findings_(findings),
+          memory_(problem.ranks),
+          received_(traffic.size(), 0),
+          times_(problem.ranks, 0) {
+        if (problem.collective == Collective::gather && problem.in_place) {
+            memory_.set_own(problem.root, block(problem.root), 0);
+        }
+    }
+
+    // A send's source stays as it is until the end of the list (rule hazard), so the wait that completes the
+    // receive may fetch it from there.
+    void run(std::span<const Burst> order) {
+        for (const Burst& burst : order) {
+            for (TaskIndex i = burst.begin; i < burst.end; ++i) {
+                const Task& task = lists_[burst.rank].tasks[i];
+                if (task.kind == Kind::wait) {
+                    receive(burst.rank, traffic_.pair_of(burst.rank, i), task.count);
+                } else if (task.kind == Kind::copy) {
+                    memory_.move(burst.rank, task.source, burst.rank, task.target);
+                } else if (task.kind == Kind::reduce && !memory_.reduce(burst.rank, task)) {
+                    findings_.add(Rule::provenance, burst.rank, i,
+                                  fmt::format("its elements of {} are pieced together from parts of elements",
+                                              name(task.type)));
+                }
+            }
+        }
+    }
+
+    // What must stand in the rank's out, block by block; the first that does not is told.
+    void check_out(int rank) {
+        const bool root = rank == problem_.root;
+        switch (problem_.collective) {
+            case Collective::barrier:
+                break;
+            case Collective::broadcast:
+                if (!root) check_block(rank, block(0), problem_.root, 0);
+                break;
+            case Collective::gather:
+                for (int r = 0; root && r < problem_.ranks; ++r) {
+                    if (!check_block(rank, block(r), r, 0)) return;
+                }
+                break;
+            case Collective::alltoall:
+                for (int r = 0; r < problem_.ranks; ++r) {
+                    if (!check_block(rank, block(r), r, block(rank).offset)) return;
+                }
+                break;
+            case Collective::reduce:
+                if (root) check_reduced(rank);
+                break;
+            case Collective::allreduce:
+                check_reduced(rank);
+                break;
+        }
+    }
+
+  private:
+    using Piece = Memory::Piece;
+
+    Span block(int number) const {
+        return {Space::out, problem_.bytes * static_cast<std::uint64_t>(number), problem_.bytes};
+    }
+
+    void receive(int rank, PairIndex index, std::uint64_t count) {
+        const Pair& pair = traffic_[index];
+        for (; count > 0; --count) {
+            const std::uint32_t n = received_[index]++;
+            memory_.move(pair.sender, lists_[pair.sender].tasks[traffic_.send(pair, n)].source, rank,
+                         lists_[rank].tasks[traffic_.recv(pair, n)].target);
+        }
+    }
+
+    // Calls good(piece) from low to high until it says false, which is to have told why; tells of bytes that
+    // were never written.
+    template <typename Good>
+    bool check_pieces(int rank, const Span& span, Good good) {
+        std::uint64_t reached = span.offset;
+        bool right = true;
+        memory_.visit(rank, span, [&](const Piece& piece) {
+            if (piece.offset != reached) return false;
+            right = good(piece);
+            reached = piece.end;
+            return right;
+        });
+        if (right && reached != span.end()) {
+            std::uint64_t end = span.end();  // of the bytes that were never written
+            memory_.visit(rank, span.part(reached - span.offset, span.end() - reached),
+                          [&](const Piece& piece) {
+                              end = piece.offset;
+                              return false;
+                          });
+            const Span missing{Space::out, reached, end - reached};
+            tell(rank, missing,
+                 fmt::format("{} {}", print(missing),
+                             last_writer(rank, reached) ? "holds bytes that were never written"
+                                                        : "was never written"));
+            right = false;
+        }
+        return right;
+    }
+
+    // The span must hold in of rank `from`, from `offset` on.
+    bool check_block(int rank, const Span& span, int from, std::uint64_t offset) {
+        const Content right{static_cast<std::uint32_t>(from), shift(span, offset)};
+        bool all = false;  // the usual case: one piece, and it is right
+        memory_.visit(rank, span, [&](const Piece& piece) {
+            all = piece.offset == span.offset && piece.end == span.end() && piece.value == right;
+            return false;
+        });
+        if (all || span.length == 0) return true;
+        return check_pieces(rank, span, [&](const Piece& piece) {
+            if (piece.value == right) return true;
+            const Span wrong{Space::out, piece.offset, piece.end - piece.offset};
+            tell(rank, wrong,
+                 fmt::format("{} holds {}, must hold {}", print(wrong), describe(piece, piece.value),
+                             describe(piece, right)));
+            return false;
+        });
+    }
+
+    void check_reduced(int rank) {
+        check_pieces(rank, block(0), [&](const Piece& piece) { return check_contributions(rank, piece); });
+    }
+
+    // Every rank once, each with the byte at the same offset.
+    bool check_contributions(int rank, const Piece& piece) {
+        const Span span{Space::out, piece.offset, piece.end - piece.offset};
+        std::string wrong;
+        times_.assign(times_.size(), 0);
+        int ranks = 0;
+        memory_.contributions().visit(piece.value, [&](int from, std::int64_t shift) {
+            if (shift != 0) {
+                wrong = fmt::format("{} holds {}, must hold {}", print(span),
+                                    describe(piece, {static_cast<std::uint32_t>(from), shift}),
+                                    describe(piece, {static_cast<std::uint32_t>(from), 0}));
+            } else if (++times_[from] > 1) {
+                wrong = fmt::format("the contribution of rank {} counts twice in {}", from, print(span));
+            } else {
+                ++ranks;
+            }
+            return wrong.empty();
+        });
+        for (int from = 0; wrong.empty() && ranks < problem_.ranks; ++from) {
+            if (times_[from] == 0) {
+                wrong = fmt::format("the contribution of rank {} is lost in {}", from, print(span));
+            }
+        }
+        if (!wrong.empty()) tell(rank, span, wrong);
+        return wrong.empty();
+    }
+
+    static std::int64_t shift(const Span& span, std::uint64_t offset) {
+        return static_cast<std::int64_t>(offset) - static_cast<std::int64_t>(span.offset);
+    }
+
+    std::string describe(const Piece& piece, const Content& content) const {
+        const auto from = static_cast<int>(content.what);
+        const std::uint64_t offset = piece.offset + static_cast<std::uint64_t>(content.shift);
+        const std::uint64_t length = piece.end - piece.offset;
+        if (problem_.in_place && from == problem_.root) {
+            const Span own{Space::out, block(from).offset + offset, length};
+            return fmt::format("{} of rank {} as it was at the start", print(own), from);
+        }
+        return fmt::format("{} of rank {}", print(Span{Space::in, offset, length}), from);
+    }
+
+    // A receive's bytes arrive later than it is posted, but nothing else may write there between the two.
+    std::optional<std::size_t> last_writer(int rank, std::uint64_t offset) const {
+        const std::vector<Task>& tasks = lists_[rank].tasks;
+        for (std::size_t i = tasks.size(); i-- > 0;) {
+            if ((fields(tasks[i].kind) & TARGET) != 0 && tasks[i].target.overlaps({Space::out, offset, 1})) {
+                return i;
+            }
+        }
+        return std::nullopt;
+    }
+
+    void tell(int rank, const Span& wrong, std::string why) {
+        findings_.add(Rule::provenance, rank, last_writer(rank, wrong.offset), std::move(why));
+    }
+
+    const Problem& problem_;
+    std::span<const List> lists_;
+    const Traffic& traffic_;
+    Findings& findings_;
+    Memory memory_;
+    std::vector<std::uint32_t> received_;  // by pair
+    std::vector<std::uint32_t> times_;     // by rank: how often it contributed
+};
+
+}  // namespace
+
+void check_bytes(const Problem& problem, std::span<const List> lists, const Traffic& traffic,
+                 std::span<const Burst> order, Findings& findings) {
+    Bytes bytes(problem, lists, traffic, findings);
+    bytes.run(order);
+    if (!findings.none()) return;
+    for (int rank = 0; rank < problem.ranks && !findings.full(); ++rank) bytes.check_out(rank);
+}
+
+}  // namespace lapwing::checker

@@ -1,0 +1,125 @@
+// Rule hazard: which bytes of one rank the network may still touch, task by task.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "task/checker/rules.hpp"
+#include "task/checker/segments.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::checker {
+namespace {
+
+class Hazard {
+  public:
+    Hazard(std::span<const List> lists, const Traffic& traffic, Findings& findings)
+        : lists_(lists), traffic_(traffic), findings_(findings), completed_(traffic.size(), 0) {}
+
+    // Ends with the list's first finding: what follows from it would only repeat it.
+    void check(int rank) {
+        list_ = &lists_[rank];
+        out_.clear();
+        scratch_.clear();
+        for (TaskIndex i = 0; i < list_->tasks.size(); ++i) {
+            const Task& task = list_->tasks[i];
+            std::optional<TaskIndex> holder;
+            switch (task.kind) {
+                case Kind::send:
+                case Kind::write:
+                    holder = reading(task.source);
+                    if (!holder) hand_over(task.source, i);
+                    break;
+                case Kind::recv:
+                    holder = writing(task.target);
+                    if (!holder) hand_over(task.target, i);
+                    break;
+                case Kind::wait:
+                    take_back(traffic_.pair_of(rank, i), task.count);
+                    break;
+                default:
+                    holder = reading(task.source);
+                    if (!holder) holder = writing(task.target);
+                    break;
+            }
+            if (holder) {
+                findings_.add(Rule::hazard, rank, i, explain(*holder));
+                return;
+            }
+        }
+    }
+
+  private:
+    // What the network may touch, by the task that gave it: sends, and receives that have not completed.
+    using Network = Segments<TaskIndex>;
+
+    // Nothing writes in, so the network may read it at any time.
+    Network* network(const Span& span) {
+        if (span.length == 0 || span.space == Space::in) return nullptr;
+        return span.space == Space::out ? &out_ : &scratch_;
+    }
+
+    // The task that forbids to read the span, if one does: a receive.
+    std::optional<TaskIndex> reading(const Span& span) {
+        std::optional<TaskIndex> holder;
+        if (const Network* held = network(span)) {
+            held->visit(span.offset, span.end(), [&](const Network::Segment& segment) {
+                if (list_->tasks[segment.value].kind == Kind::recv) holder = segment.value;
+                return !holder;
+            });
+        }
+        return holder;
+    }
+
+    // The task that forbids to write the span, if one does: a receive or a send.
+    std::optional<TaskIndex> writing(const Span& span) {
+        std::optional<TaskIndex> holder;
+        if (const Network* held = network(span)) {
+            held->visit(span.offset, span.end(), [&](const Network::Segment& segment) {
+                holder = segment.value;
+                return false;
+            });
+        }
+        return holder;
+    }
+
+    void hand_over(const Span& span, TaskIndex task) {
+        if (Network* held = network(span)) held->assign(span.offset, span.end(), task);
+    }
+
+    void take_back(PairIndex index, std::uint64_t count) {
+        const Pair& pair = traffic_[index];
+        for (; count > 0; --count) {
+            const Span& span = list_->tasks[traffic_.recv(pair, completed_[index]++)].target;
+            if (Network* held = network(span)) held->erase(span.offset, span.end());
+        }
+    }
+
+    std::string explain(TaskIndex holder) const {
+        if (sends(list_->tasks[holder].kind)) {
+            return fmt::format("{} may still read {} until the end of the list", told(*list_, holder),
+                               print(list_->tasks[holder].source));
+        }
+        return fmt::format("{} belongs to {} until a wait for rank {} has completed it",
+                           print(list_->tasks[holder].target), told(*list_, holder),
+                           list_->tasks[holder].peer);
+    }
+
+    std::span<const List> lists_;
+    const Traffic& traffic_;
+    Findings& findings_;
+    std::vector<std::uint32_t> completed_;  // receives, by pair
+    const List* list_ = nullptr;
+    Network out_;
+    Network scratch_;
+};
+
+}  // namespace
+
+void check_hazard(std::span<const List> lists, const Traffic& traffic, Findings& findings) {
+    Hazard hazard(lists, traffic, findings);
+    for (std::size_t rank = 0; rank < lists.size() && !findings.full(); ++rank) {
+        hazard.check(static_cast<int>(rank));
+    }
+}
+
+}  // namespace lapwing::checker

@@ -1,0 +1,53 @@
+// Who sends to whom: every pair of ranks that has something to do with each other, with its sends and
+// receives in order, and for every task the pair that it belongs to. Found once, used by every rule.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "task/list.hpp"
+
+namespace lapwing::checker {
+
+using TaskIndex = std::uint32_t;
+using PairIndex = std::uint32_t;
+
+// One direction between two ranks.
+struct Pair {
+    int sender;
+    int receiver;
+    std::uint32_t sends = 0;
+    std::uint32_t recvs = 0;
+    std::size_t first_send = 0;  // the pair's messages in the traffic's table of sends, from 0 to messages()
+    std::size_t first_recv = 0;
+};
+
+class Traffic {
+  public:
+    // The lists are of the right form. Takes time in proportion to the number of tasks and ranks.
+    explicit Traffic(std::span<const List> lists);
+
+    std::size_t size() const { return pairs_.size(); }
+    std::size_t messages() const { return sends_.size(); }
+    const Pair& operator[](PairIndex pair) const { return pairs_[pair]; }
+
+    // For send, write, recv and wait only.
+    PairIndex pair_of(int rank, std::size_t task) const { return pair_of_[first_task_[rank] + task]; }
+    // The n-th send of the pair, as an index in the sender's list, and the n-th receive in the receiver's.
+    TaskIndex send(const Pair& pair, std::size_t n) const { return sends_[pair.first_send + n]; }
+    TaskIndex recv(const Pair& pair, std::size_t n) const { return recvs_[pair.first_recv + n]; }
+
+  private:
+    void find_senders(std::span<const List> lists);
+    void find_receivers(std::span<const List> lists);
+    void enumerate(std::span<const List> lists);
+
+    std::vector<Pair> pairs_;
+    std::vector<std::size_t> first_task_;  // by rank, in pair_of_
+    std::vector<PairIndex> pair_of_;
+    std::vector<TaskIndex> sends_;
+    std::vector<TaskIndex> recvs_;
+};
+
+}  // namespace lapwing::checker

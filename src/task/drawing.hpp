@@ -1,0 +1,21 @@
+// A drawing of lists in Graphviz' dot language: a column per rank, its tasks from top to bottom, and an
+// arrow from every send to the receive that it meets. Boxes and arrows have their places already: `dot` only
+// renders them.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "task/list.hpp"
+#include "task/lowering.hpp"
+
+namespace lapwing {
+
+// `lists` are those of all ranks or of some; arrows to ranks that are not drawn end in a stub, and so does a
+// message that meets nothing.
+std::string draw(std::span<const List> lists, const std::string& title);
+// The queues of one or more ranks, what enables what: receives on the left, the management queue, sends on
+// the right. A task that is posted not enabled has a dashed border.
+std::string draw(std::span<const Queues> queues, const std::string& title);
+
+}  // namespace lapwing

@@ -1,0 +1,37 @@
+// The task list: one rank's part of one collective, a straight line of tasks read from top to bottom.
+// It is the multiple work request (MWR) of CORE-Direct (Graham et al. 2010, section III-A).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "task/problem.hpp"
+#include "task/task.hpp"
+
+namespace lapwing {
+
+struct List {
+    int rank = 0;
+    int ranks = 1;
+    std::uint64_t in_bytes = 0;       // size of each space; every span lies inside its space
+    std::uint64_t out_bytes = 0;
+    std::uint64_t scratch_bytes = 0;
+    std::vector<Task> tasks;
+
+    bool operator==(const List&) const = default;
+    std::uint64_t bytes(Space space) const {
+        return space == Space::in ? in_bytes : space == Space::out ? out_bytes : scratch_bytes;
+    }
+};
+
+// The lists of all ranks of one group, with what they claim to do: what a list file holds.
+struct ListSet {
+    Problem problem;
+    std::string algorithm;    // who built them; empty when unknown. Word characters and ":=" only
+    std::vector<List> lists;  // one per rank, in rank order
+
+    bool operator==(const ListSet&) const = default;
+};
+
+}  // namespace lapwing

@@ -1,0 +1,95 @@
+#include "task/task.hpp"
+
+#include <array>
+#include <cstddef>
+#include <type_traits>
+
+namespace lapwing {
+namespace {
+
+struct KindRow {
+    const char* name;
+    unsigned fields;
+    const char* meaning;
+};
+constexpr KindRow kinds[] = {
+#define LAPWING_KIND(name, fields, meaning) {#name, fields, meaning},
+#include "task/kinds.def"
+};
+
+struct OperatorRow {
+    const char* name;
+    bool integers_only;
+};
+constexpr OperatorRow operators[] = {
+#define LAPWING_OPERATOR(name, integers_only, expression) {#name, integers_only},
+#include "task/operators.def"
+};
+
+struct TypeRow {
+    const char* name;
+    std::uint64_t size;
+    bool integer;
+};
+constexpr TypeRow types[] = {
+#define LAPWING_TYPE(name, type) {#name, sizeof(type), std::is_integral_v<type>},
+#include "task/types.def"
+};
+
+constexpr const char* spaces[] = {"in", "out", "scratch"};
+
+template <typename Enum, typename Rows>
+std::optional<Enum> find(const Rows& rows, std::string_view wanted) {
+    for (std::size_t i = 0; i < std::size(rows); ++i) {
+        if (rows[i].name == wanted) return static_cast<Enum>(i);
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+unsigned fields(Kind kind) {
+    return kinds[static_cast<std::size_t>(kind)].fields;
+}
+const char* name(Kind kind) {
+    return kinds[static_cast<std::size_t>(kind)].name;
+}
+const char* meaning(Kind kind) {
+    return kinds[static_cast<std::size_t>(kind)].meaning;
+}
+std::optional<Kind> find_kind(std::string_view wanted) {
+    return find<Kind>(kinds, wanted);
+}
+
+const char* name(Space space) {
+    return spaces[static_cast<std::size_t>(space)];
+}
+const char* name(Operator op) {
+    return operators[static_cast<std::size_t>(op)].name;
+}
+const char* name(Type type) {
+    return types[static_cast<std::size_t>(type)].name;
+}
+std::optional<Space> find_space(std::string_view wanted) {
+    for (std::size_t i = 0; i < std::size(spaces); ++i) {
+        if (spaces[i] == wanted) return static_cast<Space>(i);
+    }
+    return std::nullopt;
+}
+std::optional<Operator> find_operator(std::string_view wanted) {
+    return find<Operator>(operators, wanted);
+}
+std::optional<Type> find_type(std::string_view wanted) {
+    return find<Type>(types, wanted);
+}
+bool integers_only(Operator op) {
+    return operators[static_cast<std::size_t>(op)].integers_only;
+}
+bool is_integer(Type type) {
+    return types[static_cast<std::size_t>(type)].integer;
+}
+std::uint64_t size_in_bytes(Type type) {
+    return types[static_cast<std::size_t>(type)].size;
+}
+
+}  // namespace lapwing

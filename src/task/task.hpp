@@ -1,0 +1,77 @@
+// One task of a list: its kind, and spans of the three memories that a list may name.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace lapwing {
+
+// The caller's send buffer (only read), the caller's receive buffer, and memory of the list's own.
+enum class Space : std::uint8_t { in, out, scratch };
+
+// A byte range of one space. A list holds no pointers, so it can be cached, printed and proven.
+struct Span {
+    Space space = Space::scratch;
+    std::uint64_t offset = 0;  // bytes
+    std::uint64_t length = 0;  // bytes
+
+    bool operator==(const Span&) const = default;
+    std::uint64_t end() const { return offset + length; }
+    // The part that starts `from` bytes in and is `bytes` long.
+    Span part(std::uint64_t from, std::uint64_t bytes) const { return {space, offset + from, bytes}; }
+    bool overlaps(const Span& other) const {
+        return space == other.space && offset < other.end() && other.offset < end();
+    }
+};
+
+enum class Kind : std::uint8_t {
+#define LAPWING_KIND(name, fields, meaning) name,
+#include "task/kinds.def"
+};
+
+enum class Operator : std::uint8_t {
+#define LAPWING_OPERATOR(name, integers_only, expression) name,
+#include "task/operators.def"
+};
+
+enum class Type : std::uint8_t {
+#define LAPWING_TYPE(name, type) name,
+#include "task/types.def"
+};
+
+struct Task {
+    Kind kind = Kind::wait;
+    Operator op = Operator::sum;  // reduce only
+    Type type = Type::uint8;      // reduce only
+    std::int32_t peer = -1;       // communication and enable tasks only
+    std::uint64_t count = 0;      // wait and enable tasks only
+    Span target;                  // recv, copy, reduce
+    Span source;                  // send, write, copy, reduce
+
+    bool operator==(const Task&) const = default;
+};
+
+// The fields that a kind has, as bits.
+enum Field : unsigned { PEER = 1, OP = 2, TARGET = 4, SOURCE = 8, COUNT = 16 };
+unsigned fields(Kind kind);
+const char* name(Kind kind);
+const char* meaning(Kind kind);
+std::optional<Kind> find_kind(std::string_view name);
+
+const char* name(Space space);
+const char* name(Operator op);
+const char* name(Type type);
+std::optional<Space> find_space(std::string_view name);
+std::optional<Operator> find_operator(std::string_view name);
+std::optional<Type> find_type(std::string_view name);
+bool integers_only(Operator op);
+bool is_integer(Type type);
+std::uint64_t size_in_bytes(Type type);
+
+// True for the two kinds that put bytes on the way to a peer.
+inline bool sends(Kind kind) {
+    return kind == Kind::send || kind == Kind::write;
+}
+
+}  // namespace lapwing

@@ -1,0 +1,75 @@
+"""The rules for source text: the direction of includes, the length of files, words that may not stay."""
+
+import pathlib
+import re
+
+# A room may include itself and the rooms before it.
+ORDER = ["base", "task", "collectives", "links", "engines", "plan", "mpi"]
+# Beside the rooms: they may include any room, no room may include them.
+BESIDE = ["tools", "bench", "apps", "tests"]
+# The rooms that may know MPI itself.
+KNOW_MPI = ["links", "mpi"]
+LONGEST = 500
+WORDS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+INCLUDING = {".cpp", ".hpp", ".c", ".h", ".def"}
+COUNTED = {".cpp", ".hpp", ".c", ".h", ".py"}
+READ = INCLUDING | COUNTED | {".txt", ".cmake", ".md", ""}
+
+
+def files(root):
+    """Text files of the tree, without build directories and what begins with a dot."""
+    for path in sorted(root.iterdir()):
+        if path.name.startswith((".", "build")) or path.name in ("corpus", "__pycache__"):
+            continue
+        if path.is_dir():
+            yield from files(path)
+        elif path.suffix in READ:
+            yield path
+
+
+def room_of(root, path):
+    parts = path.relative_to(root).parts
+    return parts[1] if parts[0] == "src" and len(parts) > 2 else None
+
+
+def wrong_include(room, bracket, target):
+    """Why a file of `room` may not include `target`; None when it may."""
+    if room is None:
+        return None
+    if target == "mpi.h" and room not in KNOW_MPI:
+        return f"{room}/ includes <mpi.h>; only {', '.join(KNOW_MPI)}/ may"
+    first = target.split("/")[0]
+    if first in BESIDE and bracket == '"':
+        return f"{room}/ includes {target}; no room may include {first}/"
+    if first in ORDER and ORDER.index(first) > ORDER.index(room) and "/" in target:
+        return f"{room}/ includes {target}; {first}/ stands above it"
+    if ".." in target.split("/"):
+        return f"{target} leaves its room by '..'; includes start at src/"
+    return None
+
+
+def problems(root):
+    """Every breach of a rule, as "file:line: why"."""
+    root = pathlib.Path(root)
+    for path in files(root):
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        shown = path.relative_to(root)
+        if path.suffix in COUNTED and len(lines) > LONGEST:
+            yield f"{shown}:{LONGEST + 1}: {len(lines)} lines; no file is longer than {LONGEST}"
+        room = room_of(root, path)
+        if room is not None and room not in ORDER:
+            yield f"{shown}:1: room {room}/ has no place in the order {' < '.join(ORDER)}"
+            continue
+        for number, line in enumerate(lines, 1):
+            word = WORDS.search(line)
+            if word:
+                yield f"{shown}:{number}: the word {word[1]}"
+            include = INCLUDE.match(line) if path.suffix in INCLUDING else None
+            why = wrong_include(room, include[1], include[2]) if include else None
+            if why:
+                yield f"{shown}:{number}: {why}"

@@ -1,0 +1,55 @@
+"""The rules of arrows.py, on small trees that break them and on one that does not."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+
+from arrows import problems  # noqa: E402
+
+
+class WrongTrees(unittest.TestCase):
+    def judge(self, path, text):
+        with tempfile.TemporaryDirectory() as root:
+            file = pathlib.Path(root, path)
+            file.parent.mkdir(parents=True)
+            file.write_text(text)
+            return list(problems(root))
+
+    def test_an_arrow_that_points_down_is_fine(self):
+        self.assertEqual(self.judge("src/plan/a.cpp", '#include "engines/engine.hpp"\n#include <map>\n'), [])
+
+    def test_an_arrow_that_points_up(self):
+        found = self.judge("src/task/checker/a.cpp", '// text\n#include "collectives/catalogue.hpp"\n')
+        self.assertEqual(len(found), 1)
+        self.assertTrue(found[0].startswith("src/task/checker/a.cpp:2: task/ includes collectives/"), found)
+
+    def test_collectives_know_no_links_and_no_engines(self):
+        for target in ("links/link.hpp", "engines/engine.hpp"):
+            self.assertEqual(len(self.judge("src/collectives/a.hpp", f'#include "{target}"\n')), 1)
+
+    def test_no_room_includes_what_stands_beside(self):
+        self.assertEqual(len(self.judge("src/mpi/a.cpp", '#  include "tools/lapwing/run.hpp"\n')), 1)
+        self.assertEqual(self.judge("tools/lapwing/a.cpp", '#include "mpi/report.hpp"\n'), [])
+
+    def test_engines_do_not_know_mpi(self):
+        self.assertEqual(len(self.judge("src/engines/a.cpp", "#include <mpi.h>\n")), 1)
+        self.assertEqual(self.judge("src/mpi/a.cpp", "#include <mpi.h>\n"), [])
+
+    def test_a_room_without_a_place(self):
+        self.assertEqual(len(self.judge("src/attic/a.cpp", "\n")), 1)
+
+    def test_a_file_that_is_too_long(self):
+        self.assertEqual(self.judge("src/base/a.py", "\n" * 500), [])
+        found = self.judge("src/base/a.py", "\n" * 501)
+        self.assertEqual(found, ["src/base/a.py:501: 501 lines; no file is longer than 500"])
+
+    def test_a_word_that_may_not_stay(self):
+        word = "TO" + "DO"
+        self.assertEqual(self.judge("src/base/a.cpp", f"\n// {word}: more\n"), [f"src/base/a.cpp:2: the word {word}"])
+
+
+if __name__ == "__main__":
+    unittest.main()

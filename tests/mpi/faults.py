@@ -1,0 +1,95 @@
+"""What must end in a clear error, within seconds, with nothing left behind."""
+
+import os
+import pathlib
+import sys
+import tempfile
+import time
+
+import jobs
+
+
+class Faults:
+    def __init__(self, build, mpi):
+        self.build = build
+        self.mpi = mpi
+        self.program = build / "tests" / f"faults-{mpi}"
+        self.failed = 0
+
+    def run(self, arguments, ranks=3, variables=None, through_lapwing=True, options=()):
+        command = [*jobs.launcher(self.mpi, ranks), self.program, *arguments]
+        environment = jobs.environment(self.mpi, self.build)
+        if through_lapwing:
+            command = [self.build / "bin" / "lapwing", "run", *options, "--", *command]
+        else:
+            library = self.build / "lib" / f"liblapwing-{self.mpi}.so"
+            environment["LD_PRELOAD"] = f"{library}:{environment.get('LD_PRELOAD', '')}"
+        environment.update(variables or {})
+        return jobs.execute(command, 30, environment)
+
+    def expect(self, what, good, output):
+        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
+        if not good:
+            print(output, flush=True)
+            self.failed += 1
+
+    def a_killed_rank(self):
+        segments = set(os.listdir("/dev/shm"))
+        began = time.monotonic()
+        status, output = self.run(["killed"])
+        seconds = time.monotonic() - began
+        time.sleep(0.5)
+        left = jobs.processes_of(self.program)
+        self.expect("a rank killed in the middle ends the job with an error",
+                    status not in (0, None) and "about to be killed" in output and "all done" not in output, output)
+        self.expect(f"within seconds ({seconds:.1f})", seconds < 15, output)
+        self.expect("and leaves no process", not left, f"{left}")
+        new = {name for name in set(os.listdir("/dev/shm")) - segments if "lapwing" in name}
+        self.expect("nor a segment of Lapwing's", not new, f"{new}")
+
+    def wrong_variables(self):
+        for variable, value, hint in [
+                ("LAPWING_ENGIEN", "host", "LAPWING_ENGINE"),
+                ("LAPWING_ENGINE", "hots", "'host'"),
+                ("LAPWING_ALGORITHM", "ialltoall=pairwize", "'pairwise'"),
+                ("LAPWING_ALGORITHM", "ialltoal=flat", "'ialltoall'"),
+                ("LAPWING_BLOCKING", "perhaps", "0 or 1")]:
+            for through_lapwing in (True, False):
+                status, output = self.run(["plain"], 2, {variable: value}, through_lapwing)
+                self.expect(f"{variable}={value}{'' if through_lapwing else ' without lapwing run'}",
+                            status not in (0, None) and hint in output and "all done" not in output, output)
+
+    def ranks_that_differ(self):
+        words = jobs.launcher(self.mpi, 1)
+        with tempfile.TemporaryDirectory() as scratch:
+            script = pathlib.Path(scratch) / "program"
+            script.write_text("#!/bin/sh\n"
+                              "[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ] && export LAPWING_ALGORITHM=ialltoall=ring\n"
+                              f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so exec {self.program} plain\n")
+            script.chmod(0o755)
+            status, output = jobs.execute([*words[:-1], "2", script], 30, jobs.environment(self.mpi, self.build))
+        self.expect("ranks with different settings", status not in (0, None) and "differ between ranks" in output, output)
+
+    def the_mpi_underneath(self):
+        status, output = self.run(["plain"], 2, options=["--engine", "mpi", "--report"])
+        self.expect("--engine mpi leaves every call to the MPI, and says so",
+                    status == 0 and "all done" in output and "(engine mpi)" in output, output)
+
+    def a_report_that_cannot_be_written(self):
+        status, output = self.run(["plain"], 2, options=["--report", "--report-file", "/nowhere/report"])
+        self.expect("a report file that cannot be written", status == 0 and "/nowhere/report" in output and
+                    "MPI_Ibarrier" in output, output)
+
+
+def main():
+    faults = Faults(pathlib.Path(sys.argv[1]), sys.argv[2])
+    faults.a_killed_rank()
+    faults.wrong_variables()
+    faults.ranks_that_differ()
+    faults.the_mpi_underneath()
+    faults.a_report_that_cannot_be_written()
+    return 1 if faults.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

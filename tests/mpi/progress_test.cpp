@@ -1,0 +1,142 @@
+// A collective in flight goes on while the program is inside any other call of the MPI: correct programs, which
+// would hang if lists moved only in Lapwing's own calls.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "reference.hpp"
+
+namespace {
+
+const MPI_Comm world = MPI_COMM_WORLD;
+
+// Every rank but the last enters `call` before it waits for its barrier; the last waits first. The barrier can
+// only complete if the others' lists move inside `call`, and `call` only after the last rank's wait.
+template <typename Call>
+void call_inside_barrier(Call call) {
+    MPI_Request barrier;
+    MPI_Ibarrier(world, &barrier);
+    if (rank_in(world) == size_of(world) - 1) {
+        MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+        call();
+    } else {
+        call();
+        MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+    }
+}
+
+TEST(Progress, InsideReceive) {
+    const int last = size_of(world) - 1;
+    call_inside_barrier([&] {
+        int data = 0;
+        if (rank_in(world) == last) {
+            for (int to = 0; to < last; ++to) MPI_Send(&data, 1, MPI_INT, to, 5, world);
+        } else {
+            MPI_Recv(&data, 1, MPI_INT, last, 5, world, MPI_STATUS_IGNORE);
+        }
+    });
+}
+
+TEST(Progress, InsideProbe) {
+    const int last = size_of(world) - 1;
+    call_inside_barrier([&] {
+        int data = 0;
+        if (rank_in(world) == last) {
+            for (int to = 0; to < last; ++to) MPI_Send(&data, 1, MPI_INT, to, 5, world);
+        } else {
+            MPI_Probe(last, 5, world, MPI_STATUS_IGNORE);
+            MPI_Recv(&data, 1, MPI_INT, last, 5, world, MPI_STATUS_IGNORE);
+        }
+    });
+}
+
+TEST(Progress, InsideSend) {
+    const int last = size_of(world) - 1;
+    call_inside_barrier([&] {
+        int data = 0;
+        if (rank_in(world) == last) {
+            for (int from = 0; from < last; ++from) MPI_Recv(&data, 1, MPI_INT, from, 5, world, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Ssend(&data, 1, MPI_INT, last, 5, world);
+        }
+    });
+}
+
+TEST(Progress, InsideWaitForAnother) {
+    const int last = size_of(world) - 1;
+    call_inside_barrier([&] {
+        int data = 0;
+        if (rank_in(world) == last) {
+            for (int to = 0; to < last; ++to) MPI_Send(&data, 1, MPI_INT, to, 5, world);
+        } else {
+            MPI_Request receive;
+            MPI_Irecv(&data, 1, MPI_INT, last, 5, world, &receive);
+            MPI_Wait(&receive, MPI_STATUS_IGNORE);
+        }
+    });
+}
+
+TEST(Progress, InsideBlockingCollectives) {
+    call_inside_barrier([] { MPI_Barrier(world); });
+    call_inside_barrier([] {
+        int one = 1;
+        int sum = 0;
+        MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, world);
+        EXPECT_EQ(sum, size_of(world));
+    });
+}
+
+TEST(Progress, InsideNonblockingCollectivesOfTheMpi) {
+    call_inside_barrier([] {
+        int one = 1;
+        int sum = 0;
+        MPI_Request request;
+        MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, world, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        EXPECT_EQ(sum, size_of(world));
+    });
+}
+
+TEST(Progress, InsideCommunicatorCalls) {
+    call_inside_barrier([] {
+        MPI_Comm made;
+        MPI_Comm_dup(world, &made);
+        MPI_Comm_free(&made);
+    });
+    call_inside_barrier([] {
+        MPI_Comm made;
+        MPI_Comm_split(world, rank_in(world) % 2, 0, &made);
+        MPI_Comm_free(&made);
+    });
+}
+
+TEST(Progress, InsideWindowCalls) {
+    call_inside_barrier([] {
+        int memory = 0;
+        MPI_Win window;
+        MPI_Win_create(&memory, sizeof memory, 1, MPI_INFO_NULL, world, &window);
+        MPI_Win_fence(0, window);
+        MPI_Win_fence(0, window);
+        MPI_Win_free(&window);
+    });
+}
+
+TEST(Progress, AStartDoesNotWaitForALateRank) {
+    // The first collective of a communicator: nothing about it may wait for rank 0, which comes only after the
+    // message of the last.
+    MPI_Comm fresh;
+    MPI_Comm_dup(world, &fresh);
+    const int last = size_of(world) - 1;
+    int data = 0;
+    MPI_Request barrier;
+    if (rank_in(world) == 0 && last > 0) MPI_Recv(&data, 1, MPI_INT, last, 6, world, MPI_STATUS_IGNORE);
+    MPI_Ibarrier(fresh, &barrier);
+    if (rank_in(world) == last && last > 0) MPI_Send(&data, 1, MPI_INT, 0, 6, world);
+    MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&fresh);
+}
+
+}  // namespace

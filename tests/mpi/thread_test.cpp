@@ -1,0 +1,60 @@
+// MPI_THREAD_MULTIPLE: threads that start, test and wait on communicators of their own at the same time.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "reference.hpp"
+
+namespace {
+
+TEST(Threads, EachWithItsCommunicator) {
+    int provided = 0;
+    MPI_Query_thread(&provided);
+    if (provided != MPI_THREAD_MULTIPLE) GTEST_SKIP() << "runs with --threads";
+    constexpr int count = 3;
+    MPI_Comm communicators[count];
+    for (MPI_Comm& communicator : communicators) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < count; ++t) {
+        threads.emplace_back([&, t] {
+            for (int round = 0; round < 50; ++round) {
+                Exchange exchange(communicators[t], 10 + t, round);
+                exchange.start();
+                MPI_Request barrier;
+                MPI_Ibarrier(communicators[t], &barrier);
+                if (round % 2 == 0) {
+                    MPI_Wait(&exchange.request, MPI_STATUS_IGNORE);
+                } else {
+                    for (int flag = 0; !flag;) MPI_Test(&exchange.request, &flag, MPI_STATUS_IGNORE);
+                }
+                // A call that is not Lapwing's, while another thread is inside Lapwing.
+                int one = 1;
+                int sum = 0;
+                MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, communicators[t]);
+                MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+                if (!exchange.right() || sum != size_of(communicators[t])) ++wrong;
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+    for (MPI_Comm& communicator : communicators) MPI_Comm_free(&communicator);
+}
+
+TEST(Threads, OneStartsAnotherWaits) {
+    int provided = 0;
+    MPI_Query_thread(&provided);
+    if (provided != MPI_THREAD_MULTIPLE) GTEST_SKIP() << "runs with --threads";
+    for (int round = 0; round < 20; ++round) {
+        Exchange exchange(MPI_COMM_WORLD, 100, round);
+        std::thread([&] { exchange.start(); }).join();
+        MPI_Wait(&exchange.request, MPI_STATUS_IGNORE);
+        EXPECT_TRUE(exchange.right());
+    }
+}
+
+}  // namespace

@@ -1,0 +1,62 @@
+"""Starting MPI jobs in tests: launchers, time limits, and what a job may leave behind."""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+
+def execute(command, limit, environment=None):
+    """Runs a command in a session of its own; gives exit status (None: over its limit) and output."""
+    process = subprocess.Popen(
+        [str(word) for word in command], env=environment, text=True, errors="replace", start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        output, _ = process.communicate(timeout=limit)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)
+        try:
+            output, _ = process.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, _ = process.communicate()
+        return None, output
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
+
+
+def launcher(mpi, ranks):
+    """The words that start `ranks` ranks on this machine, however few its cores; mpi: openmpi or mpich."""
+    command = [f"mpirun.{mpi}"]
+    if mpi == "openmpi":
+        command += ["--oversubscribe"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
+    return [*command, "-n", str(ranks)]
+
+
+def environment(mpi, build):
+    """The environment for such a job: ranks that wait offer their core to others."""
+    variables = dict(os.environ)
+    if mpi == "mpich":
+        pace = pathlib.Path(build) / "lib" / "tests" / "libmpich-yield.so"
+        if not pace.is_file():
+            raise FileNotFoundError(f"{pace} is missing; build the tests first")
+        variables["LD_PRELOAD"] = str(pace)
+    return variables
+
+
+def processes_of(program):
+    """Processes that run this program now."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if state != "Z" and any(word.decode(errors="replace").endswith(str(program)) for word in words[:1]):
+            found.append(int(entry.name))
+    return found

@@ -1,0 +1,209 @@
+// Runs lists on real bytes in a random order: whatever may happen next may happen, and the network takes its
+// time. It knows nothing of the checker, whose word it is held against.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "task/list.hpp"
+
+namespace lapwing {
+
+enum class Outcome { right, wrong, stuck };
+
+class Executor {
+  public:
+    // A rank that is `late` does not begin at all; -1 for none.
+    Executor(const ListSet& set, std::mt19937& random, bool buffered, int late = -1)
+        : set_(set), random_(random), buffered_(buffered), late_(late), ranks_(set.lists.size()) {
+        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+            for (const Space space : {Space::in, Space::out, Space::scratch}) {
+                std::vector<unsigned char>& memory = ranks_[rank].memory[static_cast<std::size_t>(space)];
+                memory.resize(set.lists[rank].bytes(space));
+                for (unsigned char& byte : memory) byte = static_cast<unsigned char>(random());
+            }
+        }
+        start_ = ranks_;
+    }
+
+    Outcome run() {
+        while (step()) {
+        }
+        for (int rank = 0; rank < count(); ++rank) {
+            if (!finished(rank)) return Outcome::stuck;
+        }
+        for (const auto& [pair, flow] : flows_) {
+            if (flow.sent.size() != flow.landed || flow.posted.size() != flow.landed) return Outcome::stuck;
+        }
+        if (mangled_) return Outcome::wrong;
+        for (int rank = 0; rank < count(); ++rank) {
+            if (!right(rank)) return Outcome::wrong;
+        }
+        return Outcome::right;
+    }
+
+    bool finished(int rank) const { return ranks_[rank].next == set_.lists[rank].tasks.size(); }
+
+  private:
+    struct Rank {
+        std::vector<unsigned char> memory[3];
+        std::size_t next = 0;
+        bool started_send = false;  // the send in hand has started and waits for its receive
+    };
+    struct Flow {
+        std::vector<Span> sent;
+        std::vector<Span> posted;
+        std::size_t landed = 0;
+        std::size_t waited = 0;
+    };
+    using Pair = std::pair<int, int>;  // sender, receiver
+
+    int count() const { return static_cast<int>(ranks_.size()); }
+    unsigned char* at(int rank, const Span& span) {
+        return ranks_[rank].memory[static_cast<std::size_t>(span.space)].data() + span.offset;
+    }
+
+    // One thing that can happen, at random; false when nothing can.
+    bool step() {
+        std::vector<int> able;
+        for (int rank = 0; rank < count(); ++rank) {
+            if (rank != late_ && !finished(rank) && can_go_on(rank)) able.push_back(rank);
+        }
+        std::vector<Pair> travelling;
+        for (const auto& [pair, flow] : flows_) {
+            if (flow.landed < std::min(flow.sent.size(), flow.posted.size())) travelling.push_back(pair);
+        }
+        if (able.empty() && travelling.empty()) return false;
+        const std::size_t chosen = random_() % (able.size() + travelling.size());
+        if (chosen < able.size()) {
+            go_on(able[chosen]);
+        } else {
+            land(travelling[chosen - able.size()]);
+        }
+        return true;
+    }
+
+    bool can_go_on(int rank) {
+        const Task& task = set_.lists[rank].tasks[ranks_[rank].next];
+        if (task.kind == Kind::wait) {
+            const Flow& flow = flows_[{task.peer, rank}];
+            return flow.landed >= flow.waited + task.count;
+        }
+        if (!sends(task.kind) || !ranks_[rank].started_send) return true;
+        const Flow& flow = flows_[{rank, task.peer}];
+        return flow.posted.size() >= flow.sent.size();
+    }
+
+    void go_on(int rank) {
+        Rank& me = ranks_[rank];
+        const Task& task = set_.lists[rank].tasks[me.next];
+        switch (task.kind) {
+            case Kind::send:
+            case Kind::write:
+                if (!me.started_send) flows_[{rank, task.peer}].sent.push_back(task.source);
+                me.started_send = !me.started_send && !buffered_;
+                if (me.started_send) return;
+                break;
+            case Kind::recv:
+                flows_[{task.peer, rank}].posted.push_back(task.target);
+                break;
+            case Kind::wait:
+                flows_[{task.peer, rank}].waited += task.count;
+                break;
+            case Kind::copy:
+                std::memcpy(at(rank, task.target), at(rank, task.source), task.target.length);
+                break;
+            default:
+                add(at(rank, task.target), at(rank, task.source), task.target.length);
+                break;
+        }
+        ++me.next;
+    }
+
+    void land(const Pair& pair) {
+        Flow& flow = flows_[pair];
+        const Span& source = flow.sent[flow.landed];
+        const Span& target = flow.posted[flow.landed];
+        ++flow.landed;
+        if (source.length != target.length) {
+            mangled_ = true;
+        } else if (source.length > 0) {
+            std::memmove(at(pair.second, target), at(pair.first, source), source.length);
+        }
+    }
+
+    // The only reduction of these tests: sum of uint32.
+    static void add(unsigned char* target, const unsigned char* source, std::uint64_t bytes) {
+        for (std::uint64_t i = 0; i + 4 <= bytes; i += 4) {
+            std::uint32_t a = 0;
+            std::uint32_t b = 0;
+            std::memcpy(&a, source + i, 4);
+            std::memcpy(&b, target + i, 4);
+            b += a;
+            std::memcpy(target + i, &b, 4);
+        }
+    }
+
+    // Whether the rank's out holds what the problem asks for, from every rank's memory at the start.
+    bool right(int rank) {
+        const Problem& problem = set_.problem;
+        const std::size_t bytes = problem.bytes;
+        std::vector<unsigned char> wanted;
+        const auto append = [&](int from, std::size_t offset) {
+            const bool kept = problem.in_place && from == problem.root;
+            const auto& memory = start_[from].memory[static_cast<std::size_t>(kept ? Space::out : Space::in)];
+            const auto begin = memory.begin() + (kept ? bytes * static_cast<std::size_t>(from) : offset);
+            wanted.insert(wanted.end(), begin, begin + bytes);
+        };
+        switch (problem.collective) {
+            case Collective::barrier:
+                break;
+            case Collective::broadcast:
+                if (rank != problem.root) append(problem.root, 0);
+                break;
+            case Collective::gather:
+                for (int from = 0; rank == problem.root && from < count(); ++from) append(from, 0);
+                break;
+            case Collective::alltoall:
+                for (int from = 0; from < count(); ++from)
+                    append(from, bytes * static_cast<std::size_t>(rank));
+                break;
+            case Collective::reduce:
+            case Collective::allreduce:
+                if (problem.collective == Collective::reduce && rank != problem.root) break;
+                wanted.assign(bytes, 0);
+                for (const Rank& from : start_) add(wanted.data(), from.memory[0].data(), bytes);
+                break;
+        }
+        return wanted == ranks_[rank].memory[static_cast<std::size_t>(Space::out)];
+    }
+
+    const ListSet& set_;
+    std::mt19937& random_;
+    bool buffered_;
+    int late_;
+    std::vector<Rank> ranks_;
+    std::vector<Rank> start_;
+    std::map<Pair, Flow> flows_;
+    bool mangled_ = false;
+};
+
+// Runs the lists once. A barrier is right when no rank comes to its end while another has not begun.
+inline Outcome execute(const ListSet& set, std::mt19937& random, bool buffered) {
+    const Outcome outcome = Executor(set, random, buffered).run();
+    if (outcome != Outcome::right || set.problem.collective != Collective::barrier) return outcome;
+    for (int late = 0; late < set.problem.ranks; ++late) {
+        Executor without(set, random, buffered, late);
+        without.run();
+        for (int rank = 0; rank < set.problem.ranks; ++rank) {
+            if (rank != late && without.finished(rank)) return Outcome::wrong;
+        }
+    }
+    return Outcome::right;
+}
+
+}  // namespace lapwing

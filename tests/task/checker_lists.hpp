@@ -1,0 +1,206 @@
+// Lists written by hand that are right, for the tests of the checker.
+#pragma once
+
+#include "task/text.hpp"
+
+namespace lapwing::hand_written {
+
+// Recursive doubling (Graham et al. 2010, Table II).
+inline constexpr const char* barrier_of_4 = R"(
+problem barrier ranks 4
+list 0 in 0 out 0 scratch 0
+  recv 1
+  recv 2
+  send 1
+  wait 1 1
+  send 2
+  wait 2 1
+end
+list 1 in 0 out 0 scratch 0
+  recv 0
+  recv 3
+  send 0
+  wait 0 1
+  send 3
+  wait 3 1
+end
+list 2 in 0 out 0 scratch 0
+  recv 3
+  recv 0
+  send 3
+  wait 3 1
+  send 0
+  wait 0 1
+end
+list 3 in 0 out 0 scratch 0
+  recv 2
+  recv 1
+  send 2
+  wait 2 1
+  send 1
+  wait 1 1
+end
+)";
+
+inline constexpr const char* barrier_of_2 = R"(
+problem barrier ranks 2
+list 0 in 0 out 0 scratch 0
+  recv 1
+  send 1
+  wait 1 1
+end
+list 1 in 0 out 0 scratch 0
+  recv 0
+  send 0
+  wait 0 1
+end
+)";
+
+// Scatter from root 1, then an exchange of halves: three sends of rank 1 and one pair that swaps.
+inline constexpr const char* broadcast_of_3 = R"(
+problem broadcast ranks 3 root 1 bytes 8
+list 0 in 0 out 8 scratch 0
+  recv 1 out[0+4]
+  recv 2 out[4+4]
+  wait 1 1
+  send 2 out[0+4]
+  wait 2 1
+end
+list 1 in 8 out 0 scratch 0
+  send 0 in[0+4]
+  send 2 in[4+4]
+end
+list 2 in 0 out 8 scratch 0
+  recv 1 out[4+4]
+  recv 0 out[0+4]
+  wait 1 1
+  send 0 out[4+4]
+  wait 0 1
+end
+)";
+
+// Binary tree, where rank 2 passes on the block of rank 3 together with its own.
+inline constexpr const char* gather_of_4 = R"(
+problem gather ranks 4 root 0 bytes 4
+list 0 in 4 out 16 scratch 0
+  recv 1 out[4+4]
+  recv 2 out[8+8]
+  copy out[0+4] in[0+4]
+  wait 1 1
+  wait 2 1
+end
+list 1 in 4 out 0 scratch 0
+  send 0 in[0+4]
+end
+list 2 in 4 out 0 scratch 8
+  recv 3 scratch[4+4]
+  copy scratch[0+4] in[0+4]
+  wait 3 1
+  send 0 scratch[0+8]
+end
+list 3 in 4 out 0 scratch 0
+  send 2 in[0+4]
+end
+)";
+
+inline constexpr const char* gather_in_place = R"(
+problem gather ranks 3 root 1 bytes 4 in_place
+list 0 in 4 out 0 scratch 0
+  send 1 in[0+4]
+end
+list 1 in 0 out 12 scratch 0
+  recv 0 out[0+4]
+  recv 2 out[8+4]
+  wait 0 1
+  wait 2 1
+end
+list 2 in 4 out 0 scratch 0
+  send 1 in[0+4]
+end
+)";
+
+// Pairwise exchange.
+inline constexpr const char* alltoall_of_3 = R"(
+problem alltoall ranks 3 bytes 4
+list 0 in 12 out 12 scratch 0
+  recv 1 out[4+4]
+  recv 2 out[8+4]
+  send 1 in[4+4]
+  copy out[0+4] in[0+4]
+  send 2 in[8+4]
+  wait 1 1
+  wait 2 1
+end
+list 1 in 12 out 12 scratch 0
+  recv 0 out[0+4]
+  recv 2 out[8+4]
+  send 2 in[8+4]
+  copy out[4+4] in[4+4]
+  send 0 in[0+4]
+  wait 0 1
+  wait 2 1
+end
+list 2 in 12 out 12 scratch 0
+  recv 1 out[4+4]
+  recv 0 out[0+4]
+  send 0 in[0+4]
+  copy out[8+4] in[8+4]
+  send 1 in[4+4]
+  wait 0 1
+  wait 1 1
+end
+)";
+
+// To rank 0 and back; rank 2 hands its contribution over in two halves.
+inline constexpr const char* allreduce_of_3 = R"(
+problem allreduce ranks 3 bytes 8 op sum type uint32
+list 0 in 8 out 8 scratch 16
+  recv 1 scratch[0+8]
+  recv 2 scratch[8+4]
+  recv 2 scratch[12+4]
+  copy out[0+8] in[0+8]
+  wait 1 1
+  reduce sum uint32 out[0+8] scratch[0+8]
+  wait 2 2
+  reduce sum uint32 out[0+8] scratch[8+8]
+  send 1 out[0+8]
+  send 2 out[0+8]
+end
+list 1 in 8 out 8 scratch 0
+  recv 0 out[0+8]
+  send 0 in[0+8]
+  wait 0 1
+end
+list 2 in 8 out 8 scratch 0
+  recv 0 out[0+8]
+  write 0 in[0+4]
+  write 0 in[4+4]
+  wait 0 1
+end
+)";
+
+// Recursive doubling; each rank sends from a copy, and reduces into another.
+inline constexpr const char* allreduce_of_2 = R"(
+problem allreduce ranks 2 bytes 4 op sum type uint32
+list 0 in 4 out 4 scratch 8
+  copy scratch[0+4] in[0+4]
+  send 1 scratch[0+4]
+  copy out[0+4] in[0+4]
+  recv 1 scratch[4+4]
+  wait 1 1
+  reduce sum uint32 out[0+4] scratch[4+4]
+end
+list 1 in 4 out 4 scratch 8
+  copy scratch[0+4] in[0+4]
+  recv 0 scratch[4+4]
+  send 0 scratch[0+4]
+  copy out[0+4] in[0+4]
+  wait 0 1
+  reduce sum uint32 out[0+4] scratch[4+4]
+end
+)";
+
+inline constexpr const char* all[] = {barrier_of_2,    barrier_of_4,  broadcast_of_3, gather_of_4,
+                                      gather_in_place, alltoall_of_3, allreduce_of_3, allreduce_of_2};
+
+}  // namespace lapwing::hand_written

@@ -1,0 +1,64 @@
+#include "task/checker/segments.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+
+namespace lapwing::checker {
+namespace {
+
+TEST(Segments, AgreeWithOneValuePerByteAndJoinNeighbours) {
+    constexpr std::size_t size = 40;
+    std::mt19937 random(11);
+    for (int round = 0; round < 200; ++round) {
+        Segments<int> segments;
+        std::array<int, size> bytes{};  // 0: no value
+        for (int change = 0; change < 40; ++change) {
+            std::size_t offset = random() % (size + 1);
+            std::size_t end = random() % (size + 1);
+            if (offset > end) std::swap(offset, end);
+            const int value = static_cast<int>(random() % 4);
+            if (value == 0) {
+                segments.erase(offset, end);
+            } else {
+                segments.assign(offset, end, value);
+            }
+            for (std::size_t i = offset; i < end; ++i) bytes[i] = value;
+
+            std::array<int, size> seen{};
+            std::size_t last_end = 0;
+            int last_value = 0;
+            segments.visit(0, size, [&](const Segments<int>::Segment& segment) {
+                EXPECT_LT(segment.offset, segment.end);
+                EXPECT_FALSE(segment.offset == last_end && segment.value == last_value) << "not joined";
+                last_end = segment.end;
+                last_value = segment.value;
+                for (std::size_t i = segment.offset; i < segment.end; ++i) seen[i] = segment.value;
+                return true;
+            });
+            ASSERT_EQ(seen, bytes);
+        }
+    }
+}
+
+TEST(Segments, VisitCutsAtBothEndsAndStopsWhenTold) {
+    Segments<int> segments;
+    segments.assign(0, 10, 1);
+    segments.assign(10, 20, 2);
+    std::vector<std::uint64_t> seen;
+    segments.visit(5, 15, [&](const Segments<int>::Segment& segment) {
+        seen.insert(seen.end(), {segment.offset, segment.end});
+        return true;
+    });
+    EXPECT_EQ(seen, (std::vector<std::uint64_t>{5, 10, 10, 15}));
+    int visits = 0;
+    segments.visit(5, 15, [&](const Segments<int>::Segment&) {
+        ++visits;
+        return false;
+    });
+    EXPECT_EQ(visits, 1);
+}
+
+}  // namespace
+}  // namespace lapwing::checker

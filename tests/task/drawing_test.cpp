@@ -1,0 +1,181 @@
+#include "task/drawing.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "task/builder.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Runs Graphviz' dot on a drawing; what it wrote, or its complaint.
+class Dot {
+  public:
+    Dot() {
+        std::string name = testing::TempDir() + "lapwing-drawing-XXXXXX";
+        if (mkdtemp(name.data()) != nullptr) folder_ = name;
+    }
+    ~Dot() {
+        std::error_code ignored;
+        if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+    }
+    static bool installed() { return std::system("command -v dot >/dev/null 2>&1") == 0; }
+
+    std::string svg(const std::string& drawing) {
+        std::ofstream(folder_ + "/in.dot") << drawing;
+        const std::string command = fmt::format("cd '{}' && dot -Tsvg in.dot >out.svg 2>complaint", folder_);
+        const int status = std::system(command.c_str());
+        const std::string complaint = read("complaint");
+        if (status != 0 || !complaint.empty()) return "dot complains: " + complaint;
+        return read("out.svg");
+    }
+
+  private:
+    std::string read(const std::string& name) const {
+        std::ostringstream text;
+        text << std::ifstream(folder_ + "/" + name).rdbuf();
+        return text.str();
+    }
+    std::string folder_;
+};
+
+std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+    return found;
+}
+
+std::vector<List> barrier_lists() {
+    Problem problem;
+    problem.ranks = 4;
+    std::vector<List> lists;
+    for (int rank = 0; rank < 4; ++rank) {
+        Builder builder(problem, rank);
+        for (const int peer : {rank ^ 1, rank ^ 2}) builder.recv(peer);
+        for (const int peer : {rank ^ 1, rank ^ 2}) {
+            builder.send(peer);
+            builder.wait(peer);
+        }
+        lists.push_back(builder.finish());
+    }
+    return lists;
+}
+
+// Any list at all, also one that no checker would pass.
+List random_list(std::mt19937& random, int rank, int ranks) {
+    List list;
+    list.rank = rank;
+    list.ranks = ranks;
+    const auto below = [&](int limit) { return static_cast<int>(random() % static_cast<unsigned>(limit)); };
+    const int tasks = below(12);
+    for (int i = 0; i < tasks; ++i) {
+        Task& task = list.tasks.emplace_back();
+        task.kind = static_cast<Kind>(below(static_cast<int>(Kind::reduce) + 1));
+        task.peer = below(ranks);
+        task.count = static_cast<std::uint64_t>(below(4));
+        task.target = {Space::out, random(), random()};
+        task.source = {Space::in, random(), random()};
+    }
+    return list;
+}
+
+TEST(Drawing, JoinsEverySendToTheReceiveThatItMeets) {
+    const ListSet set = parse(
+        "problem broadcast ranks 2 root 0 bytes 8\n"
+        "list 0 in 8 out 0 scratch 0\n"
+        "send 1 in[0+4]\n"
+        "send 1 in[4+4]\n"
+        "end\n"
+        "list 1 in 0 out 8 scratch 0\n"
+        "recv 0 out[0+4]\n"
+        "recv 0 out[4+4]\n"
+        "wait 0 2\n"
+        "end\n");
+    const std::string drawing = draw(set.lists, "two parts");
+    // Nodes are numbered as drawn: the heading and tasks of rank 0 are n0 to n2, those of rank 1 n3 to n6.
+    EXPECT_THAT(drawing, HasSubstr("label=\"rank 0\""));
+    EXPECT_THAT(drawing, HasSubstr("label=\"recv 0 out[4+4]\""));
+    EXPECT_THAT(drawing, HasSubstr("n1 -> n4 "));
+    EXPECT_THAT(drawing, HasSubstr("n2 -> n5 "));
+    EXPECT_EQ(count(drawing, " -> "), 2U);
+    EXPECT_THAT(drawing, Not(HasSubstr("unmet")));
+}
+
+TEST(Drawing, OfSomeRanksEndsArrowsInStubs) {
+    const std::vector<List> lists = barrier_lists();
+    const std::string drawing = draw(std::span(lists).first(2), "");
+    EXPECT_EQ(count(drawing, " -> "),
+              6U);  // two between ranks 0 and 1; a send and a receive of each go outside
+    EXPECT_THAT(drawing, HasSubstr("label=\"to 2\""));
+    EXPECT_THAT(drawing, HasSubstr("label=\"from 3\""));
+}
+
+TEST(Drawing, ShowsMessagesThatAreNotMet) {
+    std::vector<List> lists = barrier_lists();
+    lists[0].tasks.erase(lists[0].tasks.begin());      // recv 1
+    lists[2].tasks.erase(lists[2].tasks.begin() + 2);  // send 3
+    EXPECT_EQ(count(draw(lists, ""), "label=\"unmet\""), 2U);
+}
+
+TEST(Drawing, EscapesItsTitle) {
+    const std::string drawing = draw(barrier_lists(), "say \"hi\" \\ there\n\t]");
+    EXPECT_THAT(drawing, HasSubstr("label=\"say \\\"hi\\\" \\\\ there\\l ]\\l\""));
+}
+
+TEST(Drawing, ShowsWhatEnablesWhat) {
+    const Queues queues = lower(barrier_lists()[0]);
+    const std::string drawing = draw(std::span(&queues, 1), "queues");
+    EXPECT_EQ(count(drawing, " -> "), 4U);  // two receives to their waits, two enables to their sends
+    EXPECT_EQ(count(drawing, "filled,dashed"), 1U);  // the send that is posted not enabled
+    EXPECT_THAT(drawing, HasSubstr("label=\"send queue to 2\""));
+    EXPECT_THAT(drawing, HasSubstr("label=\"receive queue from 1\""));
+    EXPECT_THAT(drawing, HasSubstr("label=\"management queue\""));
+}
+
+TEST(Drawing, IsTakenByDot) {
+    if (!Dot::installed()) GTEST_SKIP() << "Graphviz is not installed";
+    Dot dot;
+    const std::vector<List> lists = barrier_lists();
+    const std::string svg = dot.svg(draw(lists, "a \"barrier\" <of> 4 & \\N"));
+    EXPECT_THAT(svg, HasSubstr("</svg>"));
+    EXPECT_EQ(count(svg, "class=\"edge\""), 8U);
+    EXPECT_THAT(svg, HasSubstr(">send 1<"));
+    std::vector<Queues> queues;
+    for (const List& list : lists) queues.push_back(lower(list));
+    EXPECT_EQ(count(dot.svg(draw(queues, "queues")), "class=\"edge\""), 16U);
+    EXPECT_THAT(dot.svg(draw(std::span<const List>(), "none")), HasSubstr("</svg>"));
+    EXPECT_THAT(dot.svg(draw(std::span<const Queues>(), "")), HasSubstr("</svg>"));
+}
+
+TEST(Drawing, OfAnyListIsTakenByDot) {
+    if (!Dot::installed()) GTEST_SKIP() << "Graphviz is not installed";
+    Dot dot;
+    std::mt19937 random(1);
+    for (int round = 0; round < 20; ++round) {
+        const int ranks = 1 + round % 8;
+        std::vector<List> lists;
+        std::vector<Queues> queues;
+        for (int rank = 0; rank < ranks; ++rank) {
+            lists.push_back(random_list(random, rank, ranks));
+            queues.push_back(lower(lists.back()));
+        }
+        ASSERT_THAT(dot.svg(draw(lists, "any")), HasSubstr("</svg>")) << draw(lists, "any");
+        ASSERT_THAT(dot.svg(draw(queues, "any")), HasSubstr("</svg>")) << draw(queues, "any");
+    }
+}
+
+}  // namespace
+}  // namespace lapwing

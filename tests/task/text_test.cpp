@@ -1,0 +1,321 @@
+#include "task/text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "task/builder.hpp"
+
+namespace lapwing {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* broadcast =
+    "problem broadcast ranks 2 root 0 bytes 8 algorithm binomial\n"
+    "list 0 in 8 out 0 scratch 0\n"
+    "  send 1 in[0+8]\n"
+    "end\n"
+    "list 1 in 0 out 8 scratch 0\n"
+    "  recv 0 out[0+8]\n"
+    "  wait 0 1\n"
+    "end\n";
+
+// What parse() says about a text that it refuses.
+std::string fault(std::string_view text) {
+    try {
+        parse(text);
+    } catch (const ParseError& error) {
+        EXPECT_EQ(error.code(), ErrorCode::parse);
+        EXPECT_THAT(error.what(),
+                    StartsWith(std::to_string(error.line()) + ":" + std::to_string(error.column()) + ": "));
+        return error.what();
+    }
+    return "parsed";
+}
+
+// A broadcast to one other rank, whose list is `tasks`.
+std::string with_tasks(const std::string& tasks) {
+    return "problem broadcast ranks 2 root 0 bytes 8\n"
+           "list 0 in 8 out 0 scratch 0\n"
+           "end\n"
+           "list 1 in 0 out 8 scratch 16\n" +
+           tasks + "end\n";
+}
+
+TEST(Print, Spans) {
+    EXPECT_EQ(print(Span{Space::in, 0, 8}), "in[0+8]");
+    EXPECT_EQ(print(Span{Space::out, 16, 4}), "out[16+4]");
+    const auto most = std::numeric_limits<std::uint64_t>::max();
+    EXPECT_EQ(print(Span{Space::scratch, most, most}), "scratch[18446744073709551615+18446744073709551615]");
+}
+
+TEST(Print, TasksOfEveryKind) {
+    Task task;
+    task.kind = Kind::send;
+    task.peer = 3;
+    EXPECT_EQ(print(task), "send 3");
+    task.source = in(8, 4);
+    EXPECT_EQ(print(task), "send 3 in[8+4]");
+    task.kind = Kind::write;
+    EXPECT_EQ(print(task), "write 3 in[8+4]");
+    task.kind = Kind::copy;
+    task.target = out(0, 4);
+    EXPECT_EQ(print(task), "copy out[0+4] in[8+4]");
+    task.kind = Kind::reduce;
+    task.op = Operator::bit_and;
+    task.type = Type::uint32;
+    EXPECT_EQ(print(task), "reduce bit_and uint32 out[0+4] in[8+4]");
+    task.kind = Kind::recv;
+    EXPECT_EQ(print(task), "recv 3 out[0+4]");
+    task.kind = Kind::wait;
+    task.count = 2;
+    EXPECT_EQ(print(task), "wait 3 2");
+    task.kind = Kind::enable_send;
+    EXPECT_EQ(print(task), "enable_send 3 2");
+    task.kind = Kind::enable_recv;
+    EXPECT_EQ(print(task), "enable_recv 3 2");
+}
+
+TEST(Print, ProblemsNameWhatTheirCollectiveHas) {
+    Problem problem;
+    problem.ranks = 4;
+    EXPECT_EQ(print(problem), "problem barrier ranks 4");
+    problem.collective = Collective::gather;
+    problem.root = 2;
+    problem.bytes = 12;
+    EXPECT_EQ(print(problem), "problem gather ranks 4 root 2 bytes 12");
+    problem.in_place = true;
+    EXPECT_EQ(print(problem), "problem gather ranks 4 root 2 bytes 12 in_place");
+    problem = {.collective = Collective::allreduce, .ranks = 4, .bytes = 8, .type = Type::float64};
+    EXPECT_EQ(print(problem), "problem allreduce ranks 4 bytes 8 op sum type float64");
+}
+
+TEST(Text, IsPrintedAsItWasParsed) {
+    const char* const texts[] = {
+        broadcast,
+        "problem barrier ranks 1\n"
+        "list 0 in 0 out 0 scratch 0\n"
+        "end\n",
+        "problem gather ranks 2 root 1 bytes 4 in_place algorithm pairwise:window=6\n"
+        "list 0 in 4 out 0 scratch 0\n"
+        "  send 1 in[0+4]\n"
+        "end\n"
+        "list 1 in 0 out 8 scratch 4\n"
+        "  recv 0 scratch[0+4]\n"
+        "  wait 0 1\n"
+        "  copy out[0+4] scratch[0+4]\n"
+        "end\n",
+        "problem reduce ranks 2 root 0 bytes 8 op maximum type int64\n"
+        "list 0 in 8 out 8 scratch 8\n"
+        "  recv 1 scratch[0+8]\n"
+        "  copy out[0+8] in[0+8]\n"
+        "  wait 1 1\n"
+        "  reduce maximum int64 out[0+8] scratch[0+8]\n"
+        "  write 1\n"
+        "end\n"
+        "list 1 in 8 out 0 scratch 0\n"
+        "  recv 0\n"
+        "  send 0 in[0+8]\n"
+        "  wait 0 1\n"
+        "end\n",
+    };
+    for (const char* text : texts) EXPECT_EQ(print(parse(text)), text);
+}
+
+TEST(Text, IsParsedAsItWasPrinted) {
+    ListSet set;
+    set.problem = {.collective = Collective::alltoall, .ranks = 3, .bytes = 1ULL << 40};
+    set.algorithm = "pairwise:window=2";
+    for (int rank = 0; rank < 3; ++rank) {
+        Builder builder(set.problem, rank);
+        const std::uint64_t block = set.problem.bytes;
+        const Span kept = builder.scratch(block);
+        builder.copy(kept, in(static_cast<std::uint64_t>(rank) * block, block));
+        for (int peer = 0; peer < 3; ++peer) {
+            if (peer == rank) continue;
+            builder.recv(peer, out(static_cast<std::uint64_t>(peer) * block, block));
+            builder.send(peer);
+            builder.wait(peer);
+        }
+        builder.copy(out(static_cast<std::uint64_t>(rank) * block, block), kept);
+        set.lists.push_back(builder.finish());
+    }
+    EXPECT_EQ(parse(print(set)), set);
+}
+
+TEST(Text, TakesCommentsBlanksAndForeignLineEnds) {
+    const std::string text =
+        "# a broadcast\r\n"
+        "\n"
+        "\tproblem broadcast bytes 8 algorithm binomial root 0 ranks 2   # in any order\r\n"
+        "list 0 in 8 out 0 scratch 0\r\n"
+        "send 1 in[0+8]#at once\r\n"
+        "  # nothing here\n"
+        "end\n"
+        "list 1 in 0 out 8 scratch 0\n"
+        "recv 0   out[0+8]\n"
+        "wait\t0 1\n"
+        "end";
+    EXPECT_EQ(parse(text), parse(broadcast));
+}
+
+TEST(ParseError, SaysWhereAndIsAnErrorOfParsing) {
+    const ParseError error(3, 14, "no");
+    EXPECT_EQ(error.line(), 3);
+    EXPECT_EQ(error.column(), 14);
+    EXPECT_STREQ(error.what(), "3:14: no");
+    EXPECT_EQ(error.code(), ErrorCode::parse);
+}
+
+TEST(Parse, UnknownNamesGetTheNearestOne) {
+    EXPECT_EQ(fault(with_tasks("  snd 0\n")), "5:3: unknown kind 'snd'; did you mean 'send'?");
+    EXPECT_EQ(fault(with_tasks("  ennd\n")), "5:3: unknown kind 'ennd'; did you mean 'end'?");
+    EXPECT_EQ(fault(with_tasks("  transmogrify 0\n")),
+              "5:3: unknown kind 'transmogrify'; valid: send, recv, write, wait, copy, reduce, end");
+    EXPECT_EQ(fault(with_tasks("  recv 0 aut[0+8]\n")), "5:10: unknown space 'aut'; did you mean 'out'?");
+    EXPECT_EQ(fault(with_tasks("  reduce sun int32 out[0+4] scratch[0+4]\n")),
+              "5:10: unknown operator 'sun'; did you mean 'sum'?");
+    EXPECT_EQ(fault(with_tasks("  reduce sum int33 out[0+4] scratch[0+4]\n")),
+              "5:14: unknown type 'int33'; did you mean 'int32'?");
+    EXPECT_EQ(fault("problem barier ranks 1\n"), "1:9: unknown collective 'barier'; did you mean 'barrier'?");
+    EXPECT_EQ(fault("problem MPI_Ibcast ranks 1\n"),
+              "1:9: unknown collective 'MPI_Ibcast'; did you mean 'broadcast'?");
+    EXPECT_EQ(fault("problem barrier rank 1\n"), "1:17: unknown word 'rank'; did you mean 'ranks'?");
+}
+
+TEST(Parse, TheProblemLineIsWhole) {
+    EXPECT_EQ(fault(""), "1:1: file is empty: 'problem' is missing");
+    EXPECT_EQ(fault("\n# nothing\n"), "3:1: file is empty: 'problem' is missing");
+    EXPECT_EQ(fault("list 0\n"), "1:1: expected 'problem', not 'list'");
+    EXPECT_THAT(fault("problem"), StartsWith("1:8: collective is missing; valid: barrier, broadcast,"));
+    EXPECT_EQ(fault("problem barrier\n"), "1:16: 'ranks' is missing");
+    EXPECT_EQ(fault("problem broadcast ranks 2 bytes 8\n"), "1:34: 'root' is missing");
+    EXPECT_EQ(fault("problem broadcast ranks 2 root 0\n"), "1:33: 'bytes' is missing");
+    EXPECT_EQ(fault("problem allreduce ranks 2 bytes 8 op sum\n"), "1:41: 'type' is missing");
+    EXPECT_EQ(fault("problem barrier ranks 2 ranks 2\n"), "1:25: 'ranks' is given twice");
+    EXPECT_EQ(fault("problem barrier ranks 2 root 0\n"), "1:25: barrier has no 'root'");
+    EXPECT_EQ(fault("problem broadcast in_place\n"), "1:19: broadcast has no 'in_place'");
+    EXPECT_EQ(fault("problem barrier ranks\n"), "1:22: a number is missing for ranks");
+    EXPECT_EQ(fault("problem barrier ranks 2 algorithm\n"), "1:34: an algorithm is missing");
+    EXPECT_EQ(fault("problem barrier ranks 2 algorithm a/b\n"),
+              "1:36: '/' has no place in an algorithm's name");
+}
+
+TEST(Parse, TheProblemMakesSense) {
+    EXPECT_EQ(fault("problem barrier ranks 0\n"), "1:1: a group has at least 1 rank, not 0");
+    EXPECT_EQ(fault("problem broadcast ranks 2 root 2 bytes 1\n"), "1:1: root 2 is none of the 2 ranks");
+    EXPECT_EQ(fault("problem allreduce ranks 2 bytes 6 op sum type int32\n"),
+              "1:1: 6 bytes are not whole elements of int32");
+    EXPECT_THAT(fault("problem alltoall ranks 2000000000 bytes 4000000000\n"), HasSubstr("too many"));
+}
+
+TEST(Parse, NumbersFit) {
+    EXPECT_EQ(fault("problem barrier ranks 2147483648\n"), "1:23: ranks 2147483648 is too large");
+    EXPECT_EQ(fault("problem broadcast ranks 1 root 0 bytes 18446744073709551616\n"),
+              "1:40: '18446744073709551616' does not fit in 64 bits");
+    EXPECT_EQ(fault(with_tasks("wait 0 99999999999999999999\n")),
+              "5:8: '99999999999999999999' does not fit in 64 bits");
+    EXPECT_EQ(fault(with_tasks("wait 0 -1\n")), "5:8: expected a number for count, not '-1'");
+    EXPECT_EQ(fault(with_tasks("wait 0 0x1\n")), "5:8: expected a number for count, not '0x1'");
+    EXPECT_EQ(parse(with_tasks("wait 0 18446744073709551615\n")).lists[1].tasks[0].count,
+              std::numeric_limits<std::uint64_t>::max());
+}
+
+TEST(Parse, PeersAreRanks) {
+    EXPECT_EQ(fault(with_tasks("  send 2\n")), "5:8: peer 2 is none of the 2 ranks");
+    EXPECT_EQ(fault(with_tasks("  send 4294967296\n")), "5:8: peer 4294967296 is none of the 2 ranks");
+    EXPECT_EQ(fault(with_tasks("  send\n")), "5:7: a number is missing for peer");
+}
+
+TEST(Parse, SpansLieInTheirSpace) {
+    EXPECT_EQ(fault(with_tasks("recv 0 out[4+8]\n")),
+              "5:8: out[4+8] leaves its space: out of rank 1 is 8 bytes");
+    EXPECT_EQ(fault(with_tasks("send 0 in[0+1]\n")),
+              "5:8: in[0+1] leaves its space: in of rank 1 is 0 bytes");
+    EXPECT_THAT(fault(with_tasks("recv 0 out[18446744073709551615+2]\n")), HasSubstr("leaves its space"));
+    EXPECT_THAT(fault(with_tasks("recv 0 out[1+18446744073709551615]\n")), HasSubstr("leaves its space"));
+    EXPECT_EQ(fault(with_tasks("recv 0 out[8+0]\n")), "5:8: a span of zero bytes is left out");
+    EXPECT_EQ(fault(with_tasks("recv 0 out\n")), "5:8: expected a span as in[0+8], not 'out'");
+    EXPECT_EQ(fault(with_tasks("recv 0 out[0-8]\n")), "5:8: expected a span as in[0+8], not 'out[0-8]'");
+    EXPECT_EQ(fault(with_tasks("recv 0 out[0+]\n")), "5:14: a number is missing for length");
+    EXPECT_EQ(fault(with_tasks("recv 0 out[x+8]\n")), "5:12: expected a number for offset, not 'x'");
+    EXPECT_EQ(fault(with_tasks("copy out[0+8]\n")), "5:14: a span is missing");
+}
+
+TEST(Parse, EnableTasksAreNotForLists) {
+    EXPECT_EQ(fault(with_tasks(" enable_send 0 1\n")),
+              "5:2: enable_send is made by lowering only: it has no place in a list");
+    EXPECT_THAT(fault(with_tasks("enable_recv 0 1\n")), HasSubstr("made by lowering only"));
+}
+
+TEST(Parse, LinesHoldOneThing) {
+    EXPECT_EQ(fault(with_tasks("wait 0 1 1\n")), "5:10: '1' is too much on this line");
+    EXPECT_EQ(fault(with_tasks("send 0 scratch[0+1] scratch[0+1]\n")),
+              "5:21: 'scratch[0+1]' is too much on this line");
+    EXPECT_EQ(fault("problem barrier ranks 1\nlist 0 in 0 out 0 scratch 0 end\n"),
+              "2:29: 'end' is too much on this line");
+    EXPECT_EQ(fault("problem barrier ranks 1\nlist 0 in 0 out 0 scratch 0\nend list\n"),
+              "3:5: 'list' is too much on this line");
+}
+
+TEST(Parse, EveryRankHasItsList) {
+    const std::string problem = "problem barrier ranks 3\n";
+    const auto list = [](const std::string& rank) { return "list " + rank + " in 0 out 0 scratch 0\nend\n"; };
+    EXPECT_EQ(fault(problem), "2:1: list of rank 0 is missing");
+    EXPECT_EQ(fault(problem + list("0") + list("1")), "6:1: list of rank 2 is missing");
+    EXPECT_EQ(fault(problem + list("0") + list("2")),
+              "4:6: list of rank 1 is missing: lists stand in rank order");
+    EXPECT_EQ(fault(problem + list("0") + list("1") + list("0")), "6:6: list of rank 0 is given twice");
+    EXPECT_EQ(fault(problem + list("3")), "2:6: rank 3 is none of the 3 ranks");
+    const std::string all = problem + list("0") + list("1") + list("2");
+    EXPECT_EQ(fault(all), "parsed");
+    EXPECT_EQ(fault(all + "rubbish\n"), "8:1: after the last list: 'rubbish'");
+    EXPECT_EQ(fault(all + list("2")), "8:6: list of rank 2 is given twice");
+    EXPECT_EQ(fault(problem + "rubbish\n"), "2:1: expected 'list', not 'rubbish'");
+}
+
+TEST(Parse, ListsEnd) {
+    EXPECT_EQ(fault("problem barrier ranks 1\nlist 0 in 0 out 0 scratch 0\n"),
+              "3:1: file ends inside list of rank 0: 'end' is missing");
+    EXPECT_EQ(fault("problem barrier ranks 1\nlist 0 in 0 out 0 scratch 0\n  wait 0 1"),
+              "3:11: file ends inside list of rank 0: 'end' is missing");
+    EXPECT_EQ(
+        fault("problem barrier ranks 2\nlist 0 in 0 out 0 scratch 0\nlist 1 in 0 out 0 scratch 0\nend\n"),
+        "3:1: list of rank 0 has no 'end'");
+}
+
+TEST(Parse, SizesAreThoseOfTheProblem) {
+    const std::string problem = "problem broadcast ranks 1 root 0 bytes 8\n";
+    EXPECT_EQ(fault(problem + "list 0 in 9 out 0 scratch 0\nend\n"),
+              "2:11: 'in' of rank 0 is 8 bytes for this problem, not 9");
+    EXPECT_EQ(fault(problem + "list 0 in 8 out 8 scratch 0\nend\n"),
+              "2:17: 'out' of rank 0 is 0 bytes for this problem, not 8");
+    EXPECT_EQ(fault(problem + "list 0 in 8 out 0 scratch 9223372036854775808\nend\n"),
+              "2:27: 9223372036854775808 bytes are too many");
+    EXPECT_EQ(fault(problem + "list 0 out 0 in 8 scratch 0\nend\n"), "2:8: expected 'in', not 'out'");
+    EXPECT_EQ(fault(problem + "list 0 in 8 out 0\nend\n"), "2:18: 'scratch' is missing");
+    EXPECT_EQ(fault(problem + "list 0 in\nend\n"), "2:10: a number is missing for in");
+}
+
+TEST(Parse, HostileTextCostsNoMoreThanItsLength) {
+    EXPECT_EQ(fault("problem barrier ranks 2147483647\n"), "2:1: list of rank 0 is missing");
+    const std::string bytes("problem barrier ranks 1\nlist 0 in 0 out 0 scratch 0\n\0\xff'\n", 55);
+    EXPECT_THAT(fault(bytes), HasSubstr("3:1: unknown kind '\\x00\\xff''"));
+    const std::string error = fault(std::string(1'000'000, 'x'));
+    EXPECT_LT(error.size(), 100U);
+    EXPECT_THAT(error, HasSubstr("xxx...'"));
+}
+
+TEST(Parse, EveryTruncationIsRefused) {
+    const std::string text = broadcast;
+    // All but the last newline, without which the file is still whole.
+    for (std::size_t length = 0; length + 1 < text.size(); ++length) {
+        EXPECT_NE(fault(text.substr(0, length)), "parsed") << length;
+    }
+}
+
+}  // namespace
+}  // namespace lapwing

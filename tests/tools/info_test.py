@@ -1,0 +1,83 @@
+"""lapwing info, and what the tool says about itself."""
+
+import json
+import pathlib
+import re
+import subprocess
+import unittest
+
+from support import TOOL, ToolTest, clean_environment
+
+
+class Info(ToolTest):
+    def test_text(self):
+        out, _ = self.call("info")
+        for part in ("lapwing ", "\nengines\n  host", "\nMPI\n", "\nvariables\n", "\nalgorithms\n"):
+            self.assertIn(part, out)
+
+    def test_json(self):
+        out, _ = self.call("info", "--json", LAPWING_ENGINE="host")
+        told = json.loads(out)
+        self.assertRegex(told["version"], r"^\d+\.\d+\.\d+$")
+        self.assertTrue(next(engine for engine in told["engines"] if engine["name"] == "host")["available"])
+        self.assertEqual([mpi["name"] for mpi in told["mpi"]], ["openmpi", "mpich"])
+        variables = {variable["name"]: variable for variable in told["variables"]}
+        self.assertEqual(variables["LAPWING_ENGINE"]["value"], "host")
+        self.assertEqual(variables["LAPWING_ENGINE"]["default"], "auto")
+        self.assertTrue(all(variable["meaning"] for variable in variables.values()))
+        self.assertGreaterEqual(len(told["algorithms"]), 14)
+
+    def test_algorithms(self):
+        out, _ = self.call("info", "--algorithms")
+        self.assertTrue(out.startswith("algorithms\n"))
+        self.assertIn("window: ", out)
+        told, _ = self.call("info", "--algorithms", "--json")
+        self.assertIn("algorithms", json.loads(told))
+
+    def test_every_algorithm_can_be_explained(self):
+        told = json.loads(self.call("info", "--json")[0])
+        for algorithm in told["algorithms"]:
+            options = ("--algorithm", algorithm["name"], "--ranks", 4)
+            out, _ = self.call("explain", algorithm["collective"], *options)
+            self.assertIn(algorithm["source"], out)
+
+    def test_wrong_variable_is_told_after_the_rest(self):
+        out, err = self.call("info", status=2, LAPWING_ENGINE="hots")
+        self.assertIn("\nalgorithms\n", out)
+        self.assertIn("did you mean 'host'?", err)
+        _, err = self.call("info", status=2, LAPWING_ALGORITM="x")
+        self.assertIn("did you mean 'LAPWING_ALGORITHM'?", err)
+
+    def test_every_variable(self):
+        table = pathlib.Path(__file__).resolve().parents[2] / "src" / "base" / "settings.def"
+        names = re.findall(r'^LAPWING_SETTING\(\w+, "(\w+)"', table.read_text(), re.M)
+        out, _ = self.call("info")
+        self.assertEqual(re.findall(r"^  LAPWING_(\w+)", out, re.M), names)
+
+
+class Tool(ToolTest):
+    def test_version(self):
+        out, _ = self.call("--version")
+        self.assertRegex(out, r"^lapwing \d+\.\d+\.\d+\n$")
+
+    def test_help_has_examples(self):
+        for words in ((), ("explain",), ("verify",), ("run",), ("info",)):
+            out, _ = self.call(*words, "--help")
+            self.assertIn("Example", out)
+            self.assertNotIn("probe", out)
+
+    def test_nothing_to_do(self):
+        out, err = self.call(status=2)
+        self.assertIn("Usage: lapwing", err)
+        self.refused("--versoin", because="'--version'")
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w") as full:
+            environment = clean_environment()
+            done = subprocess.run([TOOL, "info"], stdout=full, stderr=subprocess.PIPE, env=environment)
+        self.assertEqual(done.returncode, 2)
+        self.assertTrue(done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

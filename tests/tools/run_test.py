@@ -1,0 +1,177 @@
+"""lapwing run: how it rewrites command lines. The launchers are scripts that only answer to --version."""
+
+import os
+import pathlib
+import shlex
+import shutil
+import tempfile
+import time
+import unittest
+
+from support import TOOL, ToolTest
+
+OPENMPI = "mpirun (Open MPI) 4.1.4"
+HYDRA = "HYDRA build details:\n    Version:                                 4.0.2"
+
+
+class Run(ToolTest):
+    def setUp(self):
+        # An installation of its own: the tool, and preload libraries that are never loaded.
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.prefix = pathlib.Path(directory.name)
+        (self.prefix / "bin").mkdir()
+        (self.prefix / "lib").mkdir()
+        self.tool = shutil.copy2(TOOL, self.prefix / "bin" / "lapwing")
+        self.openmpi = self.preload("liblapwing-openmpi.so")
+        self.mpich = self.preload("liblapwing-mpich.so")
+        self.path = f"{self.prefix / 'bin'}:{os.environ['PATH']}"
+        self.launcher("mpirun", OPENMPI)
+        self.launcher("mpiexec", HYDRA)
+
+    def preload(self, name):
+        file = self.prefix / "lib" / name
+        file.touch()
+        return str(file)
+
+    def launcher(self, name, answer, then="exit 3"):
+        file = self.prefix / "bin" / name
+        asked = f"if [ \"$*\" = --version ]; then cat <<'END'\n{answer}\nEND\nexit; fi"
+        file.write_text(f"#!/bin/sh\n{asked}\n{then}\n")
+        file.chmod(0o755)
+        return file
+
+    def rewritten(self, *arguments, **variables):
+        variables = {"PATH": self.path, **variables}
+        out, err = self.call("run", "--dry-run", *arguments, tool=self.tool, **variables)
+        self.assertEqual(err, "")
+        self.assertEqual(out.count("\n"), 1)
+        return shlex.split(out)
+
+    def wrong(self, *arguments, because, **variables):
+        variables = {"PATH": self.path, **variables}
+        self.refused("run", *arguments, because=because, tool=self.tool, **variables)
+
+    def test_openmpi(self):
+        self.assertEqual(
+            self.rewritten("--", "mpirun", "-n", "2", "./a", "b c", "it's", ""),
+            ["mpirun", "-x", f"LD_PRELOAD={self.openmpi}", "-n", "2", "./a", "b c", "it's", ""],
+        )
+
+    def test_openmpi_with_settings(self):
+        self.assertEqual(
+            self.rewritten("--engine", "host", "--algorithm", "ibcast=k_nomial:k=3", "--", "mpirun", "a"),
+            ["mpirun", "-x", f"LD_PRELOAD={self.openmpi}", "-x", "LAPWING_ENGINE=host",
+             "-x", "LAPWING_ALGORITHM=ibcast=k_nomial:k=3", "a"],
+        )
+
+    def test_openmpi_with_several_programs(self):
+        preload = ["-x", f"LD_PRELOAD={self.openmpi}"]
+        self.assertEqual(
+            self.rewritten("--", "mpirun", "-n", "1", "a", ":", "-n", "1", "b"),
+            ["mpirun", *preload, "-n", "1", "a", ":", *preload, "-n", "1", "b"],
+        )
+
+    def test_mpich(self):
+        self.assertEqual(
+            self.rewritten("--report", "--blocking", "--", "mpiexec", "-n", "2", "./a"),
+            ["mpiexec", "-genv", "LD_PRELOAD", self.mpich, "-genv", "LAPWING_BLOCKING", "1",
+             "-genv", "LAPWING_REPORT", "text", "-n", "2", "./a"],
+        )
+
+    def test_the_answer_counts_and_not_the_name(self):
+        self.launcher("mpirun.mpich", OPENMPI)
+        self.assertEqual(self.rewritten("--", "mpirun.mpich", "a")[1], "-x")
+        self.launcher("mpirun", "Intel(R) MPI Library for Linux* OS, Version 2021.8 Build 20221129")
+        self.assertEqual(self.rewritten("--", "mpirun", "a")[1:4], ["-genv", "LD_PRELOAD", self.mpich])
+
+    def test_variables_are_passed_on(self):
+        words = self.rewritten("--", "mpirun", "a", LAPWING_ENGINE="mpi", LAPWING_BLOCKING="0")
+        self.assertEqual(words[3:], ["-x", "LAPWING_ENGINE=mpi", "a"])
+        words = self.rewritten("--engine", "auto", "--", "mpirun", "a", LAPWING_ENGINE="mpi")
+        self.assertEqual(words[3:], ["-x", "LAPWING_ENGINE=auto", "a"])
+
+    def test_what_the_user_preloads_is_kept(self):
+        # A library that is not there: the loader says so on standard error and goes on.
+        theirs = "/nonexistent/theirs.so"
+        environment = {"PATH": self.path, "LD_PRELOAD": theirs}
+        out, _ = self.call("run", "--dry-run", "--", "mpirun", "a", tool=self.tool, **environment)
+        self.assertEqual(shlex.split(out)[2], f"LD_PRELOAD={self.openmpi}:{theirs}")
+        words = self.rewritten("--", "mpirun", "-n", "2", "-x", f"LD_PRELOAD={theirs}", "a")
+        self.assertEqual(words, ["mpirun", "-x", f"LD_PRELOAD={self.openmpi}:{theirs}", "-n", "2", "a"])
+        words = self.rewritten("--", "mpiexec", "-genv", "LD_PRELOAD", theirs, "a")
+        self.assertEqual(words, ["mpiexec", "-genv", "LD_PRELOAD", f"{self.mpich}:{theirs}", "a"])
+
+    def test_report(self):
+        file = self.prefix / "report.json"
+        words = self.rewritten("--report", "--json", "--report-file", file, "--", "mpirun", "a")
+        self.assertEqual(words[3:], ["-x", "LAPWING_REPORT=json", "-x", f"LAPWING_REPORT_FILE={file}", "a"])
+        words = self.rewritten("--report-file", file, "--", "mpirun", "a")
+        self.assertIn("LAPWING_REPORT=text", words)
+
+    def test_other_launchers_with_their_environment(self):
+        self.launcher("srun", "slurm 22.05")
+        self.assertEqual(
+            self.rewritten("--mpi", "mpich", "--engine", "host", "--", "srun", "-n", "2", "a"),
+            ["env", f"LD_PRELOAD={self.mpich}", "LAPWING_ENGINE=host", "srun", "-n", "2", "a"],
+        )
+        self.wrong("--", "srun", "-n", "2", "a", because="--mpi openmpi or --mpi mpich")
+
+    def test_a_script_of_the_user_is_not_run_to_be_asked(self):
+        ran = self.prefix / "ran"
+        script = self.launcher("job.sh", "", then="")
+        script.write_text(f"#!/bin/sh\ntouch {ran}\n")
+        self.wrong("--", script, because="--mpi")
+        self.wrong("--", "job.sh", because="--mpi")
+        self.assertFalse(ran.exists())
+
+    def test_a_launcher_that_does_not_answer(self):
+        script = self.launcher("mpirun", "")
+        script.write_text("#!/bin/sh\nsleep 100\n")
+        started = time.monotonic()
+        self.wrong("--", "mpirun", "a", because="did not answer")
+        self.assertLess(time.monotonic() - started, 20)
+
+    def test_debian_layout(self):
+        libraries = self.prefix / "lib64"
+        (self.prefix / "lib").rename(libraries)
+        words = self.rewritten("--", "mpirun", "a")
+        self.assertEqual(words[2], f"LD_PRELOAD={libraries / 'liblapwing-openmpi.so'}")
+
+    def test_missing_library(self):
+        pathlib.Path(self.openmpi).unlink()
+        self.wrong("--", "mpirun", "a", because="liblapwing-openmpi.so is not installed")
+
+    def test_exit_status_is_the_launchers(self):
+        self.call("run", "--", "mpirun", "a", tool=self.tool, status=3, PATH=self.path)
+        self.launcher("mpirun", OPENMPI, then="kill -TERM $$")
+        self.call("run", "--", "mpirun", "a", tool=self.tool, status=-15, PATH=self.path)
+
+    def test_environment_of_a_direct_start(self):
+        self.launcher("srun", "slurm 22.05", then='echo "$LAPWING_ENGINE $*"')
+        command = ("--mpi", "mpich", "--engine", "mpi", "--", "srun", "a")
+        out, _ = self.call("run", *command, tool=self.tool, PATH=self.path)
+        self.assertEqual(out, "mpi a\n")
+
+    def test_wrong_options(self):
+        self.wrong(because="no command")
+        self.wrong("--report", "--", because="no command")
+        self.wrong("mpirun", "-n", "2", "a", because="lapwing run -- mpirun -n 2 a")
+        self.wrong("--reprot", "--", "mpirun", "a", because="'--report'")
+        self.wrong("--engine", "hsot", "--", "mpirun", "a", because="'host'")
+        self.wrong("--algorithm", "ialltoall=pairwise:widnow=6", "--", "mpirun", "a", because="'window'")
+        self.wrong("--algorithm", "ialtoall=pairwise", "--", "mpirun", "a", because="did you mean")
+        self.wrong("--mpi", "opnmpi", "--", "mpirun", "a", because="'openmpi'")
+        self.wrong("--", "no-such-launcher", because="'no-such-launcher' is no program on PATH")
+        self.wrong("--", "/no/launcher", because="'/no/launcher' is no program")
+
+    def test_wrong_variables(self):
+        self.wrong("--", "mpirun", "a", because="'LAPWING_ENGINE'", LAPWING_ENGNE="host")
+        self.wrong("--", "mpirun", "a", because="'host'", LAPWING_ENGINE="hosd")
+        self.wrong("--", "mpirun", "a", because="LAPWING_BLOCKING", LAPWING_BLOCKING="maybe")
+        self.wrong("--", "mpirun", "a", because="LAPWING_CHECK", LAPWING_CHECK="maybe")
+        self.wrong("--", "mpirun", "a", because="'text'", LAPWING_REPORT="txt")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,47 @@
+"""What the tests of the tool share: calling it, and comparing with golden files."""
+
+import os
+import pathlib
+import subprocess
+import unittest
+
+TOOL = os.environ["LAPWING_TOOL"]
+GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+
+
+def clean_environment(**changes):
+    """The environment without variables that the tool reads."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("LAPWING_") and name not in ("LD_PRELOAD", "COLUMNS")
+    }
+    return {**kept, **changes}
+
+
+class ToolTest(unittest.TestCase):
+    maxDiff = None
+
+    def call(self, *arguments, status=0, tool=TOOL, cwd=None, **variables):
+        """Runs the tool, expects `status` and gives back standard output and standard error."""
+        done = subprocess.run(
+            [str(tool), *map(str, arguments)],
+            env=clean_environment(**variables),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+        self.assertEqual(done.returncode, status, f"{arguments}\n{done.stdout}\n{done.stderr}")
+        return done.stdout, done.stderr
+
+    def refused(self, *arguments, because, **more):
+        """Expects exit status 2 with nothing on standard output and the reason on standard error."""
+        out, err = self.call(*arguments, status=2, **more)
+        self.assertEqual(out, "")
+        self.assertIn(because, err)
+        self.assertEqual(err.count("\n"), 1, err)
+
+    def assert_golden(self, text, name):
+        self.assertEqual(text, (GOLDEN / name).read_text())

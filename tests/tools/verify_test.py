@@ -1,0 +1,130 @@
+"""lapwing verify: every algorithm for few ranks, and list files that are right, wrong or cut short."""
+
+import json
+import pathlib
+import re
+import tempfile
+import unittest
+
+from support import ToolTest
+
+RIGHT = """# two ranks, one message
+problem broadcast ranks 2 root 0 bytes 8 algorithm by_hand
+list 0 in 8 out 0 scratch 0
+  send 1 in[0+8]
+end
+list 1 in 0 out 8 scratch 0
+  recv 0 out[0+8]
+  wait 0 1
+end
+"""
+
+
+class Files(ToolTest):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def file(self, text, name="lists.txt"):
+        path = self.directory / name
+        path.write_text(text)
+        return path
+
+    def test_right(self):
+        file = self.file(RIGHT)
+        out, err = self.call("verify", file)
+        self.assertTrue(out.startswith(f"{file}: proved 2 lists: problem broadcast ranks 2 "), out)
+        self.assertIn(" by by_hand;", out)
+        self.assertEqual(err, "")
+
+    def test_violation(self):
+        file = self.file(RIGHT.replace("  send 1 in[0+8]\n", "  send 1 in[0+4]\n"))
+        out, _ = self.call("verify", file, status=1)
+        self.assertIn(f"{file}: 1 violation", out)
+        self.assertRegex(out, r"\n  matching: rank \d, task \d")
+
+    def test_queue_depth(self):
+        file = self.file(RIGHT)
+        self.call("verify", file, "--queue-depth", "1")
+        out, _ = self.call("explain", "barrier", "--ranks", "64", "--format", "text")
+        out, _ = self.call("verify", self.file(out), "--queue-depth", "3", status=1)
+        self.assertIn("queue_depth: ", out)
+
+    def test_cut_short(self):
+        lines = RIGHT.splitlines(keepends=True)
+        for length in range(2, len(lines)):
+            file = self.file("".join(lines[:length]))
+            _, err = self.call("verify", file, status=2)
+            self.assertRegex(err, rf"^{re.escape(str(file))}:{length}:\d+: .+\n$|"
+                                  rf"^{re.escape(str(file))}:{length + 1}:\d+: .+\n$")
+
+    def test_not_parsable(self):
+        file = self.file(RIGHT.replace("send", "sned"))
+        _, err = self.call("verify", file, status=2)
+        self.assertTrue(err.startswith(f"{file}:4:3: "), err)
+        self.assertIn("'send'", err)
+
+    def test_not_readable(self):
+        missing = self.directory / "missing"
+        _, err = self.call("verify", missing, status=2)
+        self.assertEqual(err, f"{missing}: No such file or directory\n")
+        _, err = self.call("verify", self.directory, status=2)
+        self.assertIn("is a directory", err)
+
+    def test_several(self):
+        right = self.file(RIGHT, "right")
+        wrong = self.file(RIGHT.replace("  wait 0 1\n", ""), "wrong")
+        out, _ = self.call("verify", right, wrong, status=1)
+        self.assertIn("right: proved", out)
+        self.assertIn("wrong: ", out)
+        out, err = self.call("verify", wrong, self.directory / "missing", right, status=2)
+        self.assertIn("right: proved", out)
+        self.assertIn("missing", err)
+
+    def test_json(self):
+        right = self.file(RIGHT, "right")
+        wrong = self.file(RIGHT.replace("  wait 0 1\n", ""), "wrong")
+        out, _ = self.call("verify", "--json", right, wrong, self.directory / "missing", status=2)
+        files = json.loads(out)["files"]
+        self.assertEqual(files[0]["violations"], [])
+        self.assertEqual(files[0]["problem"]["collective"], "broadcast")
+        self.assertEqual(len(files[1]["violations"]), 1)
+        self.assertIn("No such file", files[2]["error"])
+
+
+class All(ToolTest):
+    def test_few_ranks(self):
+        out, err = self.call("verify", "--all", "--ranks", "1:9")
+        self.assertRegex(out.splitlines()[-1], r"^proved \d{4,} lists of \d{3,} problems, 0 violations$")
+        self.assertEqual(err, "")  # the progress bar is for terminals
+        for algorithm in ("recursive_doubling", "k_nomial", "sequential", "pairwise", "bruck"):
+            self.assertIn(f" {algorithm} ", out)
+
+    def test_one_algorithm(self):
+        one = ("--collective", "ialltoall", "--algorithm", "pairwise:window=2")
+        out, _ = self.call("verify", *one, "--ranks", "7")
+        self.assertIn("proved 35 lists of 5 problems, 0 violations", out)
+        out, _ = self.call("verify", "--algorithm", "binomial", "--ranks", "2:3", "--json")
+        rows = json.loads(out)["algorithms"]
+        self.assertEqual([row["collective"] for row in rows], ["broadcast", "gather"])
+
+    def test_counter_examples(self):
+        tight = ("verify", "--collective", "barrier", "--queue-depth", "4")
+        out, _ = self.call(*tight, "--ranks", "5:64", status=1)
+        self.assertIn("barrier ranks 5 by recursive_doubling\n  queue_depth: ", out)
+        self.assertRegex(out, r", [1-9]\d* violations\n$")
+        out, _ = self.call(*tight, "--ranks", "64", "--json", status=1)
+        self.assertTrue(json.loads(out)["counter_examples"])
+
+    def test_wrong_options(self):
+        self.refused("verify", because="--all")
+        self.refused("verify", "--all", "file", because="not both")
+        self.refused("verify", "--ranks", "5:2", because="'5:2'")
+        self.refused("verify", "--collective", "gathr", because="'gather'")
+        self.refused("verify", "--algorithm", "bruk", because="'bruck'")
+        self.refused("verify", "--al", because="'--all'")
+
+
+if __name__ == "__main__":
+    unittest.main()

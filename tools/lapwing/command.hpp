@@ -1,0 +1,37 @@
+// The subcommands of the tool, one file each.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace lapwing::tool {
+
+// Exit statuses. `run` ends with the status of what it started.
+inline constexpr int success = 0;
+inline constexpr int violations_found = 1;
+inline constexpr int wrong_usage = 2;
+
+struct Command {
+    CLI::App* options = nullptr;
+    std::function<int()> run;  // called once the options are read; returns the exit status
+    bool hidden = false;
+    bool answers_extra_words = false;  // else main() refuses them
+};
+
+// What stands behind a "--" on the command line.
+struct Words {
+    bool separated = false;  // there was a "--"
+    std::vector<std::string> words;
+};
+
+Command add_explain(CLI::App& tool);
+Command add_verify(CLI::App& tool);
+Command add_info(CLI::App& tool);
+Command add_run(CLI::App& tool, const Words& words);
+// Not for people: the tool starts itself with it, so that an MPI library which it asks for its version is
+// loaded into a process of its own.
+Command add_probe(CLI::App& tool);
+
+}  // namespace lapwing::tool

@@ -1,0 +1,303 @@
+// lapwing explain: the lists or queues of one collective, and why this algorithm was taken.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "lapwing/command.hpp"
+#include "lapwing/list_json.hpp"
+#include "lapwing/process.hpp"
+#include "lapwing/tables.hpp"
+#include "lapwing/totals.hpp"
+#include "lapwing/values.hpp"
+#include "plan/selection.hpp"
+#include "task/drawing.hpp"
+#include "task/lowering.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// Totals need the lists of all ranks; with --rank they are built for groups up to this size only.
+constexpr int most_ranks_for_totals = 64;
+constexpr std::size_t most_tasks = std::size_t{1} << 22;
+
+struct Options {
+    std::string collective;
+    std::string algorithm;
+    std::optional<int> ranks;
+    std::optional<int> rank;
+    std::string bytes;
+    int root = 0;
+    bool in_place = false;
+    std::string level = "list";
+    std::string format;
+    std::string output;
+};
+
+struct Explained {
+    Problem problem;
+    Choice choice;
+    std::string why;                    // empty when the algorithm was named on the command line
+    std::vector<Candidate> candidates;  // as above
+    std::vector<List> all;              // of all ranks; empty when there are too many
+    std::vector<List> shown;
+};
+
+Problem read_problem(const Options& options) {
+    Problem problem;
+    problem.collective = read_collective(options.collective);
+    if (!options.ranks) throw Error(ErrorCode::invalid_argument, "say how many ranks, as --ranks 4");
+    problem.ranks = *options.ranks;
+    problem.root = options.root;
+    problem.in_place = options.in_place;
+    if (!options.bytes.empty()) {
+        problem.bytes = read_bytes(options.bytes);
+    } else if (problem.collective != Collective::barrier) {
+        problem.bytes = 8;
+    }
+    validate(problem);
+    if (options.rank && (*options.rank < 0 || *options.rank >= problem.ranks)) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("rank {} is none of the {} ranks", *options.rank, problem.ranks));
+    }
+    return problem;
+}
+
+void choose(const Options& options, Explained& explained) {
+    const Problem& problem = explained.problem;
+    const Settings settings = read_settings(environ);
+    if (algorithms_of(problem.collective).empty()) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("there is no algorithm for {}", name(problem.collective)));
+    }
+    if (options.algorithm.empty()) {
+        Selection selection = select(problem, Wishes::parse(settings.algorithm));
+        explained.choice = selection.choice;
+        explained.why = std::move(selection.why);
+        explained.candidates = candidates(problem);
+        return;
+    }
+    explained.choice = parse_choice(problem.collective, options.algorithm);
+    const Verdict verdict = explained.choice.algorithm->applies(problem, explained.choice.parameters);
+    if (!verdict) {
+        throw Error(ErrorCode::unsupported, fmt::format("{} declines this problem: {}",
+                                                        explained.choice.algorithm->name, verdict.reason()));
+    }
+}
+
+void build(const Options& options, Explained& explained) {
+    const Problem& problem = explained.problem;
+    const auto list_of = [&](int rank) { return lapwing::build(problem, rank, explained.choice); };
+    std::size_t tasks = 0;
+    if (!options.rank || problem.ranks <= most_ranks_for_totals) {
+        for (int rank = 0; rank < problem.ranks; ++rank) {
+            explained.all.push_back(list_of(rank));
+            tasks += explained.all.back().tasks.size();
+            if (tasks > most_tasks) {
+                throw Error(
+                    ErrorCode::unsupported,
+                    fmt::format("the lists of all ranks have more than {} tasks; choose one by --rank",
+                                most_tasks));
+            }
+        }
+    }
+    if (!options.rank) {
+        explained.shown = explained.all;
+    } else {
+        explained.shown.push_back(list_of(*options.rank));
+    }
+}
+
+std::string counted(std::uint64_t count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string describe(const Problem& problem) {
+    std::string text = fmt::format("{} on {}", name(problem.collective),
+                                   counted(static_cast<std::uint64_t>(problem.ranks), "rank"));
+    if (has_root(problem.collective)) text += fmt::format(", root {}", problem.root);
+    if (problem.collective != Collective::barrier)
+        text += fmt::format(", {} in a block", counted(problem.bytes, "byte"));
+    if (problem.in_place) text += ", in place";
+    return text;
+}
+
+std::string describe(const Totals& of, bool with_steps) {
+    std::string text = fmt::format("{}, {}", counted(of.sends, "send"), counted(of.bytes, "byte"));
+    if (with_steps) text += fmt::format(", {} in the longest chain", counted(of.steps, "step"));
+    return text;
+}
+
+std::string header(const Explained& explained) {
+    const Algorithm& algorithm = *explained.choice.algorithm;
+    std::string text = fmt::format("{}: {}\n", describe(explained.problem), print(explained.choice));
+    const auto line = [&](const char* key, const std::string& value) {
+        text += fmt::format("  {:<11} {}\n", key, value);
+    };
+    line("algorithm", algorithm.summary);
+    line("source", algorithm.source);
+    for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
+        const Parameter& parameter = algorithm.parameters[i];
+        line("parameter",
+             fmt::format("{} = {}: {} ({} to {}, usually {})", parameter.name, explained.choice.parameters[i],
+                         parameter.meaning, parameter.least, parameter.most, parameter.usual));
+    }
+    if (!explained.all.empty()) line("all ranks", describe(totals(explained.all), true));
+    if (explained.shown.size() != explained.all.size()) {
+        line(fmt::format("rank {}", explained.shown.front().rank).c_str(),
+             describe(totals(explained.shown), false));
+    }
+    if (!explained.why.empty()) line("chosen", explained.why);
+    const char* key = "candidates";
+    for (const Candidate& candidate : explained.candidates) {
+        line(key, fmt::format("{:<30} {}", print(candidate.choice),
+                              candidate.applies ? print_seconds(candidate.cost)
+                                                : fmt::format("declines: {}", candidate.applies.reason())));
+        key = "";
+    }
+    return text;
+}
+
+Json as_json(const Explained& explained, bool queues) {
+    Json json = {{"problem", to_json(explained.problem)}, {"algorithm", to_json(explained.choice)}};
+    json["algorithm"]["summary"] = explained.choice.algorithm->summary;
+    json["algorithm"]["source"] = explained.choice.algorithm->source;
+    if (!explained.all.empty()) {
+        const Totals of = totals(explained.all);
+        json["totals"] = {{"sends", of.sends}, {"bytes", of.bytes}, {"steps", of.steps}};
+    }
+    if (!explained.why.empty()) json["why"] = explained.why;
+    for (const Candidate& candidate : explained.candidates) {
+        Json row = to_json(candidate.choice);
+        if (candidate.applies) {
+            row["seconds"] = candidate.cost;
+        } else {
+            row["declines"] = candidate.applies.reason();
+        }
+        json["candidates"].push_back(row);
+    }
+    Json& rows = json[queues ? "queues" : "lists"] = Json::array();
+    for (const List& list : explained.shown) rows.push_back(queues ? to_json(lower(list)) : to_json(list));
+    return json;
+}
+
+std::string as_svg(const std::string& dot) {
+    if (!find_program("dot")) {
+        throw Error(ErrorCode::system,
+                    "--format svg needs the program 'dot': install Graphviz (apt-get install graphviz), or "
+                    "take --format dot");
+    }
+    const Finished finished = run_program({"dot", "-Tsvg"}, dot, std::chrono::minutes(2));
+    if (finished.timed_out)
+        throw Error(ErrorCode::system, "dot took more than 2 minutes; show one rank by --rank");
+    if (finished.status != 0) {
+        throw Error(ErrorCode::system,
+                    fmt::format("dot ended with status {}: {}", finished.status, finished.err));
+    }
+    return finished.out;
+}
+
+std::string as_dot(const Explained& explained, const std::vector<Queues>* queues) {
+    const std::string title = fmt::format("{}: {}", describe(explained.problem), print(explained.choice));
+    return queues != nullptr ? draw(*queues, title) : draw(explained.shown, title);
+}
+
+std::string as_text(const Explained& explained, const std::vector<Queues>* queues) {
+    std::string text;
+    if (queues != nullptr) {
+        for (const Queues& of_rank : *queues) text += print(of_rank);
+    } else if (explained.shown.size() != explained.all.size()) {
+        for (const List& list : explained.shown) text += print(list);
+    } else {
+        text = print(ListSet{explained.problem, print(explained.choice), explained.shown});
+    }
+    return text;
+}
+
+// What --format says, or what the name of the output file ends in.
+std::string format_of(const Options& options) {
+    static const std::string formats[] = {"table", "text", "dot", "svg", "json"};
+    if (!options.format.empty()) return formats[pick("format", options.format, formats)];
+    for (const char* format : {"dot", "svg", "json"}) {
+        if (options.output.ends_with(fmt::format(".{}", format))) return format;
+    }
+    return "table";
+}
+
+int explain(const Options& options) {
+    static const std::string levels[] = {"list", "queues"};
+    const bool level_queues = pick("level", options.level, levels) == 1;
+    const std::string format = format_of(options);
+
+    Explained explained;
+    explained.problem = read_problem(options);
+    choose(options, explained);
+    build(options, explained);
+    std::vector<Queues> lowered;
+    if (level_queues) {
+        for (const List& list : explained.shown) lowered.push_back(lower(list));
+    }
+    const std::vector<Queues>* queues = level_queues ? &lowered : nullptr;
+
+    std::string text;
+    if (format == "json") {
+        text = as_json(explained, level_queues).dump(2) + "\n";
+    } else if (format == "text") {
+        text = as_text(explained, queues);
+    } else if (format == "dot") {
+        text = as_dot(explained, queues);
+    } else if (format == "svg") {
+        text = as_svg(as_dot(explained, queues));
+    } else {
+        const std::size_t width = output_width();
+        text =
+            header(explained) + "\n" + (level_queues ? table(lowered, width) : table(explained.shown, width));
+    }
+    if (options.output.empty()) {
+        fmt::print("{}", text);
+        return success;
+    }
+    std::ofstream file(options.output, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) throw Error(ErrorCode::system, fmt::format("{}: cannot be written", options.output));
+    return success;
+}
+
+}  // namespace
+
+Command add_explain(CLI::App& tool) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app =
+        tool.add_subcommand("explain", "Show the task lists of a collective, and why this algorithm");
+    app->add_option("COLLECTIVE", options->collective, "barrier, broadcast, gather, alltoall, or MPI's name")
+        ->required();
+    app->add_option("--algorithm", options->algorithm, "As pairwise:window=6; else the one that a run takes")
+        ->type_name("A");
+    app->add_option("--ranks", options->ranks, "Size of the group")->type_name("P");
+    app->add_option("--rank", options->rank, "Show this rank only")->type_name("R");
+    app->add_option("--bytes", options->bytes, "Bytes of one block, as 1000 or 64Ki (8)")->type_name("N");
+    app->add_option("--root", options->root, "The root, where there is one (0)")->type_name("R");
+    app->add_flag("--in-place", options->in_place, "gather: the root's block already stands in its out");
+    app->add_option("--level", options->level, "list, or queues: the lists as they are lowered")
+        ->type_name("L");
+    app->add_option("--format", options->format, "table, text (a list file), dot, svg, json")->type_name("F");
+    app->add_option("-o,--output", options->output, "Write to this file; .dot, .svg and .json set the format")
+        ->type_name("FILE");
+    app->footer(
+        "Examples:\n"
+        "  lapwing explain barrier --algorithm recursive_doubling --ranks 4 --level queues\n"
+        "  lapwing explain MPI_Ialltoall --ranks 16 --bytes 64Ki --rank 3\n"
+        "  lapwing explain broadcast --ranks 8 --root 2 -o broadcast.svg\n"
+        "\nWithout --algorithm the choice obeys LAPWING_ALGORITHM, as in a run.\n"
+        "A list file that --format text prints is one that `lapwing verify` reads.");
+    return {app, [options] { return explain(*options); }};
+}
+
+}  // namespace lapwing::tool

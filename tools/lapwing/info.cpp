@@ -1,0 +1,211 @@
+// lapwing info: the version, what this machine can run, and every variable and algorithm.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "engines/catalogue.hpp"
+#include "lapwing/command.hpp"
+#include "lapwing/mpi_survey.hpp"
+#include "lapwing/tables.hpp"
+#include "lapwing/values.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string value_of(const SettingRow& row) {
+    const char* value = std::getenv(row.variable);
+    return value != nullptr && *value != '\0' ? value : row.usual;
+}
+
+std::string shown(const std::string& value) {
+    return value.empty() ? "(empty)" : value;
+}
+
+// What is wrong with the variables LAPWING_*; empty when nothing is.
+std::string wrong_variable() {
+    try {
+        check_values(read_settings(environ));
+        return "";
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
+Json engines_as_json() {
+    Json rows = Json::array();
+    for (const Engine* engine : engines()) {
+        const Verdict verdict = engine->available();
+        rows.push_back(
+            {{"name", engine->name()}, {"summary", engine->summary()}, {"available", bool(verdict)}});
+        if (!verdict) rows.back()["reason"] = verdict.reason();
+    }
+    return rows;
+}
+
+Json mpi_as_json() {
+    Json rows = Json::array();
+    for (const FoundMpi& found : survey_mpi()) {
+        Json libraries = Json::array();
+        for (const FoundLibrary& library : found.libraries) {
+            libraries.push_back({{"path", library.path}, {"version", library.version}});
+        }
+        Json launchers = Json::array();
+        for (const FoundLauncher& launcher : found.launchers) {
+            launchers.push_back({{"paths", launcher.paths}, {"version", launcher.version}});
+        }
+        rows.push_back({{"name", found.family->name},
+                        {"title", found.family->title},
+                        {"libraries", libraries},
+                        {"launchers", launchers},
+                        {"preload", found.preload ? Json(*found.preload) : Json()}});
+    }
+    return rows;
+}
+
+Json variables_as_json() {
+    Json rows = Json::array();
+    for (const SettingRow& row : setting_rows()) {
+        rows.push_back({{"name", row.variable},
+                        {"default", row.usual},
+                        {"value", value_of(row)},
+                        {"meaning", row.meaning}});
+    }
+    return rows;
+}
+
+Json algorithms_as_json() {
+    Json rows = Json::array();
+    for (const Algorithm* algorithm : catalogue()) {
+        Json parameters = Json::array();
+        for (const Parameter& parameter : algorithm->parameters) {
+            parameters.push_back({{"name", parameter.name},
+                                  {"meaning", parameter.meaning},
+                                  {"default", parameter.usual},
+                                  {"least", parameter.least},
+                                  {"most", parameter.most}});
+        }
+        rows.push_back({{"collective", name(algorithm->collective)},
+                        {"name", algorithm->name},
+                        {"summary", algorithm->summary},
+                        {"source", algorithm->source},
+                        {"parameters", parameters}});
+    }
+    return rows;
+}
+
+void print_engines() {
+    fmt::print("\nengines\n");
+    std::vector<std::vector<std::string>> rows;
+    for (const Engine* engine : engines()) {
+        const Verdict verdict = engine->available();
+        rows.push_back({engine->name(), verdict ? "available" : fmt::format("not here: {}", verdict.reason()),
+                        engine->summary()});
+    }
+    fmt::print("{}", align(rows));
+}
+
+void print_mpi() {
+    fmt::print("\nMPI\n");
+    for (const FoundMpi& found : survey_mpi()) {
+        const auto line = [](const char* key, const std::string& value) {
+            fmt::print("    {:<9} {}\n", key, value);
+        };
+        fmt::print("  {}{}\n", found.family->title,
+                   found.libraries.empty() && found.launchers.empty() ? ": not found" : "");
+        for (const FoundLibrary& library : found.libraries) {
+            line("library", fmt::format("{}  ({})", library.path, library.version));
+        }
+        for (const FoundLauncher& launcher : found.launchers) {
+            line("launcher", fmt::format("{}  ({})", fmt::join(launcher.paths, ", "), launcher.version));
+        }
+        line("preload",
+             found.preload ? *found.preload : fmt::format("{} is not installed", found.family->preload));
+    }
+}
+
+void print_variables() {
+    fmt::print("\nvariables\n");
+    for (const SettingRow& row : setting_rows()) {
+        const std::string value = value_of(row);
+        fmt::print("  {:<20} {}{}\n  {:<20} {}\n", row.variable, shown(value),
+                   value == row.usual ? "  (default)" : fmt::format("  (default: {})", shown(row.usual)), "",
+                   row.meaning);
+    }
+}
+
+void print_algorithms(bool details) {
+    fmt::print("{}algorithms\n", details ? "" : "\n");
+    if (!details) {
+        std::vector<std::vector<std::string>> rows;
+        for (const Algorithm* algorithm : catalogue()) {
+            rows.push_back({name(algorithm->collective),
+                            print(Choice{algorithm, usual_parameters(*algorithm)}), algorithm->summary});
+        }
+        fmt::print("{}", align(rows));
+        return;
+    }
+    for (const Algorithm* algorithm : catalogue()) {
+        fmt::print("  {} {}: {}\n    {}\n", name(algorithm->collective), algorithm->name, algorithm->summary,
+                   algorithm->source);
+        for (const Parameter& parameter : algorithm->parameters) {
+            fmt::print("    {}: {} ({} to {}, usually {})\n", parameter.name, parameter.meaning,
+                       parameter.least, parameter.most, parameter.usual);
+        }
+    }
+}
+
+int info(bool json, bool algorithms_only) {
+    if (json) {
+        Json all;
+        all["version"] = LAPWING_VERSION;
+        if (!algorithms_only) {
+            all["engines"] = engines_as_json();
+            all["mpi"] = mpi_as_json();
+            all["variables"] = variables_as_json();
+        }
+        all["algorithms"] = algorithms_as_json();
+        fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+    } else if (algorithms_only) {
+        print_algorithms(true);
+    } else {
+        fmt::print("lapwing {}\n", LAPWING_VERSION);
+        print_engines();
+        print_mpi();
+        print_variables();
+        print_algorithms(false);
+    }
+    // Everything is shown, also when a variable is wrong: who asks may be looking for just that.
+    const std::string wrong = wrong_variable();
+    if (!wrong.empty()) throw Error(ErrorCode::invalid_argument, wrong);
+    return success;
+}
+
+}  // namespace
+
+Command add_info(CLI::App& tool) {
+    struct Options {
+        bool json = false;
+        bool algorithms = false;
+    };
+    auto options = std::make_shared<Options>();
+    CLI::App* app = tool.add_subcommand("info", "Show engines, MPIs, variables and algorithms");
+    app->add_flag("--algorithms", options->algorithms, "The algorithms only, with source and parameters");
+    app->add_flag("--json", options->json, "As JSON");
+    app->footer(
+        "Examples:\n"
+        "  lapwing info\n"
+        "  lapwing info --algorithms\n"
+        "  lapwing info --json\n"
+        "\nThe exit status is 2 when a variable LAPWING_* is unknown or has a value that nothing takes.");
+    return {app, [options] { return info(options->json, options->algorithms); }};
+}
+
+}  // namespace lapwing::tool

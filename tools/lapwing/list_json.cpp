@@ -1,0 +1,78 @@
+#include "lapwing/list_json.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+Json to_json(Span span) {
+    return {{"space", name(span.space)}, {"offset", span.offset}, {"length", span.length}};
+}
+
+Json to_json(const Task& task) {
+    Json json = {{"kind", name(task.kind)}};
+    const unsigned has = fields(task.kind);
+    if ((has & PEER) != 0) json["peer"] = task.peer;
+    if ((has & OP) != 0) {
+        json["op"] = name(task.op);
+        json["type"] = name(task.type);
+    }
+    if ((has & TARGET) != 0) json["target"] = to_json(task.target);
+    if ((has & SOURCE) != 0) json["source"] = to_json(task.source);
+    if ((has & COUNT) != 0) json["count"] = task.count;
+    return json;
+}
+
+Json to_json(const std::vector<Task>& tasks) {
+    Json json = Json::array();
+    for (const Task& task : tasks) json.push_back(to_json(task));
+    return json;
+}
+
+Json to_json(const std::vector<QueuedTask>& queue) {
+    Json json = Json::array();
+    for (const QueuedTask& queued : queue) {
+        json.push_back(to_json(queued.task));
+        json.back()["enabled"] = queued.enabled;
+    }
+    return json;
+}
+
+}  // namespace
+
+Json to_json(const Problem& problem) {
+    Json json = {{"collective", name(problem.collective)}, {"ranks", problem.ranks}};
+    if (has_root(problem.collective)) json["root"] = problem.root;
+    if (problem.collective != Collective::barrier) json["bytes"] = problem.bytes;
+    if (problem.collective == Collective::gather) json["in_place"] = problem.in_place;
+    if (is_reduction(problem.collective)) {
+        json["op"] = name(problem.op);
+        json["type"] = name(problem.type);
+    }
+    return json;
+}
+
+Json to_json(const Choice& choice) {
+    Json parameters = Json::object();
+    for (std::size_t i = 0; i < choice.algorithm->parameters.size(); ++i) {
+        parameters[choice.algorithm->parameters[i].name] = choice.parameters[i];
+    }
+    return {{"name", choice.algorithm->name}, {"parameters", parameters}};
+}
+
+Json to_json(const List& list) {
+    return {{"rank", list.rank},
+            {"in_bytes", list.in_bytes},
+            {"out_bytes", list.out_bytes},
+            {"scratch_bytes", list.scratch_bytes},
+            {"tasks", to_json(list.tasks)}};
+}
+
+Json to_json(const Queues& queues) {
+    Json peers = Json::array();
+    for (const PeerQueues& peer : queues.peers) {
+        peers.push_back(
+            {{"peer", peer.peer}, {"send", to_json(peer.send)}, {"receive", to_json(peer.receive)}});
+    }
+    return {{"rank", queues.rank}, {"peers", peers}, {"management", to_json(queues.management)}};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,110 @@
+// lapwing, the command-line tool: reads the command line and runs the subcommand that it names.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "lapwing/command.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// `run` has words behind "--" that are none of the tool's business.
+Words split_words(std::vector<std::string>& arguments) {
+    Words result;
+    if (arguments.empty() || arguments.front() != "run") return result;
+    const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+    if (separator == arguments.end()) return result;
+    result.separated = true;
+    result.words.assign(separator + 1, arguments.end());
+    arguments.erase(separator, arguments.end());
+    return result;
+}
+
+// The subcommand that is named; empty when there is none. Throws Error for one that there is not.
+std::string subcommand_of(const std::vector<std::string>& arguments, const std::vector<Command>& commands) {
+    const auto word = std::find_if(arguments.begin(), arguments.end(),
+                                   [](const std::string& argument) { return !argument.starts_with("-"); });
+    if (word == arguments.end()) return "";
+    std::vector<std::string> valid;
+    for (const Command& command : commands) {
+        if (command.options->get_name() == *word) return *word;
+        if (!command.hidden) valid.push_back(command.options->get_name());
+    }
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("unknown subcommand '{}'{}", *word, suggestion(*word, valid)));
+}
+
+void refuse_unknown_options(const CLI::App& options, bool extra_words_allowed) {
+    const std::vector<std::string> unknown = options.remaining();
+    if (unknown.empty()) return;
+    const std::string word = unknown.front().substr(0, unknown.front().find('='));
+    if (!word.starts_with("-")) {
+        if (extra_words_allowed) return;
+        throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is one argument too many", word));
+    }
+    std::vector<std::string> valid;
+    for (const CLI::Option* option : options.get_options()) {
+        for (const std::string& name : option->get_lnames()) valid.push_back("--" + name);
+        for (const std::string& name : option->get_snames()) valid.push_back("-" + name);
+    }
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("unknown option '{}'{}", word, suggestion(word, valid)));
+}
+
+int run_tool(std::vector<std::string> arguments, std::string& who) {
+    const Words words = split_words(arguments);
+    CLI::App tool("Nonblocking MPI collectives as checked task lists.", "lapwing");
+    tool.set_version_flag("--version", "lapwing " LAPWING_VERSION);
+    tool.get_formatter()->column_width(32);
+    tool.footer(
+        "Examples:\n"
+        "  lapwing run --report -- mpirun -n 4 ./program\n"
+        "  lapwing explain barrier --ranks 4\n"
+        "  lapwing verify --all\n"
+        "\n`lapwing SUBCOMMAND --help` says more about each.");
+    const std::vector<Command> commands = {add_explain(tool), add_verify(tool), add_run(tool, words),
+                                           add_info(tool), add_probe(tool)};
+    if (arguments.empty()) {
+        fmt::print(stderr, "{}", tool.help());
+        return wrong_usage;
+    }
+    const std::string subcommand = subcommand_of(arguments, commands);
+    if (!subcommand.empty()) who += " " + subcommand;
+    // Unknown options are answered below, with the nearest valid one.
+    tool.allow_extras();
+    for (const Command& command : commands) command.options->allow_extras();
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    try {
+        tool.parse(arguments);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return tool.exit(error);  // --help, --version
+        throw Error(ErrorCode::invalid_argument, error.what());
+    }
+    for (const Command& command : commands) {
+        if (!command.options->parsed()) continue;
+        refuse_unknown_options(*command.options, command.answers_extra_words);
+        const int status = command.run();
+        if (std::fflush(stdout) != 0) throw Error(ErrorCode::system, "the output could not be written");
+        return status;
+    }
+    refuse_unknown_options(tool, false);
+    return wrong_usage;
+}
+
+}  // namespace
+}  // namespace lapwing::tool
+
+int main(int argument_count, char** arguments) {
+    std::string who = "lapwing";
+    try {
+        return lapwing::tool::run_tool({arguments + 1, arguments + argument_count}, who);
+    } catch (const std::exception& error) {
+        std::fflush(stdout);
+        fmt::print(stderr, "{}: {}\n", who, error.what());
+        return lapwing::tool::wrong_usage;
+    }
+}

@@ -1,0 +1,115 @@
+#include "lapwing/values.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <limits>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "engines/catalogue.hpp"
+#include "plan/selection.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, why);
+}
+
+// All of `text` as a number; false when it is none or too large.
+template <typename Number>
+bool read_number(std::string_view text, Number& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+std::size_t pick(std::string_view what, std::string_view written, std::span<const std::string> valid) {
+    for (std::size_t i = 0; i < valid.size(); ++i) {
+        if (valid[i] == written) return i;
+    }
+    refuse(fmt::format("unknown {} '{}'{}", what, written, suggestion(written, valid)));
+}
+
+std::span<const Collective> all_collectives() {
+    static constexpr Collective all[] = {
+#define LAPWING_COLLECTIVE(name, mpi_name, rooted) Collective::name,
+#include "task/collectives.def"
+    };
+    return all;
+}
+
+Collective read_collective(std::string_view written) {
+    if (const auto found = find_collective(written)) return *found;
+    std::vector<std::string> names;
+    std::vector<std::string> spellings;
+    for (const Collective collective : all_collectives()) {
+        const std::string mpi = mpi_name(collective);  // MPI_Ibcast
+        names.emplace_back(name(collective));
+        for (const std::string& spelling : {names.back(), mpi, mpi.substr(4), mpi.substr(5)}) {
+            spellings.push_back(spelling);
+        }
+    }
+    const std::string near = nearest_name(written, spellings);
+    refuse(
+        fmt::format("unknown collective '{}'{}", written,
+                    near.empty() ? suggestion(written, names) : fmt::format("; did you mean '{}'?", near)));
+}
+
+std::uint64_t read_bytes(std::string_view written) {
+    std::string_view digits = written;
+    unsigned shift = 0;
+    const auto unit = [&](std::string_view suffix, unsigned bits) {
+        if (!digits.ends_with(suffix)) return;
+        digits.remove_suffix(suffix.size());
+        shift = bits;
+    };
+    if (digits.ends_with("i")) {
+        unit("Ki", 10);
+        unit("Mi", 20);
+        unit("Gi", 30);
+    }
+    std::uint64_t bytes = 0;
+    if (!read_number(digits, bytes) || bytes > std::numeric_limits<std::uint64_t>::max() >> shift) {
+        refuse(fmt::format("'{}' is no number of bytes; write it as 4096, 64Ki, 1Mi or 2Gi", written));
+    }
+    return bytes << shift;
+}
+
+RankRange read_rank_range(std::string_view written) {
+    RankRange range;
+    const std::size_t colon = written.find(':');
+    const std::string_view first = written.substr(0, colon);
+    const std::string_view last = colon == std::string_view::npos ? first : written.substr(colon + 1);
+    if (!read_number(first, range.first) || !read_number(last, range.last) || range.first < 1 ||
+        range.last < range.first) {
+        refuse(fmt::format("'{}' is no range of ranks; write it as 8 or 1:64", written));
+    }
+    return range;
+}
+
+std::vector<std::string> engine_names() {
+    std::vector<std::string> names = {"auto"};
+    for (const Engine* engine : engines()) names.emplace_back(engine->name());
+    names.emplace_back("mpi");
+    return names;
+}
+
+void check_values(const Settings& settings) {
+    static const std::string reports[] = {"none", "text", "json"};
+    pick("engine", settings.engine, engine_names());
+    Wishes::parse(settings.algorithm);
+    parse_switch("LAPWING_BLOCKING", settings.blocking);
+    if (settings.check != "auto") parse_switch("LAPWING_CHECK", settings.check);
+    pick("report", settings.report, reports);
+}
+
+std::string print_seconds(double seconds) {
+    if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+    if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
+    return fmt::format("{:.1f} s", seconds);
+}
+
+}  // namespace lapwing::tool

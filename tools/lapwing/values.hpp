@@ -1,0 +1,44 @@
+// Values of options as the user writes them. What is not valid is answered with what is.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "task/problem.hpp"
+
+namespace lapwing::tool {
+
+// The index of `written` in `valid`. Throws Error (invalid_argument): "unknown level 'quue'; did you mean
+// ...".
+std::size_t pick(std::string_view what, std::string_view written, std::span<const std::string> valid);
+
+std::span<const Collective> all_collectives();
+
+// Throws Error (invalid_argument) that names the nearest collective, in the spelling nearest to what was
+// written.
+Collective read_collective(std::string_view written);
+
+// "4096", "64Ki", "1Mi", "2Gi". Throws Error (invalid_argument).
+std::uint64_t read_bytes(std::string_view written);
+
+// "8" or "1:64". Throws Error (invalid_argument).
+struct RankRange {
+    int first = 1;
+    int last = 1;
+};
+RankRange read_rank_range(std::string_view written);
+
+// The names that LAPWING_ENGINE and --engine may have.
+std::vector<std::string> engine_names();
+
+// Throws Error (invalid_argument) for a value that nobody would take, so that it is told before a job starts.
+void check_values(const Settings& settings);
+
+// "81.0 us"
+std::string print_seconds(double seconds);
+
+}  // namespace lapwing::tool
