@@ -38,8 +38,13 @@ function(lapwing_preload family)
                                                        MPICH_SKIP_MPICXX)
   target_link_libraries(lapwing-${family} PRIVATE lapwing_plan lapwing_mpi_${family} nlohmann_json::nlohmann_json
                                                   Threads::Threads ${CMAKE_DL_LIBS})
-  # Nothing of the static rooms is exported: the program may have a libfmt of its own.
-  target_link_options(lapwing-${family} PRIVATE -Wl,--exclude-libs,ALL -Wl,-z,defs)
+  # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.
+  target_link_options(lapwing-${family} PRIVATE -Wl,-z,defs
+    -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/preload.map)
+  set_property(TARGET lapwing-${family} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/preload.map)
+  if(NOT LAPWING_SANITIZE)
+    target_link_options(lapwing-${family} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
   install(TARGETS lapwing-${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 

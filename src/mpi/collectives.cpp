@@ -168,7 +168,7 @@ Started start_barrier(Group& group) {
 }
 
 // Arguments that are wrong on this rank are left to the MPI, whose message the program expects.
-bool plausible(int count, MPI_Datatype type) {
+bool plausible(MPI_Count count, MPI_Datatype type) {
     return count >= 0 && type != MPI_DATATYPE_NULL;
 }
 bool plausible_root(const Group& group, int root) {
@@ -177,7 +177,7 @@ bool plausible_root(const Group& group, int root) {
 
 struct Broadcast {
     void* buffer;
-    int count;
+    MPI_Count count;
     MPI_Datatype type;
     int root;
 
@@ -201,10 +201,10 @@ struct Broadcast {
 
 struct Gather {
     const void* send_buffer;
-    int send_count;
+    MPI_Count send_count;
     MPI_Datatype send_type;
     void* receive_buffer;
-    int receive_count;
+    MPI_Count receive_count;
     MPI_Datatype receive_type;
     int root;
 
@@ -241,10 +241,10 @@ struct Gather {
 
 struct Alltoall {
     const void* send_buffer;
-    int send_count;
+    MPI_Count send_count;
     MPI_Datatype send_type;
     void* receive_buffer;
-    int receive_count;
+    MPI_Count receive_count;
     MPI_Datatype receive_type;
 
     bool plausible(const Group&) const {
@@ -304,53 +304,57 @@ LAPWING_MPI MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
     return nonblocking(Barrier{}, Collective::barrier, comm, request, [&] { return PMPI_Ibarrier(comm, request); });
 }
 
-LAPWING_MPI MPI_Ibcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) {
-    return nonblocking(Broadcast{buffer, count, type, root}, Collective::broadcast, comm, request,
-                       [&] { return PMPI_Ibcast(buffer, count, type, root, comm, request); });
-}
-
-LAPWING_MPI MPI_Igather(const void* send_buffer, int send_count, MPI_Datatype send_type, void* receive_buffer,
-                        int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm, MPI_Request* request) {
-    return nonblocking(
-        Gather{send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type, root},
-        Collective::gather, comm, request, [&] {
-            return PMPI_Igather(send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type, root,
-                                comm, request);
-        });
-}
-
-LAPWING_MPI MPI_Ialltoall(const void* send_buffer, int send_count, MPI_Datatype send_type, void* receive_buffer,
-                          int receive_count, MPI_Datatype receive_type, MPI_Comm comm, MPI_Request* request) {
-    return nonblocking(Alltoall{send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type},
-                       Collective::alltoall, comm, request, [&] {
-                           return PMPI_Ialltoall(send_buffer, send_count, send_type, receive_buffer, receive_count,
-                                                 receive_type, comm, request);
-                       });
-}
-
 LAPWING_MPI MPI_Barrier(MPI_Comm comm) {
     return blocking(Barrier{}, Collective::barrier, comm, [&] { return PMPI_Barrier(comm); });
 }
 
-LAPWING_MPI MPI_Bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-    return blocking(Broadcast{buffer, count, type, root}, Collective::broadcast, comm,
-                    [&] { return PMPI_Bcast(buffer, count, type, root, comm); });
-}
+// The functions with data exist twice since MPI-4: with counts that are ints, and with large ones.
+#define LAPWING_WITH_COUNTS(suffix, Count)                                                                            \
+    LAPWING_MPI MPI_Ibcast##suffix(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,             \
+                                   MPI_Request* request) {                                                            \
+        return nonblocking(Broadcast{buffer, count, type, root}, Collective::broadcast, comm, request,                \
+                           [&] { return PMPI_Ibcast##suffix(buffer, count, type, root, comm, request); });            \
+    }                                                                                                                 \
+    LAPWING_MPI MPI_Bcast##suffix(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm) {            \
+        return blocking(Broadcast{buffer, count, type, root}, Collective::broadcast, comm,                            \
+                        [&] { return PMPI_Bcast##suffix(buffer, count, type, root, comm); });                         \
+    }                                                                                                                 \
+    LAPWING_MPI MPI_Igather##suffix(const void* sent, Count send_count, MPI_Datatype send_type, void* received,       \
+                                    Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,          \
+                                    MPI_Request* request) {                                                           \
+        return nonblocking(Gather{sent, send_count, send_type, received, receive_count, receive_type, root},          \
+                           Collective::gather, comm, request, [&] {                                                   \
+                               return PMPI_Igather##suffix(sent, send_count, send_type, received, receive_count,      \
+                                                           receive_type, root, comm, request);                        \
+                           });                                                                                        \
+    }                                                                                                                 \
+    LAPWING_MPI MPI_Gather##suffix(const void* sent, Count send_count, MPI_Datatype send_type, void* received,        \
+                                   Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {         \
+        return blocking(Gather{sent, send_count, send_type, received, receive_count, receive_type, root},             \
+                        Collective::gather, comm, [&] {                                                               \
+                            return PMPI_Gather##suffix(sent, send_count, send_type, received, receive_count,          \
+                                                       receive_type, root, comm);                                     \
+                        });                                                                                           \
+    }                                                                                                                 \
+    LAPWING_MPI MPI_Ialltoall##suffix(const void* sent, Count send_count, MPI_Datatype send_type, void* received,     \
+                                      Count receive_count, MPI_Datatype receive_type, MPI_Comm comm,                  \
+                                      MPI_Request* request) {                                                         \
+        return nonblocking(Alltoall{sent, send_count, send_type, received, receive_count, receive_type},              \
+                           Collective::alltoall, comm, request, [&] {                                                 \
+                               return PMPI_Ialltoall##suffix(sent, send_count, send_type, received, receive_count,    \
+                                                             receive_type, comm, request);                            \
+                           });                                                                                        \
+    }                                                                                                                 \
+    LAPWING_MPI MPI_Alltoall##suffix(const void* sent, Count send_count, MPI_Datatype send_type, void* received,      \
+                                     Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {                 \
+        return blocking(Alltoall{sent, send_count, send_type, received, receive_count, receive_type},                 \
+                        Collective::alltoall, comm, [&] {                                                             \
+                            return PMPI_Alltoall##suffix(sent, send_count, send_type, received, receive_count,        \
+                                                         receive_type, comm);                                         \
+                        });                                                                                           \
+    }
 
-LAPWING_MPI MPI_Gather(const void* send_buffer, int send_count, MPI_Datatype send_type, void* receive_buffer,
-                       int receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {
-    return blocking(Gather{send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type, root},
-                    Collective::gather, comm, [&] {
-                        return PMPI_Gather(send_buffer, send_count, send_type, receive_buffer, receive_count,
-                                           receive_type, root, comm);
-                    });
-}
-
-LAPWING_MPI MPI_Alltoall(const void* send_buffer, int send_count, MPI_Datatype send_type, void* receive_buffer,
-                         int receive_count, MPI_Datatype receive_type, MPI_Comm comm) {
-    return blocking(Alltoall{send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type},
-                    Collective::alltoall, comm, [&] {
-                        return PMPI_Alltoall(send_buffer, send_count, send_type, receive_buffer, receive_count,
-                                             receive_type, comm);
-                    });
-}
+LAPWING_WITH_COUNTS(, int)
+#if MPI_VERSION >= 4
+LAPWING_WITH_COUNTS(_c, MPI_Count)
+#endif

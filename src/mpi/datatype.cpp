@@ -102,6 +102,40 @@ Layout layout_of(MPI_Datatype type) {
     return layout;
 }
 
+namespace {
+
+// The MPI's own functions, for elements at MPI_BOTTOM, too: MPICH's refuse its null pointer, so the type is moved
+// down and the address up by the same distance.
+class Placed {
+  public:
+    Placed(char* address, int count, MPI_Datatype type) : address_(address), count_(count), type_(type) {
+        if (address != nullptr) return;
+        constexpr std::intptr_t distance = 4096;
+        const MPI_Aint down = -distance;
+        PMPI_Type_create_hindexed(1, &count, &down, type, &type_);
+        PMPI_Type_commit(&type_);
+        address_ = reinterpret_cast<char*>(distance);
+        count_ = 1;
+        made_ = true;
+    }
+    ~Placed() {
+        if (made_) PMPI_Type_free(&type_);
+    }
+    Placed(const Placed&) = delete;
+    Placed& operator=(const Placed&) = delete;
+    char* address() const { return address_; }
+    int count() const { return count_; }
+    MPI_Datatype type() const { return type_; }
+
+  private:
+    char* address_;
+    int count_;
+    MPI_Datatype type_;
+    bool made_ = false;
+};
+
+}  // namespace
+
 int pack(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout, std::byte* bytes) {
     return in_runs(count, layout.size, [&](std::uint64_t first, std::uint64_t some) {
         const char* from = static_cast<const char*>(elements) + static_cast<MPI_Aint>(first) * layout.extent;
@@ -113,8 +147,9 @@ int pack(const void* elements, std::uint64_t count, MPI_Datatype type, const Lay
             return error;
         }
         int position = 0;
-        return PMPI_Pack(from, static_cast<int>(some), type, to, static_cast<int>(some * layout.size), &position,
-                         MPI_COMM_SELF);
+        const Placed placed(const_cast<char*>(from), static_cast<int>(some), type);
+        return PMPI_Pack(placed.address(), placed.count(), placed.type(), to, static_cast<int>(some * layout.size),
+                         &position, MPI_COMM_SELF);
     });
 }
 
@@ -129,8 +164,9 @@ int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Data
             return error;
         }
         int position = 0;
-        return PMPI_Unpack(from, static_cast<int>(some * layout.size), &position, to, static_cast<int>(some), type,
-                           MPI_COMM_SELF);
+        const Placed placed(to, static_cast<int>(some), type);
+        return PMPI_Unpack(from, static_cast<int>(some * layout.size), &position, placed.address(), placed.count(),
+                           placed.type(), MPI_COMM_SELF);
     });
 }
 

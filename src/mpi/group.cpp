@@ -5,6 +5,7 @@
 #include <mutex>
 #include <vector>
 
+#include "mpi/guard.hpp"
 #include "mpi/runtime.hpp"
 
 namespace lapwing {
@@ -26,22 +27,22 @@ void free_link(Group& group) {
     }
 }
 
-// Called by the MPI when the program frees the communicator, by whichever call.
+// The group that `is` says, taken out of those that can be found; null when there is none.
+template <typename Is>
+Group* orphan(Is is) {
+    const std::lock_guard lock(mutex);
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return is(*group); });
+    if (found == groups.end()) return nullptr;
+    orphans.push_back(std::move(*found));
+    groups.erase(found);
+    last = nullptr;
+    return orphans.back().get();
+}
+
+// Called by the MPI when it frees the communicator, whichever call the program used; in MPICH that can be in the
+// middle of its progress, where nothing else may be asked of it.
 int communicator_freed(MPI_Comm, int, void* value, void*) {
-    std::unique_ptr<Group> freed;
-    {
-        const std::lock_guard lock(mutex);
-        const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return g.get() == value; });
-        if (found == groups.end()) return MPI_SUCCESS;
-        freed = std::move(*found);
-        groups.erase(found);
-        last = nullptr;
-        if (freed->in_flight > 0 || (freed->begun && !freed->link.ready())) {
-            orphans.push_back(std::move(freed));
-            return MPI_SUCCESS;
-        }
-    }
-    free_link(*freed);
+    orphan([&](const Group& group) { return &group == value; });
     return MPI_SUCCESS;
 }
 
@@ -80,7 +81,7 @@ Group* find_group(MPI_Comm communicator, int* error) {
 
 int begin_link(Group& group) {
     if (group.begun) return MPI_SUCCESS;
-    free_groups(false);
+    free_groups();
     try {
         group.link.begin(group.communicator);
     } catch (const MpiError& error) {
@@ -90,27 +91,60 @@ int begin_link(Group& group) {
     return MPI_SUCCESS;
 }
 
-void free_groups(bool all) {
+void free_groups() {
     std::vector<std::unique_ptr<Group>> freed;
     {
         const std::lock_guard lock(mutex);
-        if (!all && orphans.empty()) return;
-        const auto idle = std::stable_partition(orphans.begin(), orphans.end(), [](const auto& group) {
-            return group->in_flight > 0 || !group->link.ready();
-        });
+        if (orphans.empty()) return;
+        const auto idle = std::stable_partition(orphans.begin(), orphans.end(),
+                                                [](const auto& group) { return group->in_flight > 0; });
         std::move(idle, orphans.end(), std::back_inserter(freed));
         orphans.erase(idle, orphans.end());
-        if (all) {
-            std::move(groups.begin(), groups.end(), std::back_inserter(freed));
-            groups.clear();
-            last = nullptr;
-        }
     }
-    for (const auto& group : freed) {
-        if (group->in_flight == 0) free_link(*group);
-        // The communicator lives on, but not the group that its attribute names.
-        if (all) PMPI_Comm_delete_attr(group->communicator, keyval);
-    }
+    for (const auto& group : freed) free_link(*group);
 }
 
+void free_all_groups() {
+    for (;;) {
+        MPI_Comm communicator;
+        {
+            const std::lock_guard lock(mutex);
+            if (groups.empty()) break;
+            communicator = groups.back()->communicator;
+        }
+        // The communicator lives on, but not the group that its attribute names.
+        orphan([&](const Group& group) { return group.communicator == communicator; });
+        PMPI_Comm_delete_attr(communicator, keyval);
+    }
+    free_groups();
+}
+
+namespace {
+
+template <typename Native>
+int free_communicator(const MPI_Comm* communicator, Native native) {
+    if (!runtime_started || communicator == nullptr) return native();
+    return guarded([&] {
+        Group* group = orphan([&](const Group& one) { return one.communicator == *communicator; });
+        // Open MPI 4 loses a duplication whose communicator is freed before it is made. To free a communicator is
+        // collective, so all ranks come here and may wait for each other.
+        for (bool ready = group == nullptr || !group->begun; !ready;) {
+            const Entry entry;
+            ready = group->link.ready();
+        }
+        const int error = native();
+        free_groups();
+        return error;
+    });
+}
+
+}  // namespace
 }  // namespace lapwing
+
+LAPWING_MPI MPI_Comm_free(MPI_Comm* communicator) {
+    return lapwing::free_communicator(communicator, [&] { return PMPI_Comm_free(communicator); });
+}
+
+LAPWING_MPI MPI_Comm_disconnect(MPI_Comm* communicator) {
+    return lapwing::free_communicator(communicator, [&] { return PMPI_Comm_disconnect(communicator); });
+}

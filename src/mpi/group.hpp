@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstdint>
 
 #include "links/host_mpi.hpp"
@@ -20,7 +21,7 @@ struct Group {
     bool intercommunicator = false;
     bool begun = false;              // the link's duplicate has been asked for
     std::uint32_t next_channel = 0;  // counts collectives, equal on all ranks
-    int in_flight = 0;
+    std::atomic<int> in_flight{0};
     HostMpiLink link;
     Planner planner;
 };
@@ -33,7 +34,9 @@ Group* find_group(MPI_Comm communicator, int* error);
 // Call it outside of Entry, too.
 int begin_link(Group& group);
 
-// Frees what groups of freed communicators left while something was in flight, and at the end all duplicates.
-void free_groups(bool all);
+// Frees what groups of freed communicators kept while something was in flight.
+void free_groups();
+// At the end of MPI: the others, too.
+void free_all_groups();
 
 }  // namespace lapwing

@@ -1,23 +1,32 @@
 #include "mpi/guard.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <new>
 
 namespace lapwing {
+
+void end_job(const std::string& message, int status) {
+    fmt::print(stderr, "lapwing: {}\n", message);
+    // A launcher that is told to abort at once may drop what a rank has just said.
+    ::usleep(200'000);
+    PMPI_Abort(MPI_COMM_WORLD, status);
+    std::abort();
+}
 
 int handle_exception() {
     try {
         throw;
     } catch (const std::bad_alloc&) {
-        return PMPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_NO_MEM), MPI_ERR_NO_MEM;
+        PMPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+        return MPI_ERR_NO_MEM;
     } catch (const std::exception& exception) {
         int rank = 0;
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        fmt::print(stderr, "lapwing: rank {}: {}\n", rank, exception.what());
+        end_job(fmt::format("rank {}: {}", rank, exception.what()), 1);
     }
-    PMPI_Abort(MPI_COMM_WORLD, 1);
-    return MPI_ERR_INTERN;
 }
 
 }  // namespace lapwing

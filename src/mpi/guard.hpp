@@ -3,7 +3,12 @@
 
 #include <mpi.h>
 
+#include <string>
+
 namespace lapwing {
+
+// Says why on standard error, and ends all ranks.
+[[noreturn]] void end_job(const std::string& message, int status);
 
 // Ends the job with the message of the exception that is being handled, or returns the MPI's error code for
 // want of memory.

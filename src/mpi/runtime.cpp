@@ -10,6 +10,7 @@
 #include "base/nearest_name.hpp"
 #include "engines/catalogue.hpp"
 #include "mpi/group.hpp"
+#include "mpi/guard.hpp"
 #include "mpi/hook.hpp"
 #include "mpi/request.hpp"
 
@@ -29,9 +30,7 @@ std::mutex start_mutex;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     // One message is enough when all ranks have the same to say.
     if (rank != 0) ::sleep(1);
-    fmt::print(stderr, "lapwing: {}\n", why);
-    PMPI_Abort(MPI_COMM_WORLD, 2);
-    std::abort();
+    end_job(why, 2);
 }
 
 std::string one_of(const char* variable, const std::string& value, const std::vector<std::string>& valid) {
@@ -79,7 +78,7 @@ int finalize(MPI_Comm, int, void*, void*) {
     if (runtime.measures) {
         write_report(runtime.report, runtime.report_form, runtime.report_file, runtime.options.engine);
     }
-    free_groups(true);
+    free_all_groups();
     runtime.takes_calls = false;
     return MPI_SUCCESS;
 }
@@ -122,20 +121,14 @@ bool start_runtime(bool collective) {
 
 }  // namespace lapwing
 
-using lapwing::start_runtime;
-
-extern "C" {
-
-__attribute__((visibility("default"))) int MPI_Init(int* argc, char*** argv) {
+LAPWING_MPI MPI_Init(int* argc, char*** argv) {
     const int error = PMPI_Init(argc, argv);
-    if (error == MPI_SUCCESS) start_runtime(true);
+    if (error == MPI_SUCCESS) lapwing::start_runtime(true);
     return error;
 }
 
-__attribute__((visibility("default"))) int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     const int error = PMPI_Init_thread(argc, argv, required, provided);
-    if (error == MPI_SUCCESS) start_runtime(true);
+    if (error == MPI_SUCCESS) lapwing::start_runtime(true);
     return error;
 }
-
-}  // extern "C"

@@ -114,6 +114,8 @@ TEST(Progress, InsideCommunicatorCalls) {
 }
 
 TEST(Progress, InsideWindowCalls) {
+    // Open MPI 4.1.4 makes no windows in a job of one rank.
+    if (size_of(world) == 1) GTEST_SKIP() << "needs two ranks";
     call_inside_barrier([] {
         int memory = 0;
         MPI_Win window;
