@@ -135,6 +135,7 @@ Started start(Group& group, const Problem& problem, Prepare prepare) {
     if (runtime.measures) {
         request->started = nanoseconds();
         count.start_time += request->started - began;
+        runtime.report.count_use(problem.collective, plan->choice.algorithm, plan->engine);
     }
     return {Outcome::taken, MPI_SUCCESS, request};
 }
@@ -163,10 +164,6 @@ int complete(const Started& started, MPI_Comm communicator, Native native) {
     return started.outcome == Outcome::taken ? wait_for(*started.request, &handle, MPI_STATUS_IGNORE) : error;
 }
 
-Started start_barrier(Group& group) {
-    return start(group, {.collective = Collective::barrier, .ranks = group.ranks}, [](Request&, Buffers&, int*) {});
-}
-
 // Arguments that are wrong on this rank are left to the MPI, whose message the program expects.
 bool plausible(MPI_Count count, MPI_Datatype type) {
     return count >= 0 && type != MPI_DATATYPE_NULL;
@@ -174,6 +171,14 @@ bool plausible(MPI_Count count, MPI_Datatype type) {
 bool plausible_root(const Group& group, int root) {
     return root >= 0 && root < group.ranks;
 }
+
+struct Barrier {
+    bool plausible(const Group&) const { return true; }
+    Started start(Group& group) const {
+        return lapwing::start(group, {.collective = Collective::barrier, .ranks = group.ranks},
+                              [](Request&, Buffers&, int*) {});
+    }
+};
 
 struct Broadcast {
     void* buffer;
@@ -289,11 +294,6 @@ int blocking(const Call& call, Collective collective, MPI_Comm communicator, Nat
         return complete(call.start(*group), communicator, native);
     });
 }
-
-struct Barrier {
-    bool plausible(const Group&) const { return true; }
-    Started start(Group& group) const { return start_barrier(group); }
-};
 
 }  // namespace
 }  // namespace lapwing

@@ -67,7 +67,7 @@ int take_completion(Request& request, MPI_Request* handle, MPI_Status* status) {
     set_empty(status);
     const int error = request.error;
     give_back(request);
-    if (handle != nullptr) *handle = MPI_REQUEST_NULL;
+    *handle = MPI_REQUEST_NULL;
     return error;
 }
 
@@ -128,20 +128,17 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status) {
         patience.lose();
     }
     clock.stop();
-    MPI_Comm communicator;
-    int error;
+    MPI_Comm communicator = MPI_COMM_NULL;
+    int error = MPI_SUCCESS;
     {
         const Entry entry;
-        communicator = request.group->communicator;
+        // Progress of another call may have given it to the MPI.
         if (request.state == Request::State::complete) {
+            communicator = request.group->communicator;
             error = take_completion(request, handle, status);
-            if (error == MPI_SUCCESS) return error;
-        } else {
-            error = -1;  // the MPI has it
         }
     }
-    if (error == -1) return PMPI_Wait(handle, status);
-    return raise(communicator, error);
+    return *handle == MPI_REQUEST_NULL ? raise(communicator, error) : PMPI_Wait(handle, status);
 }
 
 }  // namespace lapwing

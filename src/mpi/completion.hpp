@@ -7,7 +7,7 @@
 
 namespace lapwing {
 
-// Waits, gives the request back and sets *handle (when there is one) to null. Returns what the collective
+// Waits, gives the request back and sets *handle, which is its own, to null. Returns what the collective
 // returned, after the error handler of its communicator has been called.
 int wait_for(Request& request, MPI_Request* handle, MPI_Status* status);
 

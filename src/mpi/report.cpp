@@ -28,29 +28,38 @@ double seconds(std::uint64_t nanoseconds) {
     return static_cast<double>(nanoseconds) * 1e-9;
 }
 
-std::string as_text(const Report& sum, int ranks, const std::string& engine) {
-    std::string text = fmt::format("lapwing {}: {} on {} ranks, engine {}\n", LAPWING_VERSION, mpi_version(), ranks,
-                                   engine);
-    text += fmt::format("{:<14} {:>10} {:>14} {:>10} {:>10} {:>10}  {}\n", "collective", "taken", "bytes sent",
-                        "start s", "wait s", "hidden s", "left to the MPI underneath");
+using Sums = std::array<CollectiveCount, reported_collectives>;
+
+std::string joined(const std::string& left, const std::string& right) {
+    return left.empty() ? right : left + ", " + right;
+}
+
+std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::string& engine) {
+    std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(), ranks,
+                                   ranks == 1 ? "" : "s", engine);
+    text += fmt::format("{:<14} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<26}  {}\n", "collective", "taken", "bytes sent",
+                        "start s", "wait s", "hidden s", "algorithms (of rank 0)", "left to the MPI underneath");
     for (std::size_t i = 0; i < reported_collectives; ++i) {
-        const CollectiveCount& count = sum.collectives[i];
+        const CollectiveCount& count = sums[i];
         std::string left;
         for (std::size_t r = 0; r < fallback_reasons; ++r) {
             if (count.fell_back[r] == 0) continue;
-            left += fmt::format("{}{} ({})", left.empty() ? "" : ", ", count.fell_back[r],
-                                name(static_cast<Fallback>(r)));
+            left = joined(left, fmt::format("{} ({})", count.fell_back[r], name(static_cast<Fallback>(r))));
         }
-        text += fmt::format("{:<14} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f}  {}\n",
+        std::string used;
+        for (const Use& use : mine.uses[i]) {
+            used = joined(used, fmt::format("{} {} on {}", use.calls, use.algorithm->name, use.engine->name()));
+        }
+        text += fmt::format("{:<14} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f}  {:<26}  {}\n",
                             mpi_name(static_cast<Collective>(i)), count.taken, count.bytes_sent,
                             seconds(count.start_time), seconds(count.wait_time), seconds(count.hidden_time),
-                            left.empty() ? "-" : left);
+                            used.empty() ? "-" : used, left.empty() ? "-" : left);
     }
-    text += "Summed over ranks. hidden: in flight while the program was outside MPI, an upper bound.\n";
+    text += "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound.\n";
     return text;
 }
 
-std::string as_json(const Report& sum, int ranks, const std::string& engine) {
+std::string as_json(const Sums& sums, const Report& mine, int ranks, const std::string& engine) {
     nlohmann::ordered_json json;
     json["lapwing"] = LAPWING_VERSION;
     json["mpi"] = mpi_version();
@@ -58,7 +67,7 @@ std::string as_json(const Report& sum, int ranks, const std::string& engine) {
     json["engine"] = engine;
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {
-        const CollectiveCount& count = sum.collectives[i];
+        const CollectiveCount& count = sums[i];
         nlohmann::ordered_json row;
         row["name"] = mpi_name(static_cast<Collective>(i));
         row["taken"] = count.taken;
@@ -66,6 +75,11 @@ std::string as_json(const Report& sum, int ranks, const std::string& engine) {
         row["start_seconds"] = seconds(count.start_time);
         row["wait_seconds"] = seconds(count.wait_time);
         row["hidden_seconds_at_most"] = seconds(count.hidden_time);
+        row["uses_of_rank_0"] = nlohmann::ordered_json::array();
+        for (const Use& use : mine.uses[i]) {
+            row["uses_of_rank_0"].push_back(
+                {{"algorithm", use.algorithm->name}, {"engine", use.engine->name()}, {"calls", use.calls}});
+        }
         std::uint64_t fell_back = 0;
         row["reasons"] = nlohmann::ordered_json::object();
         for (std::size_t r = 0; r < fallback_reasons; ++r) {
@@ -94,16 +108,28 @@ const char* name(Fallback reason) {
     return "";
 }
 
+void Report::count_use(Collective collective, const Algorithm* algorithm, const Engine* engine) {
+    std::vector<Use>& rows = uses[static_cast<std::size_t>(collective)];
+    for (Use& use : rows) {
+        if (use.algorithm == algorithm && use.engine == engine) {
+            ++use.calls;
+            return;
+        }
+    }
+    rows.push_back({algorithm, engine, 1});
+}
+
 void write_report(const Report& mine, const std::string& form, const std::string& file, const std::string& engine) {
-    static_assert(sizeof(Report) % sizeof(std::uint64_t) == 0);
-    Report sum;
+    static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
+    Sums sums;
     int rank = 0;
     int ranks = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    PMPI_Reduce(&mine, &sum, sizeof(Report) / sizeof(std::uint64_t), MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
+    PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T, MPI_SUM, 0,
+                MPI_COMM_WORLD);
     if (rank != 0) return;
-    const std::string text = form == "json" ? as_json(sum, ranks, engine) : as_text(sum, ranks, engine);
+    const std::string text = form == "json" ? as_json(sums, mine, ranks, engine) : as_text(sums, mine, ranks, engine);
     std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
     if (out == nullptr) {
         fmt::print(stderr, "lapwing: the report can not be written to {}: {}\n", file, std::strerror(errno));

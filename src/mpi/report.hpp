@@ -4,8 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
-#include "task/problem.hpp"
+#include "collectives/algorithm.hpp"
+#include "engines/engine.hpp"
 
 namespace lapwing {
 
@@ -25,12 +27,22 @@ struct CollectiveCount {
     std::array<std::uint64_t, fallback_reasons> fell_back{};
 };
 
-struct Report {
-    std::array<CollectiveCount, reported_collectives> collectives;
+// How often this rank's lists of one collective came from an algorithm and ran on an engine.
+struct Use {
+    const Algorithm* algorithm;
+    const Engine* engine;
+    std::uint64_t calls;
 };
 
-// Collective over MPI_COMM_WORLD: sums up, and rank 0 writes `form` (text or json) to `file`, or to standard
-// error when `file` is empty.
+struct Report {
+    std::array<CollectiveCount, reported_collectives> collectives;
+    std::array<std::vector<Use>, reported_collectives> uses;
+
+    void count_use(Collective collective, const Algorithm* algorithm, const Engine* engine);
+};
+
+// Collective over MPI_COMM_WORLD: sums the counts up, and rank 0 writes them with its own uses, in `form` (text or
+// json), to `file`, or to standard error when `file` is empty.
 void write_report(const Report& mine, const std::string& form, const std::string& file, const std::string& engine);
 
 }  // namespace lapwing

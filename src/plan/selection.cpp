@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
@@ -21,6 +22,11 @@ Collective parse_collective(std::string_view text) {
         if (valid.empty() || valid.back() != name) valid.push_back(name);
     }
     throw Error(ErrorCode::invalid_argument, fmt::format("unknown collective '{}'{}", text, suggestion(text, valid)));
+}
+
+// Costs that differ only by rounding are equal: the algorithm that stands earlier in the catalogue is taken.
+double picoseconds(double seconds) {
+    return std::round(seconds * 1e12);
 }
 
 }  // namespace
@@ -62,7 +68,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Machine& machine
     }
     std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
         if (static_cast<bool>(a.applies) != static_cast<bool>(b.applies)) return static_cast<bool>(a.applies);
-        return a.cost < b.cost;
+        return picoseconds(a.cost) < picoseconds(b.cost);
     });
     return found;
 }

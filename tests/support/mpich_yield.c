@@ -1,6 +1,6 @@
-// Preloaded into programs of Debian's MPICH in tests only. Its ranks spin in UCX while they wait, and with more
-// ranks than cores each hand-over then costs a whole time slice: seconds become minutes. Here a rank whose
-// progress call found nothing to do offers its core to the next.
+// Preloaded into programs of Debian's MPICH in tests only. Its ranks spin in UCX while they wait, and with
+// more ranks than cores each hand-over then costs a whole time slice: seconds become minutes. Here a rank
+// whose progress call found nothing to do offers its core to the next.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>

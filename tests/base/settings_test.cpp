@@ -1,0 +1,59 @@
+#include "base/settings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace lapwing {
+namespace {
+
+std::string message_of(const std::vector<const char*>& environment) {
+    try {
+        read_settings(environment.data());
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Settings, EmptyEnvironmentMeansTheUsualValues) {
+    const char* const environment[] = {nullptr};
+    const Settings settings = read_settings(environment);
+    EXPECT_EQ(settings.engine, "auto");
+    EXPECT_EQ(settings.algorithm, "");
+    EXPECT_EQ(settings.report, "none");
+    EXPECT_EQ(read_settings(nullptr).engine, "auto");
+}
+
+TEST(Settings, ReadsWhatIsSetAndOnlyLapwings) {
+    const char* const environment[] = {"PATH=/bin", "LAPWING_ENGINE=host", "XLAPWING_ENGINE=no",
+                                       "LAPWING_ALGORITHM=ialltoall=pairwise:window=6", "LAPWING_REPORT=", nullptr};
+    const Settings settings = read_settings(environment);
+    EXPECT_EQ(settings.engine, "host");
+    EXPECT_EQ(settings.algorithm, "ialltoall=pairwise:window=6");
+    EXPECT_EQ(settings.report, "none");  // an empty value is none
+}
+
+TEST(Settings, AnUnknownVariableIsAnsweredWithTheNearest) {
+    EXPECT_EQ(message_of({"LAPWING_ENGIEN=host", nullptr}),
+              "unknown variable LAPWING_ENGIEN; did you mean 'LAPWING_ENGINE'?");
+    EXPECT_THAT(message_of({"LAPWING_X", nullptr}), testing::HasSubstr("valid: LAPWING_ENGINE, LAPWING_ALGORITHM"));
+}
+
+TEST(Settings, EveryRowHasAMeaning) {
+    for (const SettingRow& row : setting_rows()) {
+        EXPECT_THAT(row.variable, testing::StartsWith("LAPWING_"));
+        EXPECT_STRNE(row.meaning, "");
+    }
+}
+
+TEST(Switch, OnOffAndNothingElse) {
+    for (const char* yes : {"1", "true", "yes", "on"}) EXPECT_TRUE(parse_switch("X", yes));
+    for (const char* no : {"", "0", "false", "no", "off"}) EXPECT_FALSE(parse_switch("X", no));
+    EXPECT_THROW(parse_switch("X", "perhaps"), Error);
+}
+
+}  // namespace
+}  // namespace lapwing

@@ -1,0 +1,68 @@
+#include "collectives/catalogue.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.hpp"
+
+namespace lapwing {
+namespace {
+
+std::string message_of(Collective collective, const char* text) {
+    try {
+        parse_choice(collective, text);
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Catalogue, EveryRowIsWhole) {
+    std::set<std::pair<Collective, std::string>> names;
+    for (const Algorithm* algorithm : catalogue()) {
+        EXPECT_TRUE(names.emplace(algorithm->collective, algorithm->name).second) << algorithm->name << " twice";
+        EXPECT_STRNE(algorithm->summary, "");
+        EXPECT_STRNE(algorithm->source, "");
+        EXPECT_LE(algorithm->parameters.size(), Parameters{}.size());
+        for (const Parameter& parameter : algorithm->parameters) {
+            EXPECT_LE(parameter.least, parameter.usual);
+            EXPECT_LE(parameter.usual, parameter.most);
+        }
+    }
+}
+
+TEST(Choice, ParsesAndPrints) {
+    EXPECT_EQ(print(parse_choice(Collective::alltoall, "flat")), "flat");
+    EXPECT_EQ(print(parse_choice(Collective::alltoall, "pairwise")), "pairwise:window=4");
+    EXPECT_EQ(print(parse_choice(Collective::alltoall, "pairwise:window=6")), "pairwise:window=6");
+    EXPECT_EQ(print(parse_choice(Collective::broadcast, "k_nomial:k=3")), "k_nomial:k=3");
+}
+
+TEST(Choice, ErrorsNameTheNearest) {
+    EXPECT_EQ(message_of(Collective::alltoall, "pairwize"),
+              "alltoall has no algorithm 'pairwize'; did you mean 'pairwise'?");
+    EXPECT_EQ(message_of(Collective::alltoall, "pairwise:widow=6"),
+              "pairwise has no parameter 'widow'; did you mean 'window'?");
+    EXPECT_EQ(message_of(Collective::alltoall, "pairwise:window=0"),
+              "pairwise:window is a number from 1 to 1048576, not '0'");
+    EXPECT_EQ(message_of(Collective::alltoall, "pairwise:window=6x"),
+              "pairwise:window is a number from 1 to 1048576, not '6x'");
+    EXPECT_EQ(message_of(Collective::alltoall, "pairwise:window"),
+              "pairwise:window is a number from 1 to 1048576, not ''");
+    EXPECT_EQ(message_of(Collective::alltoall, "flat:window=6"), "flat has no parameters, so not 'window=6'");
+    EXPECT_EQ(message_of(Collective::allreduce, "ring"), "allreduce has no algorithm yet");
+}
+
+TEST(Build, NoBytesNoTasks) {
+    for (const Algorithm* algorithm : catalogue()) {
+        if (algorithm->collective == Collective::barrier) continue;
+        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        EXPECT_TRUE(build({.collective = algorithm->collective, .ranks = 5}, 2, choice).tasks.empty());
+    }
+}
+
+}  // namespace
+}  // namespace lapwing

@@ -1,0 +1,26 @@
+"""The sample applications, under `lapwing run`, check their own results."""
+
+import pathlib
+import sys
+
+import jobs
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    mpi = sys.argv[2]
+    failed = 0
+    for ranks, arguments, wanted in [(4, ["64", "5"], 0), (3, ["48", "4"], 0), (1, ["32", "3"], 0), (3, ["50", "1"], 2)]:
+        status, output = jobs.execute(
+            [build / "bin" / "lapwing", "run", "--", *jobs.launcher(mpi, ranks), build / "apps" / f"transpose-{mpi}",
+             *arguments], 60, jobs.environment(mpi, build))
+        good = status == wanted and ("0 errors" in output if wanted == 0 else "no multiple" in output)
+        print(f"{mpi}: transpose {' '.join(arguments)} on {ranks} ranks: {'ok' if good else 'FAILED'}", flush=True)
+        if not good:
+            print(f"exit status {status}\n{output}", flush=True)
+            failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+#include "plan/planner.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "links/process.hpp"
+
+namespace lapwing {
+namespace {
+
+Problem alltoall(std::uint64_t bytes) {
+    return {.collective = Collective::alltoall, .ranks = 4, .bytes = bytes};
+}
+
+class PlannerTest : public testing::Test {
+  protected:
+    std::vector<std::unique_ptr<Link>> links = process_links(4, true);
+    PlanOptions options;
+};
+
+TEST_F(PlannerTest, ARepeatedProblemBuildsNothing) {
+    Planner planner(1, *links[1], options);
+    Plan& first = planner.plan(alltoall(8));
+    Prepared* prepared = first.prepared.get();
+    planner.plan(alltoall(16));
+    EXPECT_EQ(&planner.plan(alltoall(8)), &first);
+    EXPECT_EQ(planner.plan(alltoall(8)).prepared.get(), prepared);
+    EXPECT_EQ(planner.size(), 2U);
+}
+
+TEST_F(PlannerTest, APlanSaysWhatItIs) {
+    options.wishes = Wishes::parse("ialltoall=pairwise:window=2");
+    Planner planner(1, *links[1], options);
+    const Plan& plan = planner.plan(alltoall(8));
+    EXPECT_EQ(print(plan.choice), "pairwise:window=2");
+    EXPECT_STREQ(plan.engine->name(), "host");
+    EXPECT_EQ(plan.bytes_sent, 24U);
+    EXPECT_EQ(plan.tasks, 10U);  // three receives, sends and waits, a copy
+}
+
+TEST_F(PlannerTest, ForgetsWhatWasNotUsedForLongestButNothingInFlight) {
+    Planner planner(1, *links[1], options);
+    Plan& in_flight = planner.plan(alltoall(1));
+    in_flight.in_flight = 1;
+    const Prepared* prepared = in_flight.prepared.get();
+    for (std::uint64_t bytes = 2; bytes < 1000; ++bytes) planner.plan(alltoall(bytes));
+    EXPECT_EQ(planner.size(), Planner::most_plans);
+    EXPECT_EQ(planner.plan(alltoall(1)).prepared.get(), prepared);
+}
+
+TEST_F(PlannerTest, ProvesListsWhenAsked) {
+    options.check = true;
+    Planner planner(1, *links[1], options);
+    EXPECT_NO_THROW(planner.plan(alltoall(8)));
+}
+
+TEST_F(PlannerTest, HasNoPlanForReductionsYet) {
+    Planner planner(1, *links[1], options);
+    EXPECT_THROW(planner.plan({.collective = Collective::allreduce, .ranks = 4, .bytes = 8}), Error);
+}
+
+}  // namespace
+}  // namespace lapwing

@@ -1,0 +1,78 @@
+#include "plan/selection.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+
+namespace lapwing {
+namespace {
+
+std::string message_of(const char* text) {
+    try {
+        Wishes::parse(text);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Wishes, ByCollectiveInAnySpelling) {
+    const Wishes wishes = Wishes::parse("ialltoall=pairwise:window=6,bcast=binomial,MPI_Ibarrier=dissemination");
+    EXPECT_EQ(print(*wishes.find(Collective::alltoall)), "pairwise:window=6");
+    EXPECT_EQ(print(*wishes.find(Collective::broadcast)), "binomial");
+    EXPECT_EQ(print(*wishes.find(Collective::barrier)), "dissemination");
+    EXPECT_EQ(wishes.find(Collective::gather), nullptr);
+    EXPECT_EQ(Wishes::parse("").find(Collective::gather), nullptr);
+}
+
+TEST(Wishes, ErrorsNameTheNearest) {
+    EXPECT_EQ(message_of("ialltoal=flat"), "unknown collective 'ialltoal'; did you mean 'ialltoall'?");
+    EXPECT_EQ(message_of("ialltoall=falt"), "alltoall has no algorithm 'falt'; did you mean 'flat'?");
+    EXPECT_EQ(message_of("ialltoall"), "'ialltoall' is not of the form COLLECTIVE=ALGORITHM");
+    EXPECT_EQ(message_of("ialltoall=flat,alltoall=ring"), "alltoall is given twice");
+}
+
+TEST(Select, TakesTheWish) {
+    const Problem problem{.collective = Collective::alltoall, .ranks = 8, .bytes = 64};
+    const Selection selection = select(problem, Wishes::parse("ialltoall=ring"));
+    EXPECT_STREQ(selection.choice.algorithm->name, "ring");
+    EXPECT_EQ(selection.why, "asked for");
+}
+
+TEST(Select, TakesTheCheapestWhenTheWishDeclines) {
+    const Problem problem{.collective = Collective::alltoall, .ranks = 1024, .bytes = 1 << 20};
+    const Selection selection = select(problem, Wishes::parse("ialltoall=ring"));
+    EXPECT_STRNE(selection.choice.algorithm->name, "ring");
+    EXPECT_THAT(selection.why, testing::HasSubstr("ring declined: "));
+    EXPECT_THAT(selection.why, testing::HasSubstr("cheapest"));
+}
+
+TEST(Select, ByCost) {
+    const auto chosen = [](Collective collective, int ranks, std::uint64_t bytes) {
+        return std::string(select({.collective = collective, .ranks = ranks, .bytes = bytes}).choice.algorithm->name);
+    };
+    EXPECT_EQ(chosen(Collective::barrier, 16, 0), "recursive_doubling");
+    EXPECT_EQ(chosen(Collective::barrier, 17, 0), "dissemination");
+    EXPECT_EQ(chosen(Collective::alltoall, 16, 8), "flat");
+    EXPECT_EQ(chosen(Collective::alltoall, 1024, 8), "bruck");
+    EXPECT_EQ(chosen(Collective::alltoall, 64, 1 << 20), "pairwise");
+    EXPECT_EQ(chosen(Collective::alltoall, 2, 1 << 20), "flat");
+    EXPECT_EQ(chosen(Collective::broadcast, 64, 1 << 24), "scatter_recursive_doubling");
+    EXPECT_EQ(chosen(Collective::broadcast, 60, 1 << 24), "scatter_ring");
+}
+
+TEST(Select, HasNothingForReductionsYet) {
+    EXPECT_THROW(select({.collective = Collective::allreduce, .ranks = 4, .bytes = 8}), Error);
+}
+
+TEST(Candidates, CheapestFirstDeclinersLast) {
+    const auto found = candidates({.collective = Collective::alltoall, .ranks = 1024, .bytes = 1 << 20});
+    ASSERT_EQ(found.size(), 4U);
+    EXPECT_TRUE(found.front().applies);
+    EXPECT_FALSE(found.back().applies);
+    EXPECT_LE(found[0].cost, found[1].cost);
+}
+
+}  // namespace
+}  // namespace lapwing
