@@ -46,4 +46,4 @@ install:
 	cmake --install build --prefix "$(PREFIX)"
 
 clean:
-	rm -rf build build-debug build-address build-thread build-fuzz
+	rm -rf build build-debug build-address build-thread

@@ -20,7 +20,8 @@ void build_one(benchmark::State& state, const Problem& problem, const char* algo
 }
 
 BENCHMARK_CAPTURE(build_one, barrier_recursive_doubling_1048576_ranks,
-                  Problem{.collective = Collective::barrier, .ranks = 1 << 20}, "recursive_doubling", 123'456);
+                  Problem{.collective = Collective::barrier, .ranks = 1 << 20}, "recursive_doubling",
+                  123'456);
 BENCHMARK_CAPTURE(build_one, barrier_dissemination_1048576_ranks,
                   Problem{.collective = Collective::barrier, .ranks = 1 << 20}, "dissemination", 123'456);
 BENCHMARK_CAPTURE(build_one, alltoall_pairwise_1024_ranks,
@@ -30,9 +31,11 @@ BENCHMARK_CAPTURE(build_one, alltoall_flat_1024_ranks,
 BENCHMARK_CAPTURE(build_one, alltoall_bruck_1024_ranks,
                   Problem{.collective = Collective::alltoall, .ranks = 1024, .bytes = 8}, "bruck", 77);
 BENCHMARK_CAPTURE(build_one, broadcast_binomial_1048576_ranks,
-                  Problem{.collective = Collective::broadcast, .ranks = 1 << 20, .bytes = 8}, "binomial", 1 << 19);
+                  Problem{.collective = Collective::broadcast, .ranks = 1 << 20, .bytes = 8}, "binomial",
+                  1 << 19);
 BENCHMARK_CAPTURE(build_one, gather_binomial_1048576_ranks,
-                  Problem{.collective = Collective::gather, .ranks = 1 << 20, .bytes = 8}, "binomial", 1 << 19);
+                  Problem{.collective = Collective::gather, .ranks = 1 << 20, .bytes = 8}, "binomial",
+                  1 << 19);
 
 // A link that moves nothing: what remains is the engine's and the plan's own work.
 class NoLink : public Link {

@@ -1,5 +1,5 @@
-// Start and wait at once, of 8 bytes: Lapwing's collectives beside those of the MPI underneath, in one run, in
-// turns, so that whatever else the machine does hits both. Run it under `lapwing run` on 2 or more ranks.
+// Start and wait at once, of 8 bytes: Lapwing's collectives beside those of the MPI underneath, in one run,
+// in turns, so that whatever else the machine does hits both. Run it under `lapwing run` on 2 or more ranks.
 #include <mpi.h>
 
 #include <algorithm>
@@ -24,23 +24,29 @@ const Row rows[] = {
     {"Ibarrier", [](Buffers&, MPI_Request* request) { return MPI_Ibarrier(MPI_COMM_WORLD, request); },
      [](Buffers&, MPI_Request* request) { return PMPI_Ibarrier(MPI_COMM_WORLD, request); }},
     {"Ibcast",
-     [](Buffers& b, MPI_Request* request) { return MPI_Ibcast(b.sent.data(), 8, MPI_BYTE, 0, MPI_COMM_WORLD, request); },
+     [](Buffers& b, MPI_Request* request) {
+         return MPI_Ibcast(b.sent.data(), 8, MPI_BYTE, 0, MPI_COMM_WORLD, request);
+     },
      [](Buffers& b, MPI_Request* request) {
          return PMPI_Ibcast(b.sent.data(), 8, MPI_BYTE, 0, MPI_COMM_WORLD, request);
      }},
     {"Igather",
      [](Buffers& b, MPI_Request* request) {
-         return MPI_Igather(b.sent.data(), 8, MPI_BYTE, b.received.data(), 8, MPI_BYTE, 0, MPI_COMM_WORLD, request);
+         return MPI_Igather(b.sent.data(), 8, MPI_BYTE, b.received.data(), 8, MPI_BYTE, 0, MPI_COMM_WORLD,
+                            request);
      },
      [](Buffers& b, MPI_Request* request) {
-         return PMPI_Igather(b.sent.data(), 8, MPI_BYTE, b.received.data(), 8, MPI_BYTE, 0, MPI_COMM_WORLD, request);
+         return PMPI_Igather(b.sent.data(), 8, MPI_BYTE, b.received.data(), 8, MPI_BYTE, 0, MPI_COMM_WORLD,
+                             request);
      }},
     {"Ialltoall",
      [](Buffers& b, MPI_Request* request) {
-         return MPI_Ialltoall(b.sent.data(), 8, MPI_BYTE, b.received.data(), 8, MPI_BYTE, MPI_COMM_WORLD, request);
+         return MPI_Ialltoall(b.sent.data(), 8, MPI_BYTE, b.received.data(), 8, MPI_BYTE, MPI_COMM_WORLD,
+                              request);
      },
      [](Buffers& b, MPI_Request* request) {
-         return PMPI_Ialltoall(b.sent.data(), 8, MPI_BYTE, b.received.data(), 8, MPI_BYTE, MPI_COMM_WORLD, request);
+         return PMPI_Ialltoall(b.sent.data(), 8, MPI_BYTE, b.received.data(), 8, MPI_BYTE, MPI_COMM_WORLD,
+                               request);
      }},
 };
 
@@ -76,8 +82,9 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     Buffers buffers{std::vector<char>(static_cast<std::size_t>(8 * ranks)),
                     std::vector<char>(static_cast<std::size_t>(8 * ranks))};
-    if (rank == 0) std::printf("%-10s %12s %12s %8s   (us, median of %d rounds of %d calls, %d ranks)\n", "8 bytes", "MPI",
-                               "Lapwing", "ratio", rounds, calls, ranks);
+    if (rank == 0)
+        std::printf("%-10s %12s %12s %8s   (us, median of %d rounds of %d calls, %d ranks)\n", "8 bytes",
+                    "MPI", "Lapwing", "ratio", rounds, calls, ranks);
     for (const Row& row : rows) {
         std::vector<double> lapwing;
         std::vector<double> mpi;
@@ -87,7 +94,8 @@ int main(int argc, char** argv) {
             lapwing.push_back(time_of(row.lapwing, MPI_Wait, buffers, calls));
             ratio.push_back(lapwing.back() / mpi.back());
         }
-        if (rank == 0) std::printf("%-10s %12.3f %12.3f %8.2f\n", row.name, median(mpi), median(lapwing), median(ratio));
+        if (rank == 0)
+            std::printf("%-10s %12.3f %12.3f %8.2f\n", row.name, median(mpi), median(lapwing), median(ratio));
     }
     MPI_Finalize();
     return 0;

@@ -1,6 +1,6 @@
-/* Transposes matrices that are spread over the ranks by rows, one after the other: while the blocks of one travel,
- * the rows of the next are computed (the pattern of parallel Fourier transforms; Kandalla et al. 2011, P3DFFT,
- * section V). Plain MPI-3: it knows nothing of Lapwing.
+/* Transposes matrices that are spread over the ranks by rows, one after the other: while the blocks of one
+ * travel, the rows of the next are computed (the pattern of parallel Fourier transforms; Kandalla et al.
+ * 2011, P3DFFT, section V). Plain MPI-3: it knows nothing of Lapwing.
  *
  *   transpose [N] [MATRICES]      N x N doubles each; N is a multiple of the number of ranks
  */
@@ -20,7 +20,8 @@ static void compute(int matrix, double* blocks) {
     for (int d = 0; d < ranks; ++d) {
         for (int row = 0; row < rows; ++row) {
             for (int column = 0; column < rows; ++column) {
-                blocks[(d * rows + row) * rows + column] = element(matrix, rank * rows + row, d * rows + column);
+                blocks[(d * rows + row) * rows + column] =
+                    element(matrix, rank * rows + row, d * rows + column);
             }
         }
     }
@@ -32,7 +33,8 @@ static int errors_in(int matrix, const double* blocks) {
     for (int s = 0; s < ranks; ++s) {
         for (int row = 0; row < rows; ++row) {
             for (int column = 0; column < rows; ++column) {
-                errors += blocks[(s * rows + row) * rows + column] != element(matrix, s * rows + row, rank * rows + column);
+                errors += blocks[(s * rows + row) * rows + column] !=
+                          element(matrix, s * rows + row, rank * rows + column);
             }
         }
     }
@@ -84,8 +86,8 @@ int main(int argc, char** argv) {
         if (matrix < matrices) compute(matrix, sent[matrix % 2]);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         if (matrix < matrices) {
-            MPI_Ialltoall(sent[matrix % 2], block, MPI_DOUBLE, received[matrix % 2], block, MPI_DOUBLE, MPI_COMM_WORLD,
-                          &request);
+            MPI_Ialltoall(sent[matrix % 2], block, MPI_DOUBLE, received[matrix % 2], block, MPI_DOUBLE,
+                          MPI_COMM_WORLD, &request);
         }
         errors += errors_in(matrix - 1, received[(matrix - 1) % 2]);
     }
@@ -97,8 +99,8 @@ int main(int argc, char** argv) {
     if (rank == 0) {
         errors = 0;
         for (int r = 0; r < ranks; ++r) errors += all[r];
-        printf("%d matrices of %d x %d transposed on %d ranks in %.3f s, %d errors\n", matrices, n, n, ranks, seconds,
-               errors);
+        printf("%d matrices of %d x %d transposed on %d ranks in %.3f s, %d errors\n", matrices, n, n, ranks,
+               seconds, errors);
     }
     MPI_Bcast(&errors, 1, MPI_INT, 0, MPI_COMM_WORLD);
     free(all);

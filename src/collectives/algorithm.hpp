@@ -16,12 +16,12 @@ namespace lapwing {
 // What the costs are counted in. The defaults are those of a 1 Gbit/s Ethernet with TCP; only their ratios
 // decide. All ranks of a group use the same values, so that they choose the same algorithm.
 struct Machine {
-    double latency = 20e-6;          // seconds from a send to its arrival, for no bytes
-    double task = 0.5e-6;            // seconds of overhead for each send or receive
-    double per_byte = 8e-9;          // seconds for each byte over a link
-    double copy_per_byte = 0.1e-9;   // seconds for each byte copied in memory
-    double copy = 0.05e-6;           // seconds of overhead for each copy
-    double buffer = 262144;          // bytes that the network holds for a receiver without trouble
+    double latency = 20e-6;         // seconds from a send to its arrival, for no bytes
+    double task = 0.5e-6;           // seconds of overhead for each send or receive
+    double per_byte = 8e-9;         // seconds for each byte over a link
+    double copy_per_byte = 0.1e-9;  // seconds for each byte copied in memory
+    double copy = 0.05e-6;          // seconds of overhead for each copy
+    double buffer = 262144;         // bytes that the network holds for a receiver without trouble
 };
 
 // A number that an algorithm can be told, such as the window of the pairwise exchange.

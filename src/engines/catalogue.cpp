@@ -26,7 +26,8 @@ const Engine& find_engine(std::string_view wanted) {
         if (engine->name() == wanted) return *engine;
         valid.emplace_back(engine->name());
     }
-    throw Error(ErrorCode::invalid_argument, fmt::format("unknown engine '{}'{}", wanted, suggestion(wanted, valid)));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("unknown engine '{}'{}", wanted, suggestion(wanted, valid)));
 }
 
 }  // namespace lapwing

@@ -33,11 +33,11 @@ void reduce_elements(std::byte* target, const std::byte* source, std::uint64_t b
 template <typename Element>
 void reduce_typed(Operator op, std::byte* target, const std::byte* source, std::uint64_t bytes) {
     switch (op) {
-#define LAPWING_OPERATOR(name, integers_only, expression)                           \
-    case Operator::name:                                                            \
-        if constexpr (!(integers_only) || std::is_integral_v<Element>) {            \
-            reduce_elements<Operator::name, Element>(target, source, bytes);        \
-        }                                                                           \
+#define LAPWING_OPERATOR(name, integers_only, expression)                    \
+    case Operator::name:                                                     \
+        if constexpr (!(integers_only) || std::is_integral_v<Element>) {     \
+            reduce_elements<Operator::name, Element>(target, source, bytes); \
+        }                                                                    \
         break;
 #include "task/operators.def"
     }
@@ -47,9 +47,9 @@ void reduce_typed(Operator op, std::byte* target, const std::byte* source, std::
 
 void reduce(Operator op, Type type, std::byte* target, const std::byte* source, std::uint64_t bytes) {
     switch (type) {
-#define LAPWING_TYPE(name, element)                        \
-    case Type::name:                                       \
-        reduce_typed<element>(op, target, source, bytes);  \
+#define LAPWING_TYPE(name, element)                       \
+    case Type::name:                                      \
+        reduce_typed<element>(op, target, source, bytes); \
         break;
 #include "task/types.def"
     }

@@ -98,14 +98,17 @@ void HostMpiLink::send(int peer, const std::byte* data, std::uint64_t bytes, std
                        Transfer& transfer) {
     const ByteSpan span(bytes);
     MPI_Request request = MPI_REQUEST_NULL;
-    check(PMPI_Isend(data, span.count(), span.type(), peer, static_cast<int>(channel % tags_), duplicate_, &request));
+    check(PMPI_Isend(data, span.count(), span.type(), peer, static_cast<int>(channel % tags_), duplicate_,
+                     &request));
     keep(request, transfer);
 }
 
-void HostMpiLink::recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel, Transfer& transfer) {
+void HostMpiLink::recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+                       Transfer& transfer) {
     const ByteSpan span(bytes);
     MPI_Request request = MPI_REQUEST_NULL;
-    check(PMPI_Irecv(data, span.count(), span.type(), peer, static_cast<int>(channel % tags_), duplicate_, &request));
+    check(PMPI_Irecv(data, span.count(), span.type(), peer, static_cast<int>(channel % tags_), duplicate_,
+                     &request));
     keep(request, transfer);
 }
 

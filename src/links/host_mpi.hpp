@@ -1,5 +1,6 @@
 // The link over the point-to-point messages of the MPI underneath, on a private duplicate of the program's
-// communicator, so that they can never meet the program's own. A channel is a tag. Compiled once for each MPI.
+// communicator, so that they can never meet the program's own. A channel is a tag. Compiled once for each
+// MPI.
 #pragma once
 
 #include <mpi.h>
@@ -21,8 +22,9 @@ class MpiError : public Error {
 
 class HostMpiLink : public Link {
   public:
-    // Begins to duplicate `communicator`, without waiting for the other ranks; a group of one needs no duplicate.
-    // Collective over the communicator. The duplicate is made once begin() has been called and ready() is true.
+    // Begins to duplicate `communicator`, without waiting for the other ranks; a group of one needs no
+    // duplicate. Collective over the communicator. The duplicate is made once begin() has been called and
+    // ready() is true.
     HostMpiLink() = default;
     HostMpiLink(const HostMpiLink&) = delete;
     HostMpiLink& operator=(const HostMpiLink&) = delete;
@@ -37,7 +39,8 @@ class HostMpiLink : public Link {
     bool ready() override;
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override;
-    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel, Transfer& transfer) override;
+    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override;
     bool test(Transfer& transfer) override;
 
   private:

@@ -61,7 +61,8 @@ class Switchboard {
 
     bool complete(const Shared& entry) {
         const std::lock_guard lock(mutex_);
-        if (entry->truncated) throw Error(ErrorCode::link, "a message is longer than the span that was offered");
+        if (entry->truncated)
+            throw Error(ErrorCode::link, "a message is longer than the span that was offered");
         return entry->complete;
     }
 
@@ -99,7 +100,8 @@ class ProcessLink : public Link {
               Transfer& transfer) override {
         keep(board_->send(rank_, peer, channel, data, bytes), transfer);
     }
-    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel, Transfer& transfer) override {
+    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
         keep(board_->recv(peer, rank_, channel, data, bytes), transfer);
     }
     bool test(Transfer& transfer) override {

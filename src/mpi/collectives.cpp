@@ -57,15 +57,17 @@ struct Elements {
 
 // Where a list finds the bytes of `elements`: in place, or packed.
 const std::byte* input(Request& request, const Elements& elements, int* error) {
-    if (elements.bytes() == 0 || elements.layout.contiguous) return static_cast<const std::byte*>(elements.address);
+    if (elements.bytes() == 0 || elements.layout.contiguous)
+        return static_cast<const std::byte*>(elements.address);
     std::byte* packed = request.in_staging.take(elements.bytes());
     *error = pack(elements.address, elements.count, elements.type, elements.layout, packed);
     return packed;
 }
 
-// Where a list puts the bytes of `elements`. Packed ones are put right at the end, those of `first` and `last`
-// (counted in elements) only: between them stands what the list does not write.
-std::byte* output(Request& request, const Elements& elements, std::uint64_t first, std::uint64_t last, int* error) {
+// Where a list puts the bytes of `elements`. Packed ones are put right at the end, those of `first` and
+// `last` (counted in elements) only: between them stands what the list does not write.
+std::byte* output(Request& request, const Elements& elements, std::uint64_t first, std::uint64_t last,
+                  int* error) {
     std::byte* in_place = static_cast<std::byte*>(const_cast<void*>(elements.address));
     if (elements.bytes() == 0 || elements.layout.contiguous) return in_place;
     std::byte* packed = request.out_staging.take(elements.bytes());
@@ -89,6 +91,8 @@ std::byte* output(Request& request, const Elements& elements, int* error) {
     return output(request, elements, elements.count, 0, error);
 }
 
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+
 enum class Outcome { taken, declined, failed };
 
 struct Started {
@@ -100,6 +104,9 @@ struct Started {
 // `prepare` fills the buffers of the problem, from the program's.
 template <typename Prepare>
 Started start(Group& group, const Problem& problem, Prepare prepare) {
+    if (problem.bytes > most_bytes / static_cast<std::uint64_t>(problem.ranks)) {
+        return {Outcome::declined, MPI_SUCCESS, nullptr};  // for the MPI to refuse
+    }
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     int error = begin_link(group);
     if (error != MPI_SUCCESS) return {Outcome::failed, error, nullptr};
@@ -191,8 +198,11 @@ struct Broadcast {
     }
     Started start(Group& group) const {
         const Elements elements(buffer, static_cast<std::uint64_t>(count), type);
-        const Problem problem = {
-            .collective = Collective::broadcast, .ranks = group.ranks, .root = root, .bytes = elements.bytes()};
+        if (elements.layout.error != MPI_SUCCESS) return {Outcome::failed, elements.layout.error, nullptr};
+        const Problem problem = {.collective = Collective::broadcast,
+                                 .ranks = group.ranks,
+                                 .root = root,
+                                 .bytes = elements.bytes()};
         return lapwing::start(group, problem, [&](Request& request, Buffers& buffers, int* error) {
             if (group.rank == root) {
                 // A group of one moves nothing.
@@ -215,7 +225,8 @@ struct Gather {
 
     bool plausible(const Group& group) const {
         if (!plausible_root(group, root)) return false;
-        if (group.rank != root) return send_buffer != MPI_IN_PLACE && lapwing::plausible(send_count, send_type);
+        if (group.rank != root)
+            return send_buffer != MPI_IN_PLACE && lapwing::plausible(send_count, send_type);
         return lapwing::plausible(receive_count, receive_type) &&
                (send_buffer == MPI_IN_PLACE || lapwing::plausible(send_count, send_type));
     }
@@ -223,9 +234,15 @@ struct Gather {
         const bool is_root = group.rank == root;
         const bool in_place = send_buffer == MPI_IN_PLACE;
         const std::uint64_t block = static_cast<std::uint64_t>(receive_count);
-        const Elements own = in_place ? Elements() : Elements(send_buffer, static_cast<std::uint64_t>(send_count), send_type);
-        const Elements all = is_root ? Elements(receive_buffer, block * static_cast<std::uint64_t>(group.ranks), receive_type)
-                                     : Elements();
+        const Elements own =
+            in_place ? Elements() : Elements(send_buffer, static_cast<std::uint64_t>(send_count), send_type);
+        const Elements all =
+            is_root ? Elements(receive_buffer, block * static_cast<std::uint64_t>(group.ranks), receive_type)
+                    : Elements();
+        for (const Elements* elements : {&own, &all}) {
+            if (elements->layout.error != MPI_SUCCESS)
+                return {Outcome::failed, elements->layout.error, nullptr};
+        }
         const Problem problem = {.collective = Collective::gather,
                                  .ranks = group.ranks,
                                  .root = root,
@@ -258,9 +275,16 @@ struct Alltoall {
     }
     Started start(Group& group) const {
         const std::uint64_t ranks = static_cast<std::uint64_t>(group.ranks);
-        const Elements received(receive_buffer, static_cast<std::uint64_t>(receive_count) * ranks, receive_type);
+        const Elements received(receive_buffer, static_cast<std::uint64_t>(receive_count) * ranks,
+                                receive_type);
         const bool in_place = send_buffer == MPI_IN_PLACE;
-        const Elements sent = in_place ? received : Elements(send_buffer, static_cast<std::uint64_t>(send_count) * ranks, send_type);
+        const Elements sent =
+            in_place ? received
+                     : Elements(send_buffer, static_cast<std::uint64_t>(send_count) * ranks, send_type);
+        for (const Elements* elements : {&sent, &received}) {
+            if (elements->layout.error != MPI_SUCCESS)
+                return {Outcome::failed, elements->layout.error, nullptr};
+        }
         const Problem problem = {
             .collective = Collective::alltoall, .ranks = group.ranks, .bytes = received.bytes() / ranks};
         return lapwing::start(group, problem, [&](Request& request, Buffers& buffers, int* error) {
@@ -277,7 +301,8 @@ struct Alltoall {
 };
 
 template <typename Call, typename Native>
-int nonblocking(const Call& call, Collective collective, MPI_Comm communicator, MPI_Request* handle, Native native) {
+int nonblocking(const Call& call, Collective collective, MPI_Comm communicator, MPI_Request* handle,
+                Native native) {
     return guarded([&] {
         Group* group = handle == nullptr ? nullptr : taking_group(communicator, collective);
         if (group == nullptr || !call.plausible(*group)) return native();
@@ -301,7 +326,8 @@ int blocking(const Call& call, Collective collective, MPI_Comm communicator, Nat
 using namespace lapwing;
 
 LAPWING_MPI MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-    return nonblocking(Barrier{}, Collective::barrier, comm, request, [&] { return PMPI_Ibarrier(comm, request); });
+    return nonblocking(Barrier{}, Collective::barrier, comm, request,
+                       [&] { return PMPI_Ibarrier(comm, request); });
 }
 
 LAPWING_MPI MPI_Barrier(MPI_Comm comm) {
@@ -309,49 +335,52 @@ LAPWING_MPI MPI_Barrier(MPI_Comm comm) {
 }
 
 // The functions with data exist twice since MPI-4: with counts that are ints, and with large ones.
-#define LAPWING_WITH_COUNTS(suffix, Count)                                                                            \
-    LAPWING_MPI MPI_Ibcast##suffix(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,             \
-                                   MPI_Request* request) {                                                            \
-        return nonblocking(Broadcast{buffer, count, type, root}, Collective::broadcast, comm, request,                \
-                           [&] { return PMPI_Ibcast##suffix(buffer, count, type, root, comm, request); });            \
-    }                                                                                                                 \
-    LAPWING_MPI MPI_Bcast##suffix(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm) {            \
-        return blocking(Broadcast{buffer, count, type, root}, Collective::broadcast, comm,                            \
-                        [&] { return PMPI_Bcast##suffix(buffer, count, type, root, comm); });                         \
-    }                                                                                                                 \
-    LAPWING_MPI MPI_Igather##suffix(const void* sent, Count send_count, MPI_Datatype send_type, void* received,       \
-                                    Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm,          \
-                                    MPI_Request* request) {                                                           \
-        return nonblocking(Gather{sent, send_count, send_type, received, receive_count, receive_type, root},          \
-                           Collective::gather, comm, request, [&] {                                                   \
-                               return PMPI_Igather##suffix(sent, send_count, send_type, received, receive_count,      \
-                                                           receive_type, root, comm, request);                        \
-                           });                                                                                        \
-    }                                                                                                                 \
-    LAPWING_MPI MPI_Gather##suffix(const void* sent, Count send_count, MPI_Datatype send_type, void* received,        \
-                                   Count receive_count, MPI_Datatype receive_type, int root, MPI_Comm comm) {         \
-        return blocking(Gather{sent, send_count, send_type, received, receive_count, receive_type, root},             \
-                        Collective::gather, comm, [&] {                                                               \
-                            return PMPI_Gather##suffix(sent, send_count, send_type, received, receive_count,          \
-                                                       receive_type, root, comm);                                     \
-                        });                                                                                           \
-    }                                                                                                                 \
-    LAPWING_MPI MPI_Ialltoall##suffix(const void* sent, Count send_count, MPI_Datatype send_type, void* received,     \
-                                      Count receive_count, MPI_Datatype receive_type, MPI_Comm comm,                  \
-                                      MPI_Request* request) {                                                         \
-        return nonblocking(Alltoall{sent, send_count, send_type, received, receive_count, receive_type},              \
-                           Collective::alltoall, comm, request, [&] {                                                 \
-                               return PMPI_Ialltoall##suffix(sent, send_count, send_type, received, receive_count,    \
-                                                             receive_type, comm, request);                            \
-                           });                                                                                        \
-    }                                                                                                                 \
-    LAPWING_MPI MPI_Alltoall##suffix(const void* sent, Count send_count, MPI_Datatype send_type, void* received,      \
-                                     Count receive_count, MPI_Datatype receive_type, MPI_Comm comm) {                 \
-        return blocking(Alltoall{sent, send_count, send_type, received, receive_count, receive_type},                 \
-                        Collective::alltoall, comm, [&] {                                                             \
-                            return PMPI_Alltoall##suffix(sent, send_count, send_type, received, receive_count,        \
-                                                         receive_type, comm);                                         \
-                        });                                                                                           \
+#define LAPWING_WITH_COUNTS(suffix, Count)                                                                   \
+    LAPWING_MPI MPI_Ibcast##suffix(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm,    \
+                                   MPI_Request* request) {                                                   \
+        return nonblocking(Broadcast{buffer, count, type, root}, Collective::broadcast, comm, request,       \
+                           [&] { return PMPI_Ibcast##suffix(buffer, count, type, root, comm, request); });   \
+    }                                                                                                        \
+    LAPWING_MPI MPI_Bcast##suffix(void* buffer, Count count, MPI_Datatype type, int root, MPI_Comm comm) {   \
+        return blocking(Broadcast{buffer, count, type, root}, Collective::broadcast, comm,                   \
+                        [&] { return PMPI_Bcast##suffix(buffer, count, type, root, comm); });                \
+    }                                                                                                        \
+    LAPWING_MPI MPI_Igather##suffix(const void* sent, Count send_count, MPI_Datatype send_type,              \
+                                    void* received, Count receive_count, MPI_Datatype receive_type,          \
+                                    int root, MPI_Comm comm, MPI_Request* request) {                         \
+        return nonblocking(Gather{sent, send_count, send_type, received, receive_count, receive_type, root}, \
+                           Collective::gather, comm, request, [&] {                                          \
+                               return PMPI_Igather##suffix(sent, send_count, send_type, received,            \
+                                                           receive_count, receive_type, root, comm,          \
+                                                           request);                                         \
+                           });                                                                               \
+    }                                                                                                        \
+    LAPWING_MPI MPI_Gather##suffix(const void* sent, Count send_count, MPI_Datatype send_type,               \
+                                   void* received, Count receive_count, MPI_Datatype receive_type, int root, \
+                                   MPI_Comm comm) {                                                          \
+        return blocking(Gather{sent, send_count, send_type, received, receive_count, receive_type, root},    \
+                        Collective::gather, comm, [&] {                                                      \
+                            return PMPI_Gather##suffix(sent, send_count, send_type, received, receive_count, \
+                                                       receive_type, root, comm);                            \
+                        });                                                                                  \
+    }                                                                                                        \
+    LAPWING_MPI MPI_Ialltoall##suffix(const void* sent, Count send_count, MPI_Datatype send_type,            \
+                                      void* received, Count receive_count, MPI_Datatype receive_type,        \
+                                      MPI_Comm comm, MPI_Request* request) {                                 \
+        return nonblocking(Alltoall{sent, send_count, send_type, received, receive_count, receive_type},     \
+                           Collective::alltoall, comm, request, [&] {                                        \
+                               return PMPI_Ialltoall##suffix(sent, send_count, send_type, received,          \
+                                                             receive_count, receive_type, comm, request);    \
+                           });                                                                               \
+    }                                                                                                        \
+    LAPWING_MPI MPI_Alltoall##suffix(const void* sent, Count send_count, MPI_Datatype send_type,             \
+                                     void* received, Count receive_count, MPI_Datatype receive_type,         \
+                                     MPI_Comm comm) {                                                        \
+        return blocking(Alltoall{sent, send_count, send_type, received, receive_count, receive_type},        \
+                        Collective::alltoall, comm, [&] {                                                    \
+                            return PMPI_Alltoall##suffix(sent, send_count, send_type, received,              \
+                                                         receive_count, receive_type, comm);                 \
+                        });                                                                                  \
     }
 
 LAPWING_WITH_COUNTS(, int)

@@ -1,6 +1,6 @@
-// The calls that complete requests, taken because one of their requests may be Lapwing's. Requests that are not
-// go to the MPI underneath unseen; an array that holds both is completed by the MPI, to which Lapwing's are given
-// as they complete.
+// The calls that complete requests, taken because one of their requests may be Lapwing's. Requests that are
+// not go to the MPI underneath unseen; an array that holds both is completed by the MPI, to which Lapwing's
+// are given as they complete.
 #include "mpi/completion.hpp"
 
 #include <vector>
@@ -33,7 +33,8 @@ std::vector<Request*> find(int count, const MPI_Request* handles) {
 // Counts the time that the program spends waiting for these requests: shared among them equally.
 class WaitClock {
   public:
-    WaitClock(Request* const* requests, std::size_t count) : requests_(requests), count_(runtime.measures ? count : 0) {
+    WaitClock(Request* const* requests, std::size_t count)
+        : requests_(requests), count_(runtime.measures ? count : 0) {
         if (count_ == 0) return;
         const Entry entry;
         begin_ = nanoseconds();
@@ -97,7 +98,8 @@ int look(int count, const MPI_Request* handles, Native native) {
     return native();
 }
 
-// For the calls that wait until something in an array has happened: `native` looks once and says whether it has.
+// For the calls that wait until something in an array has happened: `native` looks once and says whether it
+// has.
 template <typename Blocking, typename Native>
 int look_until(int count, const MPI_Request* handles, Blocking blocking, Native native) {
     if (none_alive() || handles == nullptr) return blocking();
@@ -224,9 +226,8 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
 }
 
 LAPWING_MPI MPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
-    return guarded([&] {
-        return look(count, handles, [&] { return PMPI_Testall(count, handles, flag, statuses); });
-    });
+    return guarded(
+        [&] { return look(count, handles, [&] { return PMPI_Testall(count, handles, flag, statuses); }); });
 }
 
 LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
@@ -235,9 +236,11 @@ LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag,
     });
 }
 
-LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]) {
+LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[],
+                         MPI_Status statuses[]) {
     return guarded([&] {
-        return look(count, handles, [&] { return PMPI_Testsome(count, handles, completed, indices, statuses); });
+        return look(count, handles,
+                    [&] { return PMPI_Testsome(count, handles, completed, indices, statuses); });
     });
 }
 
@@ -254,7 +257,8 @@ LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status
     });
 }
 
-LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int indices[], MPI_Status statuses[]) {
+LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int indices[],
+                         MPI_Status statuses[]) {
     return guarded([&] {
         return look_until(
             count, handles, [&] { return PMPI_Waitsome(count, handles, completed, indices, statuses); },
@@ -267,9 +271,8 @@ LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int i
 }
 
 LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
-    return guarded([&] {
-        return look(1, &handle, [&] { return PMPI_Request_get_status(handle, flag, status); });
-    });
+    return guarded(
+        [&] { return look(1, &handle, [&] { return PMPI_Request_get_status(handle, flag, status); }); });
 }
 
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {

@@ -27,8 +27,8 @@ bool is_contiguous(MPI_Datatype type) {
     std::vector<int> integer(static_cast<std::size_t>(std::max(1, integers)));
     std::vector<MPI_Aint> address(static_cast<std::size_t>(std::max(1, addresses)));
     std::vector<MPI_Datatype> base(static_cast<std::size_t>(types));
-    if (PMPI_Type_get_contents(type, integers, addresses, types, integer.data(), address.data(), base.data()) !=
-        MPI_SUCCESS) {
+    if (PMPI_Type_get_contents(type, integers, addresses, types, integer.data(), address.data(),
+                               base.data()) != MPI_SUCCESS) {
         return false;
     }
     const bool contiguous = is_contiguous(base.front());
@@ -104,8 +104,8 @@ Layout layout_of(MPI_Datatype type) {
 
 namespace {
 
-// The MPI's own functions, for elements at MPI_BOTTOM, too: MPICH's refuse its null pointer, so the type is moved
-// down and the address up by the same distance.
+// The MPI's own functions, for elements at MPI_BOTTOM, too: MPICH's refuse its null pointer, so the type is
+// moved down and the address up by the same distance.
 class Placed {
   public:
     Placed(char* address, int count, MPI_Datatype type) : address_(address), count_(count), type_(type) {
@@ -136,7 +136,8 @@ class Placed {
 
 }  // namespace
 
-int pack(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout, std::byte* bytes) {
+int pack(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
+         std::byte* bytes) {
     return in_runs(count, layout.size, [&](std::uint64_t first, std::uint64_t some) {
         const char* from = static_cast<const char*>(elements) + static_cast<MPI_Aint>(first) * layout.extent;
         std::byte* to = bytes + first * layout.size;
@@ -148,12 +149,13 @@ int pack(const void* elements, std::uint64_t count, MPI_Datatype type, const Lay
         }
         int position = 0;
         const Placed placed(const_cast<char*>(from), static_cast<int>(some), type);
-        return PMPI_Pack(placed.address(), placed.count(), placed.type(), to, static_cast<int>(some * layout.size),
-                         &position, MPI_COMM_SELF);
+        return PMPI_Pack(placed.address(), placed.count(), placed.type(), to,
+                         static_cast<int>(some * layout.size), &position, MPI_COMM_SELF);
     });
 }
 
-int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout) {
+int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type,
+           const Layout& layout) {
     return in_runs(count, layout.size, [&](std::uint64_t first, std::uint64_t some) {
         char* to = static_cast<char*>(elements) + static_cast<MPI_Aint>(first) * layout.extent;
         const std::byte* from = bytes + first * layout.size;
@@ -165,8 +167,8 @@ int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Data
         }
         int position = 0;
         const Placed placed(to, static_cast<int>(some), type);
-        return PMPI_Unpack(from, static_cast<int>(some * layout.size), &position, placed.address(), placed.count(),
-                           placed.type(), MPI_COMM_SELF);
+        return PMPI_Unpack(from, static_cast<int>(some * layout.size), &position, placed.address(),
+                           placed.count(), placed.type(), MPI_COMM_SELF);
     });
 }
 

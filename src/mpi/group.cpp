@@ -11,11 +11,12 @@
 namespace lapwing {
 namespace {
 
-// Communicators are few; the one that was used last is looked at first. Guarded by a mutex of its own, because
-// communicators are freed by calls that are not Lapwing's.
+// Communicators are few; the one that was used last is looked at first. Guarded by a mutex of its own,
+// because communicators are freed by calls that are not Lapwing's.
 std::recursive_mutex mutex;
-std::vector<std::unique_ptr<Group>> groups;
-std::vector<std::unique_ptr<Group>> orphans;  // freed with something in flight
+// Never destroyed, see request.cpp.
+auto& groups = *new std::vector<std::unique_ptr<Group>>;
+auto& orphans = *new std::vector<std::unique_ptr<Group>>;  // freed with something in flight
 Group* last = nullptr;
 int keyval = MPI_KEYVAL_INVALID;
 
@@ -31,7 +32,8 @@ void free_link(Group& group) {
 template <typename Is>
 Group* orphan(Is is) {
     const std::lock_guard lock(mutex);
-    const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return is(*group); });
+    const auto found =
+        std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return is(*group); });
     if (found == groups.end()) return nullptr;
     orphans.push_back(std::move(*found));
     groups.erase(found);
@@ -39,8 +41,8 @@ Group* orphan(Is is) {
     return orphans.back().get();
 }
 
-// Called by the MPI when it frees the communicator, whichever call the program used; in MPICH that can be in the
-// middle of its progress, where nothing else may be asked of it.
+// Called by the MPI when it frees the communicator, whichever call the program used; in MPICH that can be in
+// the middle of its progress, where nothing else may be asked of it.
 int communicator_freed(MPI_Comm, int, void* value, void*) {
     orphan([&](const Group& group) { return &group == value; });
     return MPI_SUCCESS;
@@ -126,8 +128,8 @@ int free_communicator(const MPI_Comm* communicator, Native native) {
     if (!runtime_started || communicator == nullptr) return native();
     return guarded([&] {
         Group* group = orphan([&](const Group& one) { return one.communicator == *communicator; });
-        // Open MPI 4 loses a duplication whose communicator is freed before it is made. To free a communicator is
-        // collective, so all ranks come here and may wait for each other.
+        // Open MPI 4 loses a duplication whose communicator is freed before it is made. To free a
+        // communicator is collective, so all ranks come here and may wait for each other.
         for (bool ready = group == nullptr || !group->begun; !ready;) {
             const Entry entry;
             ready = group->link.ready();

@@ -27,7 +27,8 @@ struct Group {
 };
 
 // The group of a valid communicator; made at its first use and freed with the communicator. Null, with the
-// MPI's error code, when the MPI refuses. Call it outside of Entry: it may run the program's attribute callbacks.
+// MPI's error code, when the MPI refuses. Call it outside of Entry: it may run the program's attribute
+// callbacks.
 Group* find_group(MPI_Comm communicator, int* error);
 
 // Asks for the link's private duplicate, once; the same place in the order of collectives on all ranks.

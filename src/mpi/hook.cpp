@@ -13,8 +13,8 @@
 namespace lapwing {
 namespace {
 
-// Whether the MPI may be called from inside its own progress. Open MPI lets its components do so; MPICH holds a
-// lock there when threads share it.
+// Whether the MPI may be called from inside its own progress. Open MPI lets its components do so; MPICH holds
+// a lock there when threads share it.
 bool reentrant = true;
 std::atomic<bool> installed{false};
 
@@ -31,10 +31,6 @@ int move_all() {
 // otherwise: it wakes when the program waits in the MPI with collectives in flight.
 class Deputy {
   public:
-    // A program that exits without MPI_Finalize ends its threads itself.
-    ~Deputy() {
-        if (thread_.joinable()) thread_.detach();
-    }
     void start() { thread_ = std::thread(&Deputy::work, this); }
     void stop() {
         if (!thread_.joinable()) return;
@@ -68,7 +64,7 @@ class Deputy {
     std::atomic<bool> ending_{false};
     std::atomic<std::uint64_t> calls_{0};
 };
-Deputy deputy;
+Deputy& deputy = *new Deputy;  // never destroyed, see request.cpp
 
 #ifdef OPEN_MPI
 

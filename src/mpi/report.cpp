@@ -20,7 +20,8 @@ std::string mpi_version() {
     const std::string_view line = all.substr(0, all.find_first_of(",\n"));
     const std::size_t number = line.find_first_of("0123456789");
     if (number == std::string_view::npos) return std::string(line);
-    const std::string_view name = line.substr(0, line.find_first_of(line.starts_with("Open MPI") ? "v" : " \t"));
+    const std::string_view name =
+        line.substr(0, line.find_first_of(line.starts_with("Open MPI") ? "v" : " \t"));
     return fmt::format("{} {}", name.substr(0, name.find_last_not_of(' ') + 1), line.substr(number));
 }
 
@@ -35,10 +36,11 @@ std::string joined(const std::string& left, const std::string& right) {
 }
 
 std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::string& engine) {
-    std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(), ranks,
-                                   ranks == 1 ? "" : "s", engine);
-    text += fmt::format("{:<14} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<26}  {}\n", "collective", "taken", "bytes sent",
-                        "start s", "wait s", "hidden s", "algorithms (of rank 0)", "left to the MPI underneath");
+    std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
+                                   ranks, ranks == 1 ? "" : "s", engine);
+    text += fmt::format("{:<14} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<26}  {}\n", "collective", "taken",
+                        "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
+                        "left to the MPI underneath");
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];
         std::string left;
@@ -48,14 +50,16 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::
         }
         std::string used;
         for (const Use& use : mine.uses[i]) {
-            used = joined(used, fmt::format("{} {} on {}", use.calls, use.algorithm->name, use.engine->name()));
+            used =
+                joined(used, fmt::format("{} {} on {}", use.calls, use.algorithm->name, use.engine->name()));
         }
         text += fmt::format("{:<14} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f}  {:<26}  {}\n",
                             mpi_name(static_cast<Collective>(i)), count.taken, count.bytes_sent,
                             seconds(count.start_time), seconds(count.wait_time), seconds(count.hidden_time),
                             used.empty() ? "-" : used, left.empty() ? "-" : left);
     }
-    text += "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound.\n";
+    text +=
+        "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound.\n";
     return text;
 }
 
@@ -119,17 +123,19 @@ void Report::count_use(Collective collective, const Algorithm* algorithm, const 
     rows.push_back({algorithm, engine, 1});
 }
 
-void write_report(const Report& mine, const std::string& form, const std::string& file, const std::string& engine) {
+void write_report(const Report& mine, const std::string& form, const std::string& file,
+                  const std::string& engine) {
     static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
     Sums sums;
     int rank = 0;
     int ranks = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T, MPI_SUM, 0,
-                MPI_COMM_WORLD);
+    PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T,
+                MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank != 0) return;
-    const std::string text = form == "json" ? as_json(sums, mine, ranks, engine) : as_text(sums, mine, ranks, engine);
+    const std::string text =
+        form == "json" ? as_json(sums, mine, ranks, engine) : as_text(sums, mine, ranks, engine);
     std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
     if (out == nullptr) {
         fmt::print(stderr, "lapwing: the report can not be written to {}: {}\n", file, std::strerror(errno));

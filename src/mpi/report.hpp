@@ -20,10 +20,10 @@ constexpr std::size_t reported_collectives = 4;  // barrier, broadcast, gather, 
 
 struct CollectiveCount {
     std::uint64_t taken = 0;
-    std::uint64_t bytes_sent = 0;     // by the lists, to other ranks
-    std::uint64_t start_time = 0;     // nanoseconds inside the starting calls
-    std::uint64_t wait_time = 0;      // nanoseconds inside calls that waited for or tested a request
-    std::uint64_t hidden_time = 0;    // nanoseconds in flight while the program was elsewhere
+    std::uint64_t bytes_sent = 0;   // by the lists, to other ranks
+    std::uint64_t start_time = 0;   // nanoseconds inside the starting calls
+    std::uint64_t wait_time = 0;    // nanoseconds inside calls that waited for or tested a request
+    std::uint64_t hidden_time = 0;  // nanoseconds in flight while the program was elsewhere
     std::array<std::uint64_t, fallback_reasons> fell_back{};
 };
 
@@ -41,8 +41,9 @@ struct Report {
     void count_use(Collective collective, const Algorithm* algorithm, const Engine* engine);
 };
 
-// Collective over MPI_COMM_WORLD: sums the counts up, and rank 0 writes them with its own uses, in `form` (text or
-// json), to `file`, or to standard error when `file` is empty.
-void write_report(const Report& mine, const std::string& form, const std::string& file, const std::string& engine);
+// Collective over MPI_COMM_WORLD: sums the counts up, and rank 0 writes them with its own uses, in `form`
+// (text or json), to `file`, or to standard error when `file` is empty.
+void write_report(const Report& mine, const std::string& form, const std::string& file,
+                  const std::string& engine);
 
 }  // namespace lapwing

@@ -69,12 +69,13 @@ class Table {
     std::size_t used_ = 0;
 };
 
-Table table;
-std::vector<std::unique_ptr<Request>> all;
-std::vector<Request*> idle;     // with a handle that can be used again
-std::vector<Request*> bare;     // without a handle
-std::vector<Request*> running;
-std::vector<Request*> complete;
+// Never destroyed: a program may exit without MPI_Finalize while another thread is still in here.
+Table& table = *new Table;
+auto& all = *new std::vector<std::unique_ptr<Request>>;
+auto& idle = *new std::vector<Request*>;  // with a handle that can be used again
+auto& bare = *new std::vector<Request*>;  // without a handle
+auto& running = *new std::vector<Request*>;
+auto& complete = *new std::vector<Request*>;
 
 // Whose handle the MPI has freed: a stack without a lock, because the MPI says so in the middle of a call of
 // any thread, holding locks of its own.
@@ -133,10 +134,12 @@ void finish(Request& request) {
     --running_requests;
     --request.group->in_flight;
     if (runtime.measures) {
-        CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.plan->problem.collective)];
+        CollectiveCount& count =
+            runtime.report.collectives[static_cast<std::size_t>(request.plan->problem.collective)];
         // From the return of the starting call to completion, less the calls that waited for it.
         const std::uint64_t now = nanoseconds();
-        const std::uint64_t waited = request.waited + (request.waiting_since == 0 ? 0 : now - request.waiting_since);
+        const std::uint64_t waited =
+            request.waited + (request.waiting_since == 0 ? 0 : now - request.waiting_since);
         const std::uint64_t alive = now - request.started;
         count.hidden_time += alive > waited ? alive - waited : 0;
     }
@@ -271,7 +274,8 @@ void drain_requests() {
         progress();
     }
     if (running_requests > 0) {
-        fmt::print(stderr, "lapwing: MPI_Finalize with {} collectives that do not complete\n", running_requests.load());
+        fmt::print(stderr, "lapwing: MPI_Finalize with {} collectives that do not complete\n",
+                   running_requests.load());
     }
     std::vector<Request*> kept;
     {

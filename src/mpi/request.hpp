@@ -41,7 +41,7 @@ struct Request {
     Staging in_staging;
     Staging out_staging;
     Unpacking unpacking[2];
-    std::uint64_t started = 0;  // nanoseconds: when the starting call returned
+    std::uint64_t started = 0;        // nanoseconds: when the starting call returned
     std::uint64_t waited = 0;         // nanoseconds in calls that waited for it, so far
     std::uint64_t waiting_since = 0;  // when the present such call began; 0: none
     std::atomic<bool> freed{false};   // by the MPI; not yet collected
@@ -49,14 +49,14 @@ struct Request {
 };
 
 // All of these inside Entry.
-Request* take_request(int* error);                  // idle, with a handle; null with the MPI's error code
-void run(Request& request, const Buffers& buffers); // starts its plan on the next channel of its group
-void give_back(Request& request);                   // to be used again
-Request* find_request(MPI_Request handle);          // the program's request, when it is one of ours and alive
-int progress();                                     // moves everything that runs; how many completed
-bool test(Request& request);                        // moves everything that runs; whether this one is complete
-void give_to_mpi(Request& request);                 // completes it in the MPI's eyes
-void give_complete_to_mpi();                        // and all that are complete
+Request* take_request(int* error);                   // idle, with a handle; null with the MPI's error code
+void run(Request& request, const Buffers& buffers);  // starts its plan on the next channel of its group
+void give_back(Request& request);                    // to be used again
+Request* find_request(MPI_Request handle);  // the program's request, when it is one of ours and alive
+int progress();                             // moves everything that runs; how many completed
+bool test(Request& request);                // moves everything that runs; whether this one is complete
+void give_to_mpi(Request& request);         // completes it in the MPI's eyes
+void give_complete_to_mpi();                // and all that are complete
 
 // The status of a request without a message.
 void set_empty(MPI_Status* status);

@@ -52,7 +52,8 @@ void read(const Settings& settings) {
 #else
     constexpr bool usual_check = true;
 #endif
-    runtime.options.check = settings.check == "auto" ? usual_check : parse_switch("LAPWING_CHECK", settings.check);
+    runtime.options.check =
+        settings.check == "auto" ? usual_check : parse_switch("LAPWING_CHECK", settings.check);
     runtime.report_form = one_of("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_file = settings.report_file;
     runtime.measures = runtime.report_form != "none";

@@ -15,11 +15,11 @@ namespace lapwing {
 
 struct Runtime {
     PlanOptions options;
-    bool takes_calls = false;     // started, and the engine is not "mpi"
+    bool takes_calls = false;                 // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
-    bool takes_blocking = false;  // the blocking forms, too
-    bool measures = false;        // a report is wanted: clocks are read
-    bool threads = false;         // MPI_THREAD_MULTIPLE
+    bool takes_blocking = false;              // the blocking forms, too
+    bool measures = false;                    // a report is wanted: clocks are read
+    bool threads = false;                     // MPI_THREAD_MULTIPLE
     std::string report_form = "none";
     std::string report_file;
     Report report;
@@ -66,16 +66,17 @@ class Entry {
 };
 
 inline std::uint64_t nanoseconds() {
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-            .count());
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
 }
 
-// After this many fruitless looks a waiting rank lets others have the processor.
+// After some fruitless looks a waiting rank lets others have the processor; at once, when its own threads may
+// be those that it waits for.
 class Patience {
   public:
     void lose() {
-        if (++looks_ > 2000) std::this_thread::yield();
+        if (runtime.threads || ++looks_ > 2000) std::this_thread::yield();
     }
 
   private:

@@ -38,7 +38,8 @@ std::size_t Planner::Hash::operator()(const Problem& p) const {
     std::uint64_t hash = 0;
     for (const std::uint64_t value :
          {static_cast<std::uint64_t>(p.collective), static_cast<std::uint64_t>(p.root), p.bytes,
-          static_cast<std::uint64_t>(p.in_place), static_cast<std::uint64_t>(p.op), static_cast<std::uint64_t>(p.type)}) {
+          static_cast<std::uint64_t>(p.in_place), static_cast<std::uint64_t>(p.op),
+          static_cast<std::uint64_t>(p.type)}) {
         hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
         hash ^= hash >> 32;
     }

@@ -21,7 +21,8 @@ Collective parse_collective(std::string_view text) {
         name[0] = 'i';
         if (valid.empty() || valid.back() != name) valid.push_back(name);
     }
-    throw Error(ErrorCode::invalid_argument, fmt::format("unknown collective '{}'{}", text, suggestion(text, valid)));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("unknown collective '{}'{}", text, suggestion(text, valid)));
 }
 
 // Costs that differ only by rounding are equal: the algorithm that stands earlier in the catalogue is taken.
@@ -82,8 +83,9 @@ Selection select(const Problem& problem, const Wishes& wishes, const Machine& ma
     }
     const std::vector<Candidate> found = candidates(problem, machine);
     if (found.empty() || !found.front().applies) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("no algorithm for {}", found.empty() ? name(problem.collective) : "this problem"));
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("no algorithm for {}", found.empty() ? name(problem.collective) : "this problem"));
     }
     const Candidate& best = found.front();
     return {best.choice, fmt::format("{}cheapest by the cost model, {:.1f} us", declined, best.cost * 1e6)};

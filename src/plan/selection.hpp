@@ -24,7 +24,7 @@ class Wishes {
 
 struct Candidate {
     Choice choice;
-    double cost = 0;       // seconds by the model; meaningless when it declines
+    double cost = 0;  // seconds by the model; meaningless when it declines
     Verdict applies = Verdict::yes();
 };
 

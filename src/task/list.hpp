@@ -14,7 +14,7 @@ namespace lapwing {
 struct List {
     int rank = 0;
     int ranks = 1;
-    std::uint64_t in_bytes = 0;       // size of each space; every span lies inside its space
+    std::uint64_t in_bytes = 0;  // size of each space; every span lies inside its space
     std::uint64_t out_bytes = 0;
     std::uint64_t scratch_bytes = 0;
     std::vector<Task> tasks;

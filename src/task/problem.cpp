@@ -25,7 +25,8 @@ const Row& row(Collective collective) {
 
 std::string lower_case(std::string_view text) {
     std::string result(text);
-    std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return std::tolower(c); });
+    std::transform(result.begin(), result.end(), result.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
     return result;
 }
 
@@ -107,7 +108,8 @@ void validate(const Problem& p) {
         refuse(std::string("in_place changes the list of gather only, not of ") + name(p.collective));
     }
     if (p.bytes > most_bytes / static_cast<std::uint64_t>(p.ranks)) {
-        refuse(std::to_string(p.bytes) + " bytes for each of " + std::to_string(p.ranks) + " ranks are too many");
+        refuse(std::to_string(p.bytes) + " bytes for each of " + std::to_string(p.ranks) +
+               " ranks are too many");
     }
     if (is_reduction(p.collective)) {
         if (p.bytes % size_in_bytes(p.type) != 0) {

@@ -25,9 +25,9 @@ enum class Collective : std::uint8_t {
 struct Problem {
     Collective collective = Collective::barrier;
     int ranks = 1;
-    int root = 0;             // 0 where the collective has none
-    std::uint64_t bytes = 0;  // bytes of one block
-    bool in_place = false;    // gather: the root's own block already stands in its out
+    int root = 0;                 // 0 where the collective has none
+    std::uint64_t bytes = 0;      // bytes of one block
+    bool in_place = false;        // gather: the root's own block already stands in its out
     Operator op = Operator::sum;  // reductions only
     Type type = Type::uint8;      // reductions only
 
@@ -40,7 +40,8 @@ const char* name(Collective collective);
 const char* mpi_name(Collective collective);
 bool has_root(Collective collective);
 bool is_reduction(Collective collective);
-// Accepts the collective's name and MPI's names in any of their spellings: broadcast, bcast, ibcast, MPI_Ibcast.
+// Accepts the collective's name and MPI's names in any of their spellings: broadcast, bcast, ibcast,
+// MPI_Ibcast.
 std::optional<Collective> find_collective(std::string_view name);
 
 // Bytes of the caller's buffers that `rank` reads (in) and writes (out).

@@ -28,8 +28,9 @@ TEST(Settings, EmptyEnvironmentMeansTheUsualValues) {
 }
 
 TEST(Settings, ReadsWhatIsSetAndOnlyLapwings) {
-    const char* const environment[] = {"PATH=/bin", "LAPWING_ENGINE=host", "XLAPWING_ENGINE=no",
-                                       "LAPWING_ALGORITHM=ialltoall=pairwise:window=6", "LAPWING_REPORT=", nullptr};
+    const char* const environment[] = {"PATH=/bin",          "LAPWING_ENGINE=host",
+                                       "XLAPWING_ENGINE=no", "LAPWING_ALGORITHM=ialltoall=pairwise:window=6",
+                                       "LAPWING_REPORT=",    nullptr};
     const Settings settings = read_settings(environment);
     EXPECT_EQ(settings.engine, "host");
     EXPECT_EQ(settings.algorithm, "ialltoall=pairwise:window=6");
@@ -39,7 +40,8 @@ TEST(Settings, ReadsWhatIsSetAndOnlyLapwings) {
 TEST(Settings, AnUnknownVariableIsAnsweredWithTheNearest) {
     EXPECT_EQ(message_of({"LAPWING_ENGIEN=host", nullptr}),
               "unknown variable LAPWING_ENGIEN; did you mean 'LAPWING_ENGINE'?");
-    EXPECT_THAT(message_of({"LAPWING_X", nullptr}), testing::HasSubstr("valid: LAPWING_ENGINE, LAPWING_ALGORITHM"));
+    EXPECT_THAT(message_of({"LAPWING_X", nullptr}),
+                testing::HasSubstr("valid: LAPWING_ENGINE, LAPWING_ALGORITHM"));
 }
 
 TEST(Settings, EveryRowHasAMeaning) {

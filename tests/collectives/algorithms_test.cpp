@@ -1,5 +1,5 @@
-// What each algorithm is, beyond being right: who speaks to whom, in how many steps. That all lists are right is
-// the checker's to say, for every algorithm and shape (also: lapwing verify --all).
+// What each algorithm is, beyond being right: who speaks to whom, in how many steps. That all lists are right
+// is the checker's to say, for every algorithm and shape (also: lapwing verify --all).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,13 +15,15 @@ namespace lapwing {
 namespace {
 
 std::vector<std::uint64_t> block_sizes(Collective collective) {
-    return collective == Collective::barrier ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{0, 1, 5, 24};
+    return collective == Collective::barrier ? std::vector<std::uint64_t>{0}
+                                             : std::vector<std::uint64_t>{0, 1, 5, 24};
 }
 
 std::vector<Parameters> variations(const Algorithm& algorithm) {
     std::vector<Parameters> all = {usual_parameters(algorithm)};
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
-        for (const std::int64_t value : {algorithm.parameters[i].least, std::int64_t{3}, algorithm.parameters[i].most}) {
+        for (const std::int64_t value :
+             {algorithm.parameters[i].least, std::int64_t{3}, algorithm.parameters[i].most}) {
             Parameters one = all.front();
             one[i] = value;
             all.push_back(one);
@@ -46,8 +48,8 @@ TEST(Algorithms, AllListsAreProven) {
                             if (!algorithm->applies(problem, parameters)) continue;
                             const ListSet set = build_all(problem, {algorithm, parameters});
                             const auto violations = check(problem, set.lists);
-                            ASSERT_TRUE(violations.empty())
-                                << print(problem) << " " << set.algorithm << ": " << violations.front().what(set.lists);
+                            ASSERT_TRUE(violations.empty()) << print(problem) << " " << set.algorithm << ": "
+                                                            << violations.front().what(set.lists);
                         }
                     }
                 }
@@ -56,7 +58,8 @@ TEST(Algorithms, AllListsAreProven) {
     }
 }
 
-List list_of(Collective collective, const char* choice, int ranks, int rank, std::uint64_t bytes = 8, int root = 0) {
+List list_of(Collective collective, const char* choice, int ranks, int rank, std::uint64_t bytes = 8,
+             int root = 0) {
     return build({.collective = collective,
                   .ranks = ranks,
                   .root = root,
@@ -73,8 +76,8 @@ std::set<int> peers_of(const List& list) {
 }
 
 std::size_t count(const List& list, Kind kind) {
-    return static_cast<std::size_t>(
-        std::count_if(list.tasks.begin(), list.tasks.end(), [&](const Task& task) { return task.kind == kind; }));
+    return static_cast<std::size_t>(std::count_if(list.tasks.begin(), list.tasks.end(),
+                                                  [&](const Task& task) { return task.kind == kind; }));
 }
 
 std::uint64_t bytes_sent(const List& list) {
@@ -128,14 +131,18 @@ TEST(BinomialBroadcast, RootSendsToOneRankInEachStep) {
 TEST(KNomialBroadcast, HasFewerStepsThanBinomial) {
     // 16 ranks, k = 4: two levels, three children in each.
     EXPECT_EQ(count(list_of(Collective::broadcast, "k_nomial:k=4", 16, 0), Kind::send), 6U);
-    EXPECT_EQ(peers_of(list_of(Collective::broadcast, "k_nomial:k=4", 16, 0)), (std::set<int>{1, 2, 3, 4, 8, 12}));
-    EXPECT_EQ(list_of(Collective::broadcast, "k_nomial:k=2", 13, 6), list_of(Collective::broadcast, "binomial", 13, 6));
+    EXPECT_EQ(peers_of(list_of(Collective::broadcast, "k_nomial:k=4", 16, 0)),
+              (std::set<int>{1, 2, 3, 4, 8, 12}));
+    EXPECT_EQ(list_of(Collective::broadcast, "k_nomial:k=2", 13, 6),
+              list_of(Collective::broadcast, "binomial", 13, 6));
 }
 
 TEST(ScatterBroadcasts, NobodySendsToTheRoot) {
     for (const char* algorithm : {"scatter_ring", "scatter_recursive_doubling"}) {
         for (int ranks = 1; ranks <= 20; ++ranks) {
-            EXPECT_EQ(count(list_of(Collective::broadcast, algorithm, ranks, 3 % ranks, 1000, 3 % ranks), Kind::recv), 0U);
+            EXPECT_EQ(count(list_of(Collective::broadcast, algorithm, ranks, 3 % ranks, 1000, 3 % ranks),
+                            Kind::recv),
+                      0U);
         }
     }
 }
@@ -143,7 +150,8 @@ TEST(ScatterBroadcasts, NobodySendsToTheRoot) {
 TEST(ScatterBroadcasts, TheRootSendsTheDataAboutTwice) {
     // Binomial would send it four times.
     EXPECT_LE(bytes_sent(list_of(Collective::broadcast, "scatter_ring", 16, 0, 16000)), 2U * 16000);
-    EXPECT_LE(bytes_sent(list_of(Collective::broadcast, "scatter_recursive_doubling", 16, 0, 16000)), 2U * 16000);
+    EXPECT_LE(bytes_sent(list_of(Collective::broadcast, "scatter_recursive_doubling", 16, 0, 16000)),
+              2U * 16000);
 }
 
 TEST(SequentialGather, ARankSendsOnlyWhenItIsSignalled) {
@@ -167,7 +175,8 @@ std::size_t most_in_flight(const List& list) {
 }
 
 TEST(SequentialGather, WindowBoundsTheSenders) {
-    for (const auto& [choice, window] : std::map<std::string, std::size_t>{{"sequential", 1}, {"sequential:window=3", 3}}) {
+    for (const auto& [choice, window] :
+         std::map<std::string, std::size_t>{{"sequential", 1}, {"sequential:window=3", 3}}) {
         EXPECT_EQ(most_in_flight(list_of(Collective::gather, choice.c_str(), 12, 0)), window);
     }
 }
@@ -182,7 +191,8 @@ TEST(BinaryGather, NobodyReceivesFromMoreThanTwo) {
 
 TEST(BinomialGather, EachBlockTravelsAtMostLogarithmicallyOften) {
     std::uint64_t moved = 0;
-    for (int rank = 0; rank < 16; ++rank) moved += bytes_sent(list_of(Collective::gather, "binomial", 16, rank, 1));
+    for (int rank = 0; rank < 16; ++rank)
+        moved += bytes_sent(list_of(Collective::gather, "binomial", 16, rank, 1));
     EXPECT_EQ(moved, 32U);  // 16 ranks x log2(16) / 2
 }
 

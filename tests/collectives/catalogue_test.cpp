@@ -23,7 +23,8 @@ std::string message_of(Collective collective, const char* text) {
 TEST(Catalogue, EveryRowIsWhole) {
     std::set<std::pair<Collective, std::string>> names;
     for (const Algorithm* algorithm : catalogue()) {
-        EXPECT_TRUE(names.emplace(algorithm->collective, algorithm->name).second) << algorithm->name << " twice";
+        EXPECT_TRUE(names.emplace(algorithm->collective, algorithm->name).second)
+            << algorithm->name << " twice";
         EXPECT_STRNE(algorithm->summary, "");
         EXPECT_STRNE(algorithm->source, "");
         EXPECT_LE(algorithm->parameters.size(), Parameters{}.size());

@@ -1,5 +1,6 @@
-// Every engine runs every algorithm, with ranks as threads of one process: many runs in flight, tested in random
-// order, with sends that are buffered and sends that are not. The results are computed from the problem alone.
+// Every engine runs every algorithm, with ranks as threads of one process: many runs in flight, tested in
+// random order, with sends that are buffered and sends that are not. The results are computed from the
+// problem alone.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -16,7 +17,8 @@ namespace {
 
 // Byte `i` of the in of `rank` in run `run`.
 std::byte in_byte(int rank, std::uint64_t i, int run) {
-    return static_cast<std::byte>(rank * 37 + static_cast<int>(i % 251) * 5 + run * 11 + static_cast<int>(i / 251));
+    return static_cast<std::byte>(rank * 37 + static_cast<int>(i % 251) * 5 + run * 11 +
+                                  static_cast<int>(i / 251));
 }
 constexpr std::byte untouched{0xa5};
 
@@ -63,7 +65,8 @@ void run_rank(const Engine& engine, const Problem& problem, const Choice& choice
             out.emplace_back(out_bytes(problem, rank), untouched);
         }
         for (std::size_t run = 0; run < runs; ++run) {
-            operations.push_back(prepared->start({in[run].data(), out[run].data()}, static_cast<std::uint32_t>(run)));
+            operations.push_back(
+                prepared->start({in[run].data(), out[run].data()}, static_cast<std::uint32_t>(run)));
         }
         std::mt19937 random(seed);
         for (int left = runs; left > 0;) {
@@ -78,7 +81,8 @@ void run_rank(const Engine& engine, const Problem& problem, const Choice& choice
         }
         for (int run = 0; run < runs; ++run) {
             if (out[static_cast<std::size_t>(run)] != out_of(problem, rank, run)) {
-                wrong = print(problem) + " " + print(choice) + ": rank " + std::to_string(rank) + " has wrong bytes";
+                wrong = print(problem) + " " + print(choice) + ": rank " + std::to_string(rank) +
+                        " has wrong bytes";
             }
         }
     } catch (const Error& error) {
@@ -86,14 +90,17 @@ void run_rank(const Engine& engine, const Problem& problem, const Choice& choice
     }
 }
 
-void run_all(const Engine& engine, const Problem& problem, const Choice& choice, bool buffered, unsigned seed) {
+void run_all(const Engine& engine, const Problem& problem, const Choice& choice, bool buffered,
+             unsigned seed) {
     const auto links = process_links(problem.ranks, buffered);
     std::vector<std::string> wrong(static_cast<std::size_t>(problem.ranks));
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < problem.ranks; ++rank) {
         const std::size_t at = static_cast<std::size_t>(rank);
-        ranks.emplace_back(
-            [&, rank, at] { run_rank(engine, problem, choice, rank, *links[at], seed + static_cast<unsigned>(rank), wrong[at]); });
+        ranks.emplace_back([&, rank, at] {
+            run_rank(engine, problem, choice, rank, *links[at], seed + static_cast<unsigned>(rank),
+                     wrong[at]);
+        });
     }
     for (std::thread& rank : ranks) rank.join();
     for (const std::string& message : wrong) EXPECT_EQ(message, "");

@@ -11,7 +11,9 @@ namespace {
 
 struct Message {
     std::byte bytes[8]{};
-    explicit Message(const char* text = "") { std::strncpy(reinterpret_cast<char*>(bytes), text, sizeof bytes - 1); }
+    explicit Message(const char* text = "") {
+        std::strncpy(reinterpret_cast<char*>(bytes), text, sizeof bytes - 1);
+    }
     std::string text() const { return reinterpret_cast<const char*>(bytes); }
 };
 

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
-#include <cstddef>
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "reference.hpp"
@@ -56,7 +56,8 @@ class Memory {
         : type_(type), ints_(static_cast<std::size_t>(type.extent * elements), -1) {}
     int& at(int datum) {
         const int element = datum / type_.ints;
-        return ints_[static_cast<std::size_t>(element * type_.extent + type_.places[static_cast<std::size_t>(datum % type_.ints)])];
+        return ints_[static_cast<std::size_t>(element * type_.extent +
+                                              type_.places[static_cast<std::size_t>(datum % type_.ints)])];
     }
     int* data() { return ints_.data(); }
     int holes_written() const {
@@ -95,7 +96,8 @@ TEST(Data, EveryKindOfTypeInEveryCollective) {
                 Memory own(type, elements);
                 Memory all(type, elements * ranks);
                 for (int i = 0; i < block; ++i) own.at(i) = value(rank, root, i);
-                MPI_Igather(own.data(), elements, type.type, all.data(), elements, type.type, root, world, &request);
+                MPI_Igather(own.data(), elements, type.type, all.data(), elements, type.type, root, world,
+                            &request);
                 wait(&request);
                 for (int i = 0; rank == root && i < block * ranks; ++i) {
                     ASSERT_EQ(all.at(i), value(i / std::max(1, block), root, i % std::max(1, block)));
@@ -106,8 +108,8 @@ TEST(Data, EveryKindOfTypeInEveryCollective) {
                 for (int i = 0; i < block; ++i) placed.at(rank * block + i) = value(rank, root, i);
                 Memory mine(type, elements);
                 for (int i = 0; i < block; ++i) mine.at(i) = value(rank, root, i);
-                MPI_Igather(rank == root ? MPI_IN_PLACE : mine.data(), elements, type.type, placed.data(), elements,
-                            type.type, root, world, &request);
+                MPI_Igather(rank == root ? MPI_IN_PLACE : mine.data(), elements, type.type, placed.data(),
+                            elements, type.type, root, world, &request);
                 wait(&request);
                 for (int i = 0; rank == root && i < block * ranks; ++i) {
                     ASSERT_EQ(placed.at(i), value(i / std::max(1, block), root, i % std::max(1, block)));
@@ -125,7 +127,8 @@ TEST(Data, EveryKindOfTypeInEveryCollective) {
             for (int i = 0; i < block * ranks; ++i) {
                 ASSERT_EQ(received[static_cast<std::size_t>(i)], value(i / block, rank, i % block));
             }
-            MPI_Ialltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, sent.data(), elements, type.type, world, &request);
+            MPI_Ialltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, sent.data(), elements, type.type, world,
+                          &request);
             wait(&request);
             for (int i = 0; i < block * ranks; ++i) ASSERT_EQ(sent.at(i), value(i / block, rank, i % block));
             ASSERT_EQ(sent.holes_written(), 0);
@@ -135,11 +138,17 @@ TEST(Data, EveryKindOfTypeInEveryCollective) {
 }
 
 TEST(Data, PredefinedTypes) {
-    const MPI_Datatype types[] = {MPI_CHAR,   MPI_SHORT, MPI_LONG,           MPI_LONG_LONG,  MPI_UNSIGNED,
-                                  MPI_FLOAT,  MPI_DOUBLE, MPI_LONG_DOUBLE,   MPI_BYTE,       MPI_WCHAR,
-                                  MPI_INT8_T, MPI_UINT64_T, MPI_C_BOOL,      MPI_C_DOUBLE_COMPLEX, MPI_AINT,
-                                  MPI_OFFSET, MPI_COUNT,  MPI_FLOAT_INT,     MPI_DOUBLE_INT, MPI_2INT,
-                                  MPI_SHORT_INT, MPI_LONG_DOUBLE_INT};
+    const MPI_Datatype types[] = {MPI_CHAR,       MPI_SHORT,
+                                  MPI_LONG,       MPI_LONG_LONG,
+                                  MPI_UNSIGNED,   MPI_FLOAT,
+                                  MPI_DOUBLE,     MPI_LONG_DOUBLE,
+                                  MPI_BYTE,       MPI_WCHAR,
+                                  MPI_INT8_T,     MPI_UINT64_T,
+                                  MPI_C_BOOL,     MPI_C_DOUBLE_COMPLEX,
+                                  MPI_AINT,       MPI_OFFSET,
+                                  MPI_COUNT,      MPI_FLOAT_INT,
+                                  MPI_DOUBLE_INT, MPI_2INT,
+                                  MPI_SHORT_INT,  MPI_LONG_DOUBLE_INT};
     const int ranks = size_of(world);
     for (const MPI_Datatype type : types) {
         MPI_Aint lower;

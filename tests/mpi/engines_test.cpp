@@ -1,5 +1,5 @@
-// Every engine runs every algorithm over the MPI's point-to-point, and the result is compared with that of the
-// MPI's own blocking collective.
+// Every engine runs every algorithm over the MPI's point-to-point, and the result is compared with that of
+// the MPI's own blocking collective.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -49,8 +49,8 @@ Bytes expected(const Problem& problem, const Bytes& in, Bytes out) {
             break;
         }
         case Collective::gather:
-            PMPI_Gather(is_root && problem.in_place ? MPI_IN_PLACE : in.data(), bytes, MPI_BYTE, out.data(), bytes,
-                        MPI_BYTE, problem.root, MPI_COMM_WORLD);
+            PMPI_Gather(is_root && problem.in_place ? MPI_IN_PLACE : in.data(), bytes, MPI_BYTE, out.data(),
+                        bytes, MPI_BYTE, problem.root, MPI_COMM_WORLD);
             break;
         case Collective::alltoall:
             PMPI_Alltoall(in.data(), bytes, MPI_BYTE, out.data(), bytes, MPI_BYTE, MPI_COMM_WORLD);
@@ -108,7 +108,8 @@ TEST_F(EngineTest, EveryAlgorithmGivesWhatTheBlockingCollectiveGives) {
                         std::deque<Running> runs;
                         for (int i = 0; i < 3; ++i) {
                             Running run;
-                            run.in = random_bytes(in_bytes(problem, rank), ++seed * 1000 + static_cast<unsigned>(rank));
+                            run.in = random_bytes(in_bytes(problem, rank),
+                                                  ++seed * 1000 + static_cast<unsigned>(rank));
                             run.out = random_bytes(out_bytes(problem, rank), seed * 7);
                             run.right = expected(problem, run.in, run.out);
                             runs.push_back(std::move(run));
@@ -120,8 +121,8 @@ TEST_F(EngineTest, EveryAlgorithmGivesWhatTheBlockingCollectiveGives) {
                             // All ranks wait in the same order here, so one after the other will do.
                             prepared->wait(runs[i].operation);
                             EXPECT_TRUE(runs[i].out == runs[i].right)
-                                << engine->name() << ", " << name(problem.collective) << " " << print(choice) << ", "
-                                << bytes << " bytes, root " << root;
+                                << engine->name() << ", " << name(problem.collective) << " " << print(choice)
+                                << ", " << bytes << " bytes, root " << root;
                         }
                     }
                 }

@@ -21,7 +21,8 @@ int main(int argc, char** argv) {
     std::vector<int> received(sent.size());
     for (int i = 0; i < 10; ++i) {
         MPI_Request requests[2];
-        MPI_Ialltoall(sent.data(), count, MPI_INT, received.data(), count, MPI_INT, MPI_COMM_WORLD, &requests[0]);
+        MPI_Ialltoall(sent.data(), count, MPI_INT, received.data(), count, MPI_INT, MPI_COMM_WORLD,
+                      &requests[0]);
         MPI_Ibarrier(MPI_COMM_WORLD, &requests[1]);
         if (argc > 1 && std::strcmp(argv[1], "killed") == 0 && rank == 1 && i == 5) {
             std::printf("rank 1 is about to be killed\n");

@@ -1,5 +1,5 @@
-// A collective in flight goes on while the program is inside any other call of the MPI: correct programs, which
-// would hang if lists moved only in Lapwing's own calls.
+// A collective in flight goes on while the program is inside any other call of the MPI: correct programs,
+// which would hang if lists moved only in Lapwing's own calls.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -13,8 +13,8 @@ namespace {
 
 const MPI_Comm world = MPI_COMM_WORLD;
 
-// Every rank but the last enters `call` before it waits for its barrier; the last waits first. The barrier can
-// only complete if the others' lists move inside `call`, and `call` only after the last rank's wait.
+// Every rank but the last enters `call` before it waits for its barrier; the last waits first. The barrier
+// can only complete if the others' lists move inside `call`, and `call` only after the last rank's wait.
 template <typename Call>
 void call_inside_barrier(Call call) {
     MPI_Request barrier;
@@ -58,7 +58,8 @@ TEST(Progress, InsideSend) {
     call_inside_barrier([&] {
         int data = 0;
         if (rank_in(world) == last) {
-            for (int from = 0; from < last; ++from) MPI_Recv(&data, 1, MPI_INT, from, 5, world, MPI_STATUS_IGNORE);
+            for (int from = 0; from < last; ++from)
+                MPI_Recv(&data, 1, MPI_INT, from, 5, world, MPI_STATUS_IGNORE);
         } else {
             MPI_Ssend(&data, 1, MPI_INT, last, 5, world);
         }
@@ -127,8 +128,8 @@ TEST(Progress, InsideWindowCalls) {
 }
 
 TEST(Progress, AStartDoesNotWaitForALateRank) {
-    // The first collective of a communicator: nothing about it may wait for rank 0, which comes only after the
-    // message of the last.
+    // The first collective of a communicator: nothing about it may wait for rank 0, which comes only after
+    // the message of the last.
     MPI_Comm fresh;
     MPI_Comm_dup(world, &fresh);
     const int last = size_of(world) - 1;

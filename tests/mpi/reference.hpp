@@ -28,7 +28,8 @@ struct Exchange {
     std::vector<int> received;
     MPI_Request request = MPI_REQUEST_NULL;
 
-    Exchange(MPI_Comm communicator, int count, int round = 0) : communicator_(communicator), count_(count), round_(round) {
+    Exchange(MPI_Comm communicator, int count, int round = 0)
+        : communicator_(communicator), count_(count), round_(round) {
         const int ranks = size_of(communicator);
         const int rank = rank_in(communicator);
         received.assign(static_cast<std::size_t>(ranks * count), -1);
@@ -37,7 +38,8 @@ struct Exchange {
         }
     }
     void start() {
-        MPI_Ialltoall(sent.data(), count_, MPI_INT, received.data(), count_, MPI_INT, communicator_, &request);
+        MPI_Ialltoall(sent.data(), count_, MPI_INT, received.data(), count_, MPI_INT, communicator_,
+                      &request);
     }
     bool right() const {
         const int rank = rank_in(communicator_);

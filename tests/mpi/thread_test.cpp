@@ -21,7 +21,7 @@ TEST(Threads, EachWithItsCommunicator) {
     std::vector<std::thread> threads;
     for (int t = 0; t < count; ++t) {
         threads.emplace_back([&, t] {
-            for (int round = 0; round < 50; ++round) {
+            for (int round = 0; round < 10; ++round) {
                 Exchange exchange(communicators[t], 10 + t, round);
                 exchange.start();
                 MPI_Request barrier;

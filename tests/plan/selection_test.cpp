@@ -18,7 +18,8 @@ std::string message_of(const char* text) {
 }
 
 TEST(Wishes, ByCollectiveInAnySpelling) {
-    const Wishes wishes = Wishes::parse("ialltoall=pairwise:window=6,bcast=binomial,MPI_Ibarrier=dissemination");
+    const Wishes wishes =
+        Wishes::parse("ialltoall=pairwise:window=6,bcast=binomial,MPI_Ibarrier=dissemination");
     EXPECT_EQ(print(*wishes.find(Collective::alltoall)), "pairwise:window=6");
     EXPECT_EQ(print(*wishes.find(Collective::broadcast)), "binomial");
     EXPECT_EQ(print(*wishes.find(Collective::barrier)), "dissemination");
@@ -50,7 +51,8 @@ TEST(Select, TakesTheCheapestWhenTheWishDeclines) {
 
 TEST(Select, ByCost) {
     const auto chosen = [](Collective collective, int ranks, std::uint64_t bytes) {
-        return std::string(select({.collective = collective, .ranks = ranks, .bytes = bytes}).choice.algorithm->name);
+        return std::string(
+            select({.collective = collective, .ranks = ranks, .bytes = bytes}).choice.algorithm->name);
     };
     EXPECT_EQ(chosen(Collective::barrier, 16, 0), "recursive_doubling");
     EXPECT_EQ(chosen(Collective::barrier, 17, 0), "dissemination");

@@ -2,8 +2,8 @@
 // Bruck et al. 1994, "Efficient algorithms for all-to-all communications in multi-port message-passing
 // systems", section 3; Kaiser et al. 2009, section 3.2.
 //
-// A block that must travel d ranks upwards moves 2^k ranks in step k when bit k of d is set. Blocks stay where
-// they arrived until they are packed for their next step, so each step copies a block once.
+// A block that must travel d ranks upwards moves 2^k ranks in step k when bit k of d is set. Blocks stay
+// where they arrived until they are packed for their next step, so each step copies a block once.
 #include <vector>
 
 #include "collectives/algorithm.hpp"
@@ -16,8 +16,8 @@ namespace {
 constexpr std::uint64_t most_scratch = std::uint64_t{1} << 30;
 
 Verdict applies(const Problem& problem, const Parameters&) {
-    const std::uint64_t packed = static_cast<std::uint64_t>(problem.ranks) *
-                                 static_cast<std::uint64_t>(ceil_log2(problem.ranks) + 1);
+    const std::uint64_t packed =
+        static_cast<std::uint64_t>(problem.ranks) * static_cast<std::uint64_t>(ceil_log2(problem.ranks) + 1);
     if (problem.bytes > most_scratch / packed) {
         return Verdict::no("the packed blocks of all steps need more than 1 GiB of scratch");
     }
@@ -60,7 +60,8 @@ List build(const Problem& problem, int rank, const Parameters&) {
         list.wait(below(1 << step));
     }
     for (int d = 0; d < ranks; ++d) {
-        list.copy(out(block(absolute_rank(d == 0 ? 0 : ranks - d, rank, ranks)), bytes), where[static_cast<std::size_t>(d)]);
+        list.copy(out(block(absolute_rank(d == 0 ? 0 : ranks - d, rank, ranks)), bytes),
+                  where[static_cast<std::size_t>(d)]);
     }
     return list.finish();
 }

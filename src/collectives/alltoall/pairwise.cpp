@@ -1,7 +1,7 @@
 // Alltoall by pairwise exchange with a communication window.
 // Kandalla et al. 2011, "Improving Parallel 3D FFT Performance using Hardware Offloaded Collective
-// Communication on Modern InfiniBand Clusters", section IV-B; Kaiser et al. 2009, "Implementation and Analysis
-// of Nonblocking Collective Operations on SCI Networks", section 3.2.
+// Communication on Modern InfiniBand Clusters", section IV-B; Kaiser et al. 2009, "Implementation and
+// Analysis of Nonblocking Collective Operations on SCI Networks", section 3.2.
 //
 // In each round the ranks form pairs that exchange blocks. A window is a batch of rounds: its sends, then as
 // many waits, so that the traffic of one batch does not meet that of the next.
@@ -14,15 +14,19 @@
 namespace lapwing::alltoall {
 namespace {
 
-constexpr Parameter parameters[] = {{"window", "rounds, each with one send, that are in flight together", 4, 1, 1 << 20}};
+constexpr Parameter parameters[] = {
+    {"window", "rounds, each with one send, that are in flight together", 4, 1, 1 << 20}};
 
 // Who meets whom: an exclusive or for powers of two, else the circle method of tournaments, in which an odd
 // group leaves one rank idle in each round.
 class Tournament {
   public:
     Tournament(int ranks, int rank)
-        : rank_(rank), circle_(ranks % 2 == 0 ? ranks - 1 : ranks), last_(ranks - 1),
-          power_of_two_(floor_power_of_two(ranks) == ranks), odd_(ranks % 2 != 0) {}
+        : rank_(rank),
+          circle_(ranks % 2 == 0 ? ranks - 1 : ranks),
+          last_(ranks - 1),
+          power_of_two_(floor_power_of_two(ranks) == ranks),
+          odd_(ranks % 2 != 0) {}
 
     int rounds() const { return circle_ == 1 && odd_ ? 0 : circle_; }
 

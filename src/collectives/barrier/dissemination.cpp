@@ -16,7 +16,9 @@ Verdict applies(const Problem&, const Parameters&) {
 List build(const Problem& problem, int rank, const Parameters&) {
     const std::int64_t ranks = problem.ranks;
     const auto above = [&](std::int64_t distance) { return static_cast<int>((rank + distance) % ranks); };
-    const auto below = [&](std::int64_t distance) { return static_cast<int>((rank - distance + ranks) % ranks); };
+    const auto below = [&](std::int64_t distance) {
+        return static_cast<int>((rank - distance + ranks) % ranks);
+    };
 
     Builder list(problem, rank, 3 * static_cast<std::uint64_t>(ceil_log2(problem.ranks)));
     for (std::int64_t distance = 1; distance < ranks; distance *= 2) list.recv(below(distance));

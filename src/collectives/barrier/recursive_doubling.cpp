@@ -3,7 +3,8 @@
 // CORE-Direct Capabilities", section IV.
 //
 // N is the largest power of two that fits. Rank r >= N is an extra rank: it signals r - N, which takes part
-// for both and signals back at the end. In step l of the others, each exchanges signals with the rank 2^l away.
+// for both and signals back at the end. In step l of the others, each exchanges signals with the rank 2^l
+// away.
 #include "collectives/algorithm.hpp"
 #include "collectives/arithmetic.hpp"
 #include "task/builder.hpp"

@@ -1,5 +1,6 @@
 // Broadcast along a binomial tree: the k-nomial tree with k = 2.
-// Thakur, Rabenseifner, Gropp 2005, "Optimization of Collective Communication Operations in MPICH", section 4.2.
+// Thakur, Rabenseifner, Gropp 2005, "Optimization of Collective Communication Operations in MPICH",
+// section 4.2.
 #include "collectives/broadcast/k_nomial_tree.hpp"
 
 namespace lapwing::broadcast {

@@ -6,7 +6,8 @@
 namespace lapwing::broadcast {
 namespace {
 
-constexpr Parameter parameters[] = {{"k", "base of the tree: a rank sends to k - 1 others in each step", 4, 2, 1024}};
+constexpr Parameter parameters[] = {
+    {"k", "base of the tree: a rank sends to k - 1 others in each step", 4, 2, 1024}};
 
 Verdict applies(const Problem&, const Parameters&) {
     return Verdict::yes();

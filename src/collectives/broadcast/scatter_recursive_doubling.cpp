@@ -54,9 +54,10 @@ List build(const Problem& problem, int rank, const Parameters&) {
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
     const int core = floor_power_of_two(problem.ranks);
     const double bytes = static_cast<double>(problem.bytes);
-    const double half = ceil_log2(core) * (machine.latency + 2 * machine.task) +
-                        bytes * (core - 1) / core * machine.per_byte;
-    const double extra = core < problem.ranks ? machine.latency + 2 * machine.task + bytes * machine.per_byte : 0;
+    const double half =
+        ceil_log2(core) * (machine.latency + 2 * machine.task) + bytes * (core - 1) / core * machine.per_byte;
+    const double extra =
+        core < problem.ranks ? machine.latency + 2 * machine.task + bytes * machine.per_byte : 0;
     return 2 * half + extra;
 }
 

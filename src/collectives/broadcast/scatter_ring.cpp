@@ -45,8 +45,8 @@ List build(const Problem& problem, int rank, const Parameters&) {
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
     const double bytes = static_cast<double>(problem.bytes);
     const double chunk = bytes / problem.ranks;
-    const double scatter = ceil_log2(problem.ranks) * (machine.latency + 2 * machine.task) +
-                           (bytes - chunk) * machine.per_byte;
+    const double scatter =
+        ceil_log2(problem.ranks) * (machine.latency + 2 * machine.task) + (bytes - chunk) * machine.per_byte;
     return scatter + (problem.ranks - 1) * (machine.latency + 2 * machine.task + chunk * machine.per_byte);
 }
 

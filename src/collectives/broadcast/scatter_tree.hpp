@@ -15,8 +15,10 @@ class ScatterTree {
   public:
     // `rank` counts from the root and is less than `ranks`.
     ScatterTree(std::uint64_t bytes, int ranks, int rank)
-        : bytes_(bytes), chunk_((bytes + static_cast<std::uint64_t>(ranks) - 1) / static_cast<std::uint64_t>(ranks)),
-          ranks_(ranks), rank_(rank) {}
+        : bytes_(bytes),
+          chunk_((bytes + static_cast<std::uint64_t>(ranks) - 1) / static_cast<std::uint64_t>(ranks)),
+          ranks_(ranks),
+          rank_(rank) {}
 
     // The chunks [begin, end) as bytes: of `in` at the root, of `out` at the others. May be empty.
     Span chunks(int begin, int end) const {
@@ -26,7 +28,9 @@ class ScatterTree {
     }
 
     // After the scatter a rank holds its own chunk and those of its subtree.
-    static int held_end(int rank, int ranks) { return rank == 0 ? ranks : std::min(ranks, rank + lowest_bit(rank)); }
+    static int held_end(int rank, int ranks) {
+        return rank == 0 ? ranks : std::min(ranks, rank + lowest_bit(rank));
+    }
     bool holds(int rank, int chunk) const { return chunk >= rank && chunk < held_end(rank, ranks_); }
 
     int parent() const { return rank_ - lowest_bit(rank_); }

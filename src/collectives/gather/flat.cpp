@@ -17,7 +17,9 @@ List build(const Problem& problem, int rank, const Parameters&) {
         list.send(problem.root, in(0, problem.bytes));
         return list.finish();
     }
-    const auto block = [&](int r) { return out(static_cast<std::uint64_t>(r) * problem.bytes, problem.bytes); };
+    const auto block = [&](int r) {
+        return out(static_cast<std::uint64_t>(r) * problem.bytes, problem.bytes);
+    };
     Builder list(problem, rank, 2 * static_cast<std::uint64_t>(problem.ranks));
     for (int r = 0; r < problem.ranks; ++r) {
         if (r != rank) list.recv(r, block(r));

@@ -3,8 +3,8 @@
 // section 3.1.
 #include <algorithm>
 
-#include "collectives/arithmetic.hpp"
 #include "collectives/algorithm.hpp"
+#include "collectives/arithmetic.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::gather {
@@ -26,7 +26,9 @@ List build(const Problem& problem, int rank, const Parameters& values) {
         return list.finish();
     }
     const auto sender = [&](int turn) { return absolute_rank(turn, root, problem.ranks); };
-    const auto block = [&](int r) { return out(static_cast<std::uint64_t>(r) * problem.bytes, problem.bytes); };
+    const auto block = [&](int r) {
+        return out(static_cast<std::uint64_t>(r) * problem.bytes, problem.bytes);
+    };
     const int window = static_cast<int>(std::min<std::int64_t>(values[0], problem.ranks - 1));
 
     Builder list(problem, rank, 3 * static_cast<std::uint64_t>(problem.ranks));

@@ -16,7 +16,8 @@ struct Runs {
 };
 Runs runs_of(Subtree subtree, const Problem& problem) {
     const int wrap = problem.ranks - problem.root;  // the first relative rank that is less than the root
-    if (subtree.begin < wrap && wrap < subtree.end) return {{{{subtree.begin, wrap}, {wrap, subtree.end}}}, 2};
+    if (subtree.begin < wrap && wrap < subtree.end)
+        return {{{{subtree.begin, wrap}, {wrap, subtree.end}}}, 2};
     return {{{subtree, {}}}, 1};
 }
 
@@ -27,13 +28,15 @@ std::uint64_t blocks(int count, const Problem& problem) {
 List build_root(const Problem& problem, const Place& place) {
     const int root = problem.root;
     const auto place_of = [&](Subtree run) {
-        return out(blocks(absolute_rank(run.begin, root, problem.ranks), problem), blocks(run.end - run.begin, problem));
+        return out(blocks(absolute_rank(run.begin, root, problem.ranks), problem),
+                   blocks(run.end - run.begin, problem));
     };
     Builder list(problem, root, 4 * place.children.size() + 3);
     for (const Subtree& child : place.children) {
         const Runs runs = runs_of(child, problem);
         for (int i = 0; i < runs.count; ++i) {
-            list.recv(absolute_rank(child.begin, root, problem.ranks), place_of(runs.run[static_cast<std::size_t>(i)]));
+            list.recv(absolute_rank(child.begin, root, problem.ranks),
+                      place_of(runs.run[static_cast<std::size_t>(i)]));
         }
     }
     if (!problem.in_place) list.copy(place_of({0, 1}), in(0, problem.bytes));

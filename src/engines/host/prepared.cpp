@@ -58,7 +58,8 @@ HostPrepared::HostPrepared(const List& list, Link& link) : link_(link), scratch_
                 if (of_peer.transfers.size() - of_peer.waited < task.count) {
                     throw Error(ErrorCode::internal, "a list waits for a receive that it has not posted");
                 }
-                for (std::uint64_t i = 0; i < task.count; ++i) awaited_.push_back(of_peer.transfers[of_peer.waited++]);
+                for (std::uint64_t i = 0; i < task.count; ++i)
+                    awaited_.push_back(of_peer.transfers[of_peer.waited++]);
                 step.index = awaited_.size();
                 break;
             }
@@ -98,7 +99,8 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
 bool HostPrepared::test(Operation* operation) {
     Run& run = static_cast<Run&>(*operation);
     if (run.step == 0 && !link_.ready()) return false;
-    // After an exception the run stays in runs_ but is not started again: the link may still touch its memory.
+    // After an exception the run stays in runs_ but is not started again: the link may still touch its
+    // memory.
     if (!advance(run, true) || !sends_complete(run)) return false;
     idle_.push_back(&run);
     return true;
@@ -134,7 +136,8 @@ bool HostPrepared::advance(Run& run, bool may_wait) {
                 std::memcpy(run.target(task.target), run.source(task.source), task.target.length);
                 break;
             case Kind::reduce:
-                reduce(task.op, task.type, run.target(task.target), run.source(task.source), task.target.length);
+                reduce(task.op, task.type, run.target(task.target), run.source(task.source),
+                       task.target.length);
                 break;
             case Kind::enable_send:
             case Kind::enable_recv:
