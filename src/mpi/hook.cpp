@@ -7,6 +7,7 @@
 #include <semaphore>
 #include <thread>
 
+#include "mpi/guard.hpp"
 #include "mpi/request.hpp"
 #include "mpi/runtime.hpp"
 
@@ -20,9 +21,13 @@ std::atomic<bool> installed{false};
 
 int move_all() {
     if (!Entry::try_enter()) return 0;
-    const int completed = progress();
-    // Somebody may wait for one of them inside the MPI.
-    give_complete_to_mpi();
+    // No exception may pass through the MPI.
+    const int completed = guarded([] {
+        const int moved = progress();
+        // Somebody may wait for one of them inside the MPI.
+        give_complete_to_mpi();
+        return moved;
+    });
     Entry::leave();
     return completed;
 }

@@ -88,7 +88,7 @@ Selection select(const Problem& problem, const Wishes& wishes, const Machine& ma
             fmt::format("no algorithm for {}", found.empty() ? name(problem.collective) : "this problem"));
     }
     const Candidate& best = found.front();
-    return {best.choice, fmt::format("{}cheapest by the cost model, {:.1f} us", declined, best.cost * 1e6)};
+    return {best.choice, declined + "cheapest by the cost model"};
 }
 
 }  // namespace lapwing

@@ -33,7 +33,7 @@ std::vector<Candidate> candidates(const Problem& problem, const Machine& machine
 
 struct Selection {
     Choice choice;
-    std::string why;  // one clause: "asked for", "cheapest by cost: 81.0 us", "pairwise declined: ..."
+    std::string why;  // one clause: "asked for", "cheapest by the cost model", "ring declined: ...; cheapest ..."
 };
 
 // Throws Error (unsupported) when no algorithm applies.

@@ -75,6 +75,15 @@ class Faults:
         self.expect("--engine mpi leaves every call to the MPI, and says so",
                     status == 0 and "all done" in output and "(engine mpi)" in output, output)
 
+    def a_program_of_the_other_mpi(self):
+        other = {"openmpi": "mpich", "mpich": "openmpi"}[self.mpi]
+        program = self.build / "tests" / f"faults-{other}"
+        if not program.exists():
+            return
+        status, output = jobs.execute(
+            [self.build / "bin" / "lapwing", "run", "--", *jobs.launcher(self.mpi, 2), program, "plain"], 30)
+        self.expect("a program of the other MPI", status not in (0, None) and "linked to" in output, output)
+
     def a_report_that_cannot_be_written(self):
         status, output = self.run(["plain"], 2, options=["--report", "--report-file", "/nowhere/report"])
         self.expect("a report file that cannot be written", status == 0 and "/nowhere/report" in output and
@@ -87,6 +96,7 @@ def main():
     faults.wrong_variables()
     faults.ranks_that_differ()
     faults.the_mpi_underneath()
+    faults.a_program_of_the_other_mpi()
     faults.a_report_that_cannot_be_written()
     return 1 if faults.failed else 0
 
