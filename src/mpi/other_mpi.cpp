@@ -1,5 +1,5 @@
-// A preload library in a program of the other MPI would hand that MPI's handles to its own: ends the program with a
-// message before anything runs.
+// A preload library in a program of the other MPI would hand that MPI's handles to its own: ends the program
+// with a message before anything runs.
 #include <link.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -30,10 +30,11 @@ int is_other(dl_phdr_info* loaded, std::size_t, void*) {
 
 __attribute__((constructor)) void refuse_other_mpi() {
     if (dl_iterate_phdr(is_other, nullptr) == 0) return;
-    std::fprintf(stderr,
-                 "lapwing: this program is linked to %s, but the preload library is the one for %s; start it with the "
-                 "launcher of its own MPI, or name that MPI by lapwing run --mpi\n",
-                 other_name, own_name);
+    std::fprintf(
+        stderr,
+        "lapwing: this program is linked to %s, but the preload library is the one for %s; start it with the "
+        "launcher of its own MPI, or name that MPI by lapwing run --mpi\n",
+        other_name, own_name);
     _exit(2);
 }
 

@@ -33,7 +33,8 @@ std::vector<Candidate> candidates(const Problem& problem, const Machine& machine
 
 struct Selection {
     Choice choice;
-    std::string why;  // one clause: "asked for", "cheapest by the cost model", "ring declined: ...; cheapest ..."
+    std::string
+        why;  // one clause: "asked for", "cheapest by the cost model", "ring declined: ...; cheapest ..."
 };
 
 // Throws Error (unsupported) when no algorithm applies.
