@@ -124,6 +124,7 @@ Started start(Group& group, const Problem& problem, Prepare prepare) {
     if (request == nullptr) return {Outcome::failed, error, nullptr};
     request->group = &group;
     request->plan = plan;
+    request->collective = problem.collective;
     Buffers buffers;
     prepare(*request, buffers, &error);
     if (error == MPI_SUCCESS) {

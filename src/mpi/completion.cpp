@@ -40,7 +40,7 @@ class WaitClock {
         begin_ = nanoseconds();
         for (std::size_t i = 0; i < count_; ++i) {
             requests_[i]->waiting_since = begin_;
-            collectives_.push_back(requests_[i]->plan->problem.collective);
+            collectives_.push_back(requests_[i]->collective);
         }
     }
     // Before the requests are given back.

@@ -134,8 +134,7 @@ void finish(Request& request) {
     --running_requests;
     --request.group->in_flight;
     if (runtime.measures) {
-        CollectiveCount& count =
-            runtime.report.collectives[static_cast<std::size_t>(request.plan->problem.collective)];
+        CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.collective)];
         // From the return of the starting call to completion, less the calls that waited for it.
         const std::uint64_t now = nanoseconds();
         const std::uint64_t waited =

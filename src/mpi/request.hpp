@@ -35,7 +35,8 @@ struct Request {
     bool forgotten = false;  // freed by the program while running
     int error = MPI_SUCCESS;
     Group* group = nullptr;
-    Plan* plan = nullptr;
+    Plan* plan = nullptr;  // while it runs; may be forgotten afterwards
+    Collective collective = Collective::barrier;
     Operation* operation = nullptr;
     std::size_t place = 0;  // among those that run
     Staging in_staging;

@@ -232,6 +232,20 @@ TEST(Completion, ManyInFlight) {
     }
 }
 
+TEST(Completion, APlanMayBeForgottenBeforeTheWait) {
+    Exchange first(world, 3);
+    first.start();
+    // More shapes than plans are kept, each completed while the first, complete as well, is not asked for.
+    for (int count = 4; count < 300; ++count) {
+        Exchange other(world, count);
+        other.start();
+        MPI_Wait(&other.request, MPI_STATUS_IGNORE);
+        ASSERT_TRUE(other.right());
+    }
+    MPI_Wait(&first.request, MPI_STATUS_IGNORE);
+    EXPECT_TRUE(first.right());
+}
+
 // Generalized requests of the program's own are not Lapwing's.
 int query(void*, MPI_Status* status) {
     MPI_Status_set_elements(status, MPI_BYTE, 0);
