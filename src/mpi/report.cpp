@@ -38,7 +38,7 @@ std::string joined(const std::string& left, const std::string& right) {
 std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::string& engine) {
     std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
                                    ranks, ranks == 1 ? "" : "s", engine);
-    text += fmt::format("{:<14} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<26}  {}\n", "collective", "taken",
+    text += fmt::format("{:<14} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
                         "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
                         "left to the MPI underneath");
     for (std::size_t i = 0; i < reported_collectives; ++i) {
@@ -53,7 +53,7 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::
             used =
                 joined(used, fmt::format("{} {} on {}", use.calls, use.algorithm->name, use.engine->name()));
         }
-        text += fmt::format("{:<14} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f}  {:<26}  {}\n",
+        text += fmt::format("{:<14} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f}  {:<30}  {}\n",
                             mpi_name(static_cast<Collective>(i)), count.taken, count.bytes_sent,
                             seconds(count.start_time), seconds(count.wait_time), seconds(count.hidden_time),
                             used.empty() ? "-" : used, left.empty() ? "-" : left);
