@@ -52,7 +52,7 @@ const Problem small_alltoall{.collective = Collective::alltoall, .ranks = 4, .by
 void engine_alone(benchmark::State& state) {
     NoLink link;
     const auto prepared =
-        host_engine().prepare(build(small_alltoall, 0, parse_choice(Collective::alltoall, "flat")), link);
+        host_engine().prepare(build(small_alltoall, 0, parse_choice(Collective::alltoall, "flat")), {.messages = &link});
     std::byte in[32]{};
     std::byte out[32];
     std::uint32_t channel = 0;
@@ -66,8 +66,9 @@ BENCHMARK(engine_alone);
 
 void cached_start(benchmark::State& state) {
     NoLink link;
+    const Ground ground{.messages = &link};
     const PlanOptions options;
-    Planner planner(0, link, options);
+    Planner planner(0, ground, options);
     std::byte in[32]{};
     std::byte out[32];
     std::uint32_t channel = 0;
@@ -83,8 +84,9 @@ BENCHMARK(cached_start);
 // The same among 64 other problems asked for in turn: every call looks in the table.
 void cached_start_among_64(benchmark::State& state) {
     NoLink link;
+    const Ground ground{.messages = &link};
     const PlanOptions options;
-    Planner planner(0, link, options);
+    Planner planner(0, ground, options);
     std::vector<std::byte> in(4 * 64 * 8);
     std::vector<std::byte> out(4 * 64 * 8);
     std::uint32_t channel = 0;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/verdict.hpp"
+#include "links/connections.hpp"
 #include "links/link.hpp"
 #include "task/list.hpp"
 
@@ -15,6 +16,18 @@ namespace lapwing {
 struct Buffers {
     const std::byte* in = nullptr;
     std::byte* out = nullptr;
+};
+
+// What a group offers to its engines, and how they shall use it. All of it outlives what is prepared with it.
+struct Ground {
+    Link* messages = nullptr;            // for the host engine
+    Connections* connections = nullptr;  // for the kernel engine
+    // The attendant of the connections does copies and reductions while the program computes.
+    bool attendant_works = false;
+    // The attendant hands lists to the kernel, so that it is not the program's thread that is interrupted.
+    bool attendant_submits = false;
+    // Messages of at least so many bytes are sent without copying them into the socket.
+    std::uint64_t zero_copy_bytes = UINT64_MAX;
 };
 
 // One run of a list, from start to completion. Belongs to its Prepared.
@@ -34,9 +47,18 @@ class Prepared {
     // Moves the run as far as it goes now. True when it is complete; the operation is given back then and
     // must not be used again. Throws Error (link), and the operation is given back, too.
     virtual bool test(Operation* operation) = 0;
-    // test() until it says true.
-    virtual void wait(Operation* operation) = 0;
+    // As test(), by a caller that has nothing else to do: it may do work that was given to another.
+    virtual bool press(Operation* operation) { return test(operation); }
+    // Before a caller sleeps: lets the run go on without it, and gives back a descriptor that becomes readable
+    // when it has gone on. -1: there is none, ask again. poll() it only; it stays the engine's.
+    virtual int rest(Operation* operation) {
+        static_cast<void>(operation);
+        return -1;
+    }
 };
+
+// press() until it says true, with sleeps.
+void wait(Prepared& prepared, Operation* operation);
 
 class Engine {
   public:
@@ -47,8 +69,10 @@ class Engine {
     virtual Verdict available() const = 0;
     // Whether it can run this list. Said before anything starts, and equal on all ranks.
     virtual Verdict supports(const List& list) const = 0;
-    // `link` outlives the result; `list` need not.
-    virtual std::unique_ptr<Prepared> prepare(const List& list, Link& link) const = 0;
+    // Whether the group offers the links that it needs. Equal on all ranks, too.
+    virtual Verdict stands_on(const Ground& ground) const = 0;
+    // What `ground` names outlives the result; `list` need not.
+    virtual std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground) const = 0;
 };
 
 }  // namespace lapwing

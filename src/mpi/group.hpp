@@ -13,7 +13,7 @@ namespace lapwing {
 
 struct Group {
     Group(MPI_Comm comm, int own_rank, int size, const PlanOptions& options)
-        : communicator(comm), rank(own_rank), ranks(size), planner(own_rank, link, options) {}
+        : communicator(comm), rank(own_rank), ranks(size), planner(own_rank, ground, options) {}
 
     MPI_Comm communicator;  // the program's own
     int rank;
@@ -23,6 +23,7 @@ struct Group {
     std::uint32_t next_channel = 0;  // counts collectives, equal on all ranks
     std::atomic<int> in_flight{0};
     HostMpiLink link;
+    Ground ground{.messages = &link};
     Planner planner;
 };
 

@@ -12,14 +12,17 @@ namespace {
 
 constexpr int most_checked_ranks = 64;
 
-const Engine& choose_engine(const std::string& wanted, const List& list) {
+const Engine& choose_engine(const std::string& wanted, const List& list, const Ground& ground) {
+    const auto can = [&](const Engine& engine) {
+        return engine.available() && engine.stands_on(ground) && engine.supports(list);
+    };
     // The engine that was asked for may decline; then the others are tried in their order, as for "auto".
     if (wanted != "auto") {
         const Engine& engine = find_engine(wanted);
-        if (engine.available() && engine.supports(list)) return engine;
+        if (can(engine)) return engine;
     }
     for (const Engine* engine : engines()) {
-        if (engine->available() && engine->supports(list)) return *engine;
+        if (can(*engine)) return *engine;
     }
     throw Error(ErrorCode::unsupported, "no engine can run this list");
 }
@@ -65,8 +68,8 @@ Plan Planner::make(const Problem& problem) const {
     plan.choice = select(problem, options_.wishes).choice;
     if (options_.check && problem.ranks <= most_checked_ranks) prove(problem, plan.choice);
     const List list = build(problem, rank_, plan.choice);
-    plan.engine = &choose_engine(options_.engine, list);
-    plan.prepared = plan.engine->prepare(list, link_);
+    plan.engine = &choose_engine(options_.engine, list, ground_);
+    plan.prepared = plan.engine->prepare(list, ground_);
     plan.tasks = list.tasks.size();
     for (const Task& task : list.tasks) {
         if (sends(task.kind)) plan.bytes_sent += task.source.length;

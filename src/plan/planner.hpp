@@ -32,8 +32,9 @@ struct PlanOptions {
 // Not thread-safe.
 class Planner {
   public:
-    // `link` and `options` outlive the planner.
-    Planner(int rank, Link& link, const PlanOptions& options) : rank_(rank), link_(link), options_(options) {}
+    // `ground` and `options` outlive the planner.
+    Planner(int rank, const Ground& ground, const PlanOptions& options)
+        : rank_(rank), ground_(ground), options_(options) {}
 
     // The plan of a valid problem; a repeated call builds nothing. Stays valid while it is in flight or among
     // the last that were asked for. Throws Error (unsupported, internal).
@@ -56,7 +57,7 @@ class Planner {
     void evict();
 
     int rank_;
-    Link& link_;
+    const Ground& ground_;
     const PlanOptions& options_;
     std::list<Plan> plans_;  // the last used first
     std::unordered_map<Problem, std::list<Plan>::iterator, Hash> by_problem_;

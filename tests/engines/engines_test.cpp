@@ -56,7 +56,7 @@ constexpr int runs = 4;
 void run_rank(const Engine& engine, const Problem& problem, const Choice& choice, int rank, Link& link,
               unsigned seed, std::string& wrong) {
     try {
-        const auto prepared = engine.prepare(build(problem, rank, choice), link);
+        const auto prepared = engine.prepare(build(problem, rank, choice), {.messages = &link});
         std::vector<std::vector<std::byte>> in;
         std::vector<std::vector<std::byte>> out;
         std::vector<Operation*> operations;
@@ -149,11 +149,11 @@ TEST(HostEngine, Reduces) {
     std::unique_ptr<Prepared> prepared[2];
     Operation* operations[2];
     for (std::size_t rank = 0; rank < 2; ++rank) {
-        prepared[rank] = engines().front()->prepare(set.lists[rank], *links[rank]);
+        prepared[rank] = engines().front()->prepare(set.lists[rank], {.messages = links[rank].get()});
         operations[rank] = prepared[rank]->start(
             {reinterpret_cast<const std::byte*>(&in[rank]), reinterpret_cast<std::byte*>(&out[rank])}, 0);
     }
-    for (std::size_t rank = 0; rank < 2; ++rank) prepared[rank]->wait(operations[rank]);
+    for (std::size_t rank = 0; rank < 2; ++rank) wait(*prepared[rank], operations[rank]);
     EXPECT_EQ(out[0], 3.75);
     EXPECT_EQ(out[1], 3.75);
 }
@@ -165,11 +165,11 @@ TEST(HostEngine, ALinkThatFailsIsAnErrorOfTheRun) {
         "list 0 in 8 out 0 scratch 0\n  send 1 in[0+8]\nend\n"
         "list 1 in 0 out 8 scratch 0\n  recv 0 out[0+4]\n  wait 0 1\nend\n");
     std::byte data[8]{};
-    const auto root = engines().front()->prepare(set.lists[0], *links[0]);
-    const auto other = engines().front()->prepare(set.lists[1], *links[1]);
-    root->wait(root->start({data, nullptr}, 0));
+    const auto root = engines().front()->prepare(set.lists[0], {.messages = links[0].get()});
+    const auto other = engines().front()->prepare(set.lists[1], {.messages = links[1].get()});
+    wait(*root, root->start({data, nullptr}, 0));
     Operation* operation = other->start({nullptr, data}, 0);
-    EXPECT_THROW(other->wait(operation), Error);
+    EXPECT_THROW(wait(*other, operation), Error);
     // Another run of the same plan is not affected.
     EXPECT_NE(other->start({nullptr, data}, 1), operation);
 }
@@ -177,7 +177,8 @@ TEST(HostEngine, ALinkThatFailsIsAnErrorOfTheRun) {
 TEST(HostEngine, RefusesQueues) {
     List list;
     list.tasks.emplace_back().kind = Kind::enable_send;
-    EXPECT_THROW(engines().front()->prepare(list, *process_links(1, true)[0]), Error);
+    const auto links = process_links(1, true);
+    EXPECT_THROW(engines().front()->prepare(list, {.messages = links[0].get()}), Error);
 }
 
 TEST(EngineCatalogue, NamesTheNearest) {

@@ -103,7 +103,7 @@ TEST_F(EngineTest, EveryAlgorithmGivesWhatTheBlockingCollectiveGives) {
                         if (!algorithm->applies(problem, choice.parameters)) continue;
                         const List list = build(problem, rank, choice);
                         ASSERT_TRUE(engine->supports(list));
-                        const auto prepared = engine->prepare(list, *link);
+                        const auto prepared = engine->prepare(list, {.messages = link});
                         // Three runs of one plan in flight together, completed the last one first.
                         std::deque<Running> runs;
                         for (int i = 0; i < 3; ++i) {
@@ -119,7 +119,7 @@ TEST_F(EngineTest, EveryAlgorithmGivesWhatTheBlockingCollectiveGives) {
                         }
                         for (std::size_t i = runs.size(); i-- > 0;) {
                             // All ranks wait in the same order here, so one after the other will do.
-                            prepared->wait(runs[i].operation);
+                            wait(*prepared, runs[i].operation);
                             EXPECT_TRUE(runs[i].out == runs[i].right)
                                 << engine->name() << ", " << name(problem.collective) << " " << print(choice)
                                 << ", " << bytes << " bytes, root " << root;

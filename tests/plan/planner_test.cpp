@@ -15,11 +15,12 @@ Problem alltoall(std::uint64_t bytes) {
 class PlannerTest : public testing::Test {
   protected:
     std::vector<std::unique_ptr<Link>> links = process_links(4, true);
+    Ground ground{.messages = links[1].get()};
     PlanOptions options;
 };
 
 TEST_F(PlannerTest, ARepeatedProblemBuildsNothing) {
-    Planner planner(1, *links[1], options);
+    Planner planner(1, ground, options);
     Plan& first = planner.plan(alltoall(8));
     Prepared* prepared = first.prepared.get();
     planner.plan(alltoall(16));
@@ -30,7 +31,7 @@ TEST_F(PlannerTest, ARepeatedProblemBuildsNothing) {
 
 TEST_F(PlannerTest, APlanSaysWhatItIs) {
     options.wishes = Wishes::parse("ialltoall=pairwise:window=2");
-    Planner planner(1, *links[1], options);
+    Planner planner(1, ground, options);
     const Plan& plan = planner.plan(alltoall(8));
     EXPECT_EQ(print(plan.choice), "pairwise:window=2");
     EXPECT_STREQ(plan.engine->name(), "host");
@@ -39,7 +40,7 @@ TEST_F(PlannerTest, APlanSaysWhatItIs) {
 }
 
 TEST_F(PlannerTest, ForgetsWhatWasNotUsedForLongestButNothingInFlight) {
-    Planner planner(1, *links[1], options);
+    Planner planner(1, ground, options);
     Plan& in_flight = planner.plan(alltoall(1));
     in_flight.in_flight = 1;
     const Prepared* prepared = in_flight.prepared.get();
@@ -50,12 +51,12 @@ TEST_F(PlannerTest, ForgetsWhatWasNotUsedForLongestButNothingInFlight) {
 
 TEST_F(PlannerTest, ProvesListsWhenAsked) {
     options.check = true;
-    Planner planner(1, *links[1], options);
+    Planner planner(1, ground, options);
     EXPECT_NO_THROW(planner.plan(alltoall(8)));
 }
 
 TEST_F(PlannerTest, HasNoPlanForReductionsYet) {
-    Planner planner(1, *links[1], options);
+    Planner planner(1, ground, options);
     EXPECT_THROW(planner.plan({.collective = Collective::allreduce, .ranks = 4, .bytes = 8}), Error);
 }
 

@@ -11,8 +11,11 @@ class HostEngine : public Engine {
     const char* summary() const override { return "the caller's processor, inside start, test and wait"; }
     Verdict available() const override { return Verdict::yes(); }
     Verdict supports(const List&) const override { return Verdict::yes(); }
-    std::unique_ptr<Prepared> prepare(const List& list, Link& link) const override {
-        return std::make_unique<HostPrepared>(list, link);
+    Verdict stands_on(const Ground& ground) const override {
+        return ground.messages != nullptr ? Verdict::yes() : Verdict::no("the group has no link for messages");
+    }
+    std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground) const override {
+        return std::make_unique<HostPrepared>(list, *ground.messages);
     }
 };
 

@@ -106,11 +106,6 @@ bool HostPrepared::test(Operation* operation) {
     return true;
 }
 
-void HostPrepared::wait(Operation* operation) {
-    while (!test(operation)) {
-    }
-}
-
 // Does tasks until a wait is not satisfied, or, unless `may_wait`, until the first wait. True at the end.
 bool HostPrepared::advance(Run& run, bool may_wait) {
     for (; run.step < steps_.size(); ++run.step) {

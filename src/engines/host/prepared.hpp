@@ -16,7 +16,6 @@ class HostPrepared : public Prepared {
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
-    void wait(Operation* operation) override;
 
   private:
     struct Run;

@@ -1,0 +1,29 @@
+#include <poll.h>
+
+#include <chrono>
+#include <thread>
+
+#include "engines/engine.hpp"
+
+namespace lapwing {
+
+void wait(Prepared& prepared, Operation* operation) {
+    using namespace std::chrono;
+    // Long enough for a message to come back on a fast network, short against a scheduler's slice.
+    constexpr auto spin = microseconds(100);
+    const auto begin = steady_clock::now();
+    while (!prepared.press(operation)) {
+        if (steady_clock::now() - begin < spin) {
+            std::this_thread::yield();
+            continue;
+        }
+        pollfd changed{prepared.rest(operation), POLLIN, 0};
+        if (changed.fd < 0) {
+            std::this_thread::yield();
+        } else {
+            ::poll(&changed, 1, 100);
+        }
+    }
+}
+
+}  // namespace lapwing

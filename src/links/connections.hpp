@@ -1,0 +1,36 @@
+// Connections between the ranks of a group, as descriptors of stream sockets that an engine can hand to the
+// kernel.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "links/attendant.hpp"
+
+namespace lapwing {
+
+// Between two ranks there are up to lanes() connections. Every collective of a group uses one lane, in turn,
+// so that several can be in flight; on one connection bytes keep their order.
+class Connections {
+  public:
+    virtual ~Connections() = default;
+    virtual const char* name() const = 0;
+
+    virtual int lanes() const = 0;
+
+    // Asks for the connection to `peer` on `lane`. Does not wait for it; repeated calls cost little.
+    virtual void want(int peer, int lane) = 0;
+    // Its descriptor (nonblocking, owned by the Connections); -1 while it is being made. Throws Error (link)
+    // when it cannot be made.
+    virtual int descriptor(int peer, int lane) = 0;
+    // `work` runs on the attendant's thread each time a connection of this group has been made, or cannot
+    // be. At most one; an empty function removes it, and when that returns it does not run any more.
+    virtual void on_change(std::function<void()> work) = 0;
+
+    // "rank 3 (node2, 10.77.0.3)": for messages.
+    virtual std::string told(int peer) const = 0;
+
+    virtual Attendant& attendant() = 0;
+};
+
+}  // namespace lapwing

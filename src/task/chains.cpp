@@ -1,0 +1,315 @@
+#include "task/chains.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/error.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+bool is_local(Kind kind) {
+    return kind == Kind::copy || kind == Kind::reduce;
+}
+
+// Waits that follow one another directly are one group.
+struct Receive {
+    std::uint32_t task = 0;
+    Span span;
+    int group = -1;  // of the wait that takes it; -1: it is complete when the list is
+};
+
+struct Peer {
+    int rank = 0;
+    std::uint64_t bytes = 0;  // on the connection, in the whole list
+    std::vector<Receive> receives;
+    std::size_t waited = 0;
+    bool in_line = false;  // its receives stand in the sending chain
+    int gate = -1;         // when gates belong to peers
+};
+
+class Lowering {
+  public:
+    Lowering(const List& list, const ChainLimits& limits) : list_(list), limits_(limits) {
+        chains_.rank = list.rank;
+        chains_.ranks = list.ranks;
+        chains_.in_bytes = list.in_bytes;
+        chains_.out_bytes = list.out_bytes;
+        chains_.scratch_bytes = list.scratch_bytes;
+        find_receives();
+        choose_gates();
+    }
+
+    Chains run() {
+        chains_.stages.emplace_back();
+        int group = -1;
+        for (std::uint32_t i = 0; i < list_.tasks.size(); ++i) {
+            const Task& task = list_.tasks[i];
+            if (task.kind == Kind::wait && (i == 0 || list_.tasks[i - 1].kind != Kind::wait)) ++group;
+            add(task, i, group);
+        }
+        finish_stage();
+        for (const Peer& peer : peers_) {
+            if (!peer.in_line && !peer.receives.empty()) add_receives(peer);
+        }
+        return std::move(chains_);
+    }
+
+  private:
+    Peer& peer_of(int rank) {
+        const auto [place, added] = index_.try_emplace(rank, peers_.size());
+        if (added) peers_.emplace_back().rank = rank;
+        return peers_[place->second];
+    }
+
+    // Which wait takes which receive, and which waits have something after them.
+    void find_receives() {
+        tail_ = list_.tasks.size();
+        while (tail_ > 0 && is_local(list_.tasks[tail_ - 1].kind)) --tail_;
+        int groups = 0;
+        bool in_group = false;
+        for (std::uint32_t i = 0; i < list_.tasks.size(); ++i) {
+            const Task& task = list_.tasks[i];
+            if (task.kind == Kind::recv) {
+                Peer& peer = peer_of(task.peer);
+                peer.receives.push_back({i, task.target, -1});
+                peer.bytes += std::max<std::uint64_t>(task.target.length, 1);
+            }
+            if (task.kind != Kind::wait) {
+                in_group = false;
+                if (task.kind != Kind::recv && i < tail_) groups_that_matter_ = groups;
+                continue;
+            }
+            if (!in_group) ++groups;
+            in_group = true;
+            Peer& peer = peer_of(task.peer);
+            if (peer.receives.size() - peer.waited < task.count) {
+                throw Error(ErrorCode::invalid_argument, "a list waits for a receive that it has not posted");
+            }
+            for (std::uint64_t n = 0; n < task.count; ++n) peer.receives[peer.waited++].group = groups - 1;
+        }
+        for (Peer& peer : peers_) {
+            if (peer.waited < peer.receives.size()) {
+                throw Error(ErrorCode::invalid_argument, "a list has a receive that it does not wait for");
+            }
+            peer.in_line = !peer.receives.empty() && peer.bytes <= limits_.eager_bytes;
+            for (Receive& receive : peer.receives) {
+                if (receive.group >= groups_that_matter_) receive.group = -1;
+            }
+        }
+    }
+
+    // One gate for each group of waits, or one for each peer: whichever is fewer. In both ways its signals
+    // come in the order in which they are awaited.
+    void choose_gates() {
+        std::unordered_map<int, int> groups;
+        int peers = 0;
+        for (Peer& peer : peers_) {
+            if (peer.in_line) continue;
+            bool needs = false;
+            for (const Receive& receive : peer.receives) {
+                if (receive.group < 0) continue;
+                needs = true;
+                groups.try_emplace(receive.group, static_cast<int>(groups.size()));
+            }
+            if (needs) peer.gate = peers++;
+        }
+        by_group_ = static_cast<int>(groups.size()) <= peers;
+        chains_.gates = by_group_ ? static_cast<int>(groups.size()) : peers;
+        gate_of_group_ = std::move(groups);
+    }
+
+    int gate_of(const Peer& peer, const Receive& receive) const {
+        return by_group_ ? gate_of_group_.at(receive.group) : peer.gate;
+    }
+
+    void add(const Task& task, std::uint32_t index, int group) {
+        switch (task.kind) {
+            case Kind::recv:
+                return;
+            case Kind::send:
+            case Kind::write:
+                add_message(sending_, Step::Kind::send, task.peer, task.source, index);
+                return;
+            case Kind::wait:
+                add_wait(task, index, group);
+                return;
+            case Kind::copy:
+            case Kind::reduce:
+                if (waits_in_stage_) {
+                    if (index >= tail_) {
+                        chains_.last.push_back(task);
+                        return;
+                    }
+                    finish_stage();
+                    chains_.stages.emplace_back();
+                }
+                chains_.stages.back().local.push_back(task);
+                return;
+            case Kind::enable_send:
+            case Kind::enable_recv:
+                break;
+        }
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("{} is made by lowering only: a list that holds it is not lowered", print(task)));
+    }
+
+    void add_wait(const Task& task, std::uint32_t index, int group) {
+        waits_in_stage_ = true;
+        Peer& peer = peer_of(task.peer);
+        std::size_t& taken = taken_[task.peer];
+        for (std::uint64_t n = 0; n < task.count; ++n) {
+            const Receive& receive = peer.receives[taken++];
+            if (peer.in_line) {
+                add_message(sending_, Step::Kind::receive, task.peer, receive.span, receive.task);
+            } else if (group < groups_that_matter_) {
+                const int gate = gate_of(peer, receive);
+                if (!sending_.empty() && sending_.back().kind == Step::Kind::await &&
+                    sending_.back().gate == gate) {
+                    ++sending_.back().count;
+                } else {
+                    sending_.push_back({Step::Kind::await, -1, gate, 1, {}, index});
+                }
+            }
+        }
+    }
+
+    void add_receives(const Peer& peer) {
+        Chain chain;
+        for (const Receive& receive : peer.receives) {
+            add_message(chain, Step::Kind::receive, peer.rank, receive.span, receive.task);
+            if (receive.group >= 0) {
+                chain.push_back({Step::Kind::signal, -1, gate_of(peer, receive), 0, {}, receive.task});
+            }
+        }
+        cut(std::move(chain), chains_.receives);
+    }
+
+    void add_message(Chain& chain, Step::Kind kind, int peer, const Span& span, std::uint32_t task) const {
+        std::uint64_t done = 0;
+        do {
+            const std::uint64_t part = std::min(span.length - done, limits_.step_bytes);
+            chain.push_back({kind, peer, -1, 0, span.part(done, part), task});
+            done += part;
+        } while (done < span.length);
+    }
+
+    void finish_stage() {
+        if (!sending_.empty()) cut(std::move(sending_), chains_.stages.back().chains);
+        sending_.clear();
+        waits_in_stage_ = false;
+    }
+
+    void cut(Chain chain, std::vector<Chain>& pieces) {
+        const std::size_t most = std::max<std::size_t>(limits_.chain_steps, 3);
+        std::size_t at = 0;
+        bool continues = false;
+        while (at < chain.size()) {
+            Chain piece;
+            if (continues) piece.push_back({Step::Kind::await, -1, chains_.gates - 1, 1, {}, chain[at].task});
+            // One more step may take the place of the signal when it is the last.
+            const std::size_t room = most - piece.size();
+            const std::size_t left = chain.size() - at;
+            const std::size_t taken = left <= room ? left : room - 1;
+            const auto from = chain.begin() + static_cast<std::ptrdiff_t>(at);
+            piece.insert(piece.end(), from, from + static_cast<std::ptrdiff_t>(taken));
+            at += taken;
+            continues = at < chain.size();
+            if (continues) {
+                piece.push_back({Step::Kind::signal, -1, chains_.gates++, 0, {}, chain[at].task});
+            }
+            pieces.push_back(std::move(piece));
+        }
+    }
+
+    const List& list_;
+    const ChainLimits& limits_;
+    Chains chains_;
+    std::vector<Peer> peers_;
+    std::unordered_map<int, std::size_t> index_;  // rank to its place in peers_
+    std::unordered_map<int, int> gate_of_group_;
+    std::unordered_map<int, std::size_t> taken_;  // receives of a peer whose wait has been added
+    bool by_group_ = false;
+    int groups_that_matter_ = 0;  // groups of waits that a send follows, or local work that is not the last
+    std::size_t tail_ = 0;        // where the local work at the end begins
+    Chain sending_;
+    bool waits_in_stage_ = false;
+};
+
+std::string print(const Step& step) {
+    const auto bytes = [&] {
+        return step.span.length == 0 ? std::string("a signal") : lapwing::print(step.span);
+    };
+    switch (step.kind) {
+        case Step::Kind::send:
+            return fmt::format("send {} {}", step.peer, bytes());
+        case Step::Kind::receive:
+            return fmt::format("receive {} {}", step.peer, bytes());
+        case Step::Kind::signal:
+            return fmt::format("signal gate {}", step.gate);
+        case Step::Kind::await:
+            return fmt::format("await gate {} {}", step.gate, step.count);
+    }
+    return "";
+}
+
+void print_chain(std::string& text, const std::string& title, const Chain& chain) {
+    fmt::format_to(std::back_inserter(text), "  {}\n", title);
+    for (const Step& step : chain) fmt::format_to(std::back_inserter(text), "    {}\n", print(step));
+}
+
+void print_local(std::string& text, const char* title, const std::vector<Task>& local) {
+    if (local.empty()) return;
+    fmt::format_to(std::back_inserter(text), "  {}\n", title);
+    for (const Task& task : local) fmt::format_to(std::back_inserter(text), "    {}\n", print(task));
+}
+
+}  // namespace
+
+Verdict has_chains(const List& list) {
+    bool top = true;
+    for (const Task& task : list.tasks) {
+        if (task.kind != Kind::recv) {
+            top = false;
+        } else if (!top) {
+            return Verdict::no("a receive stands below the top of the list");
+        }
+    }
+    return Verdict::yes();
+}
+
+Chains lower_to_chains(const List& list, const ChainLimits& limits) {
+    return Lowering(list, limits).run();
+}
+
+std::vector<int> peers_of(const List& list) {
+    std::vector<int> peers;
+    std::unordered_set<int> seen;
+    for (const Task& task : list.tasks) {
+        if (is_local(task.kind) || !seen.insert(task.peer).second) continue;
+        peers.push_back(task.peer);
+    }
+    return peers;
+}
+
+std::string print(const Chains& chains) {
+    std::string text = fmt::format("chains of rank {} of {}\n", chains.rank, chains.ranks);
+    for (const Chain& chain : chains.receives) {
+        print_chain(text, fmt::format("receive chain from {}", chain.front().peer), chain);
+    }
+    for (std::size_t i = 0; i < chains.stages.size(); ++i) {
+        const Stage& stage = chains.stages[i];
+        print_local(text, i == 0 ? "the processor, at the start" : "the processor, then", stage.local);
+        for (const Chain& chain : stage.chains) print_chain(text, "sending chain", chain);
+    }
+    print_local(text, "the processor, at the end", chains.last);
+    return text;
+}
+
+}  // namespace lapwing
