@@ -8,11 +8,12 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "engines/host/engine.hpp"
+#include "engines/kernel/engine.hpp"
 
 namespace lapwing {
 namespace {
 
-const Engine* const all[] = {&host_engine()};
+const Engine* const all[] = {&kernel_engine(), &host_engine()};
 
 }  // namespace
 

@@ -18,6 +18,12 @@ struct Buffers {
     std::byte* out = nullptr;
 };
 
+// What an engine keeps for a group, across the lists that it prepares for it.
+class GroupState {
+  public:
+    virtual ~GroupState() = default;
+};
+
 // What a group offers to its engines, and how they shall use it. All of it outlives what is prepared with it.
 struct Ground {
     Link* messages = nullptr;            // for the host engine
@@ -28,6 +34,8 @@ struct Ground {
     bool attendant_submits = false;
     // Messages of at least so many bytes are sent without copying them into the socket.
     std::uint64_t zero_copy_bytes = UINT64_MAX;
+    // The kernel engine's; made by its first prepare().
+    mutable std::shared_ptr<GroupState> kernel_state = nullptr;
 };
 
 // One run of a list, from start to completion. Belongs to its Prepared.
@@ -49,8 +57,8 @@ class Prepared {
     virtual bool test(Operation* operation) = 0;
     // As test(), by a caller that has nothing else to do: it may do work that was given to another.
     virtual bool press(Operation* operation) { return test(operation); }
-    // Before a caller sleeps: lets the run go on without it, and gives back a descriptor that becomes readable
-    // when it has gone on. -1: there is none, ask again. poll() it only; it stays the engine's.
+    // Before a caller sleeps: lets the run go on without it, and gives back a descriptor that becomes
+    // readable when it has gone on. -1: there is none, ask again. poll() it only; it stays the engine's.
     virtual int rest(Operation* operation) {
         static_cast<void>(operation);
         return -1;

@@ -39,16 +39,16 @@ Key random_key();
 struct Address {
     static constexpr std::size_t most_places = 6;
     struct Place {
-        std::uint8_t bytes[16];     // IPv4 in the first four
-        std::uint8_t family;        // 4, 6; 0: none
-        std::uint8_t prefix;        // length of its network's prefix, bits
+        std::uint8_t bytes[16];  // IPv4 in the first four
+        std::uint8_t family;     // 4, 6; 0: none
+        std::uint8_t prefix;     // length of its network's prefix, bits
         std::uint8_t loopback;
         std::uint8_t reserved;
     };
     Place places[most_places];
-    std::uint64_t host;   // equal for processes on one host (same kernel and same network namespace)
+    std::uint64_t host;  // equal for processes on one host (same kernel and same network namespace)
     std::uint16_t port;
-    char name[46];        // of the host, for messages; ends with zero
+    char name[46];  // of the host, for messages; ends with zero
 };
 static_assert(std::is_trivially_copyable_v<Address>);
 
@@ -70,8 +70,9 @@ class Endpoint {
     // the place of this one in it.
     void admit(const Key& key, std::vector<Address> members, int self);
 
-    // The connections of one group: `members` are its ranks' places in the job's, `rank` is this one's rank in
-    // the group; `group` is a number that only this group has, on all its ranks. The endpoint must outlive it.
+    // The connections of one group: `members` are its ranks' places in the job's, `rank` is this one's rank
+    // in the group; `group` is a number that only this group has, on all its ranks. The endpoint must outlive
+    // it.
     std::unique_ptr<Connections> group(std::uint64_t group, std::vector<int> members, int rank, int lanes);
 
     Attendant& attendant();

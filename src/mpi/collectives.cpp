@@ -33,6 +33,10 @@ Group* taking_group(MPI_Comm communicator, Collective collective) {
         ++count_of(collective).fell_back[static_cast<std::size_t>(Fallback::intercommunicator)];
         return nullptr;
     }
+    if (group->options.engine == "mpi") {  // by a hint
+        ++count_of(collective).fell_back[static_cast<std::size_t>(Fallback::engine_mpi)];
+        return nullptr;
+    }
     return group;
 }
 
@@ -108,13 +112,17 @@ Started start(Group& group, const Problem& problem, Prepare prepare) {
         return {Outcome::declined, MPI_SUCCESS, nullptr};  // for the MPI to refuse
     }
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
-    int error = begin_link(group);
+    int error = begin_links(group);
     if (error != MPI_SUCCESS) return {Outcome::failed, error, nullptr};
     const Entry entry;
     CollectiveCount& count = count_of(problem.collective);
     Plan* plan = nullptr;
     try {
-        plan = &group.planner.plan(problem);
+        if (group.deferred.empty() && settle(group)) {
+            plan = &group.planner.plan(problem);
+        } else {
+            select(problem, group.options.wishes);  // whether there will be one
+        }
     } catch (const Error& declined) {
         if (declined.code() != ErrorCode::unsupported) throw;
         ++count.fell_back[static_cast<std::size_t>(Fallback::no_plan)];
@@ -124,12 +132,12 @@ Started start(Group& group, const Problem& problem, Prepare prepare) {
     if (request == nullptr) return {Outcome::failed, error, nullptr};
     request->group = &group;
     request->plan = plan;
-    request->collective = problem.collective;
-    Buffers buffers;
-    prepare(*request, buffers, &error);
+    request->problem = problem;
+    request->buffers = {};
+    prepare(*request, request->buffers, &error);
     if (error == MPI_SUCCESS) {
         try {
-            run(*request, buffers);
+            run(*request);
         } catch (const MpiError& failed) {
             error = failed.mpi_code();
         }
@@ -139,11 +147,9 @@ Started start(Group& group, const Problem& problem, Prepare prepare) {
         return {Outcome::failed, error, nullptr};
     }
     ++count.taken;
-    count.bytes_sent += plan->bytes_sent;
     if (runtime.measures) {
         request->started = nanoseconds();
         count.start_time += request->started - began;
-        runtime.report.count_use(problem.collective, plan->choice.algorithm, plan->engine);
     }
     return {Outcome::taken, MPI_SUCCESS, request};
 }

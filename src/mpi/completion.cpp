@@ -7,6 +7,7 @@
 
 #include "mpi/guard.hpp"
 #include "mpi/runtime.hpp"
+#include "mpi/vigil.hpp"
 
 namespace lapwing {
 namespace {
@@ -40,7 +41,7 @@ class WaitClock {
         begin_ = nanoseconds();
         for (std::size_t i = 0; i < count_; ++i) {
             requests_[i]->waiting_since = begin_;
-            collectives_.push_back(requests_[i]->collective);
+            collectives_.push_back(requests_[i]->problem.collective);
         }
     }
     // Before the requests are given back.
@@ -106,13 +107,13 @@ int look_until(int count, const MPI_Request* handles, Blocking blocking, Native 
     const std::vector<Request*> ours = find(count, handles);
     if (ours.empty()) return blocking();
     WaitClock clock(ours.data(), ours.size());
-    Patience patience;
+    Vigil vigil;
     for (;;) {
         tell_mpi(ours);
         bool happened = false;
         const int error = native(&happened);
         if (happened || error != MPI_SUCCESS) return error;
-        patience.lose();
+        vigil.lose(ours.data(), ours.size());
     }
 }
 
@@ -121,13 +122,13 @@ int look_until(int count, const MPI_Request* handles, Blocking blocking, Native 
 int wait_for(Request& request, MPI_Request* handle, MPI_Status* status) {
     Request* const one = &request;
     WaitClock clock(&one, 1);
-    Patience patience;
+    Vigil vigil;
     for (;;) {
         {
             const Entry entry;
-            if (test(request)) break;
+            if (press(request)) break;
         }
-        patience.lose();
+        vigil.lose(&one, 1);
     }
     clock.stop();
     MPI_Comm communicator = MPI_COMM_NULL;
@@ -189,14 +190,14 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return PMPI_Waitall(count, handles, statuses);
         WaitClock clock(ours.data(), ours.size());
-        Patience patience;
+        Vigil vigil;
         for (bool complete = false; !complete;) {
             {
                 const Entry entry;
                 complete = true;
                 for (Request* request : ours) complete = test(*request) && complete;
             }
-            if (!complete) patience.lose();
+            if (!complete) vigil.lose(ours.data(), ours.size());
         }
         clock.stop();
         {

@@ -21,6 +21,7 @@ Group* last = nullptr;
 int keyval = MPI_KEYVAL_INVALID;
 
 void free_link(Group& group) {
+    if (group.holds_descriptors) runtime.network.give_back_descriptors(group.ranks);
     try {
         group.link.free();
     } catch (const MpiError&) {
@@ -81,7 +82,28 @@ Group* find_group(MPI_Comm communicator, int* error) {
     return last = make(communicator, error);
 }
 
-int begin_link(Group& group) {
+namespace {
+
+bool may_have_connections(const Group& group) {
+    if (!runtime.network.runs() || group.ranks < 2 || group.intercommunicator) return false;
+    if (group.members.empty()) return false;
+    if (group.options.engine == "kernel") return true;
+    // Inside one host the kernel's sockets are slower than the MPI's shared memory.
+    return group.options.engine == "auto" && !runtime.network.on_one_host(group.members);
+}
+
+void connect(Group& group, std::uint64_t number) {
+    group.connections = runtime.network.connect(number, group.members, group.rank);
+    const Ground& wishes = runtime.network.wishes();
+    group.ground.connections = group.connections.get();
+    group.ground.attendant_works = wishes.attendant_works;
+    group.ground.attendant_submits = wishes.attendant_submits;
+    group.ground.zero_copy_bytes = wishes.zero_copy_bytes;
+}
+
+}  // namespace
+
+int begin_links(Group& group) {
     if (group.begun) return MPI_SUCCESS;
     free_groups();
     try {
@@ -90,7 +112,33 @@ int begin_link(Group& group) {
         return error.mpi_code();
     }
     group.begun = true;
-    return MPI_SUCCESS;
+    if (runtime.network.runs()) group.members = runtime.network.members(group.communicator, group.ranks);
+    if (!may_have_connections(group)) {
+        group.settled = true;
+        return MPI_SUCCESS;
+    }
+    if (group.communicator == MPI_COMM_WORLD) {
+        connect(group, Network::number_of_world);
+        group.settled = true;
+        return MPI_SUCCESS;
+    }
+    // In the program's own communicator: this is the same place in the order of its collectives on all ranks.
+    if (group.rank == 0) group.claim[0] = runtime.network.draw_number();
+    group.holds_descriptors = runtime.network.reserve_descriptors(group.ranks);
+    group.claim[1] = group.holds_descriptors ? 0 : 1;
+    return PMPI_Iallreduce(group.claim, group.agreed, 2, MPI_UINT64_T, MPI_MAX, group.communicator,
+                           &group.agreement);
+}
+
+bool settle(Group& group) {
+    if (group.settled) return true;
+    int complete = 0;
+    const int error = PMPI_Test(&group.agreement, &complete, MPI_STATUS_IGNORE);
+    if (error != MPI_SUCCESS) throw MpiError(error);
+    if (!complete) return false;
+    if (group.agreed[1] == 0) connect(group, group.agreed[0]);
+    group.settled = true;
+    return true;
 }
 
 void free_groups() {
@@ -132,7 +180,7 @@ int free_communicator(const MPI_Comm* communicator, Native native) {
         // communicator is collective, so all ranks come here and may wait for each other.
         for (bool ready = group == nullptr || !group->begun; !ready;) {
             const Entry entry;
-            ready = group->link.ready();
+            ready = group->link.ready() && settle(*group);
         }
         const int error = native();
         free_groups();

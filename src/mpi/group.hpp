@@ -5,24 +5,48 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
 
 #include "links/host_mpi.hpp"
 #include "plan/planner.hpp"
 
 namespace lapwing {
 
+struct Request;
+
 struct Group {
-    Group(MPI_Comm comm, int own_rank, int size, const PlanOptions& options)
-        : communicator(comm), rank(own_rank), ranks(size), planner(own_rank, ground, options) {}
+    Group(MPI_Comm comm, int own_rank, int size, const PlanOptions& usual)
+        : communicator(comm),
+          rank(own_rank),
+          ranks(size),
+          options(usual),
+          planner(own_rank, ground, options) {}
 
     MPI_Comm communicator;  // the program's own
     int rank;
     int ranks;
     bool intercommunicator = false;
-    bool begun = false;              // the link's duplicate has been asked for
     std::uint32_t next_channel = 0;  // counts collectives, equal on all ranks
     std::atomic<int> in_flight{0};
+    PlanOptions options;  // may be changed by hints, until it has begun
+
+    // Links are made once, beginning with the first collective. What takes an agreement of all ranks is
+    // asked for there and awaited later, because a start must not wait for anybody.
+    bool begun = false;
+    bool settled = false;           // it is known which links there are
+    std::deque<Request*> deferred;  // started before that, in order
+    MPI_Request agreement = MPI_REQUEST_NULL;
+    std::uint64_t claim[2] = {0, 0};   // the group's number, from rank 0; whether this rank cannot
+    std::uint64_t agreed[2] = {0, 0};  // the greatest of all ranks'
+    std::vector<int> members;          // places of its ranks in MPI_COMM_WORLD
+    bool holds_descriptors = false;
+    const Engine* engine_used = nullptr;  // by the last collective
+
+    // In this order: what stands below uses what stands above.
     HostMpiLink link;
+    std::unique_ptr<Connections> connections;
     Ground ground{.messages = &link};
     Planner planner;
 };
@@ -32,9 +56,11 @@ struct Group {
 // callbacks.
 Group* find_group(MPI_Comm communicator, int* error);
 
-// Asks for the link's private duplicate, once; the same place in the order of collectives on all ranks.
-// Call it outside of Entry, too.
-int begin_link(Group& group);
+// Asks for the group's links, once; the same place in the order of collectives on all ranks. Gives back the
+// MPI's error code. Call it outside of Entry, too.
+int begin_links(Group& group);
+// Whether it is known which links the group has. Inside Entry.
+bool settle(Group& group);
 
 // Frees what groups of freed communicators kept while something was in flight.
 void free_groups();

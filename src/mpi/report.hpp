@@ -42,8 +42,9 @@ struct Report {
 };
 
 // Collective over MPI_COMM_WORLD: sums the counts up, and rank 0 writes them with its own uses, in `form`
-// (text or json), to `file`, or to standard error when `file` is empty.
+// (text or json), to `file`, or to standard error when `file` is empty. `no_kernel` says
+// why the kernel engine was not used; empty when it was not asked for, or could be.
 void write_report(const Report& mine, const std::string& form, const std::string& file,
-                  const std::string& engine);
+                  const std::string& engine, const std::string& no_kernel);
 
 }  // namespace lapwing

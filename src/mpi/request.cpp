@@ -134,7 +134,8 @@ void finish(Request& request) {
     --running_requests;
     --request.group->in_flight;
     if (runtime.measures) {
-        CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.collective)];
+        CollectiveCount& count =
+            runtime.report.collectives[static_cast<std::size_t>(request.problem.collective)];
         // From the return of the starting call to completion, less the calls that waited for it.
         const std::uint64_t now = nanoseconds();
         const std::uint64_t waited =
@@ -154,13 +155,48 @@ void leave_complete(Request& request) {
     complete.pop_back();
 }
 
-bool move(Request& request) {
+void begin(Request& request) {
+    Group& group = *request.group;
+    if (request.plan == nullptr) request.plan = &group.planner.plan(request.problem);
+    request.operation = request.plan->prepared->start(request.buffers, request.channel);
+    ++request.plan->in_flight;
+    CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.problem.collective)];
+    count.bytes_sent += request.plan->bytes_sent;
+    group.engine_used = request.plan->engine;
+    if (runtime.measures) {
+        runtime.report.count_use(request.problem.collective, request.plan->choice.algorithm,
+                                 request.plan->engine);
+    }
+}
+
+// Starts what waited for the group's links, in order. False while they are not settled.
+bool begin_deferred(Group& group) {
+    if (!settle(group)) return false;
+    while (!group.deferred.empty()) {
+        Request& request = *group.deferred.front();
+        group.deferred.pop_front();
+        try {
+            begin(request);
+        } catch (const MpiError& error) {
+            request.error = error.mpi_code();
+            finish(request);
+        }
+    }
+    return true;
+}
+
+bool move(Request& request, bool waited_for = false) {
     try {
-        if (!request.plan->prepared->test(request.operation)) return false;
+        if (!request.group->deferred.empty() && !begin_deferred(*request.group)) return false;
+        if (request.state != Request::State::running) return true;
+        Prepared& prepared = *request.plan->prepared;
+        if (!(waited_for ? prepared.press(request.operation) : prepared.test(request.operation)))
+            return false;
         --request.plan->in_flight;
     } catch (const MpiError& error) {
         // The plan stays in flight for ever: the MPI may still touch its memory.
         request.error = error.mpi_code();
+        std::erase(request.group->deferred, &request);
     }
     finish(request);
     return true;
@@ -187,16 +223,22 @@ Request* take_request(int* error) {
         table.insert(request);
     }
     request->error = MPI_SUCCESS;
+    request->plan = nullptr;
+    request->operation = nullptr;
     request->forgotten = false;
     request->waited = 0;
     request->waiting_since = 0;
     return request;
 }
 
-void run(Request& request, const Buffers& buffers) {
+void run(Request& request) {
     Group& group = *request.group;
-    request.operation = request.plan->prepared->start(buffers, group.next_channel++);
-    ++request.plan->in_flight;
+    request.channel = group.next_channel++;
+    if (request.plan != nullptr) {
+        begin(request);
+    } else {
+        group.deferred.push_back(&request);
+    }
     ++group.in_flight;
     request.state = Request::State::running;
     request.place = running.size();
@@ -252,6 +294,20 @@ bool test(Request& request) {
         }
     }
     return request.state != Request::State::running;
+}
+
+bool press(Request& request) {
+    if (request.state == Request::State::running) {
+        // The others go on, too: a peer may wait for one of them.
+        if (running.size() > 1) progress();
+        if (request.state == Request::State::running) move(request, true);
+    }
+    return request.state != Request::State::running;
+}
+
+int rest(Request& request) {
+    if (request.state != Request::State::running || request.operation == nullptr) return -1;
+    return request.plan->prepared->rest(request.operation);
 }
 
 void give_to_mpi(Request& request) {

@@ -35,9 +35,11 @@ struct Request {
     bool forgotten = false;  // freed by the program while running
     int error = MPI_SUCCESS;
     Group* group = nullptr;
-    Plan* plan = nullptr;  // while it runs; may be forgotten afterwards
-    Collective collective = Collective::barrier;
+    Plan* plan = nullptr;  // while it runs; null before its group is settled; may be forgotten afterwards
+    Problem problem;
+    Buffers buffers;
     Operation* operation = nullptr;
+    std::uint32_t channel = 0;
     std::size_t place = 0;  // among those that run
     Staging in_staging;
     Staging out_staging;
@@ -50,12 +52,15 @@ struct Request {
 };
 
 // All of these inside Entry.
-Request* take_request(int* error);                   // idle, with a handle; null with the MPI's error code
-void run(Request& request, const Buffers& buffers);  // starts its plan on the next channel of its group
-void give_back(Request& request);                    // to be used again
+Request* take_request(int* error);  // idle, with a handle; null with the MPI's error code
+void run(
+    Request& request);  // starts its problem on the next channel of its group, as soon as that is settled
+void give_back(Request& request);           // to be used again
 Request* find_request(MPI_Request handle);  // the program's request, when it is one of ours and alive
 int progress();                             // moves everything that runs; how many completed
 bool test(Request& request);                // moves everything that runs; whether this one is complete
+bool press(Request& request);               // as test, by a caller who waits for just this
+int rest(Request& request);                 // before a caller sleeps: see Prepared::rest
 void give_to_mpi(Request& request);         // completes it in the MPI's eyes
 void give_complete_to_mpi();                // and all that are complete
 

@@ -13,6 +13,7 @@
 #include "mpi/guard.hpp"
 #include "mpi/hook.hpp"
 #include "mpi/request.hpp"
+#include "plan/network_settings.hpp"
 
 extern char** environ;
 
@@ -54,6 +55,7 @@ void read(const Settings& settings) {
 #endif
     runtime.options.check =
         settings.check == "auto" ? usual_check : parse_switch("LAPWING_CHECK", settings.check);
+    read_network_settings(settings);
     runtime.report_form = one_of("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_file = settings.report_file;
     runtime.measures = runtime.report_form != "none";
@@ -62,7 +64,7 @@ void read(const Settings& settings) {
 // Ranks that choose by different settings would build lists that do not fit together.
 void compare_settings(const Settings& settings) {
     const std::string all = settings.engine + '\n' + settings.algorithm + '\n' + settings.blocking + '\n' +
-                            (settings.report == "none" ? "" : "report");
+                            settings.tcp_lanes + '\n' + (settings.report == "none" ? "" : "report");
     const std::uint64_t hash = std::hash<std::string>{}(all);
     std::uint64_t both[2] = {hash, ~hash};
     std::uint64_t most[2] = {0, 0};
@@ -77,9 +79,11 @@ int finalize(MPI_Comm, int, void*, void*) {
     drain_requests();
     remove_hook();
     if (runtime.measures) {
-        write_report(runtime.report, runtime.report_form, runtime.report_file, runtime.options.engine);
+        write_report(runtime.report, runtime.report_form, runtime.report_file, runtime.options.engine,
+                     runtime.network.why_not());
     }
     free_all_groups();
+    runtime.network.stop();
     runtime.takes_calls = false;
     return MPI_SUCCESS;
 }
@@ -98,7 +102,10 @@ bool start_runtime(bool collective) {
     try {
         const Settings settings = read_settings(environ);
         read(settings);
-        if (collective) compare_settings(settings);
+        if (collective) {
+            compare_settings(settings);
+            runtime.network.start(settings, runtime.options.engine);
+        }
     } catch (const Error& error) {
         give_up(error.what());
     }

@@ -8,13 +8,15 @@
 #include <thread>
 
 #include "base/settings.hpp"
+#include "mpi/network.hpp"
 #include "mpi/report.hpp"
 #include "plan/planner.hpp"
 
 namespace lapwing {
 
 struct Runtime {
-    PlanOptions options;
+    PlanOptions options;  // of every group that its communicator's hints do not change
+    Network network;
     bool takes_calls = false;                 // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
     bool takes_blocking = false;              // the blocking forms, too
@@ -70,17 +72,5 @@ inline std::uint64_t nanoseconds() {
                                           std::chrono::steady_clock::now().time_since_epoch())
                                           .count());
 }
-
-// After some fruitless looks a waiting rank lets others have the processor; at once, when its own threads may
-// be those that it waits for.
-class Patience {
-  public:
-    void lose() {
-        if (runtime.threads || ++looks_ > 2000) std::this_thread::yield();
-    }
-
-  private:
-    int looks_ = 0;
-};
 
 }  // namespace lapwing

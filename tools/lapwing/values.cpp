@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <limits>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
+#include "base/values.hpp"
 #include "engines/catalogue.hpp"
+#include "plan/network_settings.hpp"
 #include "plan/selection.hpp"
 
 namespace lapwing::tool {
@@ -59,23 +60,8 @@ Collective read_collective(std::string_view written) {
 }
 
 std::uint64_t read_bytes(std::string_view written) {
-    std::string_view digits = written;
-    unsigned shift = 0;
-    const auto unit = [&](std::string_view suffix, unsigned bits) {
-        if (!digits.ends_with(suffix)) return;
-        digits.remove_suffix(suffix.size());
-        shift = bits;
-    };
-    if (digits.ends_with("i")) {
-        unit("Ki", 10);
-        unit("Mi", 20);
-        unit("Gi", 30);
-    }
-    std::uint64_t bytes = 0;
-    if (!read_number(digits, bytes) || bytes > std::numeric_limits<std::uint64_t>::max() >> shift) {
-        refuse(fmt::format("'{}' is no number of bytes; write it as 4096, 64Ki, 1Mi or 2Gi", written));
-    }
-    return bytes << shift;
+    if (const auto bytes = parse_bytes(written)) return *bytes;
+    refuse(fmt::format("'{}' is no number of bytes; write it as 4096, 64Ki, 1Mi or 2Gi", written));
 }
 
 RankRange read_rank_range(std::string_view written) {
@@ -104,6 +90,7 @@ void check_values(const Settings& settings) {
     parse_switch("LAPWING_BLOCKING", settings.blocking);
     if (settings.check != "auto") parse_switch("LAPWING_CHECK", settings.check);
     pick("report", settings.report, reports);
+    read_network_settings(settings);
 }
 
 std::string print_seconds(double seconds) {

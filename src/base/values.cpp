@@ -1,0 +1,46 @@
+#include "base/values.hpp"
+
+#include <charconv>
+#include <limits>
+
+namespace lapwing {
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+    unsigned shift = 0;
+    for (const auto& [suffix, bits] : {std::pair<const char*, unsigned>{"Ki", 10}, {"Mi", 20}, {"Gi", 30}}) {
+        if (!text.ends_with(suffix)) continue;
+        text.remove_suffix(2);
+        shift = bits;
+        break;
+    }
+    const auto bytes = parse_number(text);
+    if (!bytes || *bytes > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
+    return *bytes << shift;
+}
+
+std::optional<std::vector<int>> parse_processors(std::string_view text) {
+    constexpr std::uint64_t most = 1 << 16;
+    std::vector<int> processors;
+    for (bool more = true; more;) {
+        const std::size_t comma = text.find(',');
+        const std::string_view entry = text.substr(0, comma);
+        more = comma != std::string_view::npos;
+        text.remove_prefix(more ? comma + 1 : text.size());
+        const std::size_t dash = entry.find('-');
+        const auto first = parse_number(entry.substr(0, dash));
+        const auto last = dash == std::string_view::npos ? first : parse_number(entry.substr(dash + 1));
+        if (!first || !last || *last < *first || *last >= most) return std::nullopt;
+        for (std::uint64_t number = *first; number <= *last; ++number)
+            processors.push_back(static_cast<int>(number));
+    }
+    return processors;
+}
+
+}  // namespace lapwing

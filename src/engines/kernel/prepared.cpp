@@ -1,0 +1,50 @@
+#include "engines/kernel/prepared.hpp"
+
+namespace lapwing::kernel {
+
+KernelPrepared::KernelPrepared(const List& list, const Ground& ground)
+    : plan_(lower_to_chains(list)), reactor_(Reactor::of(ground)) {
+    // Connections are asked for now, so that the first start may find them made.
+    reactor_->want(plan_);
+}
+
+KernelPrepared::~KernelPrepared() = default;
+
+Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) {
+    if (idle_.empty()) {
+        idle_.reserve(runs_.size() + 1);
+        auto run = std::make_unique<Run>();
+        run->plan = &plan_;
+        run->signals.resize(plan_.most_signals);
+        // Not zeroed: the checker proves that nothing is read before it is written.
+        if (plan_.scratch_bytes > 0) run->scratch.reset(new std::byte[plan_.scratch_bytes]);
+        idle_.push_back(run.get());
+        runs_.push_back(std::move(run));
+    }
+    Run* run = idle_.back();
+    idle_.pop_back();
+    run->buffers = buffers;
+    reactor_->start(*run, channel);
+    return run;
+}
+
+bool KernelPrepared::test(Operation* operation) {
+    Run& run = static_cast<Run&>(*operation);
+    return finish(run, reactor_->test(run));
+}
+
+bool KernelPrepared::press(Operation* operation) {
+    Run& run = static_cast<Run&>(*operation);
+    return finish(run, reactor_->press(run));
+}
+
+int KernelPrepared::rest(Operation* operation) {
+    return reactor_->rest(static_cast<Run&>(*operation));
+}
+
+bool KernelPrepared::finish(Run& run, bool complete) {
+    if (complete) idle_.push_back(&run);
+    return complete;
+}
+
+}  // namespace lapwing::kernel

@@ -1,0 +1,32 @@
+// A list made ready for the kernel engine.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engines/engine.hpp"
+#include "engines/kernel/reactor.hpp"
+#include "task/list.hpp"
+
+namespace lapwing::kernel {
+
+class KernelPrepared : public Prepared {
+  public:
+    KernelPrepared(const List& list, const Ground& ground);
+    ~KernelPrepared() override;
+
+    Operation* start(const Buffers& buffers, std::uint32_t channel) override;
+    bool test(Operation* operation) override;
+    bool press(Operation* operation) override;
+    int rest(Operation* operation) override;
+
+  private:
+    bool finish(Run& run, bool complete);
+
+    Plan plan_;
+    std::shared_ptr<Reactor> reactor_;
+    std::vector<Run*> idle_;
+    std::vector<std::unique_ptr<Run>> runs_;
+};
+
+}  // namespace lapwing::kernel

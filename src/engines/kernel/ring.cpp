@@ -1,0 +1,69 @@
+#include "engines/kernel/ring.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace lapwing::kernel {
+namespace {
+
+[[noreturn]] void refuse(const char* call, int error) {
+    throw Error(ErrorCode::system, fmt::format("{}: {}{}", call, std::strerror(error),
+                                               error == EMFILE   ? "; raise `ulimit -n`"
+                                               : error == ENOMEM ? "; raise `ulimit -l`"
+                                                                 : ""));
+}
+
+}  // namespace
+
+Ring::Ring() {
+    io_uring_params parameters{};
+    // The plain mode: only there the kernel interrupts the program's thread to go on with a chain. A chain
+    // must enter as a whole, also when one of its operations is refused.
+    parameters.flags = IORING_SETUP_SUBMIT_ALL;
+    const int error = io_uring_queue_init_params(entries, &ring_, &parameters);
+    if (error < 0) refuse("io_uring_setup", -error);
+    // A child that the program forks shall not share the queues.
+    io_uring_ring_dontfork(&ring_);
+    if (io_uring_probe* operations = io_uring_get_probe_ring(&ring_)) {
+        zero_copy_ = io_uring_opcode_supported(operations, IORING_OP_SEND_ZC) != 0;
+        io_uring_free_probe(operations);
+    }
+}
+
+Ring::~Ring() {
+    io_uring_queue_exit(&ring_);
+}
+
+void Ring::reserve(std::size_t operations) {
+    if (io_uring_sq_space_left(&ring_) < operations) submit();
+}
+
+void Ring::submit() {
+    while (io_uring_sq_ready(&ring_) > 0) {
+        const int submitted = io_uring_submit(&ring_);
+        if (submitted >= 0 || submitted == -EINTR || submitted == -EAGAIN) continue;
+        refuse("io_uring_enter", -submitted);
+    }
+}
+
+void Ring::cancel_all() {
+    io_uring_sync_cancel_reg cancel{};
+    cancel.fd = -1;
+    cancel.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;
+    cancel.timeout = {-1, -1};
+    io_uring_register_sync_cancel(&ring_, &cancel);
+}
+
+void Ring::cancel(int descriptor) {
+    io_uring_sync_cancel_reg cancel{};
+    cancel.fd = descriptor;
+    cancel.flags = IORING_ASYNC_CANCEL_FD | IORING_ASYNC_CANCEL_ALL;
+    cancel.timeout = {-1, -1};
+    io_uring_register_sync_cancel(&ring_, &cancel);
+}
+
+}  // namespace lapwing::kernel

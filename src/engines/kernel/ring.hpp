@@ -1,0 +1,54 @@
+// One io_uring: operations in, completions out. Not thread-safe.
+#pragma once
+
+#include <liburing.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lapwing::kernel {
+
+class Ring {
+  public:
+    static constexpr unsigned entries = 512;
+
+    // Throws Error (system).
+    Ring();
+    ~Ring();
+    Ring(const Ring&) = delete;
+    Ring& operator=(const Ring&) = delete;
+
+    // What follows until the next reserve() enters the kernel together, and may be linked. `operations` is at
+    // most `entries`. Throws Error (system).
+    void reserve(std::size_t operations);
+    io_uring_sqe* next() { return io_uring_get_sqe(&ring_); }
+    // Throws Error (system).
+    void submit();
+
+    // Calls `handle(completion)` for each completion there is. No system call, unless the kernel had more
+    // completions than it had room for.
+    template <typename Handle>
+    void reap(Handle handle) {
+        io_uring_cqe* completion = nullptr;
+        while (io_uring_peek_cqe(&ring_, &completion) == 0) {
+            const io_uring_cqe copy = *completion;
+            io_uring_cqe_seen(&ring_, completion);
+            handle(copy);
+        }
+    }
+
+    // Takes back what is in the kernel: all, or what touches one descriptor. Each chain that is stopped tells
+    // so by a completion, of this thread's operations at once, of another thread's soon.
+    void cancel_all();
+    void cancel(int descriptor);
+
+    // Readable when there are completions.
+    int descriptor() const { return ring_.ring_fd; }
+    bool sends_without_copy() const { return zero_copy_; }
+
+  private:
+    io_uring ring_{};
+    bool zero_copy_ = false;
+};
+
+}  // namespace lapwing::kernel

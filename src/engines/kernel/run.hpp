@@ -1,0 +1,99 @@
+// One run of a plan: where each of its chains stands.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engines/engine.hpp"
+#include "engines/kernel/gates.hpp"
+#include "engines/kernel/plan.hpp"
+
+namespace lapwing::kernel {
+
+// A chain on its way.
+struct Line {
+    const PlannedChain* chain = nullptr;
+    std::uint32_t step = 0;    // the next, when it is not in the kernel
+    std::uint64_t offset = 0;  // bytes of that step which are done
+    bool in_kernel = false;
+
+    bool done() const { return !in_kernel && step == chain->size(); }
+};
+
+struct Run : Operation {
+    enum class State {
+        queued,  // its lane is another's, or a connection is still being made
+        running,
+        complete,
+        failed,
+    };
+
+    const Plan* plan = nullptr;
+    Buffers buffers;
+    std::unique_ptr<std::byte[]> scratch;
+    std::vector<std::byte> signals;  // what awaits and signals between ranks read into
+    std::uint32_t id = 0;            // its place among the runs of the group
+    std::size_t lane = 0;
+    State state = State::queued;
+    std::string error;  // of a failed one
+
+    std::vector<int> sockets;  // of the plan's peers
+    std::vector<Gate> gates;
+    std::size_t stage = 0;
+    bool first_work_done = false;
+    std::vector<Line> lines;        // of the receives, then of the stages up to this one
+    std::size_t receives_open = 0;  // lines of receives that are not done
+    std::size_t stage_open = 0;     // lines of the present stage that are not done
+    std::size_t lines_in_kernel = 0;
+    bool pressed = false;             // a caller moves the lines himself
+    std::uint64_t notifications = 0;  // that the kernel still owes for sends without a copy
+
+    int descriptor(const PlannedStep& step) const {
+        switch (step.kind) {
+            case Step::Kind::send:
+            case Step::Kind::receive:
+                return sockets[step.slot];
+            case Step::Kind::signal:
+                return gates[step.slot].entrance;
+            case Step::Kind::await:
+                break;
+        }
+        return gates[step.slot].exit;
+    }
+    const std::byte* source(const Span& span) const {
+        switch (span.space) {
+            case Space::in:
+                return buffers.in + span.offset;
+            case Space::out:
+                return buffers.out + span.offset;
+            case Space::scratch:
+                break;
+        }
+        return scratch.get() + span.offset;
+    }
+    std::byte* target(const Span& span) const {
+        return span.space == Space::out ? buffers.out + span.offset : scratch.get() + span.offset;
+    }
+    const std::byte* sent(const PlannedStep& step) const {
+        static constexpr std::byte signal{1};
+        return step.is_signal ? &signal : source({step.space, step.offset, step.bytes});
+    }
+    std::byte* received(const PlannedStep& step) {
+        return step.is_signal ? signals.data() : target({step.space, step.offset, step.bytes});
+    }
+};
+
+// Does the copies and reductions.
+void work(const Run& run, const std::vector<Task>& tasks);
+
+// Moves a line that is not in the kernel as far as its descriptors allow, by plain calls that do not block.
+// Throws Error (link) without a peer's name when a connection is gone.
+void move_by_hand(Run& run, Line& line);
+
+// What a result of a send or receive that is an error, or the end of a connection, means.
+std::string why_broken(int error);
+
+}  // namespace lapwing::kernel

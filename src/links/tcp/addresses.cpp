@@ -1,0 +1,321 @@
+#include "links/tcp/addresses.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+#include "base/error.hpp"
+
+namespace lapwing::tcp {
+namespace {
+
+using Place = Address::Place;
+
+std::size_t size_of(const Place& place) {
+    return place.family == 4 ? 4 : 16;
+}
+
+void set_address(Place& place, const sockaddr* address) {
+    if (address->sa_family == AF_INET) {
+        place.family = 4;
+        std::memcpy(place.bytes, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, 4);
+    } else {
+        place.family = 6;
+        std::memcpy(place.bytes, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, 16);
+    }
+}
+
+std::uint8_t prefix_of(const Place& place, const sockaddr* mask) {
+    Place ones{};
+    if (mask != nullptr) set_address(ones, mask);
+    int bits = 0;
+    for (std::size_t i = 0; i < size_of(place); ++i) bits += std::popcount(ones.bytes[i]);
+    return static_cast<std::uint8_t>(bits);
+}
+
+// What one entry of the option asks for.
+struct Wish {
+    std::string name;            // of an interface, or
+    std::optional<Place> place;  // an address with the prefix of its network
+};
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, "LAPWING_TCP_INTERFACE: " + why);
+}
+
+Wish wish(const std::string& entry) {
+    const auto slash = entry.find('/');
+    const std::string address = entry.substr(0, slash);
+    Place place{};
+    if (inet_pton(AF_INET, address.c_str(), place.bytes) == 1) {
+        place.family = 4;
+        place.prefix = 32;
+    } else if (inet_pton(AF_INET6, address.c_str(), place.bytes) == 1) {
+        place.family = 6;
+        place.prefix = 128;
+    } else if (slash != std::string::npos) {
+        refuse(fmt::format("'{}' is no network; write it as 10.1.0.0/16 or fd00::/64", entry));
+    } else if (entry.empty() || entry.size() >= IFNAMSIZ || entry.find_first_of(" \t") != std::string::npos) {
+        refuse(fmt::format(
+            "'{}' is no interface, address or network; write it as eth0, 10.1.0.3 or 10.1.0.0/16", entry));
+    } else {
+        return {entry, {}};
+    }
+    if (slash != std::string::npos) {
+        const std::string digits = entry.substr(slash + 1);
+        const bool number = !digits.empty() && digits.size() <= 3 &&
+                            digits.find_first_not_of("0123456789") == std::string::npos;
+        if (!number || std::stoi(digits) > place.prefix)
+            refuse(fmt::format("'{}': the length of the network's prefix is 0 to {}", entry, place.prefix));
+        place.prefix = static_cast<std::uint8_t>(std::stoi(digits));
+    }
+    return {{}, place};
+}
+
+std::vector<Wish> wishes(const std::string& text) {
+    std::vector<Wish> result;
+    for (std::size_t begin = 0; begin <= text.size() && !text.empty();) {
+        const std::size_t end = std::min(text.find(',', begin), text.size());
+        std::string entry = text.substr(begin, end - begin);
+        entry.erase(0, entry.find_first_not_of(" \t"));
+        entry.erase(entry.find_last_not_of(" \t") + 1);
+        result.push_back(wish(entry));
+        begin = end + 1;
+    }
+    return result;
+}
+
+bool equal_bits(const Place& one, const Place& other, unsigned bits) {
+    const std::size_t whole = bits / 8;
+    if (std::memcmp(one.bytes, other.bytes, whole) != 0) return false;
+    const unsigned rest = bits % 8;
+    return rest == 0 || ((one.bytes[whole] ^ other.bytes[whole]) >> (8 - rest)) == 0;
+}
+
+bool fits(const Wish& wish, const Interface& present) {
+    if (!wish.place) return present.name == wish.name;
+    return present.place.family == wish.place->family &&
+           equal_bits(present.place, *wish.place, wish.place->prefix);
+}
+
+// 169.254.0.0/16: management controllers have such addresses, the same on every host.
+bool link_local(const Place& place) {
+    return place.family == 4 && place.bytes[0] == 169 && place.bytes[1] == 254;
+}
+
+std::string list(const std::vector<Interface>& present) {
+    std::string result;
+    for (const Interface& one : present)
+        result += fmt::format("{}{} ({}/{})", result.empty() ? "" : ", ", one.name, text(one.place),
+                              one.place.prefix);
+    return result.empty() ? "none" : result;
+}
+
+std::string first_line(const char* path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+}  // namespace
+
+void check(const Options& options) {
+    wishes(options.interfaces);
+    if (options.family != "auto" && options.family != "ipv4" && options.family != "ipv6")
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("LAPWING_TCP_FAMILY: '{}' is none of auto, ipv4, ipv6", options.family));
+    if (options.patience < std::chrono::seconds(1) || options.patience > std::chrono::hours(24))
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("LAPWING_TIMEOUT: {} is not from 1 to 86400 seconds", options.patience.count()));
+    if (options.handshake < std::chrono::seconds(1) || options.handshake > std::chrono::hours(1))
+        throw Error(ErrorCode::invalid_argument, "the limit of a handshake is from 1 to 3600 seconds");
+    if (options.buffer_bytes < 0)
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("LAPWING_TCP_BUFFER: {} is less than 0 bytes", options.buffer_bytes));
+}
+
+std::vector<Interface> interfaces() {
+    ifaddrs* first = nullptr;
+    if (getifaddrs(&first) != 0)
+        throw Error(ErrorCode::system,
+                    fmt::format("the addresses of this host cannot be read: {}", std::strerror(errno)));
+    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
+    std::vector<Interface> result;
+    for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+        if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
+        const int family = one->ifa_addr->sa_family;
+        if (family != AF_INET && family != AF_INET6) continue;
+        if (family == AF_INET6 &&
+            IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr))
+            continue;
+        Interface found;
+        found.name = one->ifa_name;
+        set_address(found.place, one->ifa_addr);
+        found.place.prefix = prefix_of(found.place, one->ifa_netmask);
+        found.place.loopback = (one->ifa_flags & IFF_LOOPBACK) != 0 ? 1 : 0;
+        found.running = (one->ifa_flags & IFF_RUNNING) != 0;
+        result.push_back(std::move(found));
+    }
+    return result;
+}
+
+std::vector<Place> choose(const Options& options, const std::vector<Interface>& present) {
+    std::vector<Interface> allowed;
+    for (const Interface& one : present)
+        if (options.family == "auto" || options.family == (one.place.family == 4 ? "ipv4" : "ipv6"))
+            allowed.push_back(one);
+    std::vector<Place> result;
+    const auto add = [&](const Place& place) {
+        if (result.size() < Address::most_places &&
+            std::none_of(result.begin(), result.end(),
+                         [&](const Place& old) { return same_address(old, place); }))
+            result.push_back(place);
+    };
+    const std::vector<Wish> asked = wishes(options.interfaces);
+    for (const Wish& one : asked)
+        for (const Interface& candidate : allowed)
+            if (fits(one, candidate)) add(candidate.place);
+    if (!asked.empty() && result.empty())
+        refuse(fmt::format("no interface that is up fits '{}'{}; there are: {}", options.interfaces,
+                           options.family == "auto" ? "" : " and LAPWING_TCP_FAMILY=" + options.family,
+                           list(present)));
+    if (!asked.empty()) return result;
+
+    // Two are kept free for the loopback's addresses.
+    for (const bool last_choice : {false, true})
+        for (const Interface& one : allowed)
+            if (one.place.loopback == 0 && one.running && link_local(one.place) == last_choice &&
+                result.size() + 2 < Address::most_places)
+                add(one.place);
+    for (const Interface& one : allowed)
+        if (one.place.loopback != 0) add(one.place);
+    if (result.empty())
+        throw Error(ErrorCode::system, fmt::format("no interface of family {} is up; there are: {}",
+                                                   options.family, list(present)));
+    return result;
+}
+
+bool same_address(const Place& one, const Place& other) {
+    return one.family == other.family && std::memcmp(one.bytes, other.bytes, size_of(one)) == 0;
+}
+
+bool same_network(const Place& one, const Place& other) {
+    return one.family == other.family && one.prefix == other.prefix && one.prefix <= 8 * size_of(one) &&
+           equal_bits(one, other, one.prefix);
+}
+
+std::vector<Place> routes(const Address& self, const Address& peer) {
+    std::vector<Place> result;
+    const auto add = [&](const Place& place) {
+        if (std::none_of(result.begin(), result.end(),
+                         [&](const Place& old) { return same_address(old, place); }))
+            result.push_back(place);
+    };
+    const auto each = [](const Address& address, const auto& work) {
+        for (const Place& place : address.places)
+            if (place.family == 4 || place.family == 6) work(place);
+    };
+    const bool local = self.host == peer.host;
+    // An address that this host has, too, leads nowhere but here: bridges of containers have the same one on
+    // every host.
+    const auto own = [&](const Place& place) {
+        bool found = false;
+        each(self, [&](const Place& mine) { found = found || same_address(mine, place); });
+        return found;
+    };
+    const auto meant = [&](const Place& place) { return local || (place.loopback == 0 && !own(place)); };
+    if (local)
+        each(peer, [&](const Place& place) {
+            if (place.loopback != 0) add(place);
+        });
+    each(self, [&](const Place& mine) {
+        each(peer, [&](const Place& place) {
+            if (meant(place) && same_network(mine, place)) add(place);
+        });
+    });
+    each(peer, [&](const Place& place) {
+        if (meant(place)) add(place);
+    });
+    return result;
+}
+
+std::string text(const Place& place) {
+    char buffer[INET6_ADDRSTRLEN] = "?";
+    inet_ntop(place.family == 4 ? AF_INET : AF_INET6, place.bytes, buffer, sizeof buffer);
+    return buffer;
+}
+
+std::string text(const sockaddr_storage& address) {
+    if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return "an unknown address";
+    Place place{};
+    set_address(place, reinterpret_cast<const sockaddr*>(&address));
+    // Both families have their port in the same place.
+    const unsigned port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+    static constexpr unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (place.family == 6 && std::memcmp(place.bytes, mapped, sizeof mapped) == 0) {
+        std::memmove(place.bytes, place.bytes + 12, 4);
+        place.family = 4;
+    }
+    return place.family == 4 ? fmt::format("{}:{}", text(place), port)
+                             : fmt::format("[{}]:{}", text(place), port);
+}
+
+socklen_t socket_address(const Place& place, std::uint16_t port, sockaddr_storage& address) {
+    address = {};
+    if (place.family == 4) {
+        auto& v4 = reinterpret_cast<sockaddr_in&>(address);
+        v4.sin_family = AF_INET;
+        v4.sin_port = htons(port);
+        std::memcpy(&v4.sin_addr, place.bytes, 4);
+        return sizeof v4;
+    }
+    auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    std::memcpy(&v6.sin6_addr, place.bytes, 16);
+    return sizeof v6;
+}
+
+std::string host_name() {
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    return name;
+}
+
+std::uint64_t host_number() {
+    std::string parts = first_line("/proc/sys/kernel/random/boot_id");
+    if (parts.empty()) parts = host_name();
+    // Two network namespaces of one kernel do not share their loopback: they are two hosts.
+    struct stat space {};
+    if (stat("/proc/self/ns/net", &space) == 0)
+        parts += fmt::format(" {} {}", static_cast<std::uint64_t>(space.st_dev),
+                             static_cast<std::uint64_t>(space.st_ino));
+    unsigned char hash[crypto_generichash_BYTES];
+    crypto_generichash(hash, sizeof hash, reinterpret_cast<const unsigned char*>(parts.data()), parts.size(),
+                       nullptr, 0);
+    std::uint64_t number = 0;
+    std::memcpy(&number, hash, sizeof number);
+    return number;
+}
+
+bool one_host(const std::vector<Address>& members) {
+    return std::all_of(members.begin(), members.end(),
+                       [&](const Address& member) { return member.host == members.front().host; });
+}
+
+}  // namespace lapwing::tcp

@@ -1,0 +1,199 @@
+#include "links/tcp/handshake.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace lapwing::tcp {
+namespace {
+
+constexpr unsigned char magic[8] = {'L', 'a', 'p', 'w', 'i', 'n', 'g', '\n'};
+constexpr std::uint32_t version = 1;
+
+// Numbers travel with their least byte first.
+template <typename Number>
+unsigned char* put(unsigned char* to, Number number) {
+    for (std::size_t i = 0; i < sizeof number; ++i) *to++ = static_cast<unsigned char>(number >> (8 * i));
+    return to;
+}
+
+template <typename Number>
+const unsigned char* get(const unsigned char* from, Number& number) {
+    number = 0;
+    for (std::size_t i = 0; i < sizeof number; ++i) number |= static_cast<Number>(*from++) << (8 * i);
+    return from;
+}
+
+}  // namespace
+
+static_assert(Handshake::proof_bytes == crypto_auth_hmacsha256_BYTES);
+static_assert(Handshake::claim_bytes == sizeof magic + 4 * sizeof(std::uint32_t) + sizeof(std::uint64_t));
+static_assert(Handshake::claim_bytes + 2 * sizeof(Nonce) <= Handshake::hello_bytes, "a transcript fits");
+
+void Handshake::Bytes::append(const unsigned char* from, std::size_t count) {
+    count = std::min(count, bytes_.size() - size_);
+    std::copy_n(from, count, bytes_.begin() + static_cast<std::ptrdiff_t>(size_));
+    size_ += count;
+}
+
+void Handshake::Bytes::drop_front(std::size_t count) {
+    count = std::min(count, size_);
+    std::copy(bytes_.begin() + static_cast<std::ptrdiff_t>(count),
+              bytes_.begin() + static_cast<std::ptrdiff_t>(size_), bytes_.begin());
+    size_ -= count;
+}
+
+Nonce random_nonce() {
+    Nonce nonce;
+    randombytes_buf(nonce.data(), nonce.size());
+    return nonce;
+}
+
+Handshake Handshake::connecting(const Key& key, const Claim& claim, const Nonce& nonce) {
+    Handshake handshake(key, nonce, Step::challenge);
+    handshake.claim_ = claim;
+    unsigned char bytes[claim_bytes];
+    unsigned char* at = std::copy(std::begin(magic), std::end(magic), bytes);
+    at = put(at, version);
+    at = put(at, claim.lane);
+    at = put(at, claim.from);
+    at = put(at, claim.to);
+    put(at, claim.group);
+    handshake.say(bytes, sizeof bytes);
+    handshake.say(nonce.data(), nonce.size());
+    handshake.say_proof("hello");
+    return handshake;
+}
+
+Handshake Handshake::accepting(const Key& key, std::uint32_t self, std::uint32_t members,
+                               const Nonce& nonce) {
+    Handshake handshake(key, nonce, Step::hello);
+    handshake.claim_.to = self;
+    handshake.members_ = members;
+    return handshake;
+}
+
+std::span<const unsigned char> Handshake::output() const {
+    return {output_.data(), output_.size()};
+}
+
+void Handshake::sent(std::size_t bytes) {
+    output_.drop_front(bytes);
+}
+
+std::size_t Handshake::wanted() const {
+    if (failure_ != nullptr) return 0;
+    switch (step_) {
+        case Step::hello:
+            return hello_bytes - input_.size();
+        case Step::challenge:
+            return challenge_bytes - input_.size();
+        case Step::answer:
+        case Step::welcome:
+            return proof_bytes - input_.size();
+        case Step::done:
+            break;
+    }
+    return 0;
+}
+
+void Handshake::take(std::span<const unsigned char> bytes) {
+    input_.append(bytes.data(), std::min(bytes.size(), wanted()));
+    if (failure_ != nullptr) return;
+    // Whoever begins otherwise need not be waited for.
+    if (step_ == Step::hello && std::memcmp(input_.data(), magic, std::min(input_.size(), sizeof magic)) != 0)
+        return fail("what it sends is no hello of Lapwing");
+    if (wanted() > 0) return;
+    switch (step_) {
+        case Step::hello:
+            take_hello();
+            break;
+        case Step::challenge:
+            take_challenge();
+            break;
+        case Step::answer:
+            if (!proven("answer", input_.data()))
+                return fail("it cannot answer the challenge: a hello that was recorded and sent again");
+            say_proof("welcome");
+            step_ = Step::done;
+            break;
+        case Step::welcome:
+            if (!proven("welcome", input_.data())) return fail("its welcome does not prove the job's key");
+            step_ = Step::done;
+            break;
+        case Step::done:
+            break;
+    }
+    input_.clear();
+}
+
+void Handshake::take_hello() {
+    std::uint32_t spoken = 0;
+    Claim claim;
+    const unsigned char* at = get(input_.data() + sizeof magic, spoken);
+    at = get(at, claim.lane);
+    at = get(at, claim.from);
+    at = get(at, claim.to);
+    get(at, claim.group);
+    if (spoken != version) return fail("it is another version of Lapwing; install the same on all hosts");
+    said(input_.data(), hello_bytes - proof_bytes);
+    if (!proven("hello", input_.data() + hello_bytes - proof_bytes))
+        return fail("it does not know the key of this job");
+    if (claim.to != claim_.to) return fail("it is of this job, but looks for another member");
+    // Of two members the one with the larger number connects.
+    if (claim.from <= claim.to || claim.from >= members_)
+        return fail("it is of this job, but no member that connects to this one");
+    claim_ = claim;
+    greeted_ = true;
+    say(nonce_.data(), nonce_.size());
+    say_proof("challenge");
+    step_ = Step::answer;
+}
+
+void Handshake::take_challenge() {
+    said(input_.data(), sizeof(Nonce));
+    if (!proven("challenge", input_.data() + sizeof(Nonce)))
+        return fail("its challenge does not prove the job's key");
+    say_proof("answer");
+    step_ = Step::welcome;
+}
+
+Handshake::Proof Handshake::proof(const char* of) const {
+    crypto_auth_hmacsha256_state state;
+    crypto_auth_hmacsha256_init(&state, key_->data(), key_->size());
+    // The names have different lengths and end with zero: no two proofs are of the same bytes.
+    crypto_auth_hmacsha256_update(&state, reinterpret_cast<const unsigned char*>(of), std::strlen(of) + 1);
+    crypto_auth_hmacsha256_update(&state, transcript_.data(), transcript_.size());
+    Proof result;
+    crypto_auth_hmacsha256_final(&state, result.data());
+    sodium_memzero(&state, sizeof state);
+    return result;
+}
+
+bool Handshake::proven(const char* of, const unsigned char* given) const {
+    const Proof expected = proof(of);
+    return sodium_memcmp(expected.data(), given, expected.size()) == 0;
+}
+
+void Handshake::said(const unsigned char* bytes, std::size_t count) {
+    transcript_.append(bytes, count);
+}
+
+void Handshake::say(const unsigned char* bytes, std::size_t count) {
+    said(bytes, count);
+    output_.append(bytes, count);
+}
+
+void Handshake::say_proof(const char* of) {
+    const Proof bytes = proof(of);
+    output_.append(bytes.data(), bytes.size());
+}
+
+void Handshake::fail(const char* why) {
+    failure_ = why;
+    output_.clear();
+    input_.clear();
+}
+
+}  // namespace lapwing::tcp

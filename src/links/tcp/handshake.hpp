@@ -1,0 +1,103 @@
+// The handshake of a connection, without the connection: bytes in, bytes out.
+//
+//   connecting                                   accepting
+//   hello: claim, random number, proof    ->
+//                                         <-     challenge: random number, proof
+//   answer: proof                         ->
+//                                         <-     welcome: proof
+//
+// A proof is an HMAC by the job's key of the message's name and all that both have said before. Every message
+// has one size. A hello that is recorded and sent again gets a challenge that its sender cannot answer.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "links/tcp.hpp"
+
+namespace lapwing::tcp {
+
+// What a connection is for. Members by their place in the job.
+struct Claim {
+    std::uint64_t group = 0;
+    std::uint32_t from = 0;  // who connects
+    std::uint32_t to = 0;    // who accepts
+    std::uint32_t lane = 0;
+
+    friend bool operator==(const Claim&, const Claim&) = default;
+};
+
+using Nonce = std::array<unsigned char, 32>;
+Nonce random_nonce();
+
+class Handshake {
+  public:
+    // `key` outlives the handshake.
+    static Handshake connecting(const Key& key, const Claim& claim, const Nonce& nonce);
+    // By member `self` of a job of `members`.
+    static Handshake accepting(const Key& key, std::uint32_t self, std::uint32_t members, const Nonce& nonce);
+
+    // What is to be sent now; sent() says how much of it was.
+    std::span<const unsigned char> output() const;
+    void sent(std::size_t bytes);
+    // How many bytes may be read next, never more than belong to the handshake; take() gets what was read.
+    std::size_t wanted() const;
+    void take(std::span<const unsigned char> bytes);
+
+    // Both sides have proven themselves and all is sent.
+    bool done() const { return step_ == Step::done && output().empty(); }
+    // What is wrong with the other side; null: nothing so far. Nothing is sent nor wanted after it.
+    const char* failure() const { return failure_; }
+    // The other side has proven that it knew the key at some time: its hello is sound (of the accepting
+    // side).
+    bool greeted() const { return greeted_; }
+    // Known to the accepting side once greeted.
+    const Claim& claim() const { return claim_; }
+
+    static constexpr std::size_t proof_bytes = 32;
+    static constexpr std::size_t claim_bytes = 32;  // with magic and version
+    static constexpr std::size_t hello_bytes = claim_bytes + sizeof(Nonce) + proof_bytes;
+    static constexpr std::size_t challenge_bytes = sizeof(Nonce) + proof_bytes;
+
+  private:
+    enum class Step { hello, challenge, answer, welcome, done };  // the message that is awaited
+    using Proof = std::array<unsigned char, proof_bytes>;
+    class Bytes {
+      public:
+        const unsigned char* data() const { return bytes_.data(); }
+        std::size_t size() const { return size_; }
+        void clear() { size_ = 0; }
+        // Neither goes beyond the longest message.
+        void append(const unsigned char* from, std::size_t count);
+        void drop_front(std::size_t count);
+
+      private:
+        std::array<unsigned char, hello_bytes> bytes_{};
+        std::size_t size_ = 0;
+    };
+
+    Handshake(const Key& key, const Nonce& nonce, Step step) : key_(&key), nonce_(nonce), step_(step) {}
+    Proof proof(const char* of) const;
+    bool proven(const char* of, const unsigned char* given) const;
+    void said(const unsigned char* bytes, std::size_t count);
+    void say(const unsigned char* bytes, std::size_t count);
+    void say_proof(const char* of);
+    void fail(const char* why);
+    void take_hello();
+    void take_challenge();
+
+    const Key* key_;
+    Nonce nonce_;
+    Step step_;
+    Claim claim_;
+    std::uint32_t members_ = 0;  // of the accepting side
+    bool greeted_ = false;
+    const char* failure_ = nullptr;
+    Bytes input_;       // of the message that is awaited
+    Bytes output_;      // not yet sent
+    Bytes transcript_;  // what both have said, without proofs
+};
+
+}  // namespace lapwing::tcp

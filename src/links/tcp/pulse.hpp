@@ -1,0 +1,27 @@
+// Tells a network that is gone from a peer that is busy.
+//
+// While bytes are on their way, the kernel repeats them and, left alone, gives up after a quarter of an hour.
+// TCP_USER_TIMEOUT shortens that, but also ends connections whose peer is well and only does not read for a
+// while: a rank that comes late, a program that is stopped. So the connections are looked at from time to
+// time, and only one that has stopped to answer is given that limit.
+#pragma once
+
+#include <netinet/tcp.h>
+
+#include <chrono>
+
+#include "links/tcp/lines.hpp"
+
+namespace lapwing::tcp {
+
+// Whether something is repeated that the other side has not answered for most of `patience`.
+bool unanswered(const tcp_info& info, std::chrono::seconds patience);
+
+// How often to feel().
+std::chrono::milliseconds pulse_interval(std::chrono::seconds patience);
+
+// Looks at all connections of a group. One that has not answered on two occasions gets to its end, which its
+// descriptor shows as ETIMEDOUT.
+void feel(Lines& lines, std::chrono::seconds patience);
+
+}  // namespace lapwing::tcp

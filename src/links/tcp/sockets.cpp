@@ -1,0 +1,188 @@
+#include "links/tcp/sockets.hpp"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.hpp"
+#include "links/tcp/addresses.hpp"
+
+namespace lapwing::tcp {
+namespace {
+
+void set(int descriptor, int level, int name, int value) {
+    // Each of them only helps: a kernel that does not know one still connects.
+    static_cast<void>(setsockopt(descriptor, level, name, &value, sizeof value));
+}
+
+// One listening socket; none when the address, or IPv6 as such, is not to be had: errno says why.
+Socket listen_at(const sockaddr_storage& address, socklen_t size, bool only_v6, const Options& options) {
+    Socket result(socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!result) return {};
+    if (address.ss_family == AF_INET6) set(result.get(), IPPROTO_IPV6, IPV6_V6ONLY, only_v6 ? 1 : 0);
+    set_buffers(result.get(), options);
+    if (bind(result.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return {};
+    if (listen(result.get(), SOMAXCONN) != 0) return {};
+    return result;
+}
+
+std::uint16_t port_of(const Socket& socket) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
+    return ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+}
+
+[[noreturn]] void refuse(const std::string& where) {
+    throw Error(ErrorCode::system, fmt::format("cannot listen on {}: {}", where, told(errno)));
+}
+
+Socket listen_anywhere(const Options& options) {
+    Address::Place any{};  // all zero: any address
+    sockaddr_storage address{};
+    if (options.family != "ipv4") {
+        any.family = 6;
+        Socket result =
+            listen_at(address, socket_address(any, 0, address), options.family == "ipv6", options);
+        if (result || options.family == "ipv6") return result;
+        if (out_of_descriptors(errno)) return {};
+    }
+    any.family = 4;
+    const socklen_t size = socket_address(any, 0, address);
+    return listen_at(address, size, false, options);
+}
+
+}  // namespace
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+    if (this != &other) {
+        reset();
+        descriptor_ = other.release();
+    }
+    return *this;
+}
+
+void Socket::reset() {
+    const int old = release();
+    if (old >= 0) close(old);
+}
+
+int Socket::release() {
+    const int result = descriptor_;
+    descriptor_ = -1;
+    return result;
+}
+
+std::vector<Socket> listen_on(const std::vector<Address::Place>& places, const Options& options,
+                              std::uint16_t& port) {
+    std::vector<Socket> result;
+    if (options.interfaces.empty()) {
+        result.push_back(listen_anywhere(options));
+        if (!result.back()) refuse("any address");
+        port = port_of(result.back());
+        return result;
+    }
+    // The first place gets a free port of the system's choice; another may have it in use already.
+    constexpr int attempts = 20;
+    for (int attempt = 1;; ++attempt) {
+        result.clear();
+        port = 0;
+        for (const Address::Place& place : places) {
+            sockaddr_storage address{};
+            const socklen_t size = socket_address(place, port, address);
+            result.push_back(listen_at(address, size, true, options));
+            if (result.back()) {
+                port = port_of(result.back());
+                continue;
+            }
+            if (errno != EADDRINUSE || port == 0 || attempt == attempts) refuse(text(place));
+            break;
+        }
+        if (result.back()) return result;
+    }
+}
+
+void set_buffers(int descriptor, const Options& options) {
+    if (options.buffer_bytes == 0) return;
+    set(descriptor, SOL_SOCKET, SO_SNDBUF, options.buffer_bytes);
+    set(descriptor, SOL_SOCKET, SO_RCVBUF, options.buffer_bytes);
+}
+
+void set_alive(int descriptor, const Options& options) {
+    const auto seconds = static_cast<int>(options.patience.count());
+    set(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+    set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
+    // First probe after half of the patience, and two more that may get lost.
+    constexpr int most = 32767;  // seconds that the kernel takes
+    set(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, std::clamp(seconds / 2, 1, most));
+    set(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, std::clamp(seconds / 6, 1, most));
+    set(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
+    // While bytes are on their way the kernel does not probe, it repeats them, in intervals that it doubles;
+    // up to this one. Not TCP_USER_TIMEOUT: that would also end a connection whose peer is well, but too busy
+    // to read (its window is closed). pulse.hpp tells the two apart.
+    constexpr int rto_max_ms = 44;  // TCP_RTO_MAX_MS, of Linux 6.15
+    set(descriptor, IPPROTO_TCP, rto_max_ms, std::clamp(seconds * 1000 / 8, 1000, 120'000));
+}
+
+std::string advance(int descriptor, Handshake& handshake) {
+    while (true) {
+        while (!handshake.output().empty()) {
+            const auto out = handshake.output();
+            const ssize_t count = send(descriptor, out.data(), out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (count < 0 && errno == EINTR) continue;
+            if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
+            if (count < 0) return std::strerror(errno);
+            handshake.sent(static_cast<std::size_t>(count));
+        }
+        const std::size_t wanted = handshake.wanted();
+        if (wanted == 0) return {};
+        unsigned char bytes[256];
+        const ssize_t count = recv(descriptor, bytes, std::min(wanted, sizeof bytes), MSG_DONTWAIT);
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return {};
+        if (count < 0) return std::strerror(errno);
+        if (count == 0) return "it closed the connection";
+        handshake.take({bytes, static_cast<std::size_t>(count)});
+        if (handshake.failure() != nullptr) return handshake.failure();
+    }
+}
+
+bool out_of_descriptors(int error) {
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+std::string told(int error) {
+    if (error == EMFILE) {
+        rlimit limit{};
+        getrlimit(RLIMIT_NOFILE, &limit);
+        return fmt::format(
+            "no descriptor is free: this process may have {}; raise `ulimit -n`, or set "
+            "LAPWING_ENGINE=host",
+            limit.rlim_cur);
+    }
+    if (error == ENFILE) return "no descriptor is free on this host: raise the sysctl fs.file-max";
+    if (error == ENOBUFS || error == ENOMEM) return "the system has no memory for one more connection";
+    return std::strerror(error);
+}
+
+std::uint64_t free_descriptors() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    std::uint64_t used = 0;
+    std::error_code error;
+    for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
+         at.increment(error))
+        ++used;
+    if (used > 0) --used;  // the directory itself
+    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+}  // namespace lapwing::tcp

@@ -1,0 +1,60 @@
+// The job's network: what the processes of MPI_COMM_WORLD agree on in MPI_Init, so that groups can have
+// connections of their own.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "engines/engine.hpp"
+#include "links/tcp.hpp"
+
+namespace lapwing {
+
+class Network {
+  public:
+    // Collective over MPI_COMM_WORLD: makes the endpoint, and exchanges addresses and the job's key. `engine`
+    // is the one that was asked for. Throws Error (invalid_argument) for a setting that cannot be.
+    void start(const Settings& settings, const std::string& engine);
+    void stop();
+
+    // Why there are no connections; empty when there are, or when the engine that was asked for needs none.
+    const std::string& why_not() const { return why_not_; }
+    bool runs() const { return endpoint_ != nullptr; }
+
+    // The places in MPI_COMM_WORLD of a communicator's ranks; empty when one of them is not in it.
+    std::vector<int> members(MPI_Comm communicator, int ranks) const;
+    bool on_one_host(const std::vector<int>& members) const;
+
+    // A group's number: its rank 0 draws it.
+    std::uint64_t draw_number();
+    static constexpr std::uint64_t number_of_world = 1;
+
+    // Sets descriptors aside for a group's connections. False when there are too few; says so once.
+    bool reserve_descriptors(int ranks);
+    void give_back_descriptors(int ranks);
+
+    std::unique_ptr<Connections> connect(std::uint64_t number, std::vector<int> members, int rank);
+    // What the variables say of how engines shall use the connections.
+    const Ground& wishes() const { return wishes_; }
+
+  private:
+    void raise_limit(std::uint64_t by);
+
+    std::unique_ptr<tcp::Endpoint> endpoint_;
+    std::vector<tcp::Address> addresses_;
+    std::string why_not_;
+    Ground wishes_;
+    int lanes_ = 1;
+    int self_ = 0;
+    std::uint64_t numbers_ = 0;
+    std::uint64_t free_at_start_ = 0;  // descriptors
+    std::uint64_t reserved_ = 0;
+    bool told_ = false;
+};
+
+}  // namespace lapwing

@@ -1,0 +1,67 @@
+#include "mpi/vigil.hpp"
+
+#include <mpi.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "mpi/request.hpp"
+#include "mpi/runtime.hpp"
+
+namespace lapwing {
+namespace {
+
+// About as long as a message and its answer take on an Ethernet.
+constexpr std::uint64_t spin = 60'000;
+// While the rank sleeps, nothing of the MPI underneath moves: so it never sleeps for long.
+constexpr long shortest_slice = 50'000;
+constexpr long longest_slice = 1'000'000;
+constexpr std::uint64_t looks_for_spin = 2000;
+
+bool kernel_runs(Request* const* requests, std::size_t count) {
+    return std::any_of(requests, requests + count,
+                       [](const Request* request) { return request->group->connections != nullptr; });
+}
+
+// What others wait for may be a message of the program's that only this rank's MPI can move.
+void move_mpi() {
+    int found = 0;
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+void Vigil::lose(Request* const* requests, std::size_t count) {
+    ++looks_;
+    if (!kernel_runs(requests, count)) {
+        // At once, when the program's own threads may be those that it waits for.
+        if (runtime.threads || looks_ > looks_for_spin) std::this_thread::yield();
+        return;
+    }
+    if (looks_ % 4 != 0) return;
+    std::this_thread::yield();
+    if (looks_ % 32 == 0) move_mpi();
+    const std::uint64_t now = nanoseconds();
+    if (began_ == 0) began_ = now;
+    if (now - began_ > spin) sleep(requests, count);
+}
+
+void Vigil::sleep(Request* const* requests, std::size_t count) {
+    std::vector<pollfd> changed;
+    {
+        const Entry entry;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (requests[i]->state != Request::State::running) continue;
+            changed.push_back({rest(*requests[i]), POLLIN, 0});
+        }
+    }
+    move_mpi();
+    slice_ = std::clamp(2 * slice_, shortest_slice, longest_slice);
+    const timespec limit{0, slice_};
+    // A descriptor of -1 is passed over.
+    ::ppoll(changed.data(), changed.size(), &limit, nullptr);
+}
+
+}  // namespace lapwing

@@ -1,0 +1,25 @@
+// How a rank waits. At first it only looks again and again, as MPIs do. Then, where the kernel runs the
+// lists, it sleeps until the kernel tells of them; else it lets others have the processor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lapwing {
+
+struct Request;
+
+class Vigil {
+  public:
+    // After a look at all of these that was in vain. Outside of Entry.
+    void lose(Request* const* requests, std::size_t count);
+
+  private:
+    void sleep(Request* const* requests, std::size_t count);
+
+    std::uint64_t looks_ = 0;
+    std::uint64_t began_ = 0;  // nanoseconds
+    long slice_ = 0;           // nanoseconds of the last sleep
+};
+
+}  // namespace lapwing

@@ -1,0 +1,73 @@
+#include "plan/network_settings.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/values.hpp"
+
+namespace lapwing {
+namespace {
+
+constexpr std::uint64_t most_lanes = 64;
+
+[[noreturn]] void refuse(const char* variable, const char* form, const std::string& value) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} is {}, not '{}'", variable, form, value));
+}
+
+std::uint64_t number_of(const char* variable, const std::string& value, std::uint64_t least,
+                        std::uint64_t most) {
+    const auto number = parse_number(value);
+    if (!number || *number < least || *number > most) {
+        refuse(variable, fmt::format("a number from {} to {}", least, most).c_str(), value);
+    }
+    return *number;
+}
+
+void read_helper(const Settings& settings, NetworkSettings& network) {
+    if (settings.helper == "none") return;
+    network.wishes.attendant_works = true;
+    if (settings.helper == "auto") return;
+    const auto processors = parse_processors(settings.helper);
+    if (!processors)
+        refuse("LAPWING_HELPER", "none, auto or a list of processors such as 0,2-3", settings.helper);
+    network.helper_processors = *processors;
+}
+
+void read_wishes(const Settings& settings, Ground& wishes) {
+    if (settings.submit != "caller" && settings.submit != "helper") {
+        refuse("LAPWING_SUBMIT", "caller or helper", settings.submit);
+    }
+    wishes.attendant_submits = settings.submit == "helper";
+    if (settings.zero_copy != "never") {
+        const auto bytes = parse_bytes(settings.zero_copy);
+        if (!bytes)
+            refuse("LAPWING_ZERO_COPY", "never or a number of bytes such as 256Ki", settings.zero_copy);
+        wishes.zero_copy_bytes = *bytes;
+    }
+}
+
+tcp::Options options_of(const Settings& settings) {
+    tcp::Options options;
+    options.interfaces = settings.tcp_interface;
+    options.family = settings.tcp_family;
+    options.patience = std::chrono::seconds(number_of("LAPWING_TIMEOUT", settings.timeout, 1, 86400));
+    const auto buffer = parse_bytes(settings.tcp_buffer);
+    if (!buffer || *buffer > 1U << 30)
+        refuse("LAPWING_TCP_BUFFER", "a number of bytes up to 1Gi", settings.tcp_buffer);
+    options.buffer_bytes = static_cast<int>(*buffer);
+    tcp::check(options);
+    return options;
+}
+
+}  // namespace
+
+NetworkSettings read_network_settings(const Settings& settings) {
+    NetworkSettings network;
+    network.tcp = options_of(settings);
+    network.lanes = static_cast<int>(number_of("LAPWING_TCP_LANES", settings.tcp_lanes, 1, most_lanes));
+    read_helper(settings, network);
+    read_wishes(settings, network.wishes);
+    return network;
+}
+
+}  // namespace lapwing
