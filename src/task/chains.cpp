@@ -6,6 +6,7 @@
 #include <iterator>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "task/text.hpp"
@@ -22,6 +23,7 @@ struct Receive {
     std::uint32_t task = 0;
     Span span;
     int group = -1;  // of the wait that takes it; -1: it is complete when the list is
+    int gate = -1;   // that it signals; -1: none, or the next receive of its peer signals for both
 };
 
 struct Peer {
@@ -30,7 +32,6 @@ struct Peer {
     std::vector<Receive> receives;
     std::size_t waited = 0;
     bool in_line = false;  // its receives stand in the sending chain
-    int gate = -1;         // when gates belong to peers
 };
 
 class Lowering {
@@ -47,12 +48,7 @@ class Lowering {
 
     Chains run() {
         chains_.stages.emplace_back();
-        int group = -1;
-        for (std::uint32_t i = 0; i < list_.tasks.size(); ++i) {
-            const Task& task = list_.tasks[i];
-            if (task.kind == Kind::wait && (i == 0 || list_.tasks[i - 1].kind != Kind::wait)) ++group;
-            add(task, i, group);
-        }
+        for (std::uint32_t i = 0; i < list_.tasks.size(); ++i) add(list_.tasks[i], i);
         finish_stage();
         for (const Peer& peer : peers_) {
             if (!peer.in_line && !peer.receives.empty()) add_receives(peer);
@@ -104,31 +100,46 @@ class Lowering {
         }
     }
 
-    // One gate for each group of waits, or one for each peer: whichever is fewer. In both ways its signals
-    // come in the order in which they are awaited.
+    // What takes its turn at the gates of one owner, a group of waits or a peer.
+    struct Gates {
+        std::uint64_t signals = 0;
+        int gate = -1;  // the one in use
+    };
+
+    // Gates belong to groups of waits, or to peers: whichever needs fewer. In both ways a gate's signals come
+    // in the order in which they are awaited. What a peer sends for one group needs one signal: its last.
     void choose_gates() {
-        std::unordered_map<int, int> groups;
-        int peers = 0;
-        for (Peer& peer : peers_) {
-            if (peer.in_line) continue;
-            bool needs = false;
-            for (const Receive& receive : peer.receives) {
-                if (receive.group < 0) continue;
-                needs = true;
-                groups.try_emplace(receive.group, static_cast<int>(groups.size()));
+        std::vector<std::pair<Receive*, int>> signalling;  // with its peer's place
+        std::unordered_map<int, std::uint64_t> of_group;
+        std::unordered_map<int, std::uint64_t> of_peer;
+        for (std::size_t place = 0; place < peers_.size(); ++place) {
+            std::vector<Receive>& receives = peers_[place].receives;
+            if (peers_[place].in_line) continue;
+            for (std::size_t i = 0; i < receives.size() && receives[i].group >= 0; ++i) {
+                if (i + 1 < receives.size() && receives[i + 1].group == receives[i].group) continue;
+                signalling.emplace_back(&receives[i], static_cast<int>(place));
+                ++of_group[receives[i].group];
+                ++of_peer[static_cast<int>(place)];
             }
-            if (needs) peer.gate = peers++;
         }
-        by_group_ = static_cast<int>(groups.size()) <= peers;
-        chains_.gates = by_group_ ? static_cast<int>(groups.size()) : peers;
-        gate_of_group_ = std::move(groups);
+        const bool by_group = gates_for(of_group) <= gates_for(of_peer);
+        std::unordered_map<int, Gates> owners;
+        for (const auto& [receive, place] : signalling) {
+            Gates& of = owners[by_group ? receive->group : place];
+            if (of.signals++ % most_signals() == 0) of.gate = chains_.gates++;
+            receive->gate = of.gate;
+        }
     }
 
-    int gate_of(const Peer& peer, const Receive& receive) const {
-        return by_group_ ? gate_of_group_.at(receive.group) : peer.gate;
+    std::uint64_t most_signals() const { return std::max<std::uint64_t>(limits_.gate_signals, 1); }
+
+    std::uint64_t gates_for(const std::unordered_map<int, std::uint64_t>& signals) const {
+        std::uint64_t gates = 0;
+        for (const auto& [owner, count] : signals) gates += (count - 1) / most_signals() + 1;
+        return gates;
     }
 
-    void add(const Task& task, std::uint32_t index, int group) {
+    void add(const Task& task, std::uint32_t index) {
         switch (task.kind) {
             case Kind::recv:
                 return;
@@ -137,10 +148,13 @@ class Lowering {
                 add_message(sending_, Step::Kind::send, task.peer, task.source, index);
                 return;
             case Kind::wait:
-                add_wait(task, index, group);
+                add_wait(task, index);
                 return;
             case Kind::copy:
             case Kind::reduce:
+                // Before the first wait of a stage it may overtake the stage's sends: they do not write, and
+                // it does not write what they read, nor anything that a receive may still write (rule
+                // hazard).
                 if (waits_in_stage_) {
                     if (index >= tail_) {
                         chains_.last.push_back(task);
@@ -160,21 +174,20 @@ class Lowering {
             fmt::format("{} is made by lowering only: a list that holds it is not lowered", print(task)));
     }
 
-    void add_wait(const Task& task, std::uint32_t index, int group) {
-        waits_in_stage_ = true;
+    void add_wait(const Task& task, std::uint32_t index) {
+        if (task.count > 0) waits_in_stage_ = true;
         Peer& peer = peer_of(task.peer);
         std::size_t& taken = taken_[task.peer];
         for (std::uint64_t n = 0; n < task.count; ++n) {
             const Receive& receive = peer.receives[taken++];
             if (peer.in_line) {
                 add_message(sending_, Step::Kind::receive, task.peer, receive.span, receive.task);
-            } else if (group < groups_that_matter_) {
-                const int gate = gate_of(peer, receive);
+            } else if (receive.gate >= 0) {
                 if (!sending_.empty() && sending_.back().kind == Step::Kind::await &&
-                    sending_.back().gate == gate) {
+                    sending_.back().gate == receive.gate) {
                     ++sending_.back().count;
                 } else {
-                    sending_.push_back({Step::Kind::await, -1, gate, 1, {}, index});
+                    sending_.push_back({Step::Kind::await, -1, receive.gate, 1, {}, index});
                 }
             }
         }
@@ -184,8 +197,8 @@ class Lowering {
         Chain chain;
         for (const Receive& receive : peer.receives) {
             add_message(chain, Step::Kind::receive, peer.rank, receive.span, receive.task);
-            if (receive.group >= 0) {
-                chain.push_back({Step::Kind::signal, -1, gate_of(peer, receive), 0, {}, receive.task});
+            if (receive.gate >= 0) {
+                chain.push_back({Step::Kind::signal, -1, receive.gate, 0, {}, receive.task});
             }
         }
         cut(std::move(chain), chains_.receives);
@@ -194,7 +207,8 @@ class Lowering {
     void add_message(Chain& chain, Step::Kind kind, int peer, const Span& span, std::uint32_t task) const {
         std::uint64_t done = 0;
         do {
-            const std::uint64_t part = std::min(span.length - done, limits_.step_bytes);
+            const std::uint64_t most = std::max<std::uint64_t>(limits_.step_bytes, 1);
+            const std::uint64_t part = std::min(span.length - done, most);
             chain.push_back({kind, peer, -1, 0, span.part(done, part), task});
             done += part;
         } while (done < span.length);
@@ -233,31 +247,12 @@ class Lowering {
     Chains chains_;
     std::vector<Peer> peers_;
     std::unordered_map<int, std::size_t> index_;  // rank to its place in peers_
-    std::unordered_map<int, int> gate_of_group_;
     std::unordered_map<int, std::size_t> taken_;  // receives of a peer whose wait has been added
-    bool by_group_ = false;
     int groups_that_matter_ = 0;  // groups of waits that a send follows, or local work that is not the last
     std::size_t tail_ = 0;        // where the local work at the end begins
     Chain sending_;
     bool waits_in_stage_ = false;
 };
-
-std::string print(const Step& step) {
-    const auto bytes = [&] {
-        return step.span.length == 0 ? std::string("a signal") : lapwing::print(step.span);
-    };
-    switch (step.kind) {
-        case Step::Kind::send:
-            return fmt::format("send {} {}", step.peer, bytes());
-        case Step::Kind::receive:
-            return fmt::format("receive {} {}", step.peer, bytes());
-        case Step::Kind::signal:
-            return fmt::format("signal gate {}", step.gate);
-        case Step::Kind::await:
-            return fmt::format("await gate {} {}", step.gate, step.count);
-    }
-    return "";
-}
 
 void print_chain(std::string& text, const std::string& title, const Chain& chain) {
     fmt::format_to(std::back_inserter(text), "  {}\n", title);
@@ -275,6 +270,9 @@ void print_local(std::string& text, const char* title, const std::vector<Task>& 
 Verdict has_chains(const List& list) {
     bool top = true;
     for (const Task& task : list.tasks) {
+        if (task.kind == Kind::enable_send || task.kind == Kind::enable_recv) {
+            return Verdict::no("the list holds enable tasks, which are made by lowering only");
+        }
         if (task.kind != Kind::recv) {
             top = false;
         } else if (!top) {
@@ -298,10 +296,29 @@ std::vector<int> peers_of(const List& list) {
     return peers;
 }
 
+std::string print(const Step& step) {
+    const auto bytes = [&] {
+        return step.span.length == 0 ? std::string("a signal") : lapwing::print(step.span);
+    };
+    switch (step.kind) {
+        case Step::Kind::send:
+            return fmt::format("send {} {}", step.peer, bytes());
+        case Step::Kind::receive:
+            return fmt::format("receive {} {}", step.peer, bytes());
+        case Step::Kind::signal:
+            return fmt::format("signal gate {}", step.gate);
+        case Step::Kind::await:
+            return fmt::format("await gate {} {}", step.gate, step.count);
+    }
+    return "";
+}
+
 std::string print(const Chains& chains) {
     std::string text = fmt::format("chains of rank {} of {}\n", chains.rank, chains.ranks);
+    int peer = -1;  // also of the pieces that follow the first, which need not name it
     for (const Chain& chain : chains.receives) {
-        print_chain(text, fmt::format("receive chain from {}", chain.front().peer), chain);
+        for (const Step& step : chain) peer = step.peer >= 0 ? step.peer : peer;
+        print_chain(text, fmt::format("receive chain from {}", peer), chain);
     }
     for (std::size_t i = 0; i < chains.stages.size(); ++i) {
         const Stage& stage = chains.stages[i];

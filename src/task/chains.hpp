@@ -11,11 +11,18 @@
 //   send and the receive that must drain it may not share a chain, or two ranks could wait for each other.
 // - But what a peer sends in the whole list fits the buffers of its connection when it is short: such
 //   receives stand in the sending chain, in place of their waits. That saves the gates.
-// - A wait that something follows is an `await` for the signals of its receives. Waits at the end are the
+// - A wait that something follows is an `await` for the signals of its receives. Waits that follow each other
+//   directly are one group: a peer signals once for all that it sends to a group. Waits at the end are the
 //   completion of the chains.
 // - Copies and reductions need the processor. They divide the sending chain into stages. Those before the
-//   first wait of a stage move to its beginning: nothing that was received since can matter to them.
+//   first wait of a stage move to its beginning. There they overtake sends only, and what a list has sent it
+//   does not overwrite (rule hazard), so the sends carry the same bytes.
 // - A message of no bytes is one byte on the connection.
+//
+// Why it comes to its end: a receive chain waits for its peer's bytes only, and what is received among the
+// sends fits the connection. So no send waits for anything that its peer does later, and an await or a
+// receive waits only for what the list waits for. A gate must hold all its signals for this: a signal never
+// waits.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +41,8 @@ struct Step {
     std::int32_t peer = -1;   // send, receive
     std::int32_t gate = -1;   // signal, await
     std::uint64_t count = 0;  // await: how many signals it takes
-    Span span;                // send: what it reads; receive: what it writes; no bytes: a signal between ranks
-    std::uint32_t task = 0;   // index in the list of the task that it comes from; of a wait, for gates
+    Span span;               // send: what it reads; receive: what it writes; no bytes: a signal between ranks
+    std::uint32_t task = 0;  // index in the list of the task that it comes from; of a wait, for gates
 
     bool operator==(const Step&) const = default;
 };
@@ -45,7 +52,7 @@ using Chain = std::vector<Step>;
 // Begins when all chains of the stage before are complete.
 struct Stage {
     std::vector<Task> local;    // copies and reductions, done first, by the processor
-    std::vector<Chain> chains;  // handed over together; one, or its pieces, which gates hold together
+    std::vector<Chain> chains;  // handed over together: none, one, or its pieces, which gates hold together
 
     bool operator==(const Stage&) const = default;
 };
@@ -57,7 +64,7 @@ struct Chains {
     std::uint64_t out_bytes = 0;
     std::uint64_t scratch_bytes = 0;
     int gates = 0;
-    std::vector<Chain> receives;  // handed over with the first stage
+    std::vector<Chain> receives;  // handed over with the first stage; of each peer one, or its pieces
     std::vector<Stage> stages;
     std::vector<Task> last;  // local work when everything is complete
 
@@ -65,13 +72,15 @@ struct Chains {
 };
 
 struct ChainLimits {
-    std::uint64_t eager_bytes = 1024;     // a connection holds at least as many; 0: no receive stands among sends
-    std::uint64_t step_bytes = 1U << 30;  // a longer message is several steps
-    std::size_t chain_steps = 256;        // a longer chain is cut, and gates hold its pieces together
+    std::uint64_t eager_bytes =
+        1024;  // a connection holds at least as many; 0: no receive stands among sends
+    std::uint64_t step_bytes = 1U << 30;  // a longer message is several steps; at least 1
+    std::size_t chain_steps = 256;  // a longer chain is cut, and gates hold its pieces together; at least 3
+    std::uint64_t gate_signals = 128;  // a gate holds at least as many that are not yet awaited; at least 1
 };
 
 // Whether a list has a chain form: its receives, which are posted at the start, must stand at its top, as
-// those of every list of the catalogue do.
+// those of every list of the catalogue do. Makes no other statement about a list that is wrong.
 Verdict has_chains(const List& list);
 
 // Takes time in proportion to the list's length. Throws Error (invalid_argument) for a list that holds enable
@@ -83,5 +92,6 @@ std::vector<int> peers_of(const List& list);
 
 // Readable, one chain after the other; not meant to be parsed.
 std::string print(const Chains& chains);
+std::string print(const Step& step);
 
 }  // namespace lapwing

@@ -11,6 +11,8 @@
 //             the right rank; in reductions each contribution counts exactly once; after a barrier every
 //             rank knows of every other's arrival
 // queue_depth no queue of the lowered list is longer than the engine's
+// chains      tried apart, by check_chains(): the chain form of the lists does what they say, in every order
+//             of events that is tried
 //
 // Lists are deterministic: each rank runs in one order and bytes between two ranks keep theirs, so one run
 // stands for all (a Kahn process network), and hazards can be told from each rank's list alone.
@@ -22,11 +24,12 @@
 #include <string>
 #include <vector>
 
+#include "task/chains.hpp"
 #include "task/list.hpp"
 
 namespace lapwing {
 
-enum class Rule { form, matching, deadlock, hazard, provenance, queue_depth };
+enum class Rule { form, matching, deadlock, hazard, provenance, queue_depth, chains };
 const char* name(Rule rule);
 
 struct Violation {
@@ -50,5 +53,21 @@ struct CheckLimits {
 // itself makes no sense.
 std::vector<Violation> check(const Problem& problem, std::span<const List> lists,
                              const CheckLimits& limits = {});
+
+// Proves the chain forms of lists that check() has proven: all chains of all ranks run together, in orders
+// that are chosen to do harm (receives as late as can be, one rank or one connection behind all others, one
+// rank ahead, at random; up to three collectives in a row), over connections that hold as few bytes as
+// `limits` allows or any number. Looked for: deadlock; a step that begins before what stands before it in the
+// list; two steps in one direction of one connection; bytes that land in another receive; tasks left out or
+// done twice; gates whose signals and awaits differ. What holds for `limits` must hold without receives among
+// sends (connections of one byte), and with chains cut short and messages in parts; these are tried, too.
+// Ends with the first chain form that is wrong. Throws Error (invalid_argument) for lists whose sends and
+// receives do not meet, or that send more than most_bytes_of_chains in all.
+constexpr std::uint64_t most_bytes_of_chains = std::uint64_t{1} << 40;
+std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimits& limits = {},
+                                    std::size_t violations = 8);
+// The same for chain forms that are given, one per list, made with `limits`.
+std::vector<Violation> check_chains(std::span<const List> lists, std::span<const Chains> chains,
+                                    const ChainLimits& limits, std::size_t violations = 8);
 
 }  // namespace lapwing

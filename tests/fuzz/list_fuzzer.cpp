@@ -1,12 +1,45 @@
 // Any bytes as a list file: they are refused with a place, or printed and parsed back to the same lists.
+// Lists that the checker proves have a chain form that its model proves, too, or are said to have none.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
 #include <string_view>
 
+#include "base/error.hpp"
+#include "task/chains.hpp"
+#include "task/checker.hpp"
 #include "task/drawing.hpp"
 #include "task/lowering.hpp"
 #include "task/text.hpp"
+
+namespace {
+
+void prove_chains(const lapwing::ListSet& set) {
+    using namespace lapwing;
+    constexpr int most_ranks = 16;
+    constexpr std::size_t most_tasks = 256;
+    std::size_t tasks = 0;
+    for (const List& list : set.lists) tasks += list.tasks.size();
+    if (set.problem.ranks > most_ranks || tasks > most_tasks) return;
+    try {
+        validate(set.problem);
+    } catch (const Error&) {
+        return;
+    }
+    if (!check(set.problem, set.lists).empty()) return;
+    for (const List& list : set.lists) {
+        for (const Task& task : list.tasks) {
+            // The model moves bytes: what no machine holds is not for it.
+            if (task.source.length > (1U << 20) || task.target.length > (1U << 20)) return;
+        }
+        if (!has_chains(list)) return;
+    }
+    for (const std::uint64_t eager : {0, 8, 1024}) {
+        if (!check_chains(set.lists, {.eager_bytes = eager}).empty()) std::abort();
+    }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace lapwing;
@@ -29,5 +62,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         draw(std::span(&queues, 1), "");
     }
     draw(set.lists, set.algorithm);
+    prove_chains(set);
     return 0;
 }

@@ -27,6 +27,15 @@ class Tables(ToolTest):
         out, _ = self.call(*BARRIER, "--level", "queues")
         self.assert_golden(below_header(out), "barrier_queues.txt")
 
+    def test_chains(self):
+        out, _ = self.call(*BARRIER, "--level", "chains")
+        self.assert_golden(below_header(out), "barrier_chains.txt")
+
+    def test_chains_of_long_messages(self):
+        out, _ = self.call("explain", "broadcast", "--algorithm", "binomial", "--ranks", 4, "--bytes", "64Ki",
+                           "--level", "chains", "--rank", 2)
+        self.assert_golden(below_header(out), "broadcast_chains.txt")
+
     def test_header_names_algorithm_and_totals(self):
         out, _ = self.call(*BARRIER)
         header = out.split("\n\n", 1)[0]
@@ -91,9 +100,17 @@ class Formats(ToolTest):
         self.assertEqual(out.count("list "), 1)
 
     def test_json(self):
-        for level in ("list", "queues"):
+        for level in ("list", "queues", "chains"):
             out, _ = self.call("explain", "alltoall", "--ranks", "3", "--level", level, "--format", "json")
-            self.assertEqual(len(json.loads(out)["lists" if level == "list" else "queues"]), 3)
+            self.assertEqual(len(json.loads(out)["lists" if level == "list" else level]), 3)
+
+    def test_json_of_chains(self):
+        out, _ = self.call(*BARRIER, "--rank", "3", "--level", "chains", "--format", "json")
+        chains = json.loads(out)["chains"][0]
+        self.assertEqual(chains["rank"], 3)
+        steps = chains["stages"][0]["chains"][0]
+        self.assertEqual([(step["kind"], step["peer"]) for step in steps],
+                         [("send", 2), ("receive", 2), ("send", 1), ("receive", 1)])
 
     def test_dot(self):
         for level in ("list", "queues"):
@@ -133,6 +150,12 @@ class Wrong(ToolTest):
         self.refused("explain", "gather", "--ranks", "4", "--bytes", "1x", because="'1x'")
         self.refused("explain", "gather", "--ranks", "4", "--bytes", "99999999999999999999", because="9999")
         self.refused("explain", "alltoall", "--ranks", "100000", because="--rank")
+
+    def test_chains_are_not_drawn(self):
+        for form in ("dot", "svg"):
+            self.refused(*BARRIER, "--level", "chains", "--format", form, because="chains are not drawn")
+        self.refused("explain", "broadcast", "--ranks", "2", "--bytes", "1152921504606846976",
+                     "--level", "chains", because="too long to show")
 
     def test_unknown_variable(self):
         self.refused("explain", "barrier", "--ranks", "4", because="'LAPWING_ENGINE'", LAPWING_ENGIEN="host")

@@ -34,9 +34,22 @@ class Files(ToolTest):
     def test_right(self):
         file = self.file(RIGHT)
         out, err = self.call("verify", file)
-        self.assertTrue(out.startswith(f"{file}: proved 2 lists: problem broadcast ranks 2 "), out)
+        start = f"{file}: proved 2 lists and their chain forms: problem broadcast ranks 2 "
+        self.assertTrue(out.startswith(start), out)
         self.assertIn(" by by_hand;", out)
         self.assertEqual(err, "")
+
+    def test_no_chains(self):
+        file = self.file(RIGHT)
+        out, _ = self.call("verify", file, "--no-chains")
+        self.assertTrue(out.startswith(f"{file}: proved 2 lists: problem broadcast"), out)
+        # A receive below the top of the list.
+        late = self.file(RIGHT.replace("  recv", "  wait 0 0\n  recv"))
+        out, _ = self.call("verify", late)
+        self.assertIn("proved 2 lists (no chain form proved: rank 1: a receive stands below the top", out)
+        out, _ = self.call("verify", "--json", late)
+        self.assertEqual(json.loads(out)["files"][0]["chains"], 0)
+        self.assertIn("below the top", json.loads(out)["files"][0]["no_chains"])
 
     def test_violation(self):
         file = self.file(RIGHT.replace("  send 1 in[0+8]\n", "  send 1 in[0+4]\n"))
@@ -88,6 +101,7 @@ class Files(ToolTest):
         out, _ = self.call("verify", "--json", right, wrong, self.directory / "missing", status=2)
         files = json.loads(out)["files"]
         self.assertEqual(files[0]["violations"], [])
+        self.assertEqual(files[0]["chains"], 2)
         self.assertEqual(files[0]["problem"]["collective"], "broadcast")
         self.assertEqual(len(files[1]["violations"]), 1)
         self.assertIn("No such file", files[2]["error"])
@@ -96,7 +110,8 @@ class Files(ToolTest):
 class All(ToolTest):
     def test_few_ranks(self):
         out, err = self.call("verify", "--all", "--ranks", "1:9")
-        self.assertRegex(out.splitlines()[-1], r"^proved \d{4,} lists of \d{3,} problems, 0 violations$")
+        self.assertRegex(out.splitlines()[-1],
+                         r"^proved (\d{4,}) lists and \1 chain forms of \d{3,} problems, 0 violations$")
         self.assertEqual(err, "")  # the progress bar is for terminals
         for algorithm in ("recursive_doubling", "k_nomial", "sequential", "pairwise", "bruck"):
             self.assertIn(f" {algorithm} ", out)
@@ -104,7 +119,9 @@ class All(ToolTest):
     def test_one_algorithm(self):
         one = ("--collective", "ialltoall", "--algorithm", "pairwise:window=2")
         out, _ = self.call("verify", *one, "--ranks", "7")
-        self.assertIn("proved 35 lists of 5 problems, 0 violations", out)
+        self.assertIn("proved 35 lists and 35 chain forms of 5 problems, 0 violations", out)
+        out, _ = self.call("verify", *one, "--ranks", "7", "--no-chains")
+        self.assertIn("proved 35 lists and 0 chain forms of 5 problems, 0 violations", out)
         out, _ = self.call("verify", "--algorithm", "binomial", "--ranks", "2:3", "--json")
         rows = json.loads(out)["algorithms"]
         self.assertEqual([row["collective"] for row in rows], ["broadcast", "gather"])

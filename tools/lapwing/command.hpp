@@ -30,6 +30,10 @@ Command add_explain(CLI::App& tool);
 Command add_verify(CLI::App& tool);
 Command add_info(CLI::App& tool);
 Command add_run(CLI::App& tool, const Words& words);
+Command add_bench(CLI::App& tool, const Words& words);
+Command add_cluster(CLI::App& tool, const Words& words);
+// Not for people: what the launchers in a cluster call in place of ssh.
+Command add_cluster_shell(CLI::App& tool, const Words& words);
 // Not for people: the tool starts itself with it, so that an MPI library which it asks for its version is
 // loaded into a process of its own.
 Command add_probe(CLI::App& tool);

@@ -1,4 +1,4 @@
-// lapwing explain: the lists or queues of one collective, and why this algorithm was taken.
+// lapwing explain: the lists, queues or chains of one collective, and why this algorithm was taken.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -16,6 +16,8 @@
 #include "lapwing/totals.hpp"
 #include "lapwing/values.hpp"
 #include "plan/selection.hpp"
+#include "task/chains.hpp"
+#include "task/checker.hpp"
 #include "task/drawing.hpp"
 #include "task/lowering.hpp"
 #include "task/text.hpp"
@@ -26,6 +28,8 @@ namespace {
 // Totals need the lists of all ranks; with --rank they are built for groups up to this size only.
 constexpr int most_ranks_for_totals = 64;
 constexpr std::size_t most_tasks = std::size_t{1} << 22;
+
+enum class Level { list, queues, chains };
 
 struct Options {
     std::string collective;
@@ -47,6 +51,8 @@ struct Explained {
     std::vector<Candidate> candidates;  // as above
     std::vector<List> all;              // of all ranks; empty when there are too many
     std::vector<List> shown;
+    std::vector<Queues> queues;  // of those that are shown, at this level
+    std::vector<Chains> chains;  // as above
 };
 
 Problem read_problem(const Options& options) {
@@ -164,7 +170,7 @@ std::string header(const Explained& explained) {
     return text;
 }
 
-Json as_json(const Explained& explained, bool queues) {
+Json as_json(const Explained& explained, Level level) {
     Json json = {{"problem", to_json(explained.problem)}, {"algorithm", to_json(explained.choice)}};
     json["algorithm"]["summary"] = explained.choice.algorithm->summary;
     json["algorithm"]["source"] = explained.choice.algorithm->source;
@@ -182,8 +188,13 @@ Json as_json(const Explained& explained, bool queues) {
         }
         json["candidates"].push_back(row);
     }
-    Json& rows = json[queues ? "queues" : "lists"] = Json::array();
-    for (const List& list : explained.shown) rows.push_back(queues ? to_json(lower(list)) : to_json(list));
+    Json rows = Json::array();
+    if (level == Level::list) {
+        for (const List& list : explained.shown) rows.push_back(to_json(list));
+    }
+    for (const Queues& queues : explained.queues) rows.push_back(to_json(queues));
+    for (const Chains& chains : explained.chains) rows.push_back(to_json(chains));
+    json[level == Level::list ? "lists" : level == Level::queues ? "queues" : "chains"] = std::move(rows);
     return json;
 }
 
@@ -203,21 +214,61 @@ std::string as_svg(const std::string& dot) {
     return finished.out;
 }
 
-std::string as_dot(const Explained& explained, const std::vector<Queues>* queues) {
+std::string as_dot(const Explained& explained, Level level) {
     const std::string title = fmt::format("{}: {}", describe(explained.problem), print(explained.choice));
-    return queues != nullptr ? draw(*queues, title) : draw(explained.shown, title);
+    return level == Level::queues ? draw(explained.queues, title) : draw(explained.shown, title);
 }
 
-std::string as_text(const Explained& explained, const std::vector<Queues>* queues) {
+std::string as_text(const Explained& explained, Level level) {
     std::string text;
-    if (queues != nullptr) {
-        for (const Queues& of_rank : *queues) text += print(of_rank);
+    if (level == Level::queues) {
+        for (const Queues& of_rank : explained.queues) text += print(of_rank);
+    } else if (level == Level::chains) {
+        for (const Chains& of_rank : explained.chains) text += print(of_rank);
     } else if (explained.shown.size() != explained.all.size()) {
         for (const List& list : explained.shown) text += print(list);
     } else {
         text = print(ListSet{explained.problem, print(explained.choice), explained.shown});
     }
     return text;
+}
+
+std::string as_table(const Explained& explained, Level level) {
+    const std::size_t width = output_width();
+    const std::string body = level == Level::queues   ? table(explained.queues, width)
+                             : level == Level::chains ? as_text(explained, level)
+                                                      : table(explained.shown, width);
+    return header(explained) + "\n" + body;
+}
+
+// A chain has a step for each gibibyte of a message.
+void refuse_long_chains(const List& list) {
+    std::uint64_t left = most_bytes_of_chains;
+    for (const Task& task : list.tasks) {
+        for (const std::uint64_t bytes : {task.source.length, task.target.length}) {
+            if (bytes > left) {
+                throw Error(ErrorCode::unsupported,
+                            fmt::format("the chains of a list that moves more than {} bytes are too long to "
+                                        "show: take a smaller block by --bytes",
+                                        most_bytes_of_chains));
+            }
+            left -= bytes;
+        }
+    }
+}
+
+void lower_to(Level level, Explained& explained) {
+    for (const List& list : explained.shown) {
+        if (level == Level::queues) explained.queues.push_back(lower(list));
+        if (level != Level::chains) continue;
+        const Verdict verdict = has_chains(list);
+        if (!verdict) {
+            throw Error(ErrorCode::unsupported, fmt::format("the list of rank {} has no chain form: {}",
+                                                            list.rank, verdict.reason()));
+        }
+        refuse_long_chains(list);
+        explained.chains.push_back(lower_to_chains(list));
+    }
 }
 
 // What --format says, or what the name of the output file ends in.
@@ -231,33 +282,31 @@ std::string format_of(const Options& options) {
 }
 
 int explain(const Options& options) {
-    static const std::string levels[] = {"list", "queues"};
-    const bool level_queues = pick("level", options.level, levels) == 1;
+    static const std::string levels[] = {"list", "queues", "chains"};
+    const Level level = static_cast<Level>(pick("level", options.level, levels));
     const std::string format = format_of(options);
+    const bool drawn = format == "dot" || format == "svg";
+    if (level == Level::chains && drawn) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("chains are not drawn: take --format table, text or json, not {}", format));
+    }
 
     Explained explained;
     explained.problem = read_problem(options);
     choose(options, explained);
     build(options, explained);
-    std::vector<Queues> lowered;
-    if (level_queues) {
-        for (const List& list : explained.shown) lowered.push_back(lower(list));
-    }
-    const std::vector<Queues>* queues = level_queues ? &lowered : nullptr;
+    lower_to(level, explained);
 
     std::string text;
     if (format == "json") {
-        text = as_json(explained, level_queues).dump(2) + "\n";
+        text = as_json(explained, level).dump(2) + "\n";
     } else if (format == "text") {
-        text = as_text(explained, queues);
-    } else if (format == "dot") {
-        text = as_dot(explained, queues);
-    } else if (format == "svg") {
-        text = as_svg(as_dot(explained, queues));
+        text = as_text(explained, level);
+    } else if (format == "table") {
+        text = as_table(explained, level);
     } else {
-        const std::size_t width = output_width();
-        text =
-            header(explained) + "\n" + (level_queues ? table(lowered, width) : table(explained.shown, width));
+        text = as_dot(explained, level);
+        if (format == "svg") text = as_svg(text);
     }
     if (options.output.empty()) {
         fmt::print("{}", text);
@@ -285,7 +334,8 @@ Command add_explain(CLI::App& tool) {
     app->add_option("--bytes", options->bytes, "Bytes of one block, as 1000 or 64Ki (8)")->type_name("N");
     app->add_option("--root", options->root, "The root, where there is one (0)")->type_name("R");
     app->add_flag("--in-place", options->in_place, "gather: the root's block already stands in its out");
-    app->add_option("--level", options->level, "list, or queues: the lists as they are lowered")
+    app->add_option("--level", options->level,
+                    "list; queues or chains: the lists as hardware or the kernel engine takes them")
         ->type_name("L");
     app->add_option("--format", options->format, "table, text (a list file), dot, svg, json")->type_name("F");
     app->add_option("-o,--output", options->output, "Write to this file; .dot, .svg and .json set the format")

@@ -36,6 +36,33 @@ Json to_json(const std::vector<QueuedTask>& queue) {
     return json;
 }
 
+Json to_json(const Step& step) {
+    switch (step.kind) {
+        case Step::Kind::send:
+            return {
+                {"kind", "send"}, {"peer", step.peer}, {"source", to_json(step.span)}, {"task", step.task}};
+        case Step::Kind::receive:
+            return {{"kind", "receive"},
+                    {"peer", step.peer},
+                    {"target", to_json(step.span)},
+                    {"task", step.task}};
+        case Step::Kind::signal:
+            return {{"kind", "signal"}, {"gate", step.gate}};
+        case Step::Kind::await:
+            return {{"kind", "await"}, {"gate", step.gate}, {"count", step.count}};
+    }
+    return {};
+}
+
+Json to_json(const std::vector<Chain>& chains) {
+    Json json = Json::array();
+    for (const Chain& chain : chains) {
+        Json& steps = json.emplace_back(Json::array());
+        for (const Step& step : chain) steps.push_back(to_json(step));
+    }
+    return json;
+}
+
 }  // namespace
 
 Json to_json(const Problem& problem) {
@@ -73,6 +100,18 @@ Json to_json(const Queues& queues) {
             {{"peer", peer.peer}, {"send", to_json(peer.send)}, {"receive", to_json(peer.receive)}});
     }
     return {{"rank", queues.rank}, {"peers", peers}, {"management", to_json(queues.management)}};
+}
+
+Json to_json(const Chains& chains) {
+    Json stages = Json::array();
+    for (const Stage& stage : chains.stages) {
+        stages.push_back({{"local", to_json(stage.local)}, {"chains", to_json(stage.chains)}});
+    }
+    return {{"rank", chains.rank},
+            {"gates", chains.gates},
+            {"receives", to_json(chains.receives)},
+            {"stages", stages},
+            {"last", to_json(chains.last)}};
 }
 
 }  // namespace lapwing::tool

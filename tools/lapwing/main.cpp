@@ -12,10 +12,19 @@
 namespace lapwing::tool {
 namespace {
 
-// `run` has words behind "--" that are none of the tool's business.
+// `run`, `bench` and `cluster` have words behind "--" that are none of the tool's business; to
+// `cluster-shell` all words are ssh's.
 Words split_words(std::vector<std::string>& arguments) {
     Words result;
-    if (arguments.empty() || arguments.front() != "run") return result;
+    if (arguments.empty()) return result;
+    if (arguments.front() == "cluster-shell") {
+        result.words.assign(arguments.begin() + 1, arguments.end());
+        arguments.resize(1);
+        return result;
+    }
+    if (arguments.front() != "run" && arguments.front() != "bench" && arguments.front() != "cluster") {
+        return result;
+    }
     const auto separator = std::find(arguments.begin(), arguments.end(), "--");
     if (separator == arguments.end()) return result;
     result.separated = true;
@@ -66,8 +75,10 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
         "  lapwing explain barrier --ranks 4\n"
         "  lapwing verify --all\n"
         "\n`lapwing SUBCOMMAND --help` says more about each.");
-    const std::vector<Command> commands = {add_explain(tool), add_verify(tool), add_run(tool, words),
-                                           add_info(tool), add_probe(tool)};
+    const std::vector<Command> commands = {add_explain(tool),        add_verify(tool),
+                                           add_run(tool, words),     add_bench(tool, words),
+                                           add_cluster(tool, words), add_cluster_shell(tool, words),
+                                           add_info(tool),           add_probe(tool)};
     if (arguments.empty()) {
         fmt::print(stderr, "{}", tool.help());
         return wrong_usage;

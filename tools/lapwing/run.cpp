@@ -8,10 +8,8 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "lapwing/arrange.hpp"
 #include "lapwing/command.hpp"
-#include "lapwing/launch.hpp"
-#include "lapwing/mpi_family.hpp"
-#include "lapwing/process.hpp"
 #include "lapwing/values.hpp"
 
 namespace lapwing::tool {
@@ -64,56 +62,10 @@ void check_command(const CLI::App& app, const Words& words) {
                 "no command to run, as in: lapwing run -- mpirun -n 4 ./program");
 }
 
-std::string preload_of(const MpiFamily& family) {
-    std::vector<std::string> searched;
-    const std::optional<std::string> preload = find_preload(family, searched);
-    if (!preload) {
-        throw Error(ErrorCode::system,
-                    fmt::format("{} is not installed: looked in {}; it is built where the MPI's "
-                                "compiler wrapper was found",
-                                family.preload, fmt::join(searched, ", ")));
-    }
-    if (preload->find_first_of(" :") != std::string::npos) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("LD_PRELOAD cannot name '{}': its path has a space or a colon", *preload));
-    }
-    return *preload;
-}
-
-Launch arrange(const Options& options, const std::vector<std::string>& words, const Settings& settings) {
-    const MpiFamily* wanted = options.mpi.empty() ? nullptr : &find_mpi_family(options.mpi);
-    const std::string& word = words.front();
-    const std::optional<std::string> path = find_program(word);
-    if (!path) {
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("'{}' is no program{}", word, word.find('/') == std::string::npos ? " on PATH" : ""));
-    }
-    const Variables variables = variables_to_pass(settings);
-    if (const MpiFamily* linked = family_of_program(*path)) {
-        return launch_by_environment(words, preload_of(wanted != nullptr ? *wanted : *linked), variables);
-    }
-    const Launcher launcher = identify_launcher(word, *path);
-    if (launcher.family != nullptr) {
-        const std::string preload = preload_of(wanted != nullptr ? *wanted : *launcher.family);
-        const bool openmpi = launcher.family == &mpi_families().front();
-        return openmpi ? launch_by_openmpi(words, preload, variables)
-                       : launch_by_hydra(words, preload, variables);
-    }
-    if (wanted != nullptr) return launch_by_environment(words, preload_of(*wanted), variables);
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format(
-            "'{}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them; say "
-            "--mpi openmpi or --mpi mpich if it hands its environment to the ranks, and put words "
-            "such as 'timeout 60' before lapwing",
-            word));
-}
-
 int run(const CLI::App& app, const Options& options, const Words& words) {
     const Settings settings = settings_of(options);
     check_command(app, words);
-    const Launch launch = arrange(options, words.words, settings);
+    const Launch launch = arrange(find_starter(words.words, options.mpi), words.words, settings);
     if (options.dry_run) {
         fmt::print("{}", print(launch));
         return success;

@@ -23,32 +23,35 @@ struct Options {
     std::string collective;
     std::string algorithm;
     CheckLimits limits;
+    bool chains = true;
     bool json = false;
 };
 
 void print_outcome(const Outcome& outcome) {
     std::vector<std::vector<std::string>> rows = {
-        {"collective", "algorithm", "lists proved", "problems", "declined", "longest queue"}};
+        {"collective", "algorithm", "lists proved", "chain forms", "problems", "declined", "longest queue"}};
     for (const Algorithm* algorithm : catalogue()) {
         const auto found = outcome.tallies.find(algorithm);
         if (found == outcome.tallies.end()) continue;
         const Tally& tally = found->second;
         rows.push_back({name(algorithm->collective), algorithm->name, std::to_string(tally.lists),
-                        std::to_string(tally.problems), std::to_string(tally.declined),
-                        std::to_string(tally.longest_queue)});
+                        std::to_string(tally.chains), std::to_string(tally.problems),
+                        std::to_string(tally.declined), std::to_string(tally.longest_queue)});
     }
     fmt::print("{}\n", align(rows));
     for (const CounterExample& example : outcome.examples) {
         fmt::print("{} by {}\n  {}\n", print(example.problem), print(example.choice), example.what);
     }
     const Tally total = outcome.total();
-    fmt::print("{}proved {} lists of {} problems, {} violations\n", outcome.examples.empty() ? "" : "\n",
-               total.lists, total.problems, total.violations);
+    fmt::print("{}proved {} lists and {} chain forms of {} problems, {} violations\n",
+               outcome.examples.empty() ? "" : "\n", total.lists, total.chains, total.problems,
+               total.violations);
 }
 
 Json as_json(const Outcome& outcome, RankRange ranks) {
     const auto counts = [](const Tally& tally) {
         return Json{{"lists", tally.lists},
+                    {"chains", tally.chains},
                     {"problems", tally.problems},
                     {"declined", tally.declined},
                     {"longest_queue", tally.longest_queue},
@@ -82,7 +85,7 @@ int verify(const Options& options, bool ranks_given) {
                     all ? "either list files, or --all with --ranks, --collective and --algorithm; not both"
                         : "name the list files to verify, or say --all");
     }
-    if (!all) return verify_files(options.files, options.limits, options.json);
+    if (!all) return verify_files(options.files, options.limits, options.chains, options.json);
 
     Work work;
     std::optional<Collective> collective;
@@ -90,6 +93,7 @@ int verify(const Options& options, bool ranks_given) {
     work.choices = choices_to_verify(collective, options.algorithm);
     work.ranks = read_rank_range(options.ranks);
     work.limits = options.limits;
+    work.chains = options.chains;
     const Outcome outcome = verify_all(work);
     if (options.json) {
         fmt::print("{}\n", as_json(outcome, work.ranks).dump(2));
@@ -115,6 +119,8 @@ Command add_verify(CLI::App& tool) {
         ->type_name("A");
     app->add_option("--queue-depth", options->limits.queue_depth, "Longest queue that is allowed (16384)")
         ->type_name("N");
+    app->add_flag("--chains,!--no-chains", options->chains,
+                  "Prove the chain forms of the lists, too; this is usual");
     app->add_flag("--json", options->json, "As JSON");
     app->footer(
         "Examples:\n"

@@ -129,10 +129,15 @@ class Verification {
                 lists.push_back(build(problem, rank, choice));
                 tally.longest_queue = std::max(tally.longest_queue, depth(lower(lists.back())));
             }
-            const std::vector<Violation> violations = check(problem, lists, work_.limits);
+            std::vector<Violation> violations = check(problem, lists, work_.limits);
             if (violations.empty()) {
                 tally.lists += lists.size();
-                return;
+                if (!work_.chains) return;
+                violations = check_chains(lists, {}, work_.limits.violations);
+                if (violations.empty()) {
+                    tally.chains += lists.size();
+                    return;
+                }
             }
             tally.violations += violations.size();
             examples.push_back({problem, choice, violations.front().what(lists)});
@@ -182,6 +187,7 @@ std::vector<Choice> choices_to_verify(std::optional<Collective> collective, cons
 
 void Tally::add(const Tally& other) {
     lists += other.lists;
+    chains += other.chains;
     problems += other.problems;
     declined += other.declined;
     longest_queue = std::max(longest_queue, other.longest_queue);

@@ -17,6 +17,7 @@ struct Work {
     std::vector<Choice> choices;
     RankRange ranks{1, 64};
     CheckLimits limits;
+    bool chains = true;  // prove the chain forms, too
 };
 
 // All algorithms, or those of a collective, or with a name; each with several values of its parameters unless
@@ -24,7 +25,8 @@ struct Work {
 std::vector<Choice> choices_to_verify(std::optional<Collective> collective, const std::string& algorithm);
 
 struct Tally {
-    std::uint64_t lists = 0;  // proved
+    std::uint64_t lists = 0;   // proved
+    std::uint64_t chains = 0;  // chain forms of lists, proved
     std::uint64_t problems = 0;
     std::uint64_t declined = 0;
     std::uint64_t longest_queue = 0;

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 #include "base/error.hpp"
 #include "lapwing/command.hpp"
@@ -24,6 +25,8 @@ struct Verified {
     ListSet set;
     std::vector<std::string> violations;
     std::uint64_t longest_queue = 0;
+    bool chains = false;        // whether the chain forms are proved
+    std::string why_no_chains;  // when the lists have none
 
     int status() const {
         return !error.empty() ? wrong_usage : !violations.empty() ? violations_found : success;
@@ -38,7 +41,22 @@ std::string read(const std::string& file) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-Verified verify(const std::string& file, const CheckLimits& limits) {
+// Why the lists have no chain form that can be proven; empty when they have.
+std::string no_chains(std::span<const List> lists) {
+    std::uint64_t left = most_bytes_of_chains;
+    for (const List& list : lists) {
+        for (const Task& task : list.tasks) {
+            const std::uint64_t bytes = sends(task.kind) ? task.source.length : 0;
+            if (bytes > left) return fmt::format("more than {} bytes are sent in all", most_bytes_of_chains);
+            left -= bytes;
+        }
+        const Verdict verdict = has_chains(list);
+        if (!verdict) return fmt::format("rank {}: {}", list.rank, verdict.reason());
+    }
+    return {};
+}
+
+Verified verify(const std::string& file, const CheckLimits& limits, bool chains) {
     Verified result;
     result.file = file;
     try {
@@ -50,8 +68,15 @@ Verified verify(const std::string& file, const CheckLimits& limits) {
         result.error = error.what();
         return result;
     }
-    for (const Violation& violation : check(result.set.problem, result.set.lists, limits)) {
-        result.violations.push_back(violation.what(result.set.lists));
+    const auto keep = [&](std::span<const Violation> violations) {
+        for (const Violation& violation : violations)
+            result.violations.push_back(violation.what(result.set.lists));
+    };
+    keep(check(result.set.problem, result.set.lists, limits));
+    if (result.violations.empty() && chains) {
+        result.why_no_chains = no_chains(result.set.lists);
+        if (result.why_no_chains.empty()) keep(check_chains(result.set.lists, {}, limits.violations));
+        result.chains = result.why_no_chains.empty() && result.violations.empty();
     }
     if (result.violations.empty()) {
         for (const List& list : result.set.lists) {
@@ -70,8 +95,12 @@ void print_result(const Verified& result) {
         print(result.set.problem) +
         (result.set.algorithm.empty() ? "" : fmt::format(" by {}", result.set.algorithm));
     if (result.violations.empty()) {
-        fmt::print("{}: proved {} lists: {}; longest queue {}\n", result.file, result.set.lists.size(), what,
-                   result.longest_queue);
+        const std::string chains = result.chains ? " and their chain forms"
+                                   : !result.why_no_chains.empty()
+                                       ? fmt::format(" (no chain form proved: {})", result.why_no_chains)
+                                       : "";
+        fmt::print("{}: proved {} lists{}: {}; longest queue {}\n", result.file, result.set.lists.size(),
+                   chains, what, result.longest_queue);
         return;
     }
     fmt::print("{}: {} violation{}: {}\n", result.file, result.violations.size(),
@@ -89,17 +118,19 @@ Json as_json(const Verified& result) {
     json["algorithm"] = result.set.algorithm;
     json["lists"] = result.set.lists.size();
     if (result.violations.empty()) json["longest_queue"] = result.longest_queue;
+    json["chains"] = result.chains ? result.set.lists.size() : 0;
+    if (!result.why_no_chains.empty()) json["no_chains"] = result.why_no_chains;
     json["violations"] = result.violations;
     return json;
 }
 
 }  // namespace
 
-int verify_files(const std::vector<std::string>& files, const CheckLimits& limits, bool json) {
+int verify_files(const std::vector<std::string>& files, const CheckLimits& limits, bool chains, bool json) {
     int status = success;
     Json rows = Json::array();
     for (const std::string& file : files) {
-        const Verified result = verify(file, limits);
+        const Verified result = verify(file, limits, chains);
         status = std::max(status, result.status());
         if (json) {
             rows.push_back(as_json(result));

@@ -28,6 +28,8 @@ const char* name(Rule rule) {
             return "provenance";
         case Rule::queue_depth:
             return "queue_depth";
+        case Rule::chains:
+            return "chains";
     }
     return "unknown";
 }

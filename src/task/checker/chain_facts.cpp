@@ -1,0 +1,144 @@
+// What the lists say of their chain forms, and the chain forms as one table.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "task/checker/chains.hpp"
+
+namespace lapwing::checker {
+
+ListFacts::ListFacts(std::span<const List> lists, const Traffic& traffic)
+    : waits_(lists.size()), locals_(lists.size()), bytes_(traffic.size(), 0) {
+    for (PairIndex i = 0; i < traffic.size(); ++i) {
+        if (traffic[i].sends != traffic[i].recvs) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("rank {} does not receive what rank {} sends: prove lists before their "
+                                    "chain forms",
+                                    traffic[i].receiver, traffic[i].sender));
+        }
+    }
+    std::uint64_t left = most_bytes_of_chains;
+    for (const List& list : lists) {
+        for (const Task& task : list.tasks) {
+            if (!sends(task.kind)) continue;
+            if (task.source.length > left) {
+                throw Error(
+                    ErrorCode::invalid_argument,
+                    fmt::format("the chain forms of lists that send more than {} bytes in all are not "
+                                "proven: take smaller blocks",
+                                most_bytes_of_chains));
+            }
+            left -= task.source.length;
+        }
+    }
+    std::vector<std::uint64_t> arriving(traffic.size(), 0);
+    std::vector<std::uint64_t> ends(traffic.messages());
+    std::vector<std::uint32_t> received(traffic.size(), 0);
+    std::vector<std::uint32_t> waited(traffic.size(), 0);
+    for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+        first_task_.push_back(tasks_.size());
+        for (TaskIndex i = 0; i < lists[rank].tasks.size(); ++i) {
+            const Task& task = lists[rank].tasks[i];
+            TaskFacts facts;
+            facts.waits = static_cast<std::uint32_t>(waits_[rank].size());
+            facts.locals = static_cast<std::uint32_t>(locals_[rank].size());
+            if (task.kind == Kind::copy || task.kind == Kind::reduce) {
+                locals_[rank].push_back(i);
+            } else {
+                facts.pair = traffic.pair_of(static_cast<int>(rank), i);
+            }
+            if (sends(task.kind)) {
+                facts.bytes = std::max<std::uint64_t>(task.source.length, 1);
+                facts.position = bytes_[facts.pair];
+                bytes_[facts.pair] += facts.bytes;
+            } else if (task.kind == Kind::recv) {
+                facts.bytes = std::max<std::uint64_t>(task.target.length, 1);
+                facts.position = arriving[facts.pair];
+                arriving[facts.pair] += facts.bytes;
+                ends[traffic[facts.pair].first_recv + received[facts.pair]++] = arriving[facts.pair];
+            } else if (task.kind == Kind::wait) {
+                waited[facts.pair] += static_cast<std::uint32_t>(task.count);
+                const std::uint32_t count = waited[facts.pair];
+                if (count > received[facts.pair]) {
+                    throw Error(ErrorCode::invalid_argument,
+                                "a list waits for a receive that it has not posted: prove lists before their "
+                                "chain forms");
+                }
+                const std::uint64_t end = count == 0 ? 0 : ends[traffic[facts.pair].first_recv + count - 1];
+                waits_[rank].push_back({i, facts.pair, end});
+            }
+            tasks_.push_back(facts);
+        }
+    }
+}
+
+std::uint64_t ListFacts::total_bytes() const {
+    return std::accumulate(bytes_.begin(), bytes_.end(), std::uint64_t{0});
+}
+
+ChainPlan::ChainPlan(std::span<const List> all_lists, const Traffic& all_traffic, const ListFacts& all_facts,
+                     std::span<const Chains> all_chains)
+    : lists(all_lists), traffic(all_traffic), facts(all_facts), chains(all_chains) {
+    const auto add = [&](int rank, int stage, std::uint32_t number, const Chain& chain) {
+        Line& line = lines.emplace_back(Line{rank, stage, number, static_cast<std::uint32_t>(moves.size())});
+        for (const Step& step : chain) {
+            Move& move = moves.emplace_back();
+            move.kind = step.kind;
+            if (step.kind == Step::Kind::signal || step.kind == Step::Kind::await) {
+                move.place = gates + static_cast<std::uint32_t>(step.gate);
+                move.amount = step.kind == Step::Kind::signal ? 1 : step.count;
+                continue;
+            }
+            const TaskFacts& of = facts.task(rank, step.task);
+            const Task& task = lists[rank].tasks[step.task];
+            const Span& whole = step.kind == Step::Kind::send ? task.source : task.target;
+            move.place = of.pair;
+            move.amount = std::max<std::uint64_t>(step.span.length, 1);
+            move.position = of.position + (step.span.offset - whole.offset);
+            move.waits = of.waits;
+            move.locals = of.locals;
+        }
+        line.end = static_cast<std::uint32_t>(moves.size());
+    };
+    const auto here = [&] { return static_cast<std::uint32_t>(lines.size()); };
+    for (std::size_t index = 0; index < chains.size(); ++index) {
+        const Chains& of = chains[index];
+        const int rank = static_cast<int>(index);
+        RankPlan& plan = ranks.emplace_back();
+        plan.first = here();
+        for (const Chain& chain : of.receives) add(rank, -1, here() - plan.first, chain);
+        plan.end = here();
+        std::uint32_t locals = 0;
+        for (std::size_t i = 0; i < of.stages.size(); ++i) {
+            locals += static_cast<std::uint32_t>(of.stages[i].local.size());
+            const std::uint32_t first = here();
+            for (const Chain& chain : of.stages[i].chains)
+                add(rank, static_cast<int>(i), here() - first, chain);
+            plan.stages.push_back({first, here(), locals});
+        }
+        gates += static_cast<std::uint32_t>(of.gates);
+    }
+}
+
+std::string ChainPlan::told(std::uint32_t line, std::uint32_t move) const {
+    const Line& of = lines[line];
+    const std::uint32_t step = move - of.first;
+    const Chains& all = chains[of.rank];
+    if (of.stage < 0) {
+        return fmt::format("receive chain {}, step {} ({})", of.number, step,
+                           print(all.receives[of.number][step]));
+    }
+    return fmt::format("sending chain {} of stage {}, step {} ({})", of.number, of.stage, step,
+                       print(all.stages[of.stage].chains[of.number][step]));
+}
+
+TaskIndex ChainPlan::task_of(std::uint32_t line, std::uint32_t move) const {
+    const Line& of = lines[line];
+    const Chains& all = chains[of.rank];
+    const Chain& chain = of.stage < 0 ? all.receives[of.number] : all.stages[of.stage].chains[of.number];
+    return chain[move - of.first].task;
+}
+
+}  // namespace lapwing::checker

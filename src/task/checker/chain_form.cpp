@@ -1,0 +1,194 @@
+// Rule chains, as far as it can be told from one rank's chains alone.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "task/checker/chains.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::checker {
+namespace {
+
+class Form {
+  public:
+    Form(const List& list, const ListFacts& facts, const Chains& chains, const ChainLimits& limits,
+         Findings& findings)
+        : list_(list),
+          facts_(facts),
+          chains_(chains),
+          limits_(limits),
+          findings_(findings),
+          moved_(list.tasks.size(), 0),
+          steps_(list.tasks.size(), 0) {}
+
+    void check() {
+        if (!check_head()) return;
+        signalled_.assign(static_cast<std::size_t>(chains_.gates), 0);
+        awaited_.assign(static_cast<std::size_t>(chains_.gates), 0);
+        for (std::size_t i = 0; i < chains_.receives.size(); ++i) {
+            if (!check_chain(chains_.receives[i], false, fmt::format("receive chain {}", i))) return;
+        }
+        for (std::size_t stage = 0; stage < chains_.stages.size(); ++stage) {
+            const std::vector<Chain>& pieces = chains_.stages[stage].chains;
+            for (std::size_t i = 0; i < pieces.size(); ++i) {
+                const std::string which = fmt::format("sending chain {} of stage {}", i, stage);
+                if (!check_chain(pieces[i], true, which)) return;
+            }
+        }
+        check_tasks();
+        check_gates();
+        check_locals();
+    }
+
+  private:
+    void refuse(std::optional<std::size_t> task, std::string why) {
+        findings_.add(Rule::chains, list_.rank, task, std::move(why));
+    }
+
+    bool check_head() {
+        if (chains_.rank == list_.rank && chains_.ranks == list_.ranks &&
+            chains_.in_bytes == list_.in_bytes && chains_.out_bytes == list_.out_bytes &&
+            chains_.scratch_bytes == list_.scratch_bytes && chains_.gates >= 0) {
+            return true;
+        }
+        refuse(std::nullopt, "its chains are not those of its list: rank, ranks or sizes of memories differ");
+        return false;
+    }
+
+    // Only whether a step may stand there at all; one finding ends the look at this rank.
+    bool check_chain(const Chain& chain, bool sending, const std::string& which) {
+        if (chain.empty()) {
+            refuse(std::nullopt, fmt::format("{} has no steps", which));
+            return false;
+        }
+        const std::size_t most = std::max<std::size_t>(limits_.chain_steps, 3);
+        if (chain.size() > most) {
+            refuse(std::nullopt, fmt::format("{} has {} steps, of at most {}", which, chain.size(), most));
+            return false;
+        }
+        for (std::size_t i = 0; i < chain.size(); ++i) {
+            const std::string fault = fault_of(chain[i], sending);
+            if (fault.empty()) continue;
+            const bool known = chain[i].task < list_.tasks.size();
+            refuse(known ? std::optional<std::size_t>(chain[i].task) : std::nullopt,
+                   fmt::format("{}, step {} ({}) {}", which, i, print(chain[i]), fault));
+            return false;
+        }
+        return true;
+    }
+
+    std::string fault_of(const Step& step, bool sending) {
+        if (step.task >= list_.tasks.size()) return fmt::format("names task {}, which is none", step.task);
+        if (step.kind == Step::Kind::signal || step.kind == Step::Kind::await) {
+            if (step.gate < 0 || step.gate >= chains_.gates) return "names a gate that there is not";
+            if (step.kind == Step::Kind::await && step.count == 0) return "awaits nothing";
+            if (step.kind == Step::Kind::signal) {
+                ++signalled_[step.gate];
+            } else {
+                awaited_[step.gate] += step.count;
+            }
+            return {};
+        }
+        const Task& task = list_.tasks[step.task];
+        const bool send = step.kind == Step::Kind::send;
+        if (send ? !sends(task.kind) : task.kind != Kind::recv) return "is of another kind than its task";
+        if (step.peer != task.peer) return "has another peer than its task";
+        if (send && !sending) return "is a send among receives";
+        if (!send && sending && facts_.bytes(facts_.task(list_.rank, step.task).pair) > limits_.eager_bytes) {
+            return fmt::format(
+                "is a receive among sends, and rank {} sends {} bytes in all: more than the {} that a "
+                "connection holds",
+                step.peer, facts_.bytes(facts_.task(list_.rank, step.task).pair), limits_.eager_bytes);
+        }
+        const Span& whole = send ? task.source : task.target;
+        const bool inside = step.span.space == whole.space && step.span.offset >= whole.offset &&
+                            step.span.length <= whole.length &&
+                            step.span.offset - whole.offset <= whole.length - step.span.length;
+        if (!inside) return "lies outside the span of its task";
+        if (step.span.length == 0 && whole.length != 0) return "moves nothing";
+        if (step.span.length > std::max<std::uint64_t>(limits_.step_bytes, 1)) {
+            return fmt::format("moves more than {} bytes", limits_.step_bytes);
+        }
+        moved_[step.task] += step.span.length;
+        ++steps_[step.task];
+        return {};
+    }
+
+    // That the parts follow each other without a hole is for the runs to see: a step out of its place in
+    // the stream of its connection.
+    void check_tasks() {
+        for (std::size_t i = 0; i < list_.tasks.size() && !findings_.full(); ++i) {
+            const Task& task = list_.tasks[i];
+            if (!sends(task.kind) && task.kind != Kind::recv) continue;
+            const std::uint64_t whole = sends(task.kind) ? task.source.length : task.target.length;
+            if (steps_[i] == 0) {
+                refuse(i, "no step of the chains does it");
+            } else if (moved_[i] != whole || (whole == 0 && steps_[i] != 1)) {
+                refuse(i, fmt::format("the {} steps that do it move {} bytes in all, not {}", steps_[i],
+                                      moved_[i], whole));
+            }
+        }
+    }
+
+    void check_gates() {
+        for (int gate = 0; gate < chains_.gates && !findings_.full(); ++gate) {
+            if (signalled_[gate] > std::max<std::uint64_t>(limits_.gate_signals, 1)) {
+                refuse(std::nullopt, fmt::format("gate {} gets {} signals and holds {}", gate,
+                                                 signalled_[gate], limits_.gate_signals));
+                return;
+            }
+            if (signalled_[gate] == awaited_[gate]) continue;
+            refuse(std::nullopt, fmt::format("gate {} gets {} signals, and {} are awaited", gate,
+                                             signalled_[gate], awaited_[gate]));
+        }
+    }
+
+    void check_locals() {
+        const std::vector<TaskIndex>& wanted = facts_.locals(list_.rank);
+        std::size_t next = 0;
+        const auto check = [&](const std::vector<Task>& local) {
+            for (const Task& task : local) {
+                if (next < wanted.size() && task == list_.tasks[wanted[next]]) {
+                    ++next;
+                    continue;
+                }
+                refuse(next < wanted.size() ? std::optional<std::size_t>(wanted[next]) : std::nullopt,
+                       fmt::format("the processor does {} in its place", print(task)));
+                return false;
+            }
+            return true;
+        };
+        for (const Stage& stage : chains_.stages) {
+            if (!check(stage.local)) return;
+        }
+        if (check(chains_.last) && next < wanted.size()) {
+            refuse(wanted[next], "the processor never does it");
+        }
+    }
+
+    const List& list_;
+    const ListFacts& facts_;
+    const Chains& chains_;
+    const ChainLimits& limits_;
+    Findings& findings_;
+    std::vector<std::uint64_t> moved_;  // bytes, by task
+    std::vector<std::uint32_t> steps_;  // by task
+    std::vector<std::uint64_t> signalled_;
+    std::vector<std::uint64_t> awaited_;
+};
+
+}  // namespace
+
+void check_chain_form(std::span<const List> lists, const ListFacts& facts, std::span<const Chains> chains,
+                      const ChainLimits& limits, Findings& findings) {
+    if (lists.size() != chains.size()) {
+        findings.add(Rule::chains, 0, std::nullopt,
+                     fmt::format("{} lists need as many chain forms, not {}", lists.size(), chains.size()));
+        return;
+    }
+    for (std::size_t rank = 0; rank < lists.size() && !findings.full(); ++rank) {
+        Form(lists[rank], facts, chains[rank], limits, findings).check();
+    }
+}
+
+}  // namespace lapwing::checker

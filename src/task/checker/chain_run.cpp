@@ -1,0 +1,394 @@
+// Rule chains: one run of the chains of all ranks, in an order that is chosen to do harm.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "task/checker/chains.hpp"
+
+namespace lapwing::checker {
+namespace {
+
+constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+class Run {
+  public:
+    Run(const ChainPlan& plan, const Order& order, Findings& findings)
+        : plan_(plan),
+          order_(order),
+          findings_(findings),
+          random_(order.which + 1),
+          streams_(plan.traffic.size()),
+          gates_(plan.gates),
+          ranks_(plan.ranks.size()) {
+        places_.reserve(plan.lines.size());
+        for (const Line& line : plan.lines) places_.push_back({line.first, 0});
+    }
+
+    void go() {
+        for (int rank = 0; rank < count() && !failed_; ++rank) start(rank);
+        begin_fresh();
+        while (!failed_) {
+            std::vector<std::uint32_t>& able = prompt_.empty() ? late_ : prompt_;
+            if (able.empty()) break;
+            if (order_.late == Order::Late::random) {
+                std::swap(able.back(), able[random_() % able.size()]);
+            }
+            const std::uint32_t line = able.back();
+            able.pop_back();
+            move(line);
+            begin_fresh();
+        }
+        if (!failed_) report_stuck();
+    }
+
+  private:
+    struct Place {
+        std::uint32_t move = 0;
+        std::uint64_t done = 0;  // bytes of the move
+    };
+    // One direction of one connection.
+    struct Stream {
+        std::uint64_t sent = 0;
+        std::uint64_t received = 0;
+        std::uint32_t sender = none;  // the line whose step is in flight
+        std::uint32_t receiver = none;
+        bool sender_sleeps = false;
+        bool receiver_sleeps = false;
+    };
+    struct Gate {
+        std::uint64_t signals = 0;
+        std::uint32_t awaited_by = none;  // line
+    };
+    struct Rank {
+        std::uint32_t stage = 0;
+        std::uint32_t stage_lines = 0;  // that are not complete
+        std::uint32_t lines = 0;        // that are not complete, with the receives
+        std::uint32_t locals = 0;       // done
+        std::uint32_t waits = 0;        // known to be satisfied
+        std::uint64_t round = 0;
+    };
+
+    int count() const { return static_cast<int>(ranks_.size()); }
+    bool complete(int rank) const { return ranks_[rank].round == static_cast<std::uint64_t>(order_.rounds); }
+
+    void fail(std::uint32_t line, const std::string& why) {
+        const std::uint32_t at = places_[line].move;
+        fail(plan_.lines[line].rank, plan_.task_of(line, at),
+             fmt::format("{} {}", plan_.told(line, at), why));
+    }
+    void fail(int rank, std::optional<std::size_t> task, const std::string& why) {
+        if (failed_) return;
+        failed_ = true;
+        const std::uint64_t round = ranks_[rank].round;
+        const std::string of = round == 0 ? "" : fmt::format("of collective {} in a row, ", round + 1);
+        findings_.add(Rule::chains, rank, task, fmt::format("{}{}; {}", of, why, order_.told()));
+    }
+
+    void start(int rank) {
+        Rank& of = ranks_[rank];
+        const RankPlan& plan = plan_.ranks[rank];
+        of.stage = 0;
+        of.locals = 0;
+        of.waits = 0;
+        of.lines = plan.end - plan.first;
+        launch(plan.first, plan.end);
+        enter_stages(rank);
+    }
+
+    // The first one begins first.
+    void launch(std::uint32_t first, std::uint32_t end) {
+        for (std::uint32_t line = end; line-- > first;) {
+            places_[line] = {plan_.lines[line].first, 0};
+            fresh_.push_back(line);
+        }
+    }
+
+    // From the stage in hand on, until one has chains to wait for.
+    void enter_stages(int rank) {
+        Rank& of = ranks_[rank];
+        const RankPlan& plan = plan_.ranks[rank];
+        for (; of.stage < plan.stages.size() && !failed_; ++of.stage) {
+            const StagePlan& stage = plan.stages[of.stage];
+            work(rank, stage.locals);
+            of.stage_lines = stage.end - stage.first;
+            if (of.stage_lines == 0) continue;
+            of.lines += of.stage_lines;
+            launch(stage.first, stage.end);
+            return;
+        }
+        if (of.lines == 0) end_round(rank);
+    }
+
+    void end_round(int rank) {
+        const std::vector<TaskIndex>& locals = plan_.facts.locals(rank);
+        work(rank, static_cast<std::uint32_t>(locals.size()));
+        if (failed_) return;
+        if (++ranks_[rank].round < static_cast<std::uint64_t>(order_.rounds))
+            waiting_to_start_.push_back(rank);
+    }
+
+    // Copies and reductions, in the list's order, up to the number `end`.
+    void work(int rank, std::uint32_t end) {
+        Rank& of = ranks_[rank];
+        const std::vector<TaskIndex>& locals = plan_.facts.locals(rank);
+        for (; of.locals < end; ++of.locals) {
+            const TaskIndex task = locals[of.locals];
+            const WaitFacts* missing = unsatisfied(rank, plan_.facts.task(rank, task).waits);
+            if (missing == nullptr) continue;
+            fail(rank, task,
+                 fmt::format("the processor does it before {} is satisfied", told_wait(rank, *missing)));
+            return;
+        }
+    }
+
+    // The first of the list's first `waits` waits that is not satisfied; null when they all are.
+    const WaitFacts* unsatisfied(int rank, std::uint32_t waits) {
+        Rank& of = ranks_[rank];
+        const std::vector<WaitFacts>& all = plan_.facts.waits(rank);
+        for (; of.waits < waits; ++of.waits) {
+            const WaitFacts& wait = all[of.waits];
+            if (streams_[wait.pair].received < before(rank, wait.pair) + wait.end) return &wait;
+        }
+        return nullptr;
+    }
+    std::string told_wait(int rank, const WaitFacts& wait) const {
+        return told(plan_.lists[rank], wait.task);
+    }
+    // Bytes of the collectives before this one.
+    std::uint64_t before(int rank, PairIndex pair) const {
+        return ranks_[rank].round * plan_.facts.bytes(pair);
+    }
+
+    void begin_fresh() {
+        while (!failed_ && (!fresh_.empty() || !waiting_to_start_.empty())) {
+            if (fresh_.empty()) {
+                const int rank = waiting_to_start_.back();
+                waiting_to_start_.pop_back();
+                start(rank);
+                continue;
+            }
+            const std::uint32_t line = fresh_.back();
+            fresh_.pop_back();
+            go_on(line);
+        }
+    }
+
+    // From a step that has just become the line's first one; all that takes no time happens at once.
+    void go_on(std::uint32_t line) {
+        Place& place = places_[line];
+        for (; place.move < plan_.lines[line].end; ++place.move) {
+            const Move& at = plan_.moves[place.move];
+            if (at.kind == Step::Kind::signal) {
+                signal(at.place);
+            } else if (at.kind == Step::Kind::await) {
+                if (!await(line, at)) return;
+            } else {
+                begin(line, at);
+                return;
+            }
+        }
+        end_line(line);
+    }
+
+    void signal(std::uint32_t index) {
+        Gate& gate = gates_[index];
+        ++gate.signals;
+        if (gate.awaited_by == none) return;
+        fresh_.push_back(gate.awaited_by);
+        gate.awaited_by = none;
+    }
+
+    bool await(std::uint32_t line, const Move& move) {
+        Gate& gate = gates_[move.place];
+        if (gate.signals >= move.amount) {
+            gate.signals -= move.amount;
+            return true;
+        }
+        if (gate.awaited_by != none && gate.awaited_by != line) {
+            fail(line, fmt::format("and {} await one gate at the same time",
+                                   plan_.told(gate.awaited_by, places_[gate.awaited_by].move)));
+            return false;
+        }
+        gate.awaited_by = line;
+        return false;
+    }
+
+    void begin(std::uint32_t line, const Move& move) {
+        const int rank = plan_.lines[line].rank;
+        Stream& stream = streams_[move.place];
+        const bool send = move.kind == Step::Kind::send;
+        std::uint32_t& in_flight = send ? stream.sender : stream.receiver;
+        if (in_flight != none) {
+            return fail(line, fmt::format("begins while {} is in flight in the same direction of the same "
+                                          "connection",
+                                          plan_.told(in_flight, places_[in_flight].move)));
+        }
+        const std::uint64_t stands = send ? stream.sent : stream.received;
+        const std::uint64_t wanted = before(rank, move.place) + move.position;
+        if (stands != wanted) {
+            return fail(line, fmt::format("takes its turn on the connection after {} bytes, but by the list "
+                                          "{} bytes go before it: they would land in another receive",
+                                          stands, wanted));
+        }
+        if (send) {
+            const WaitFacts* missing = unsatisfied(rank, move.waits);
+            if (missing != nullptr) {
+                return fail(line, fmt::format("begins before {} is satisfied", told_wait(rank, *missing)));
+            }
+            if (ranks_[rank].locals < move.locals) {
+                const TaskIndex local = plan_.facts.locals(rank)[ranks_[rank].locals];
+                return fail(line, fmt::format("begins before the processor has done {}",
+                                              told(plan_.lists[rank], local)));
+            }
+        }
+        in_flight = line;
+        offer(line, move, stream);
+    }
+
+    // The line's step can move bytes now, or sleeps until it can.
+    void offer(std::uint32_t line, const Move& move, Stream& stream) {
+        const bool send = move.kind == Step::Kind::send;
+        const std::uint64_t held = stream.sent - stream.received;
+        if (send ? held >= order_.capacity : held == 0) {
+            (send ? stream.sender_sleeps : stream.receiver_sleeps) = true;
+        } else {
+            (is_late(plan_.lines[line].rank, move) ? late_ : prompt_).push_back(line);
+        }
+    }
+
+    bool is_late(int rank, const Move& move) const {
+        switch (order_.late) {
+            case Order::Late::nothing:
+            case Order::Late::random:
+                return false;
+            case Order::Late::receives:
+                return move.kind == Step::Kind::receive;
+            case Order::Late::connection:
+                return move.kind == Step::Kind::receive && move.place == order_.which;
+            case Order::Late::rank:
+                return rank == static_cast<int>(order_.which);
+            case Order::Late::others:
+                return rank != static_cast<int>(order_.which);
+        }
+        return false;
+    }
+
+    void move(std::uint32_t line) {
+        Place& place = places_[line];
+        const Move& move = plan_.moves[place.move];
+        Stream& stream = streams_[move.place];
+        const std::uint64_t held = stream.sent - stream.received;
+        const bool send = move.kind == Step::Kind::send;
+        std::uint64_t bytes = std::min(move.amount - place.done, send ? order_.capacity - held : held);
+        bytes = std::min(bytes, order_.piece);
+        if (order_.late == Order::Late::random) bytes = 1 + random_() % bytes;
+        place.done += bytes;
+        (send ? stream.sent : stream.received) += bytes;
+
+        bool& other_sleeps = send ? stream.receiver_sleeps : stream.sender_sleeps;
+        if (other_sleeps) {
+            other_sleeps = false;
+            const std::uint32_t other = send ? stream.receiver : stream.sender;
+            offer(other, plan_.moves[places_[other].move], stream);
+        }
+        if (place.done < move.amount) return offer(line, move, stream);
+        (send ? stream.sender : stream.receiver) = none;
+        ++place.move;
+        place.done = 0;
+        fresh_.push_back(line);
+    }
+
+    void end_line(std::uint32_t line) {
+        const int rank = plan_.lines[line].rank;
+        Rank& of = ranks_[rank];
+        --of.lines;
+        if (plan_.lines[line].stage >= 0) {
+            if (--of.stage_lines > 0) return;
+            ++of.stage;
+            enter_stages(rank);
+        } else if (of.lines == 0 && of.stage == plan_.ranks[rank].stages.size()) {
+            end_round(rank);
+        }
+    }
+
+    void report_stuck() {
+        int stuck = 0;
+        int shown = -1;
+        for (int rank = 0; rank < count(); ++rank) {
+            if (complete(rank)) continue;
+            ++stuck;
+            if (shown < 0) shown = rank;
+        }
+        if (stuck == 0) return;
+        // A step that waits for another rank says more than one that waits for a gate.
+        std::uint32_t found = none;
+        for (std::uint32_t line = 0; line < plan_.lines.size(); ++line) {
+            if (plan_.lines[line].rank != shown || !in_flight(line)) continue;
+            if (found == none) found = line;
+            if (plan_.moves[places_[line].move].kind == Step::Kind::send) {
+                found = line;
+                break;
+            }
+        }
+        if (found == none) return fail(shown, std::nullopt, "its chains come to no end");
+        const Move& at = plan_.moves[places_[found].move];
+        const char* why = at.kind == Step::Kind::send      ? "waits for room on its connection"
+                          : at.kind == Step::Kind::receive ? "waits for bytes"
+                                                           : "waits for signals";
+        fail(found, fmt::format("{} forever, in a deadlock of {} rank{}", why, stuck, stuck == 1 ? "" : "s"));
+    }
+
+    bool in_flight(std::uint32_t line) const {
+        if (places_[line].move >= plan_.lines[line].end) return false;
+        const Move& at = plan_.moves[places_[line].move];
+        if (at.kind == Step::Kind::send) return streams_[at.place].sender == line;
+        if (at.kind == Step::Kind::receive) return streams_[at.place].receiver == line;
+        return at.kind == Step::Kind::await && gates_[at.place].awaited_by == line;
+    }
+
+    const ChainPlan& plan_;
+    const Order& order_;
+    Findings& findings_;
+    std::minstd_rand random_;
+    std::vector<Place> places_;    // by line
+    std::vector<Stream> streams_;  // by pair
+    std::vector<Gate> gates_;
+    std::vector<Rank> ranks_;
+    std::vector<std::uint32_t> fresh_;  // lines whose step has just become the first
+    std::vector<int> waiting_to_start_;
+    std::vector<std::uint32_t> prompt_;  // lines that can move bytes
+    std::vector<std::uint32_t> late_;    // of those, the ones that shall be late
+    bool failed_ = false;
+};
+
+}  // namespace
+
+std::string Order::told() const {
+    std::string text =
+        capacity == std::numeric_limits<std::uint64_t>::max()
+            ? std::string("when connections hold any number of bytes")
+            : fmt::format("when connections hold {} byte{}", capacity, capacity == 1 ? "" : "s");
+    switch (late) {
+        case Late::nothing:
+            return text;
+        case Late::receives:
+            return text + " and receives are late";
+        case Late::connection:
+            return text + " and the receives of one connection are late";
+        case Late::rank:
+            return text + fmt::format(" and rank {} is late", which);
+        case Late::others:
+            return text + fmt::format(" and rank {} is ahead", which);
+        case Late::random:
+            return text + fmt::format(" in the random order {}", which);
+    }
+    return text;
+}
+
+void run_chains(const ChainPlan& plan, const Order& order, Findings& findings) {
+    Run(plan, order, findings).go();
+}
+
+}  // namespace lapwing::checker

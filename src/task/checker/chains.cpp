@@ -1,0 +1,118 @@
+// Rule chains: which chain forms of which lists are run in which orders.
+#include "task/checker/chains.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace lapwing {
+namespace checker {
+namespace {
+
+constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
+
+// Up to so many ranks every rank and every connection has its turn to be late, and collectives follow each
+// other.
+constexpr std::size_t small_group = 8;
+// Connections hold one byte, where no receive stands among sends, while a run comes to so many moves; as many
+// more where there are more bytes. One run of each small group may come to more.
+constexpr std::uint64_t moves = 512;
+constexpr std::uint64_t moves_of_one_run = 4096;
+
+std::vector<Order> orders_of(const ChainPlan& plan, const ChainLimits& limits) {
+    const bool in_line = std::any_of(plan.lines.begin(), plan.lines.end(), [&](const Line& line) {
+        return line.stage >= 0 && std::any_of(plan.moves.begin() + line.first, plan.moves.begin() + line.end,
+                                              [](const Move& m) { return m.kind == Step::Kind::receive; });
+    });
+    using Late = Order::Late;
+    const std::uint64_t eager = in_line ? limits.eager_bytes : 1;
+    const std::uint64_t few = std::max(eager, 1 + plan.facts.total_bytes() / moves);
+    const std::uint64_t piece = 1 + plan.facts.total_bytes() / moves_of_one_run;
+    if (plan.ranks.size() > small_group) {
+        return {{any, any, Late::receives, 0, 1}, {few, any, Late::receives, 0, 1}};
+    }
+    const auto ranks = static_cast<std::uint32_t>(plan.ranks.size());
+    std::vector<Order> orders = {{any, any, Late::receives, 0, 3},
+                                 {std::max(eager, piece), piece, Late::receives, 0, 2},
+                                 {few, any, Late::random, 1, 3},
+                                 {any, any, Late::random, 2, 3}};
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        orders.push_back({any, any, Late::rank, rank, 3});
+        orders.push_back({few, any, Late::others, rank, 3});
+    }
+    for (PairIndex pair = 0; pair < plan.traffic.size(); ++pair) {
+        orders.push_back({any, any, Late::connection, pair, 1});
+    }
+    return orders;
+}
+
+void check(std::span<const List> lists, const Traffic& traffic, const ListFacts& facts,
+           std::span<const Chains> chains, const ChainLimits& limits, Findings& findings) {
+    check_chain_form(lists, facts, chains, limits, findings);
+    if (!findings.none()) return;
+    const ChainPlan plan(lists, traffic, facts, chains);
+    for (const Order& order : orders_of(plan, limits)) {
+        run_chains(plan, order, findings);
+        if (!findings.none()) return;
+    }
+}
+
+// The limits themselves; no receives among sends; short chains and messages in parts, with both.
+std::vector<ChainLimits> limits_to_try(std::span<const List> lists, const ChainLimits& limits) {
+    std::uint64_t longest = 1;
+    for (const List& list : lists) {
+        for (const Task& task : list.tasks) {
+            if (sends(task.kind)) longest = std::max(longest, task.source.length);
+        }
+    }
+    const std::uint64_t part = std::min(1 + longest / 3, limits.step_bytes);
+    std::vector<ChainLimits> result = {limits,
+                                       {0, limits.step_bytes, limits.chain_steps, limits.gate_signals}};
+    result.push_back({0, part, 3, 1});
+    if (lists.size() <= small_group) result.push_back({limits.eager_bytes, part, 4, 2});
+    return result;
+}
+
+}  // namespace
+}  // namespace checker
+
+std::vector<Violation> check_chains(std::span<const List> lists, std::span<const Chains> chains,
+                                    const ChainLimits& limits, std::size_t violations) {
+    using namespace checker;
+    Findings findings(violations);
+    const Traffic traffic(lists);
+    const ListFacts facts(lists, traffic);
+    checker::check(lists, traffic, facts, chains, limits, findings);
+    return findings.take();
+}
+
+std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimits& limits,
+                                    std::size_t violations) {
+    using namespace checker;
+    Findings findings(violations);
+    for (const List& list : lists) {
+        const Verdict verdict = has_chains(list);
+        if (verdict) continue;
+        findings.add(Rule::chains, list.rank, std::nullopt,
+                     fmt::format("it has no chain form: {}", verdict.reason()));
+    }
+    if (!findings.none()) return findings.take();
+
+    const Traffic traffic(lists);
+    const ListFacts facts(lists, traffic);
+    std::vector<std::vector<Chains>> known;
+    for (const ChainLimits& each : limits_to_try(lists, limits)) {
+        std::vector<Chains> chains;
+        chains.reserve(lists.size());
+        for (const List& list : lists) chains.push_back(lower_to_chains(list, each));
+        // Equal chains run alike: what a connection must hold follows from them.
+        if (std::find(known.begin(), known.end(), chains) != known.end()) continue;
+        checker::check(lists, traffic, facts, chains, each, findings);
+        if (!findings.none()) break;
+        known.push_back(std::move(chains));
+    }
+    return findings.take();
+}
+
+}  // namespace lapwing

@@ -1,0 +1,471 @@
+// Rule chains: chain forms that are right are proven; planted faults are found; and what is proven runs right
+// on real bytes, also after random changes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "base/error.hpp"
+#include "chain_executor.hpp"
+#include "checker_lists.hpp"
+#include "collectives/catalogue.hpp"
+#include "task/checker.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Formed {
+    ListSet set;
+    ChainLimits limits;
+    std::vector<Chains> chains;
+};
+
+Formed form(const ListSet& set, const ChainLimits& limits) {
+    Formed result{set, limits, {}};
+    for (const List& list : set.lists) result.chains.push_back(lower_to_chains(list, limits));
+    return result;
+}
+Formed form(const std::string& text, const ChainLimits& limits) {
+    return form(parse(text), limits);
+}
+
+std::string verdict_of(const Formed& formed) {
+    const auto violations = check_chains(formed.set.lists, formed.chains, formed.limits);
+    return violations.empty() ? "proven" : violations[0].what(formed.set.lists);
+}
+
+constexpr const char* two_messages = R"(
+problem broadcast ranks 3 root 0 bytes 8
+list 0 in 8 out 0 scratch 0
+  send 1 in[0+4]
+  send 1 in[4+4]
+end
+list 1 in 0 out 8 scratch 0
+  recv 0 out[0+4]
+  recv 0 out[4+4]
+  wait 0 1
+  send 2 out[0+4]
+  wait 0 1
+  send 2 out[4+4]
+end
+list 2 in 0 out 8 scratch 0
+  recv 1 out[0+4]
+  recv 1 out[4+4]
+  wait 1 2
+end
+)";
+
+constexpr ChainLimits nothing_in_line{.eager_bytes = 0};
+
+// Hand-written lists that have a chain form, with those of the catalogue.
+std::vector<ListSet> right_lists() {
+    std::vector<ListSet> sets;
+    for (const char* text : hand_written::all) {
+        ListSet set = parse(text);
+        bool has = true;
+        for (const List& list : set.lists) has = has && static_cast<bool>(has_chains(list));
+        if (has) sets.push_back(std::move(set));
+    }
+    for (const Algorithm* algorithm : catalogue()) {
+        Problem problem{.collective = algorithm->collective, .ranks = 4};
+        problem.bytes = problem.collective == Collective::barrier ? 0 : 8;
+        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        if (algorithm->applies(problem, choice.parameters)) sets.push_back(build_all(problem, choice));
+    }
+    return sets;
+}
+
+TEST(ChainModel, ProvesRightChains) {
+    for (const ListSet& set : right_lists()) {
+        const auto violations = check_chains(set.lists);
+        EXPECT_TRUE(violations.empty()) << violations[0].what(set.lists) << '\n' << print(set);
+    }
+}
+
+TEST(ChainModel, SaysWhenThereIsNoChainForm) {
+    const ListSet set = parse(hand_written::allreduce_of_2);
+    ASSERT_TRUE(check(set.problem, set.lists).empty());
+    const auto violations = check_chains(set.lists);
+    ASSERT_FALSE(violations.empty());
+    EXPECT_EQ(violations[0].rule, Rule::chains);
+    EXPECT_THAT(violations[0].why, HasSubstr("a receive stands below the top"));
+}
+
+TEST(ChainModel, RefusesListsThatAreNotProven) {
+    ListSet set = parse(hand_written::barrier_of_2);
+    set.lists[0].tasks.erase(set.lists[0].tasks.begin() + 1);  // its send
+    EXPECT_THROW(check_chains(set.lists), Error);
+}
+
+TEST(ChainModel, RefusesMoreBytesThanItCounts) {
+    ListSet set = parse(two_messages);
+    ASSERT_TRUE(check_chains(set.lists).empty());
+    for (List& list : set.lists) {
+        for (Task& task : list.tasks) {
+            if (sends(task.kind)) task.source.length = most_bytes_of_chains / 2;
+            if (task.kind == Kind::recv) task.target.length = most_bytes_of_chains / 2;
+        }
+    }
+    EXPECT_THROW(check_chains(set.lists), Error);
+}
+
+TEST(ChainModel, WantsOneChainFormForEachList) {
+    Formed formed = form(hand_written::barrier_of_2, {});
+    formed.chains.pop_back();
+    EXPECT_THAT(verdict_of(formed), HasSubstr("as many chain forms"));
+}
+
+// One planted fault, and what the model says of it.
+void expect_found(Formed formed, const std::function<void(Chains&)>& plant, const std::string& says) {
+    ASSERT_EQ(verdict_of(formed), "proven");
+    plant(formed.chains[0]);
+    EXPECT_THAT(verdict_of(formed), HasSubstr(says));
+}
+
+Chain& sending(Chains& chains) {
+    return chains.stages[0].chains[0];
+}
+
+TEST(ChainModel, FindsASignalThatIsDropped) {
+    const Formed barrier = form(hand_written::barrier_of_4, nothing_in_line);
+    expect_found(
+        barrier, [](Chains& c) { c.receives[0].pop_back(); },
+        "chains: rank 0: gate 0 gets 0 signals, and 1 are awaited");
+    // With its await: the send behind it gets ahead of the wait.
+    expect_found(
+        barrier,
+        [](Chains& c) {
+            c.receives[0].pop_back();
+            sending(c).erase(sending(c).begin() + 1);
+        },
+        "rank 0, task 4 (send 2): sending chain 0 of stage 0, step 1 (send 2 a signal) begins before "
+        "task 3 (wait 1 1) is satisfied");
+}
+
+TEST(ChainModel, FindsASignalBeforeItsReceive) {
+    expect_found(
+        form(hand_written::barrier_of_4, nothing_in_line),
+        [](Chains& c) { std::swap(c.receives[0][0], c.receives[0][1]); }, "begins before task 3 (wait 1 1)");
+}
+
+TEST(ChainModel, FindsASignalTooMany) {
+    expect_found(
+        form(hand_written::barrier_of_4, nothing_in_line),
+        [](Chains& c) { c.receives[0].push_back(c.receives[0].back()); },
+        "gate 0 gets 2 signals, and 1 are awaited");
+}
+
+TEST(ChainModel, FindsStepsThatAreSwapped) {
+    const Formed barrier = form(hand_written::barrier_of_4, nothing_in_line);
+    expect_found(
+        barrier, [](Chains& c) { std::swap(sending(c)[1], sending(c)[2]); }, "begins before task 3");
+    Formed in_line = form(hand_written::barrier_of_4, {});
+    expect_found(
+        in_line, [](Chains& c) { std::swap(sending(c)[1], sending(c)[2]); }, "begins before task 3");
+    // All await before they send: each for one that waits, too.
+    for (Chains& chains : in_line.chains) std::swap(sending(chains)[0], sending(chains)[1]);
+    EXPECT_THAT(verdict_of(in_line), HasSubstr("waits for bytes forever, in a deadlock of 4 ranks"));
+}
+
+// One planted fault in the chains of one rank of two_messages.
+void expect_found_in(int rank, const ChainLimits& limits, const std::function<void(Chains&)>& plant,
+                     const std::string& says) {
+    Formed formed = form(two_messages, limits);
+    ASSERT_EQ(verdict_of(formed), "proven");
+    plant(formed.chains[static_cast<std::size_t>(rank)]);
+    EXPECT_THAT(verdict_of(formed), HasSubstr(says));
+}
+
+TEST(ChainModel, FindsBytesThatLandInAnotherReceive) {
+    expect_found_in(
+        0, {}, [](Chains& c) { std::swap(sending(c)[0], sending(c)[1]); },
+        "they would land in another receive");
+    expect_found_in(
+        2, nothing_in_line, [](Chains& c) { std::swap(c.receives[0][0], c.receives[0][1]); },
+        "they would land in another receive");
+}
+
+TEST(ChainModel, FindsOneGateForTwoPeersWhoseWaitsAreApart) {
+    const std::string text = R"(
+problem alltoall ranks 3 bytes 1
+list 0 in 3 out 3 scratch 0
+  recv 1 out[1+1]
+  recv 2 out[2+1]
+  copy out[0+1] in[0+1]
+  wait 1 1
+  send 1 in[1+1]
+  wait 2 1
+  send 2 in[2+1]
+end
+list 1 in 3 out 3 scratch 0
+  recv 0 out[0+1]
+  recv 2 out[2+1]
+  copy out[1+1] in[1+1]
+  send 0 in[0+1]
+  send 2 in[2+1]
+  wait 0 1
+  wait 2 1
+end
+list 2 in 3 out 3 scratch 0
+  recv 0 out[0+1]
+  recv 1 out[1+1]
+  copy out[2+1] in[2+1]
+  send 0 in[0+1]
+  send 1 in[1+1]
+  wait 0 1
+  wait 1 1
+end
+)";
+    expect_found(
+        form(text, nothing_in_line),
+        [](Chains& c) {
+            ASSERT_EQ(c.gates, 2);
+            for (Chain* chain : {&c.receives[0], &c.receives[1], &sending(c)}) {
+                for (Step& step : *chain) step.gate = step.gate >= 0 ? 0 : -1;
+            }
+        },
+        "begins before task 3 (wait 1 1) is satisfied");
+}
+
+TEST(ChainModel, FindsLongReceivesAmongTheSends) {
+    expect_found_in(
+        1, {.eager_bytes = 7},
+        [](Chains& c) {
+            Chain& chain = sending(c);
+            ASSERT_EQ(chain[0].kind, Step::Kind::await);
+            ASSERT_EQ(chain[2].kind, Step::Kind::await);
+            chain[0] = c.receives[0][0];
+            chain[2] = c.receives[0][2];
+            c.receives.clear();
+        },
+        "is a receive among sends, and rank 0 sends 8 bytes in all: more than the 7 that a connection holds");
+}
+
+// The same fault, where the form cannot tell it: nobody drains what the other sends.
+TEST(ChainModel, FindsThatAConnectionHoldsTooLittle) {
+    const std::string text = R"(
+problem alltoall ranks 2 bytes 600
+list 0 in 1200 out 1200 scratch 0
+  recv 1 out[600+600]
+  copy out[0+600] in[0+600]
+  send 1 in[600+600]
+  wait 1 1
+end
+list 1 in 1200 out 1200 scratch 0
+  recv 0 out[0+600]
+  copy out[600+600] in[600+600]
+  send 0 in[0+600]
+  wait 0 1
+end
+)";
+    Formed formed = form(text, {.eager_bytes = 600});
+    EXPECT_EQ(verdict_of(formed), "proven");
+    // Signals that go round through gates of their own keep both ranks from receiving.
+    for (Chains& chains : formed.chains) {
+        Chain receives{sending(chains).back()};
+        sending(chains).pop_back();
+        receives.insert(receives.begin(), Step{Step::Kind::await, -1, 0, 1, {}, 0});
+        sending(chains).push_back({Step::Kind::signal, -1, 0, 0, {}, 2});
+        chains.receives.push_back(receives);
+        chains.gates = 1;
+    }
+    EXPECT_THAT(verdict_of(formed),
+                HasSubstr("waits for room on its connection forever, in a deadlock of 2 ranks; "
+                          "when connections hold 1 byte"));
+}
+
+TEST(ChainModel, FindsStepsThatAreMissingOrTwice) {
+    const ChainLimits limits = nothing_in_line;
+    expect_found_in(
+        0, limits, [](Chains& c) { sending(c).pop_back(); },
+        "rank 0, task 1 (send 1 in[4+4]): no step of the chains");
+    expect_found_in(
+        2, limits, [](Chains& c) { c.receives[0].pop_back(); }, "rank 2, task 1 (recv 1 out[4+4]): no step");
+    expect_found_in(
+        0, limits, [](Chains& c) { sending(c).push_back(sending(c)[0]); },
+        "the 2 steps that do it move 8 bytes in all, not 4");
+    expect_found_in(
+        0, limits, [](Chains& c) { sending(c)[0].span.length = 3; }, "move 3 bytes in all, not 4");
+    expect_found_in(
+        0, limits, [](Chains& c) { sending(c)[0].span.offset = 1; }, "lies outside the span of its task");
+    expect_found_in(
+        0, limits, [](Chains& c) { sending(c)[0].peer = 2; }, "has another peer than its task");
+}
+
+TEST(ChainModel, FindsChainsThatAreCutWrongly) {
+    const ChainLimits cut{.eager_bytes = 0, .step_bytes = 1, .chain_steps = 3};
+    const auto without_gates = [](std::vector<Chain>& pieces) {
+        for (Chain& piece : pieces) {
+            std::erase_if(piece, [](const Step& step) { return step.peer < 0; });
+        }
+    };
+    const auto begins_early = "is in flight in the same direction of the same connection";
+    expect_found_in(
+        0, cut, [&](Chains& c) { without_gates(c.stages[0].chains), c.gates = 0; }, begins_early);
+    expect_found_in(
+        2, cut, [&](Chains& c) { without_gates(c.receives), c.gates = 0; }, begins_early);
+    expect_found_in(
+        0, cut, [](Chains& c) { std::swap(c.stages[0].chains[0][0], c.stages[0].chains[1][1]); },
+        "they would land in another receive");
+    Formed longer = form(two_messages, {});
+    longer.limits.chain_steps = 3;
+    EXPECT_THAT(verdict_of(longer), HasSubstr("has 4 steps, of at most 3"));
+    expect_found_in(
+        2, {}, [](Chains& c) { c.receives.emplace_back(); }, "has no steps");
+    expect_found_in(
+        1, {.eager_bytes = 0, .gate_signals = 2},
+        [](Chains& c) {
+            c.receives[0].push_back({Step::Kind::signal, -1, 0, 0, {}, 0});
+            sending(c).push_back({Step::Kind::await, -1, 0, 1, {}, 2});
+        },
+        "gate 0 gets 3 signals and holds 2");
+}
+
+TEST(ChainModel, FindsLocalWorkInTheWrongPlace) {
+    const Formed gather = form(hand_written::gather_of_4, {});
+    const Formed reduce = form(hand_written::allreduce_of_3, {});
+    expect_found(
+        gather, [](Chains& c) { c.stages[0].local.clear(); },
+        "rank 0, task 2 (copy out[0+4] in[0+4]): the processor never does it");
+    expect_found(
+        gather, [](Chains& c) { c.stages[0].local.push_back(c.stages[0].local[0]); },
+        "the processor does copy out[0+4] in[0+4] in its place");
+    ASSERT_EQ(reduce.chains[0].stages.size(), 3U);
+    expect_found(
+        reduce,
+        [](Chains& c) {
+            c.stages[0].local.push_back(c.stages[1].local[0]);
+            c.stages[1].local.clear();
+        },
+        "task 5 (reduce sum uint32 out[0+8] scratch[0+8]): the processor does it before task 4 (wait 1 1)");
+    expect_found(
+        reduce,
+        [](Chains& c) {
+            c.last = c.stages[2].local;
+            c.stages[2].local.clear();
+        },
+        "begins before the processor has done task 7");
+}
+
+TEST(ChainModel, FindsTwoAwaitsOfOneGateAtOnce) {
+    expect_found_in(
+        1, nothing_in_line,
+        [](Chains& c) {
+            Chain& chain = sending(c);
+            c.stages[0].chains.push_back({chain.begin() + 2, chain.end()});
+            c.stages[0].chains[0].resize(2);
+        },
+        "await one gate at the same time");
+}
+
+TEST(ChainModel, AProofHoldsOnRealBytes) {
+    std::mt19937 random(3);
+    for (const ListSet& set : right_lists()) {
+        for (const ChainLimits& limits : {ChainLimits{}, nothing_in_line, ChainLimits{0, 3, 3, 1}}) {
+            const Formed formed = form(set, limits);
+            for (int i = 0; i < 5; ++i) {
+                EXPECT_TRUE(chains_run_right(set.problem, formed.chains,
+                                             std::max<std::uint64_t>(limits.eager_bytes, 1 + i % 2), random))
+                    << print(set) << print(formed.chains[0]);
+            }
+        }
+    }
+}
+
+class Mutator {
+  public:
+    Mutator(Chains& chains, std::mt19937& random) : chains_(chains), random_(random) {
+        for (Chain& chain : chains.receives) all_.push_back(&chain);
+        for (Stage& stage : chains.stages) {
+            for (Chain& chain : stage.chains) all_.push_back(&chain);
+        }
+    }
+
+    void mutate() {
+        if (all_.empty()) return;
+        Chain& chain = *all_[below(all_.size())];
+        Chain& other = below(2) == 0 ? chain : *all_[below(all_.size())];
+        if (chain.empty() || other.empty()) return;
+        const std::size_t place = below(chain.size());
+        const std::size_t where = below(other.size());
+        Step& step = chain[place];
+        switch (below(8)) {
+            case 0:
+                chain.erase(chain.begin() + static_cast<std::ptrdiff_t>(place));
+                return;
+            case 1:
+                other.insert(other.begin() + static_cast<std::ptrdiff_t>(where), Step(step));
+                return;
+            case 2:
+            case 3:
+                return std::swap(step, other[where]);
+            case 4: {
+                const Step moved = step;
+                chain.erase(chain.begin() + static_cast<std::ptrdiff_t>(place));
+                other.insert(other.begin() + static_cast<std::ptrdiff_t>(std::min(where, other.size())),
+                             moved);
+                return;
+            }
+            case 5:
+                if (step.gate >= 0) step.gate = static_cast<std::int32_t>(below(chains_.gates));
+                return;
+            case 6:
+                if (step.kind == Step::Kind::await) step.count = 1 + below(3);
+                return;
+            default:
+                return move_local();
+        }
+    }
+
+  private:
+    std::size_t below(std::size_t n) { return random_() % n; }
+
+    void move_local() {
+        std::vector<Task>& from = chains_.stages[below(chains_.stages.size())].local;
+        std::vector<Task>& to =
+            below(3) == 0 ? chains_.last : chains_.stages[below(chains_.stages.size())].local;
+        if (from.empty()) return;
+        const Task task = from.back();
+        from.pop_back();
+        to.insert(to.begin(), task);
+    }
+
+    Chains& chains_;
+    std::mt19937& random_;
+    std::vector<Chain*> all_;
+};
+
+TEST(ChainModel, AProofHoldsOnRealBytesAfterRandomChanges) {
+    std::mt19937 random(11);
+    int changed_and_proven = 0;
+    int refused = 0;
+    for (const ListSet& set : right_lists()) {
+        for (const ChainLimits& limits : {ChainLimits{}, nothing_in_line, ChainLimits{0, 3, 4, 2}}) {
+            const Formed right = form(set, limits);
+            for (int i = 0; i < 150; ++i) {
+                Formed formed = right;
+                for (int n = i % 3; n >= 0; --n) {
+                    Mutator(formed.chains[random() % formed.chains.size()], random).mutate();
+                }
+                if (verdict_of(formed) != "proven") {
+                    ++refused;
+                    continue;
+                }
+                changed_and_proven += formed.chains == right.chains ? 0 : 1;
+                for (int run = 0; run < 3; ++run) {
+                    ASSERT_TRUE(chains_run_right(set.problem, formed.chains,
+                                                 std::max<std::uint64_t>(limits.eager_bytes, 1), random))
+                        << print(set) << print(formed.chains[0]);
+                }
+            }
+        }
+    }
+    EXPECT_GT(refused, 1000);
+    EXPECT_GT(changed_and_proven, 100);  // sends to different peers may change places, for one
+}
+
+}  // namespace
+}  // namespace lapwing

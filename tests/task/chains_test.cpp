@@ -1,0 +1,229 @@
+// The chain form: what stands where, for lists written by hand and for every algorithm.
+#include "task/chains.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "checker_lists.hpp"
+#include "collectives/catalogue.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// The list of rank 0 of a problem that is large enough for every span below.
+List list_of(const std::string& tasks) {
+    const std::string text =
+        "problem alltoall ranks 4 bytes 4096\nlist 0 in 16384 out 16384 scratch 16384\n" + tasks +
+        "end\nlist 1 in 16384 out 16384 scratch 0\nend\n"
+        "list 2 in 16384 out 16384 scratch 0\nend\n"
+        "list 3 in 16384 out 16384 scratch 0\nend\n";
+    return parse(text).lists[0];
+}
+
+std::vector<std::string> told(const Chain& chain) {
+    std::vector<std::string> steps;
+    for (const Step& step : chain) steps.push_back(print(step));
+    return steps;
+}
+
+std::vector<std::string> told(const std::vector<Task>& tasks) {
+    std::vector<std::string> lines;
+    for (const Task& task : tasks) lines.push_back(print(task));
+    return lines;
+}
+
+TEST(Chains, ShortReceivesStandInPlaceOfTheirWaits) {
+    const Chains chains = lower_to_chains(parse(hand_written::barrier_of_4).lists[0]);
+    EXPECT_THAT(chains.receives, IsEmpty());
+    EXPECT_EQ(chains.gates, 0);
+    ASSERT_EQ(chains.stages.size(), 1U);
+    ASSERT_EQ(chains.stages[0].chains.size(), 1U);
+    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("send 1 a signal", "receive 1 a signal",
+                                                              "send 2 a signal", "receive 2 a signal"));
+}
+
+TEST(Chains, LongReceivesHaveChainsOfTheirOwn) {
+    const Chains chains = lower_to_chains(parse(hand_written::barrier_of_4).lists[0], {.eager_bytes = 0});
+    ASSERT_EQ(chains.receives.size(), 2U);
+    EXPECT_THAT(told(chains.receives[0]), ElementsAre("receive 1 a signal", "signal gate 0"));
+    EXPECT_THAT(told(chains.receives[1]), ElementsAre("receive 2 a signal"));  // nothing follows its wait
+    ASSERT_EQ(chains.stages.size(), 1U);
+    EXPECT_THAT(told(chains.stages[0].chains[0]),
+                ElementsAre("send 1 a signal", "await gate 0 1", "send 2 a signal"));
+    EXPECT_EQ(chains.gates, 1);
+}
+
+TEST(Chains, TheLimitOfReceivesAmongSendsIsWhatAPeerSendsInTheWholeList) {
+    const List list = list_of(
+        "  recv 1 out[0+600]\n  recv 1 out[600+424]\n  recv 2 out[1024+600]\n  recv 2 out[1624+425]\n"
+        "  wait 1 2\n  wait 2 2\n  send 3 in[0+1]\n");
+    const Chains chains = lower_to_chains(list);
+    ASSERT_EQ(chains.receives.size(), 1U);
+    EXPECT_EQ(chains.receives[0].front().peer, 2);
+    EXPECT_THAT(
+        told(chains.stages[0].chains[0]),
+        ElementsAre("receive 1 out[0+600]", "receive 1 out[600+424]", "await gate 0 1", "send 3 in[0+1]"));
+}
+
+TEST(Chains, OneGateForAGroupOfWaits) {
+    const List list = list_of(
+        "  recv 1 out[0+4]\n  recv 2 out[4+4]\n  recv 3 out[8+4]\n"
+        "  wait 1 1\n  wait 2 1\n  wait 3 1\n  send 1 in[0+1]\n");
+    const Chains chains = lower_to_chains(list, {.eager_bytes = 0});
+    EXPECT_EQ(chains.gates, 1);
+    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("await gate 0 3", "send 1 in[0+1]"));
+}
+
+TEST(Chains, OneGateForAPeerWhereGroupsAreMore) {
+    const List list = list_of(
+        "  recv 1 out[0+4]\n  recv 1 out[4+4]\n"
+        "  wait 1 1\n  send 2 in[0+1]\n  wait 1 1\n  send 3 in[0+1]\n");
+    const Chains chains = lower_to_chains(list, {.eager_bytes = 0});
+    EXPECT_EQ(chains.gates, 1);
+    EXPECT_THAT(told(chains.receives[0]),
+                ElementsAre("receive 1 out[0+4]", "signal gate 0", "receive 1 out[4+4]", "signal gate 0"));
+    EXPECT_THAT(told(chains.stages[0].chains[0]),
+                ElementsAre("await gate 0 1", "send 2 in[0+1]", "await gate 0 1", "send 3 in[0+1]"));
+}
+
+TEST(Chains, APeerSignalsOnceForAllOfAGroup) {
+    const List list = list_of(
+        "  recv 1 out[0+4]\n  recv 1 out[4+4]\n  recv 1 out[8+4]\n  wait 1 2\n  wait 1 1\n  send 2 "
+        "in[0+1]\n");
+    const Chains chains = lower_to_chains(list, {.eager_bytes = 0});
+    EXPECT_THAT(told(chains.receives[0]), ElementsAre("receive 1 out[0+4]", "receive 1 out[4+4]",
+                                                      "receive 1 out[8+4]", "signal gate 0"));
+    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("await gate 0 1", "send 2 in[0+1]"));
+}
+
+TEST(Chains, AGateGetsNoMoreSignalsThanItHolds) {
+    const List list = list_of(
+        "  recv 1 out[0+4]\n  recv 2 out[4+4]\n  recv 3 out[8+4]\n"
+        "  wait 1 1\n  wait 2 1\n  wait 3 1\n  send 1 in[0+1]\n");
+    const Chains chains = lower_to_chains(list, {.eager_bytes = 0, .gate_signals = 2});
+    EXPECT_EQ(chains.gates, 2);
+    EXPECT_THAT(told(chains.stages[0].chains[0]),
+                ElementsAre("await gate 0 2", "await gate 1 1", "send 1 in[0+1]"));
+}
+
+TEST(Chains, LocalWorkMakesStages) {
+    const List list = list_of(
+        "  recv 1 scratch[0+4]\n  recv 1 scratch[4+4]\n"
+        "  send 2 in[0+4]\n  copy out[0+4] in[0+4]\n  wait 1 1\n  copy out[4+4] scratch[0+4]\n"
+        "  send 3 out[4+4]\n  copy out[12+4] in[4+4]\n  wait 1 1\n  copy out[8+4] scratch[4+4]\n");
+    const Chains chains = lower_to_chains(list);
+    ASSERT_EQ(chains.stages.size(), 2U);
+    EXPECT_THAT(told(chains.stages[0].local), ElementsAre("copy out[0+4] in[0+4]"));  // overtakes the send
+    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("send 2 in[0+4]", "receive 1 scratch[0+4]"));
+    EXPECT_THAT(told(chains.stages[1].local),
+                ElementsAre("copy out[4+4] scratch[0+4]", "copy out[12+4] in[4+4]"));
+    EXPECT_THAT(told(chains.stages[1].chains[0]), ElementsAre("send 3 out[4+4]", "receive 1 scratch[4+4]"));
+    EXPECT_THAT(told(chains.last), ElementsAre("copy out[8+4] scratch[4+4]"));
+}
+
+TEST(Chains, AWaitForNothingMakesNoStage) {
+    const Chains chains = lower_to_chains(
+        list_of("  copy out[0+4] in[0+4]\n  wait 1 0\n  copy out[4+4] in[4+4]\n  send 1 in[0+4]\n"));
+    ASSERT_EQ(chains.stages.size(), 1U);
+    EXPECT_EQ(chains.stages[0].local.size(), 2U);
+}
+
+TEST(Chains, AnEmptyListIsOneEmptyStage) {
+    const Chains chains = lower_to_chains(list_of(""));
+    ASSERT_EQ(chains.stages.size(), 1U);
+    EXPECT_THAT(chains.stages[0].chains, IsEmpty());
+    EXPECT_THAT(chains.receives, IsEmpty());
+}
+
+TEST(Chains, LongMessagesAreSeveralSteps) {
+    const List list = list_of("  recv 1 out[0+5]\n  send 1 in[0+4]\n  wait 1 1\n");
+    const Chains chains = lower_to_chains(list, {.eager_bytes = 0, .step_bytes = 2});
+    EXPECT_THAT(told(chains.receives[0]),
+                ElementsAre("receive 1 out[0+2]", "receive 1 out[2+2]", "receive 1 out[4+1]"));
+    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("send 1 in[0+2]", "send 1 in[2+2]"));
+    EXPECT_EQ(lower_to_chains(list, {.eager_bytes = 0, .step_bytes = 0}).receives[0].size(), 5U);
+}
+
+TEST(Chains, LongChainsAreCut) {
+    const List list =
+        list_of("  recv 1 out[0+4]\n  wait 1 1\n  send 1 in[0+1]\n  send 2 in[1+1]\n  send 3 in[2+1]\n");
+    const Chains chains = lower_to_chains(list, {.chain_steps = 3});
+    ASSERT_EQ(chains.stages[0].chains.size(), 2U);
+    EXPECT_THAT(told(chains.stages[0].chains[0]),
+                ElementsAre("receive 1 out[0+4]", "send 1 in[0+1]", "signal gate 0"));
+    EXPECT_THAT(told(chains.stages[0].chains[1]),
+                ElementsAre("await gate 0 1", "send 2 in[1+1]", "send 3 in[2+1]"));
+    EXPECT_EQ(lower_to_chains(list, {.chain_steps = 4}).stages[0].chains.size(), 1U);
+    EXPECT_EQ(lower_to_chains(list, {.chain_steps = 1}), chains);  // no piece can be shorter than 3
+}
+
+TEST(Chains, PrintNamesThePeerOfEveryPiece) {
+    const List list = list_of("  recv 1 out[0+6]\n  wait 1 1\n  send 2 in[0+1]\n");
+    const std::string text =
+        print(lower_to_chains(list, {.eager_bytes = 0, .step_bytes = 2, .chain_steps = 3}));
+    EXPECT_THAT(text, HasSubstr("receive chain from 1"));
+    EXPECT_EQ(text.find("from -1"), std::string::npos) << text;
+    EXPECT_THAT(text, HasSubstr("    await gate 0 1\n"));
+}
+
+TEST(Chains, RefusesWhatIsNoList) {
+    EXPECT_THROW(lower_to_chains(list_of("  wait 1 1\n")), Error);
+    EXPECT_THROW(lower_to_chains(list_of("  recv 1 out[0+1]\n")), Error);
+    List list = list_of("  send 1 in[0+1]\n");
+    Task enable;
+    enable.kind = Kind::enable_send;
+    enable.peer = 1;
+    list.tasks.push_back(enable);
+    EXPECT_THROW(lower_to_chains(list), Error);
+    EXPECT_FALSE(has_chains(list));
+    EXPECT_FALSE(has_chains(list_of("  send 1 in[0+1]\n  recv 1 out[0+1]\n  wait 1 1\n")));
+    EXPECT_TRUE(has_chains(list_of("  recv 1 out[0+1]\n  send 1 in[0+1]\n  wait 1 1\n")));
+}
+
+TEST(Chains, PeersInTheirOrder) {
+    EXPECT_THAT(peers_of(list_of("  recv 2 out[0+1]\n  copy out[4+1] in[0+1]\n  send 1 in[0+1]\n"
+                                 "  wait 2 1\n  send 3 in[0+1]\n")),
+                ElementsAre(2, 1, 3));
+}
+
+// Every algorithm, with its usual parameters and others, for all numbers of ranks and all roots of small
+// groups.
+TEST(Chains, EveryAlgorithmHasThem) {
+    int lists = 0;
+    for (const Algorithm* algorithm : catalogue()) {
+        for (const std::int64_t change : {0, 1}) {
+            Choice choice{algorithm, usual_parameters(*algorithm)};
+            for (std::size_t i = 0; i < algorithm->parameters.size(); ++i) {
+                const Parameter& parameter = algorithm->parameters[i];
+                choice.parameters[i] = std::clamp(parameter.usual + change, parameter.least, parameter.most);
+            }
+            for (Problem problem{.collective = algorithm->collective}; problem.ranks <= 64; ++problem.ranks) {
+                problem.bytes = problem.collective == Collective::barrier ? 0 : 24;
+                const int roots = has_root(problem.collective) ? problem.ranks : 1;
+                for (problem.root = 0; problem.root < roots; ++problem.root) {
+                    if (!algorithm->applies(problem, choice.parameters)) continue;
+                    for (int rank = 0; rank < problem.ranks; ++rank) {
+                        const List list = build(problem, rank, choice);
+                        const Verdict verdict = has_chains(list);
+                        ASSERT_TRUE(verdict) << print(choice) << ", " << problem.ranks << " ranks, rank "
+                                             << rank << ": " << verdict.reason();
+                        ++lists;
+                    }
+                }
+                problem.root = 0;
+            }
+        }
+    }
+    EXPECT_GT(lists, 100000);
+}
+
+}  // namespace
+}  // namespace lapwing

@@ -1,0 +1,157 @@
+// lapwing bench: measurements of Lapwing and the MPI underneath side by side.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <memory>
+
+#include "base/error.hpp"
+#include "lapwing/arrange.hpp"
+#include "lapwing/bench_job.hpp"
+#include "lapwing/bench_options.hpp"
+#include "lapwing/bench_statistics.hpp"
+#include "lapwing/bench_table.hpp"
+#include "lapwing/command.hpp"
+#include "lapwing/process.hpp"
+#include "lapwing/values.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+extern "C" char** environ;
+
+class BenchFormatter : public CLI::Formatter {
+  public:
+    std::string make_usage(const CLI::App*, std::string) const override {
+        return "Usage: lapwing bench overlap [OPTIONS] -- LAUNCHER ARGUMENTS...\n";
+    }
+};
+
+void check_command(const CLI::App& app, const BenchOptions& options, const Words& words) {
+    static const std::vector<std::string> valid = {"overlap"};
+    if (options.what.empty()) {
+        throw Error(ErrorCode::invalid_argument, "what is to be measured is missing; valid: overlap");
+    }
+    pick("benchmark", options.what, valid);
+    const std::vector<std::string> rest = app.remaining();
+    if (!rest.empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("'--' is missing before the launcher: lapwing bench overlap -- {}",
+                                fmt::join(rest, " ")));
+    }
+    if (!words.words.empty()) return;
+    throw Error(ErrorCode::invalid_argument, "no launcher, as in: lapwing bench overlap -- mpirun -n 4");
+}
+
+// Each communicator says its engine; the variable must not say "mpi" for all.
+Settings settings_of(const BenchOptions& options) {
+    Settings settings = read_settings(environ);
+    settings.engine = "auto";
+    if (!options.algorithm.empty()) settings.algorithm = options.algorithm;
+    check_values(settings);
+    return settings;
+}
+
+std::vector<std::string> own_command_line() {
+    std::vector<std::string> words;
+    std::ifstream file("/proc/self/cmdline", std::ios::binary);
+    for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+    return words;
+}
+
+std::string time_of_day() {
+    const std::time_t moment = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&moment, &utc);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return text;
+}
+
+// Standard output belongs to the JSON when it goes there.
+class Output {
+  public:
+    explicit Output(const std::string& path) : path_(path) {
+        if (path.empty() || path == "-") return;
+        file_.open(path);
+        if (!file_) throw Error(ErrorCode::system, fmt::format("'{}' cannot be written", path));
+    }
+    void write(const nlohmann::json& result) {
+        if (path_ == "-") {
+            fmt::print("{}\n", result.dump(1));
+            return;
+        }
+        fmt::print("{}", overlap_tables(result));
+        if (path_.empty()) return;
+        file_ << result.dump(1) << "\n";
+        file_.close();
+        if (!file_) throw Error(ErrorCode::system, fmt::format("'{}' could not be written", path_));
+    }
+
+  private:
+    std::string path_;
+    std::ofstream file_;
+};
+
+int run(const CLI::App& app, const BenchOptions& options, const Words& words) {
+    check_command(app, options, words);
+    const nlohmann::json asked = program_settings(options);
+    const Settings settings = settings_of(options);
+    const Starter starter = find_starter(words.words, options.mpi);
+    if (starter.way == Way::program) {
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("'{}' is a program; what stands behind '--' is a launcher, as mpirun -n 4, and the "
+                        "benchmark adds its own program",
+                        words.words.front()));
+    }
+    std::vector<std::string> command = words.words;
+    command.push_back(find_bench_program(*starter.family));
+    command.push_back(asked.dump());
+    const Launch launch = arrange(starter, command, settings);
+    if (options.dry_run) {
+        fmt::print("{}", print(launch));
+        return success;
+    }
+    Output output(options.json);
+    BenchJob job = run_bench(launch);
+    if (job.status != 0 || !job.result) {
+        fmt::print(stderr, "lapwing bench: no result; the launcher ended with status {}\n", job.status);
+        return violations_found;
+    }
+    nlohmann::json result = {{"benchmark", "overlap"},   {"lapwing", LAPWING_VERSION},
+                             {"time", time_of_day()},    {"command", own_command_line()},
+                             {"launched", launch.words}, {"algorithm", settings.algorithm},
+                             {"settings", asked}};
+    result.update(*job.result);
+    summarize(result);
+    output.write(result);
+    if (all_confirmed(result)) return success;
+    fmt::print(stderr, "lapwing bench: not every engine that was asked for did the work\n");
+    return violations_found;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& tool, const Words& words) {
+    auto options = std::make_shared<BenchOptions>();
+    CLI::App* app = tool.add_subcommand("bench", "Measure overlap, Lapwing beside the MPI underneath");
+    app->formatter(std::make_shared<BenchFormatter>());
+    app->get_formatter()->column_width(32);
+    add_options(*app, *options);
+    app->footer(
+        "Examples:\n"
+        "  lapwing bench overlap -- mpirun -n 2\n"
+        "  lapwing bench overlap --collective ialltoall --bytes 64Ki,256Ki --json overlap.json -- mpiexec -n "
+        "2\n"
+        "  lapwing cluster --hosts 4 --rate 100mbit -- lapwing bench overlap -- mpirun -n 4\n"
+        "\nThe launcher's words are followed by the benchmark's own program, in the MPI that the launcher\n"
+        "belongs to. The exit status is 0 when every engine did the work that it was asked for, 1 when one "
+        "did\n"
+        "not or gave a wrong result, 2 when nothing was started.");
+    return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
+}
+
+}  // namespace lapwing::tool

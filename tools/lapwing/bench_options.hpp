@@ -1,0 +1,37 @@
+// The options of `lapwing bench overlap`, and what its MPI program is told.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace lapwing::tool {
+
+struct BenchOptions {
+    std::string what;
+    std::string engines;
+    std::string collectives = "ialltoall,ibcast,igather,ibarrier";
+    std::string bytes = "4Ki:1Mi";
+    std::string methods = "wait";
+    std::string compute = "work";
+    int rounds = 9;
+    int iterations = 0;
+    double work_factor = 1;
+    double quantum_microseconds = 0;
+    bool no_limit = false;
+    bool idle = false;
+    std::string interface;
+    std::string algorithm;
+    std::string mpi;
+    std::string json;
+    bool dry_run = false;
+    std::string corrupt;
+};
+
+void add_options(CLI::App& app, BenchOptions& options);
+
+// The settings that the program reads (bench/overlap/settings.hpp). Throws Error (invalid_argument) that
+// names the nearest valid word.
+nlohmann::json program_settings(const BenchOptions& options);
+
+}  // namespace lapwing::tool

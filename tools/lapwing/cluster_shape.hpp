@@ -1,0 +1,55 @@
+// What `lapwing cluster` builds: read from its options, and known to every program inside.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lapwing::tool {
+
+struct ClusterHost {
+    std::string name;        // also the name of its port on the bridge
+    std::string address;     // IPv4
+    std::vector<int> cores;  // empty: all
+    pid_t holder = 0;        // the process that keeps its namespaces, by its number inside the cluster
+};
+
+struct ClusterShape {
+    std::vector<ClusterHost> hosts;
+    ClusterHost head;
+    std::string rate;         // as tc writes it; empty: the links are not shaped
+    std::uint64_t burst = 0;  // bytes that a link passes at once after a pause
+    int mtu = 0;              // bytes
+};
+
+struct ClusterOptions {
+    int hosts = 0;
+    std::string rate = "1gbit";
+    std::string burst;
+    int mtu = 9000;
+    std::string cores_per_host;
+    std::string network = "10.77.0.0/24";
+};
+
+// Throws Error (invalid_argument) that says which values are valid.
+ClusterShape read_shape(const ClusterOptions& options);
+
+// Bits per second of "100mbit", "1gbit", "10MBps" as tc reads them. Throws Error (invalid_argument).
+double read_rate(std::string_view written);
+
+// Where a cluster keeps what its programs read, on a tmpfs that the head and all hosts see.
+inline constexpr const char* cluster_directory = "/dev/shm/lapwing";
+// On each host a directory of its own.
+inline constexpr const char* host_temporary_directory = "/dev/shm/tmp";
+
+// The shape on its way through a file. read_running_shape throws Error (unsupported) outside a cluster.
+void write_running_shape(const ClusterShape& shape);
+ClusterShape read_running_shape();
+
+// Writes a file of the cluster directory. Throws Error (system).
+void write_cluster_file(const std::string& name, std::string_view content, mode_t mode = 0644);
+
+}  // namespace lapwing::tool
