@@ -152,6 +152,7 @@ void Reactor::remove(Run& run) {
     runs_[run.id] = nullptr;
     free_ids_.push_back(run.id);
     std::erase(touched_, &run);
+    std::erase(workless_, &run);
     std::deque<Run*>& lane = lanes_[run.lane];
     const auto place = std::find(lane.begin(), lane.end(), &run);
     if (place == lane.end()) return;
@@ -313,6 +314,10 @@ void Reactor::handle(const io_uring_cqe& completion) {
 
 // Looks at the runs that completions have touched, and at those that they have made room for.
 void Reactor::settle(bool may_work) {
+    if (may_work) {
+        touched_.insert(touched_.end(), workless_.begin(), workless_.end());
+        workless_.clear();
+    }
     while (!touched_.empty()) {
         Run& run = *touched_.back();
         touched_.pop_back();
@@ -331,13 +336,13 @@ void Reactor::advance(Run& run, bool may_work) {
     while (run.state == Run::State::running && run.stage_open == 0) {
         const Plan& plan = *run.plan;
         if (run.stage + 1 < plan.stages.size()) {
-            if (!may_work) return;
+            if (!may_work) return workless_.push_back(&run);
             work(run, plan.stages[run.stage + 1].local);
             enter_stage(run, run.stage + 1);
             continue;
         }
         if (run.receives_open > 0 || run.notifications > 0 || !run.first_work_done) return;
-        if (!plan.last.empty() && !may_work) return;
+        if (!plan.last.empty() && !may_work) return workless_.push_back(&run);
         work(run, plan.last);
         complete(run);
     }

@@ -53,13 +53,14 @@ struct Endpoint::State {
     Job job;
     Log log;
     std::vector<Socket> listeners;
-    std::unique_ptr<Attendant> attendant;
     std::unique_ptr<Dialer> dialer;
     std::unique_ptr<Doorkeeper> doorkeeper;
 
     std::mutex mutex;
     std::unordered_map<std::uint64_t, std::shared_ptr<Lines>> groups;
     std::unordered_map<std::uint64_t, std::vector<Parked>> parked;
+
+    Attendant attendant;  // ends before what it uses
 
     std::shared_ptr<Lines> find(std::uint64_t group) {
         const std::lock_guard lock(mutex);
@@ -106,12 +107,12 @@ struct Endpoint::State {
         const auto older = std::find_if(waiting.begin(), waiting.end(),
                                         [&](const Parked& one) { return one.claim == claim; });
         if (older != waiting.end()) {
-            attendant->forget(older->socket.get());
+            attendant.forget(older->socket.get());
             waiting.erase(older);
         }
         waiting.push_back({claim, std::move(socket), address});
         // For one time, at the edge: when its peer leaves.
-        attendant->watch(
+        attendant.watch(
             descriptor, EPOLLRDHUP | EPOLLET,
             [this, group = claim.group, descriptor](unsigned events) { unpark(group, descriptor, events); });
     }
@@ -126,7 +127,7 @@ struct Endpoint::State {
         // What it has sent before it left may be all that this side needs.
         int unread = 0;
         if ((events & EPOLLERR) == 0 && ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0) return;
-        attendant->forget(descriptor);
+        attendant.forget(descriptor);
         waiting->second.erase(left);
         if (waiting->second.empty()) parked.erase(waiting);
     }
@@ -139,14 +140,15 @@ struct Endpoint::State {
     }
 
     void feel_pulses() {
-        for (const auto& lines : all()) feel(*lines, job.options.patience);
-        attendant->post_after(pulse_interval(job.options.patience), [this] { feel_pulses(); });
+        for (const auto& lines : all()) feel(*lines);
+        attendant.post_after(pulse_interval(job.options.patience), [this] { feel_pulses(); });
     }
 };
 
-Endpoint::Endpoint(const Options& options, Log log) : state_(std::make_unique<State>()) {
+Endpoint::Endpoint(const Options& options, Log log) {
     check(options);
     start_sodium();
+    state_ = std::make_unique<State>();
     State& state = *state_;
     state.job.options = options;
     state.log = std::move(log);
@@ -157,17 +159,11 @@ Endpoint::Endpoint(const Options& options, Log log) : state_(std::make_unique<St
     own.host = host_number();
     host_name().copy(own.name, sizeof own.name - 1);
     state.listeners = listen_on(places, options, own.port);
-    state.attendant = std::make_unique<Attendant>();
 }
 
 Endpoint::~Endpoint() {
     // In a child of fork: all of this is the parent's.
-    if (state_->process != getpid()) {
-        static_cast<void>(state_.release());
-        return;
-    }
-    // First the thread that uses the rest.
-    state_->attendant.reset();
+    if (state_->process != getpid()) static_cast<void>(state_.release());
 }
 
 Address Endpoint::address() const {
@@ -185,7 +181,7 @@ void Endpoint::admit(const Key& key, std::vector<Address> members, int self) {
     state.job.key = key;
     state.job.members = std::move(members);
     state.job.self = self;
-    state.dialer = std::make_unique<Dialer>(*state.attendant, state.job);
+    state.dialer = std::make_unique<Dialer>(state.attendant, state.job);
     Doorkeeper::House house;
     house.refuses = [&state](const Claim& claim) { return state.refuses(claim); };
     house.take_in = [&state](const Claim& claim, Socket socket, const std::string& address) {
@@ -193,9 +189,9 @@ void Endpoint::admit(const Key& key, std::vector<Address> members, int self) {
     };
     house.starved = [&state](const std::string& why) { state.starved(why); };
     house.log = state.log;
-    state.doorkeeper = std::make_unique<Doorkeeper>(*state.attendant, state.job, std::move(state.listeners),
+    state.doorkeeper = std::make_unique<Doorkeeper>(state.attendant, state.job, std::move(state.listeners),
                                                     std::move(house));
-    state.attendant->post([&state] {
+    state.attendant.post([&state] {
         state.doorkeeper->open();
         state.feel_pulses();
     });
@@ -227,27 +223,27 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
         }
     }
     for (Parked& one : waiting) {
-        state.attendant->forget(one.socket.get());
+        state.attendant.forget(one.socket.get());
         if (lines->take_in(static_cast<int>(one.claim.from), static_cast<int>(one.claim.lane),
                            one.socket.get(), one.address))
             one.socket.release();
     }
     Group::Makers makers;
     makers.dial = [&state, lines](int peer, int lane) {
-        state.attendant->post([&state, lines, peer, lane] { state.dialer->dial(lines, peer, lane); });
+        state.attendant.post([&state, lines, peer, lane] { state.dialer->dial(lines, peer, lane); });
     };
     makers.closed = [&state, group] {
         {
             const std::lock_guard lock(state.mutex);
             state.groups.erase(group);
         }
-        state.attendant->post([&state] { state.dialer->drop_closed(); });
+        state.attendant.post([&state] { state.dialer->drop_closed(); });
     };
-    return std::make_unique<Group>(std::move(lines), state.job, *state.attendant, std::move(makers));
+    return std::make_unique<Group>(std::move(lines), state.job, state.attendant, std::move(makers));
 }
 
 Attendant& Endpoint::attendant() {
-    return *state_->attendant;
+    return state_->attendant;
 }
 
 }  // namespace lapwing::tcp

@@ -8,29 +8,31 @@
 namespace lapwing::tcp {
 namespace {
 
-// Of the patience, in eighths: silence before the first suspicion; then two looks, one each.
-constexpr int eighths = 8;
-constexpr int silence = 6;
-constexpr int convicted = 2;  // occasions
-constexpr int forced = 6;     // later the kernel's own timer has not come by: the connection is shut down
+constexpr int looks = 8;      // in the time of the patience
+constexpr int convicted = 6;  // looks in sequence, without an answer
+constexpr int forced = 10;    // the kernel's own timer has not come by: the connection is shut down
 
 }  // namespace
 
-bool unanswered(const tcp_info& info, std::chrono::seconds patience) {
-    const bool repeats = info.tcpi_retransmits > 0 || info.tcpi_probes > 0;
-    return repeats && std::chrono::milliseconds(info.tcpi_last_ack_recv) >= patience * silence / eighths;
+bool unanswered(const tcp_info& info) {
+    // An answer takes back the count of probes; but a host answers at most two of them a second, so one says
+    // nothing. The count of repetitions stays until something new is acknowledged, so there it is the time of
+    // the answer that counts.
+    return info.tcpi_probes > 1 ||
+           (info.tcpi_retransmits > 0 && info.tcpi_last_ack_recv > info.tcpi_last_data_sent);
 }
 
 std::chrono::milliseconds pulse_interval(std::chrono::seconds patience) {
-    return std::max(std::chrono::milliseconds(patience) / eighths, std::chrono::milliseconds(100));
+    // A host that is well may leave probes without an answer for nearly a second.
+    return std::chrono::milliseconds(std::max(patience, std::chrono::seconds(2))) / looks;
 }
 
-void feel(Lines& lines, std::chrono::seconds patience) {
+void feel(Lines& lines) {
     lines.each([&](int descriptor, int& suspicion) {
         tcp_info info{};
         socklen_t size = sizeof info;
         if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
-        if (suspicion < convicted && !unanswered(info, patience)) {
+        if (suspicion < convicted && !unanswered(info)) {
             suspicion = 0;
             return;
         }

@@ -14,14 +14,15 @@
 
 namespace lapwing::tcp {
 
-// Whether something is repeated that the other side has not answered for most of `patience`.
-bool unanswered(const tcp_info& info, std::chrono::seconds patience);
+// Whether something has been repeated, or a closed window asked about, and the other side has not answered
+// the last time.
+bool unanswered(const tcp_info& info);
 
-// How often to feel().
+// How often to feel(), so that its looks make up the patience.
 std::chrono::milliseconds pulse_interval(std::chrono::seconds patience);
 
-// Looks at all connections of a group. One that has not answered on two occasions gets to its end, which its
-// descriptor shows as ETIMEDOUT.
-void feel(Lines& lines, std::chrono::seconds patience);
+// Looks at all connections of a group. One that was unanswered on all occasions for most of the patience gets
+// to its end, which its descriptor shows as ETIMEDOUT.
+void feel(Lines& lines);
 
 }  // namespace lapwing::tcp

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -176,11 +177,13 @@ std::string told(int error) {
 std::uint64_t free_descriptors() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-    std::uint64_t used = 0;
     std::error_code error;
-    for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end;
-         at.increment(error))
-        ++used;
+    std::filesystem::directory_iterator at("/proc/self/fd", error);
+    if (error.value() == EMFILE) return 0;
+    // The limit is one of numbers: those above it, from before it was lowered, do not count.
+    std::uint64_t used = 0;
+    for (const std::filesystem::directory_iterator end; !error && at != end; at.increment(error))
+        if (std::strtoull(at->path().filename().c_str(), nullptr, 10) < limit.rlim_cur) ++used;
     if (used > 0) --used;  // the directory itself
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
