@@ -1,6 +1,7 @@
 // An MPI program that does what its argument says, to see how it ends:
 //   killed    rank 1 is killed while collectives are in flight
 //   plain     nothing special: a few collectives
+//   steady    the same for some seconds, so that something can happen meanwhile
 #include <mpi.h>
 
 #include <csignal>
@@ -19,7 +20,9 @@ int main(int argc, char** argv) {
     const int count = 100'000;
     std::vector<int> sent(static_cast<std::size_t>(count * ranks), rank);
     std::vector<int> received(sent.size());
-    for (int i = 0; i < 10; ++i) {
+    const bool steady = argc > 1 && std::strcmp(argv[1], "steady") == 0;
+    for (int i = 0; i < (steady ? 80 : 10); ++i) {
+        if (steady) ::usleep(100'000);
         MPI_Request requests[2];
         MPI_Ialltoall(sent.data(), count, MPI_INT, received.data(), count, MPI_INT, MPI_COMM_WORLD,
                       &requests[0]);

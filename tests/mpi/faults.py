@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -33,19 +35,72 @@ class Faults:
             print(output, flush=True)
             self.failed += 1
 
-    def a_killed_rank(self):
+    def a_killed_rank(self, options):
         segments = set(os.listdir("/dev/shm"))
         began = time.monotonic()
-        status, output = self.run(["killed"])
+        status, output = self.run(["killed"], options=options)
         seconds = time.monotonic() - began
         time.sleep(0.5)
         left = jobs.processes_of(self.program)
-        self.expect("a rank killed in the middle ends the job with an error",
+        self.expect(f"a rank killed in the middle {' '.join(options)} ends the job with an error",
                     status not in (0, None) and "about to be killed" in output and "all done" not in output, output)
         self.expect(f"within seconds ({seconds:.1f})", seconds < 15, output)
         self.expect("and leaves no process", not left, f"{left}")
         new = {name for name in set(os.listdir("/dev/shm")) - segments if "lapwing" in name}
         self.expect("nor a segment of Lapwing's", not new, f"{new}")
+
+    def no_io_uring(self):
+        wrapper = self.build / "tests" / "no-io-uring"
+        command = [self.build / "bin" / "lapwing", "run", "--engine", "kernel", "--report", "--",
+                   *jobs.launcher(self.mpi, 3), wrapper, self.program, "plain"]
+        status, output = jobs.execute(command, 60, jobs.environment(self.mpi, self.build))
+        self.expect("where io_uring is refused the host engine serves, and the reason is told",
+                    status == 0 and "all done" in output and "the kernel engine is not used: rank 0" in output and
+                    "io_uring_setup" in output and "pairwise on host" in output, output)
+        status, output = jobs.execute([wrapper, self.build / "bin" / "lapwing", "info"], 60)
+        self.expect("and lapwing info tells it, too", "not here: io_uring_setup" in output, output)
+
+    def few_descriptors(self):
+        for limit in (64, 20):
+            words = ["sh", "-c", f'ulimit -n {limit} && exec "$@"', "sh", self.program, "plain"]
+            command = [self.build / "bin" / "lapwing", "run", "--engine", "kernel", "--report", "--",
+                       *jobs.launcher(self.mpi, 4), *words]
+            status, output = jobs.execute(command, 60, jobs.environment(self.mpi, self.build))
+            done = status == 0 and "all done" in output
+            told = "ulimit -n" in output or "descriptor" in output or "Too many open files" in output
+            # The MPI itself may need more; then the error is its own.
+            self.expect(f"a limit of {limit} descriptors: a right result, or an error (exit status {status})",
+                        (done and told) or status not in (0, None), output)
+
+    def sockets_that_hold_little(self):
+        status, output = self.run(["plain"], 4, {"LAPWING_TCP_BUFFER": "2Ki"}, options=["--engine", "kernel", "--report"])
+        self.expect("sockets that hold little", status == 0 and "all done" in output and "on kernel" in output, output)
+
+    def a_stranger_at_the_port(self):
+        """Connects to every port that the ranks listen on, while they run, and talks nonsense."""
+        command = [self.build / "bin" / "lapwing", "run", "--engine", "kernel", "--report", "--",
+                   *jobs.launcher(self.mpi, 2), self.program, "steady"]
+        with tempfile.TemporaryFile("w+") as sink:
+            job = subprocess.Popen([str(word) for word in command], stdout=sink, stderr=subprocess.STDOUT,
+                                   env=jobs.environment(self.mpi, self.build))
+            met = 0
+            deadline = time.monotonic() + 60
+            while job.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.5)
+                for port in jobs.listening_ports(self.program):
+                    for word in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes(4096)):
+                        try:
+                            with socket.create_connection(("127.0.0.1", port), timeout=1) as stranger:
+                                stranger.sendall(word)
+                                met += 1
+                        except OSError:
+                            pass
+            status = job.wait(timeout=60) if job.poll() is not None else None
+            job.kill()
+            sink.seek(0)
+            output = sink.read()
+        self.expect(f"strangers at the port ({met}) change nothing, and are told of",
+                    status == 0 and met > 0 and "all done" in output and "turned away" in output, output)
 
     def wrong_variables(self):
         for variable, value, hint in [
@@ -53,7 +108,10 @@ class Faults:
                 ("LAPWING_ENGINE", "hots", "'host'"),
                 ("LAPWING_ALGORITHM", "ialltoall=pairwize", "'pairwise'"),
                 ("LAPWING_ALGORITHM", "ialltoal=flat", "'ialltoall'"),
-                ("LAPWING_BLOCKING", "perhaps", "0 or 1")]:
+                ("LAPWING_BLOCKING", "perhaps", "0 or 1"),
+                ("LAPWING_HELPER", "some", "none, auto or a list"),
+                ("LAPWING_TIMEOUT", "0", "a number from 1"),
+                ("LAPWING_TCP_FAMILY", "ipv5", "ipv4")]:
             for through_lapwing in (True, False):
                 status, output = self.run(["plain"], 2, {variable: value}, through_lapwing)
                 self.expect(f"{variable}={value}{'' if through_lapwing else ' without lapwing run'}",
@@ -92,7 +150,12 @@ class Faults:
 
 def main():
     faults = Faults(pathlib.Path(sys.argv[1]), sys.argv[2])
-    faults.a_killed_rank()
+    faults.a_killed_rank([])
+    faults.a_killed_rank(["--engine", "kernel"])
+    faults.no_io_uring()
+    faults.few_descriptors()
+    faults.sockets_that_hold_little()
+    faults.a_stranger_at_the_port()
     faults.wrong_variables()
     faults.ranks_that_differ()
     faults.the_mpi_underneath()

@@ -60,3 +60,23 @@ def processes_of(program):
         if state != "Z" and any(word.decode(errors="replace").endswith(str(program)) for word in words[:1]):
             found.append(int(entry.name))
     return found
+
+
+def listening_ports(program):
+    """TCP ports on which processes that run this program listen."""
+    sockets = set()
+    for process in processes_of(program):
+        try:
+            for entry in pathlib.Path(f"/proc/{process}/fd").iterdir():
+                target = os.readlink(entry)
+                if target.startswith("socket:["):
+                    sockets.add(target[len("socket:["):-1])
+        except OSError:
+            continue
+    ports = set()
+    for table in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and words[9] in sockets:
+                ports.add(int(words[1].rsplit(":", 1)[1], 16))
+    return sorted(ports)
