@@ -40,19 +40,21 @@ void feed(Handshake& handshake, std::span<const std::uint8_t> bytes, std::size_t
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size < 2) return 0;
     Key key;
+    Key unknown;  // no message by this key is ever made for the fuzzer to learn from
     Nonce nonce;
     Nonce other;
     key.fill(0x5a);
+    unknown.fill(0xa5);
     nonce.fill(1);
     other.fill(2);
     const Claim claim{5, 3, 1, 0};
     const std::size_t piece = 1u + data[0];
     const std::span<const std::uint8_t> bytes(data + 2, size - 2);
 
-    Handshake accepting = Handshake::accepting(key, 1, 4, nonce);
+    Handshake accepting = Handshake::accepting(unknown, 1, 4, nonce);
     feed(accepting, bytes, piece);
     must(!accepting.done() && !accepting.greeted() && accepting.output().empty());
-    Handshake connecting = Handshake::connecting(key, claim, nonce);
+    Handshake connecting = Handshake::connecting(unknown, claim, nonce);
     said(connecting);
     feed(connecting, bytes, piece);
     must(!connecting.done() && connecting.output().empty());

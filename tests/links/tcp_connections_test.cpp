@@ -1,0 +1,305 @@
+// Connections between the members of a job.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <set>
+
+#include "base/error.hpp"
+#include "links/tcp_job.hpp"
+
+namespace lapwing::tcp {
+namespace {
+
+using testing::HasSubstr;
+
+std::string reason(Connections& connections, int peer, int lane = 0) {
+    try {
+        made(connections, peer, lane);
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::link);
+        return error.what();
+    }
+    return "";
+}
+
+TEST(TcpConnections, AllPairsOnAllLanesCarryBytesBothWays) {
+    constexpr int ranks = 5;
+    constexpr int lanes = 2;
+    LocalJob job(ranks);
+    std::vector<std::unique_ptr<Connections>> groups;
+    for (int rank = 0; rank < ranks; ++rank) groups.push_back(job.group(rank, 7, lanes));
+    const auto each = [&](const auto& work) {
+        for (int rank = 0; rank < ranks; ++rank)
+            for (int peer = 0; peer < ranks; ++peer)
+                for (int lane = 0; peer != rank && lane < lanes; ++lane) work(rank, peer, lane);
+    };
+    each([&](int rank, int peer, int lane) { groups[rank]->want(peer, lane); });
+    std::set<int> descriptors;
+    each([&](int rank, int peer, int lane) {
+        const int descriptor = made(*groups[rank], peer, lane);
+        ASSERT_GE(descriptor, 0) << rank << " to " << peer;
+        descriptors.insert(descriptor);
+        ASSERT_TRUE(give(descriptor, std::to_string(rank * 100 + peer * 10 + lane + 1000)));
+    });
+    EXPECT_EQ(descriptors.size(), ranks * (ranks - 1) * lanes);
+    each([&](int rank, int peer, int lane) {
+        EXPECT_EQ(get(groups[rank]->descriptor(peer, lane), 4),
+                  std::to_string(peer * 100 + rank * 10 + lane + 1000));
+    });
+    for (const Lines_said& said : job.said) EXPECT_EQ(said.all(), "");
+}
+
+TEST(TcpConnections, OnlyWhatIsWantedIsMade) {
+    LocalJob job(3);
+    const auto zero = job.group(0);
+    const auto one = job.group(1);
+    const auto two = job.group(2);
+    ASSERT_GE(made(*two, 0), 0);
+    ASSERT_GE(made(*zero, 2), 0);
+    EXPECT_EQ(one->descriptor(0, 0), -1);
+    EXPECT_EQ(one->descriptor(2, 0), -1);
+    EXPECT_EQ(zero->descriptor(1, 0), -1);
+    // The larger member connects: a wish of the smaller one alone makes nothing.
+    zero->want(1, 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    EXPECT_EQ(zero->descriptor(1, 0), -1);
+    EXPECT_EQ(one->descriptor(0, 0), -1);
+    ASSERT_GE(made(*one, 0), 0);
+    ASSERT_GE(made(*zero, 1), 0);
+}
+
+TEST(TcpConnections, ARefusedConnectionNamesThePeerAndWhy) {
+    Options options = loopback();
+    options.patience = std::chrono::seconds(1);
+    LocalJob job(3, options);
+    const auto two = job.group(2);
+    const std::string port = std::to_string(job.addresses[0].port);
+    job.endpoints[0].reset();
+    const std::string why = reason(*two, 0);
+    EXPECT_THAT(why, HasSubstr("rank 0 (" + std::string(job.addresses[0].name)));
+    EXPECT_THAT(why, HasSubstr("127.0.0.1"));
+    EXPECT_THAT(why, HasSubstr(port));
+    EXPECT_THAT(why, HasSubstr("refused"));
+    // The others go on.
+    const auto one = job.group(1);
+    EXPECT_GE(made(*two, 1), 0);
+}
+
+TEST(TcpConnections, AGroupMayComeLate) {
+    LocalJob job(2);
+    auto one = job.group(1);
+    const int to = made(*one, 0);
+    ASSERT_GE(to, 0);
+    ASSERT_TRUE(give(to, "early"));
+    const auto zero = job.group(0);
+    const int from = made(*zero, 1);
+    ASSERT_GE(from, 0);
+    EXPECT_EQ(get(from, 5), "early");
+    ASSERT_TRUE(give(from, "thanks"));
+    EXPECT_EQ(get(to, 6), "thanks");
+}
+
+TEST(TcpConnections, WhatWasSentByAGroupThatIsGoneStillArrives) {
+    LocalJob job(2);
+    auto one = job.group(1);
+    const int to = made(*one, 0);
+    ASSERT_TRUE(give(to, "farewell"));
+    one.reset();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    const auto zero = job.group(0);
+    EXPECT_EQ(get(made(*zero, 1), 8), "farewell");
+}
+
+TEST(TcpConnections, AnEmptyOneThatIsGoneIsNotKept) {
+    LocalJob job(2);
+    const std::uint64_t before = free_descriptors();
+    for (std::uint64_t number = 0; number < 20; ++number) {
+        const auto one = job.group(1, number);
+        ASSERT_GE(made(*one, 0), 0);
+    }
+    EXPECT_TRUE(within(long_enough, [&] { return free_descriptors() == before; }))
+        << before << " before, " << free_descriptors() << " now";
+}
+
+TEST(TcpConnections, EndWithTheirGroup) {
+    LocalJob job(2);
+    const std::uint64_t before = free_descriptors();
+    auto zero = job.group(0);
+    auto one = job.group(1);
+    const int to = made(*one, 0);
+    const int from = made(*zero, 1);
+    ASSERT_GE(from, 0);
+    zero.reset();
+    EXPECT_EQ(get(to, 1), " (closed)");
+    one.reset();
+    EXPECT_EQ(free_descriptors(), before);
+    // The number is free again.
+    zero = job.group(0);
+    one = job.group(1);
+    EXPECT_GE(made(*one, 0), 0);
+    EXPECT_THROW(job.group(0), Error);
+}
+
+TEST(TcpConnections, TellWhenTheyChange) {
+    Options options = loopback();
+    options.patience = std::chrono::seconds(1);
+    LocalJob job(3, options);
+    const auto one = job.group(1);
+    const auto zero = job.group(0);
+    std::atomic<int> ones{0};
+    std::atomic<int> zeros{0};
+    one->on_change([&] {
+        ++ones;
+        one->want(0, 0);  // the program may call from here
+    });
+    zero->on_change([&] { ++zeros; });
+    one->want(0, 0);
+    EXPECT_TRUE(within(long_enough, [&] { return ones == 1 && zeros == 1; }));
+    EXPECT_GE(one->descriptor(0, 0), 0);
+    EXPECT_GE(zero->descriptor(1, 0), 0);
+    // A failure is a change, too; and none comes after the work was removed.
+    const auto two = job.group(2);
+    std::atomic<int> twos{0};
+    two->on_change([&] { ++twos; });
+    one->on_change({});
+    ASSERT_GE(made(*two, 1), 0);
+    EXPECT_TRUE(within(long_enough, [&] { return twos == 1; }));
+    EXPECT_EQ(ones, 1);
+    two->on_change({});
+}
+
+TEST(TcpConnections, OfAPartOfTheJob) {
+    LocalJob job(5);
+    // Ranks in another order than the members.
+    const std::vector<int> members = {4, 0, 2};
+    std::vector<std::unique_ptr<Connections>> groups;
+    for (int rank = 0; rank < 3; ++rank)
+        groups.push_back(job.endpoints[members[rank]]->group(9, members, rank, 1));
+    const auto each = [&](const auto& work) {
+        for (int rank = 0; rank < 3; ++rank)
+            for (int peer = 0; peer < 3; ++peer)
+                if (peer != rank) work(rank, peer);
+    };
+    each([&](int rank, int peer) { groups[rank]->want(peer, 0); });
+    each([&](int rank, int peer) {
+        ASSERT_TRUE(give(made(*groups[rank], peer), std::to_string(10 * rank + peer + 10)));
+    });
+    each([&](int rank, int peer) {
+        EXPECT_EQ(get(groups[rank]->descriptor(peer, 0), 2), std::to_string(10 * peer + rank + 10));
+    });
+    EXPECT_THAT(groups[0]->told(1), HasSubstr("rank 1 (" + std::string(job.addresses[0].name)));
+    EXPECT_THAT(groups[0]->told(1), HasSubstr("127.0.0.1"));
+    EXPECT_STREQ(groups[0]->name(), "tcp");
+    EXPECT_EQ(groups[0]->lanes(), 1);
+}
+
+TEST(TcpConnections, WhatDoesNotExistIsRefused) {
+    LocalJob job(2);
+    const auto one = job.group(1, 7, 2);
+    for (const int peer : {-1, 1, 2}) {
+        EXPECT_THROW(one->want(peer, 0), Error) << peer;
+        EXPECT_THROW(one->descriptor(peer, 0), Error) << peer;
+    }
+    EXPECT_THROW(one->want(0, 2), Error);
+    EXPECT_THROW(one->want(0, -1), Error);
+    EXPECT_THROW(job.endpoints[0]->group(8, {0, 1}, 1, 1), Error);
+    EXPECT_THROW(job.endpoints[0]->group(8, {0, 2}, 0, 1), Error);
+    EXPECT_THROW(job.endpoints[0]->group(8, {0, 1}, 0, 0), Error);
+}
+
+TEST(TcpConnections, OverIpv6) {
+    Options options = loopback();
+    options.interfaces = "::1";
+    std::unique_ptr<LocalJob> job;
+    try {
+        job = std::make_unique<LocalJob>(2, options);
+    } catch (const Error& error) {
+        GTEST_SKIP() << error.what();
+    }
+    const auto zero = job->group(0);
+    const auto one = job->group(1);
+    const int to = made(*one, 0);
+    ASSERT_GE(to, 0);
+    ASSERT_TRUE(give(to, "six"));
+    EXPECT_EQ(get(made(*zero, 1), 3), "six");
+    EXPECT_THAT(one->told(0), HasSubstr("::1"));
+}
+
+TEST(TcpConnections, OverAllInterfacesAndEachFamily) {
+    for (const char* family : {"auto", "ipv4"}) {
+        Options options = loopback();
+        options.interfaces = "";
+        options.family = family;
+        LocalJob job(2, options);
+        EXPECT_TRUE(one_host(job.addresses));
+        const auto zero = job.group(0);
+        const auto one = job.group(1);
+        EXPECT_GE(made(*one, 0), 0) << family;
+        EXPECT_GE(made(*zero, 1), 0) << family;
+    }
+}
+
+TEST(TcpConnections, SeveralPlacesShareAPort) {
+    Options options = loopback();
+    options.interfaces = "127.0.0.1,0.0.0.0/0,::/0";
+    LocalJob job(2, options, false);
+    if (job.addresses[0].places[1].family == 0) GTEST_SKIP() << "this host has one address only";
+    for (int place = 0; place < 2; ++place) {
+        LocalJob each(2, options, false);
+        Address only = each.addresses[0];
+        only.places[0] = only.places[place];
+        std::fill(std::begin(only.places) + 1, std::end(only.places), Address::Place{});
+        each.endpoints[0]->admit(each.key, each.addresses, 0);
+        each.endpoints[1]->admit(each.key, {only, each.addresses[1]}, 1);
+        const auto zero = each.group(0);
+        const auto one = each.group(1);
+        EXPECT_GE(made(*one, 0), 0) << place;
+    }
+}
+
+TEST(TcpConnections, APlaceThatRefusesGivesWayToTheNext) {
+    LocalJob job(2, loopback(), false);
+    auto addresses = job.addresses;
+    // Nobody listens there, and the one that does stands behind it.
+    addresses[0].places[1] = addresses[0].places[0];
+    addresses[0].places[0].bytes[3] = 77;
+    job.endpoints[0]->admit(job.key, job.addresses, 0);
+    job.endpoints[1]->admit(job.key, addresses, 1);
+    const auto zero = job.group(0);
+    const auto one = job.group(1);
+    EXPECT_GE(made(*one, 0), 0);
+}
+
+TEST(TcpConnections, ManyThreadsMayAsk) {
+    LocalJob job(2);
+    const auto zero = job.group(0, 7, 8);
+    const auto one = job.group(1, 7, 8);
+    std::vector<std::thread> threads;
+    std::atomic<int> found{0};
+    for (int i = 0; i < 4; ++i)
+        threads.emplace_back([&, i] {
+            Connections& own = i % 2 == 0 ? *zero : *one;
+            for (int lane = 0; lane < 8; ++lane) found += made(own, i % 2 == 0 ? 1 : 0, lane) >= 0 ? 1 : 0;
+        });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(found, 32);
+}
+
+TEST(TcpConnections, AMillionLooksAreCheap) {
+    LocalJob job(2);
+    const auto zero = job.group(0);
+    const auto one = job.group(1);
+    ASSERT_GE(made(*one, 0), 0);
+    const auto begin = std::chrono::steady_clock::now();
+    int sum = 0;
+    for (int i = 0; i < 1'000'000; ++i) {
+        one->want(0, 0);
+        sum += one->descriptor(0, 0) >= 0 ? 1 : 0;
+    }
+    const auto took = std::chrono::steady_clock::now() - begin;
+    EXPECT_EQ(sum, 1'000'000);
+    RecordProperty("nanoseconds_each", static_cast<int>(std::chrono::nanoseconds(took).count() / 1'000'000));
+}
+
+}  // namespace
+}  // namespace lapwing::tcp

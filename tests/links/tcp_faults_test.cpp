@@ -1,0 +1,323 @@
+// What goes wrong under a connection: descriptors, the network, forks, groups that end early.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "links/tcp/pulse.hpp"
+#include "links/tcp_job.hpp"
+
+namespace lapwing::tcp {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+// Runs `work` in a process of its own; what it returns comes back, or how it ended.
+std::string in_child(const std::function<std::string()>& work) {
+    int ends[2];
+    if (pipe(ends) != 0) return "no pipe";
+    const pid_t child = fork();
+    if (child == 0) {
+        close(ends[0]);
+        std::string text;
+        try {
+            text = work();
+        } catch (const std::exception& error) {
+            text = fmt::format("threw {}", error.what());
+        }
+        static_cast<void>(!write(ends[1], text.data(), text.size()));
+        _exit(0);
+    }
+    close(ends[1]);
+    std::string text;
+    char bytes[4096];
+    pollfd ready{ends[0], POLLIN, 0};
+    while (true) {
+        if (poll(&ready, 1, 2 * static_cast<int>(long_enough.count())) <= 0) {
+            kill(child, SIGKILL);
+            text += " (no end)";
+            break;
+        }
+        const ssize_t count = read(ends[0], bytes, sizeof bytes);
+        if (count <= 0) break;
+        text.append(bytes, static_cast<std::size_t>(count));
+    }
+    close(ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) text += fmt::format(" (status {})", status);
+    return text;
+}
+
+// Lowers the limit until so many are left.
+void leave_descriptors(std::uint64_t free) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    while (limit.rlim_cur > 0 && free_descriptors() > free) {
+        --limit.rlim_cur;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+std::string reason(Connections& connections, int peer, int lane) {
+    try {
+        return fmt::format("descriptor {}", made(connections, peer, lane));
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
+TEST(TcpFaults, NoDescriptorForAConnectionIsToldSo) {
+    const std::string told = in_child([] {
+        LocalJob job(2);
+        const auto zero = job.group(0);
+        const auto one = job.group(1);
+        leave_descriptors(0);
+        return reason(*one, 0, 0);
+    });
+    EXPECT_THAT(told, HasSubstr("no connection to rank 0"));
+    EXPECT_THAT(told, HasSubstr("no descriptor is free"));
+    EXPECT_THAT(told, HasSubstr("ulimit -n"));
+}
+
+TEST(TcpFaults, NoDescriptorToAcceptOneIsToldSoAndTheDoorOpensAgain) {
+    const std::string told = in_child([] {
+        LocalJob job(2);
+        const auto zero = job.group(0, 7, 2);
+        const auto one = job.group(1, 7, 2);
+        rlimit before{};
+        getrlimit(RLIMIT_NOFILE, &before);
+        leave_descriptors(1);
+        zero->want(1, 0);
+        one->want(0, 0);  // takes the last one
+        const std::string why = reason(*zero, 1, 0);
+        setrlimit(RLIMIT_NOFILE, &before);
+        const int later = made(*one, 0, 1);
+        const int met = made(*zero, 1, 1);
+        return fmt::format("{}; then {}; said {}", why, later >= 0 && met >= 0 ? "well" : "nothing",
+                           job.said[0].all());
+    });
+    EXPECT_THAT(told, HasSubstr("no connection from rank 1: no descriptor is free"));
+    EXPECT_THAT(told, HasSubstr("; then well;"));
+    EXPECT_THAT(told, HasSubstr("said no descriptor is free"));
+}
+
+TEST(TcpFaults, FreeDescriptorsAreCounted) {
+    const std::uint64_t before = free_descriptors();
+    std::vector<int> opened;
+    for (int i = 0; i < 5; ++i) opened.push_back(dup(0));
+    EXPECT_EQ(free_descriptors(), before - 5);
+    for (const int descriptor : opened) close(descriptor);
+    EXPECT_EQ(free_descriptors(), before);
+}
+
+// A network of its own, where loopback can be cut. False: this user may not have one.
+bool own_network() {
+    return unshare(CLONE_NEWNET) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
+}
+
+bool set_loopback(bool up) {
+    const int descriptor = socket(AF_INET, SOCK_DGRAM, 0);
+    ifreq request{};
+    std::strcpy(request.ifr_name, "lo");
+    bool done = ioctl(descriptor, SIOCGIFFLAGS, &request) == 0;
+    request.ifr_flags = static_cast<short>(up ? request.ifr_flags | IFF_UP : request.ifr_flags & ~IFF_UP);
+    done = done && ioctl(descriptor, SIOCSIFFLAGS, &request) == 0;
+    close(descriptor);
+    return done;
+}
+
+void fill(int descriptor) {
+    const std::string block(65536, 'f');
+    for (int quiet = 0; quiet < 20;) {
+        if (send(descriptor, block.data(), block.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0) {
+            quiet = 0;
+            continue;
+        }
+        ++quiet;
+        std::this_thread::sleep_for(milliseconds(10));
+    }
+}
+
+// How a connection ends: the error's number, 0 for a plain end, -1 when it does not within `limit`.
+int end_of(int descriptor, milliseconds limit) {
+    int error = -1;
+    within(limit, [&] {
+        char byte;
+        const ssize_t count = recv(descriptor, &byte, 1, MSG_DONTWAIT);
+        if (count < 0 && errno == EAGAIN) return false;
+        error = count < 0 ? errno : 0;
+        return true;
+    });
+    return error;
+}
+
+TEST(TcpFaults, ANetworkThatIsGoneEndsConnectionsWithinThePatience) {
+    const std::string told = in_child([]() -> std::string {
+        if (!own_network() || !set_loopback(true)) return "skip";
+        Options options = loopback();
+        options.patience = std::chrono::seconds(3);
+        LocalJob job(2, options);
+        const auto zero = job.group(0, 7, 3);
+        const auto one = job.group(1, 7, 3);
+        for (int lane = 0; lane < 3; ++lane) {
+            made(*one, 0, lane);
+            made(*zero, 1, lane);
+        }
+        // Idle; with bytes on their way; with a peer that did not read.
+        fill(one->descriptor(0, 2));
+        set_loopback(false);
+        give(one->descriptor(0, 1), "into the void");
+        std::string result;
+        const auto begin = std::chrono::steady_clock::now();
+        for (const int lane : {1, 0, 2}) {
+            const int error = end_of(one->descriptor(0, lane), milliseconds(15'000));
+            result += fmt::format("lane {}: {}\n", lane, error);
+        }
+        const auto took = std::chrono::steady_clock::now() - begin;
+        return result + (took < std::chrono::seconds(10) ? "in time" : "late");
+    });
+    if (told == "skip") GTEST_SKIP() << "network namespaces are not for this user";
+    EXPECT_EQ(told, fmt::format("lane 1: {0}\nlane 0: {0}\nlane 2: {0}\nin time", ETIMEDOUT));
+}
+
+TEST(TcpFaults, ANetworkThatComesBackIsForgiven) {
+    const std::string told = in_child([]() -> std::string {
+        if (!own_network() || !set_loopback(true)) return "skip";
+        Options options = loopback();
+        options.patience = std::chrono::seconds(6);
+        LocalJob job(2, options);
+        const auto zero = job.group(0);
+        const auto one = job.group(1);
+        const int to = made(*one, 0);
+        const int from = made(*zero, 1);
+        set_loopback(false);
+        give(to, "late");
+        std::this_thread::sleep_for(std::chrono::seconds(2));
+        set_loopback(true);
+        return get(from, 4);
+    });
+    if (told == "skip") GTEST_SKIP() << "network namespaces are not for this user";
+    EXPECT_EQ(told, "late");
+}
+
+TEST(TcpFaults, APeerThatDoesNotReadForLongIsNotLost) {
+    Options options = loopback();
+    options.patience = std::chrono::seconds(1);
+    options.buffer_bytes = 16384;
+    LocalJob job(2, options);
+    const auto zero = job.group(0);
+    const auto one = job.group(1);
+    const int to = made(*one, 0);
+    const int from = made(*zero, 1);
+    fill(to);
+    EXPECT_EQ(end_of(to, milliseconds(6000)), -1);
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(to, SOL_SOCKET, SO_ERROR, &error, &size);
+    EXPECT_EQ(error, 0);
+    // It reads at last, and more can be sent.
+    char bytes[4096];
+    std::size_t got = 0;
+    EXPECT_TRUE(within(long_enough, [&] {
+        ssize_t count;
+        while ((count = recv(from, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
+            got += static_cast<std::size_t>(count);
+        return got > 8192 && send(to, "more", 4, MSG_NOSIGNAL | MSG_DONTWAIT) == 4;
+    })) << got;
+}
+
+TEST(TcpFaults, OnlySilenceIsSuspect) {
+    tcp_info info{};
+    info.tcpi_last_ack_recv = 100'000;
+    info.tcpi_last_data_sent = 1'000;
+    EXPECT_FALSE(unanswered(info)) << "idle, or its answer is on the way";
+    info.tcpi_retransmits = 1;
+    EXPECT_TRUE(unanswered(info));
+    info.tcpi_last_ack_recv = 1'000;
+    EXPECT_FALSE(unanswered(info)) << "a peer that has no room, and says so each time";
+    info.tcpi_retransmits = 0;
+    info.tcpi_probes = 1;
+    EXPECT_FALSE(unanswered(info)) << "hosts do not answer every probe";
+    info.tcpi_probes = 2;
+    EXPECT_TRUE(unanswered(info));
+}
+
+TEST(TcpFaults, SocketsAreSetUpForIt) {
+    Options options = loopback();
+    options.patience = std::chrono::seconds(12);
+    options.buffer_bytes = 32768;
+    LocalJob job(2, options);
+    const auto zero = job.group(0);
+    const auto one = job.group(1);
+    for (const int descriptor : {made(*one, 0), made(*zero, 1)}) {
+        const auto value = [&](int level, int name) {
+            int result = -1;
+            socklen_t size = sizeof result;
+            EXPECT_EQ(getsockopt(descriptor, level, name, &result, &size), 0);
+            return result;
+        };
+        EXPECT_NE(value(IPPROTO_TCP, TCP_NODELAY), 0);
+        EXPECT_NE(value(SOL_SOCKET, SO_KEEPALIVE), 0);
+        EXPECT_LE(value(IPPROTO_TCP, TCP_KEEPIDLE) + 3 * value(IPPROTO_TCP, TCP_KEEPINTVL), 12);
+        EXPECT_EQ(value(IPPROTO_TCP, TCP_USER_TIMEOUT), 0);
+        EXPECT_EQ(value(SOL_SOCKET, SO_SNDBUF), 65536);  // the kernel doubles it
+        EXPECT_EQ(value(SOL_SOCKET, SO_RCVBUF), 65536);
+        EXPECT_NE(fcntl(descriptor, F_GETFL) & O_NONBLOCK, 0);
+        EXPECT_NE(fcntl(descriptor, F_GETFD) & FD_CLOEXEC, 0);
+    }
+}
+
+TEST(TcpFaults, AForkedChildTouchesNothing) {
+    LocalJob job(2);
+    auto zero = job.group(0);
+    auto one = job.group(1);
+    const int to = made(*one, 0);
+    const int from = made(*zero, 1);
+    ASSERT_GE(to, 0);
+    ASSERT_GE(from, 0);
+    EXPECT_EQ(in_child([&]() -> std::string {
+                  one.reset();
+                  zero.reset();
+                  job.endpoints.clear();
+                  return "gone";
+              }),
+              "gone");
+    ASSERT_TRUE(give(to, "here"));
+    EXPECT_EQ(get(from, 4), "here");
+    const auto late_zero = job.group(0, 8);
+    const auto late_one = job.group(1, 8);
+    EXPECT_GE(made(*late_one, 0), 0);
+}
+
+TEST(TcpFaults, GroupsAndEndpointsMayEndAtAnyTime) {
+    const std::uint64_t before = free_descriptors();
+    for (int round = 0; round < 30; ++round) {
+        LocalJob job(3);
+        std::vector<std::unique_ptr<Connections>> groups;
+        for (std::uint64_t number = 0; number < 3; ++number)
+            for (int rank = 0; rank < 3; ++rank) {
+                groups.push_back(job.group(rank, number, 2));
+                for (int peer = 0; peer < 3; ++peer)
+                    for (int lane = 0; peer != rank && lane < 2; ++lane) groups.back()->want(peer, lane);
+                if (rank == 1 && round % 2 == 0) groups[groups.size() - 2].reset();
+            }
+        std::this_thread::sleep_for(std::chrono::microseconds(round * 50));
+    }
+    EXPECT_EQ(free_descriptors(), before);
+}
+
+}  // namespace
+}  // namespace lapwing::tcp
