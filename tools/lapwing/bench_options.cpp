@@ -36,12 +36,15 @@ std::vector<std::string> read_list(const char* option, const std::string& writte
     return result;
 }
 
-// "auto" is none: what it would choose is not known before.
+// The MPI underneath, and the engines from the last choice to the first. "auto" is none: what it would choose
+// is not known before.
 std::vector<std::string> measurable_engines() {
-    std::vector<std::string> names = {"mpi"};
+    std::vector<std::string> names;
     for (const std::string& name : engine_names()) {
         if (name != "auto" && name != "mpi") names.push_back(name);
     }
+    names.emplace_back("mpi");
+    std::reverse(names.begin(), names.end());
     return names;
 }
 

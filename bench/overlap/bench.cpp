@@ -1,0 +1,70 @@
+#include <algorithm>
+
+#include "clock.hpp"
+#include "measure.hpp"
+
+namespace lapwing::overlap {
+
+// First so that who waits sleeps: the others may still compute, on the same processors. Then closer: by the
+// MPI's barrier, whose ranks leave it within a microsecond where each has a processor of its own; elsewhere
+// some MPIs spin whole time slices away in it.
+void Bench::gather_ranks() const {
+    mesh->sleeping_barrier();
+    if (crowded) {
+        mesh->yielding_barrier();
+    } else {
+        PMPI_Barrier(world);
+    }
+}
+
+// Before it asks the MPI, whose ranks may spin while they wait, it lets all ranks come to the end of what is
+// timed.
+void Bench::slowest(std::vector<double>& seconds) const {
+    mesh->sleeping_barrier();
+    PMPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
+                   world);
+}
+
+void Bench::sum(std::vector<double>& values) const {
+    mesh->sleeping_barrier();
+    PMPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_SUM, world);
+}
+
+double Bench::slowest(double seconds) const {
+    std::vector<double> one{seconds};
+    slowest(one);
+    return one.front();
+}
+
+void calibrate(Bench& bench) {
+    constexpr double long_enough = 0.02;
+    constexpr int repetitions = 5;
+    std::uint64_t operations = 100000;
+    std::vector<double> seconds;
+    while (seconds.size() < repetitions) {
+        bench.gather_ranks();
+        const double begin = now();
+        work(operations);
+        const double spent = bench.slowest(now() - begin);
+        if (spent < long_enough) {
+            operations *= 2;
+        } else {
+            seconds.push_back(spent);
+        }
+    }
+    bench.operations_per_second =
+        static_cast<double>(operations) / *std::min_element(seconds.begin(), seconds.end());
+}
+
+std::string engine_used(const Caller& caller) {
+    if (caller.direct) return "mpi";
+    MPI_Info info = MPI_INFO_NULL;
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int found = 0;
+    MPI_Comm_get_info(caller.communicator, &info);
+    MPI_Info_get(info, "lapwing_engine_used", MPI_MAX_INFO_VAL, value, &found);
+    MPI_Info_free(&info);
+    return found != 0 ? value : "";
+}
+
+}  // namespace lapwing::overlap

@@ -1,0 +1,185 @@
+"""lapwing bench overlap on 2 local ranks: rows, what follows from their samples, and what must be noticed.
+
+Variables: LAPWING_TOOL, LAPWING_BUILD (the build directory), MPI_FAMILY (openmpi or mpich).
+"""
+
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import statistics
+import tempfile
+import unittest
+
+import jobs
+from support import TOOL, ToolTest, clean_environment
+
+BUILD = pathlib.Path(os.environ["LAPWING_BUILD"])
+MPI = os.environ["MPI_FAMILY"]
+LIMIT = 150  # seconds
+
+
+def launcher_environment():
+    environment = clean_environment()
+    return {**environment, **{k: v for k, v in jobs.environment(MPI, BUILD).items() if k == "LD_PRELOAD"}}
+
+
+class Overlap(ToolTest):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.scratch = pathlib.Path(directory.name)
+
+    def measure(self, *options, ranks=2, status=0, tool=TOOL):
+        """Runs the benchmark with two rounds; gives its JSON (none when there is none) and its output."""
+        file = self.scratch / "result.json"
+        command = [tool, "bench", "overlap", "--rounds", 2, "--iterations", 2, "--json", file, *options, "--",
+                   *jobs.launcher(MPI, ranks)]
+        ended, output = jobs.execute(command, LIMIT, launcher_environment())
+        self.assertEqual(ended, status, output)
+        text = file.read_text()
+        return (json.loads(text) if text else None), output
+
+    def test_rows_engines_and_samples(self):
+        result, output = self.measure("--engine", "mpi,host", "--bytes", "1,4Ki,33000", "--idle")
+        self.assertEqual(result["benchmark"], "overlap")
+        self.assertEqual(result["ranks"], 2)
+        self.assertEqual(len(result["hosts"]), 2)
+        self.assertIn({"openmpi": "Open MPI", "mpich": "MPICH"}[MPI], result["mpi"])
+        self.assertIn("bench", result["command"])
+        self.assertEqual(
+            [(row["collective"], row["bytes"]) for row in result["rows"]],
+            [(name, size) for name in ("MPI_Ialltoall", "MPI_Ibcast", "MPI_Igather")
+             for size in (1, 4096, 33000)]
+            + [("MPI_Ibarrier", 0)])
+        for row in result["rows"]:
+            self.assertEqual(row["method"], "wait")
+            self.assertEqual([engine["engine"] for engine in row["engines"]], ["mpi", "host"])
+            self.assertEqual([engine["used"] for engine in row["engines"]], ["mpi", "host"])
+            self.assertEqual(len(row["plain"]["rounds"]), 2)
+            for engine in row["engines"]:
+                self.check_summary(engine, row["plain"])
+        self.assertEqual([engine["engine"] for engine in result["idle"]], ["mpi", "host"])
+        for engine in result["idle"]:
+            expected = statistics.median(s["pending"] / s["alone"] - 1 for s in engine["rounds"])
+            self.assertAlmostEqual(engine["summary"]["loss"]["median"], expected)
+        for name in ("MPI_Ialltoall", "MPI_Ibcast", "MPI_Igather", "MPI_Ibarrier"):
+            self.assertIn(f"{name}: wait method", output)
+        lines = [line.split() for line in output.splitlines()]
+        self.assertEqual(len([words for words in lines if words[:2] == ["33000", "host"]]), 3)
+        self.assertNotIn("not ", output)
+
+    def check_summary(self, engine, plain):
+        rounds = engine["rounds"]
+        self.assertEqual(len(rounds), 2)
+        for sample in rounds:
+            self.assertGreater(sample["base"], 0)
+            self.assertGreater(sample["alone"], 0)
+            # Of each the slowest rank's, so that the parts together may be more than the whole.
+            self.assertGreaterEqual(sample["total"], sample["start"])
+            self.assertGreaterEqual(sample["total"], sample["wait"])
+        overlap = statistics.median(1 - (s["total"] - s["alone"]) / s["base"] for s in rounds)
+        self.assertAlmostEqual(engine["summary"]["overlap"]["median"], overlap)
+        limit = statistics.median(
+            1 - (p["total"] - p["alone"]) / s["base"] for s, p in zip(rounds, plain["rounds"]))
+        self.assertAlmostEqual(engine["summary"]["limit"]["median"], limit)
+        self.assertLessEqual(engine["summary"]["base"]["q1"], engine["summary"]["base"]["q3"])
+
+    def test_polling(self):
+        result, output = self.measure("--method", "poll", "--engine", "host,mpi", "--collective", "ialltoall",
+                                      "--bytes", "64Ki")
+        (row,) = result["rows"]
+        self.assertEqual([engine["engine"] for engine in row["engines"]], ["host", "mpi"])
+        for engine in row["engines"]:
+            shares = [s["work_of_all"] / s["total_of_all"] for s in engine["rounds"]]
+            self.assertAlmostEqual(engine["summary"]["overlap"]["median"], statistics.median(shares))
+            for sample in engine["rounds"]:
+                self.assertGreater(sample["work_of_all"], 0)
+        self.assertIn("MPI_Ialltoall: poll method", output)
+
+    def test_sleep_has_no_limit(self):
+        result, output = self.measure("--compute", "sleep", "--engine", "mpi", "--collective", "ibcast",
+                                      "--bytes", "4Ki", "--work-factor", "100", ranks=3)
+        (row,) = result["rows"]
+        self.assertNotIn("plain", row)
+        (engine,) = row["engines"]
+        self.assertEqual(engine["block_operations"], 0)
+        for sample in engine["rounds"]:
+            self.assertGreaterEqual(sample["alone"], engine["block_seconds"])
+        self.assertIn("sleep of 100 x the base time", output)
+
+    def test_a_wrong_byte_is_found(self):
+        for collective in ("ialltoall", "ibcast", "igather"):
+            result, output = self.measure("--engine", "host,mpi", "--collective", collective, "--bytes",
+                                          "4Ki", "--corrupt", "mpi", status=1)
+            self.assertIsNone(result)
+            self.assertIn("by engine mpi: wrong data on rank", output)
+            self.assertIn("byte 4095", output)
+
+    def test_an_engine_that_did_not_run_is_noticed(self):
+        # An installation whose preload library is no library: the loader goes on without it.
+        (self.scratch / "bin").mkdir()
+        (self.scratch / "lib").mkdir()
+        tool = shutil.copy2(TOOL, self.scratch / "bin" / "lapwing")
+        (self.scratch / "lib" / f"liblapwing-{MPI}.so").touch()
+        programs = self.scratch / "libexec" / "lapwing"
+        programs.mkdir(parents=True)
+        shutil.copy2(BUILD / "libexec" / "lapwing" / f"lapwing-overlap-{MPI}", programs)
+        result, output = self.measure("--engine", "mpi,host", "--collective", "ibcast", "--bytes", "8",
+                                      status=1, tool=tool)
+        (row,) = result["rows"]
+        self.assertEqual([engine["confirmed"] for engine in row["engines"]], [True, False])
+        self.assertIn("not confirmed", output)
+        self.assertIn("not every engine that was asked for did the work", output)
+
+    def test_json_to_standard_output(self):
+        out, _ = self.call("bench", "overlap", "--json", "-", "--engine", "mpi", "--collective", "ibarrier",
+                           "--rounds", "2", "--", *jobs.launcher(MPI, 2), **launcher_environment())
+        self.assertEqual(json.loads(out)["rows"][0]["collective"], "MPI_Ibarrier")
+
+    def test_one_rank_is_refused_by_the_program(self):
+        _, output = self.measure("--engine", "mpi", ranks=1, status=1)
+        self.assertIn("start two or more", output)
+
+    def test_command(self):
+        words = ["bench", "overlap", "--dry-run", "--bytes", "4Ki:1Mi", "--engine", "host", "--"]
+        out, _ = self.call(*words, *jobs.launcher(MPI, 2), LAPWING_ENGINE="mpi")
+        command = shlex.split(out)
+        settings = json.loads(command[-1])
+        self.assertEqual(settings["bytes"], [4096, 16384, 65536, 262144, 1048576])
+        self.assertEqual(settings["engines"], ["host"])
+        self.assertEqual(pathlib.Path(command[-2]).name, f"lapwing-overlap-{MPI}")
+        self.assertIn("LAPWING_ENGINE", out)
+        self.assertNotIn("ENGINE=mpi", out)
+
+    def test_wrong_options(self):
+        launcher = ["--", *jobs.launcher(MPI, 2)]
+
+        def wrong(*options, because):
+            self.refused("bench", *options, *launcher, because=because)
+
+        wrong(because="valid: overlap")
+        wrong("overlp", because="'overlap'")
+        wrong("overlap", "--engine", "hsot", because="'host'")
+        wrong("overlap", "--engine", "auto", because="unknown engine 'auto'")
+        wrong("overlap", "--engine", "mpi,,host", because="a word is missing")
+        wrong("overlap", "--collective", "ialtoall", because="'Ialltoall'")
+        wrong("overlap", "--method", "wiat", because="'wait'")
+        wrong("overlap", "--compute", "wrok", because="'work'")
+        wrong("overlap", "--bytes", "64k", because="'64k' is no number of bytes")
+        wrong("overlap", "--bytes", "0", because="1 to 1Gi")
+        wrong("overlap", "--bytes", "2Gi", because="1 to 1Gi")
+        wrong("overlap", "--bytes", "64Ki:4Ki", because="ends before it begins")
+        wrong("overlap", "--rounds", "0", because="--rounds")
+        wrong("overlap", "--roudns", "3", because="'--rounds'")
+        wrong("overlap", "--algorithm", "ialltoall=pairwize", because="'pairwise'")
+        wrong("overlap", "--json", "/nonexistent/file", because="cannot be written")
+        self.refused("bench", "overlap", because="no launcher")
+        self.refused("bench", "overlap", "mpirun", "-n", "2", because="'--' is missing")
+        self.refused("bench", "overlap", "--", "no-such-launcher", because="no program on PATH")
+        self.refused("bench", "overlap", "--", BUILD / "apps" / f"transpose-{MPI}", because="is a program")
+
+
+if __name__ == "__main__":
+    unittest.main()
