@@ -65,8 +65,6 @@ bool heard(int descriptor) {
                            int started) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (heard(alive)) _exit(wrong_usage);  // the tool has died before that took effect
-    // Out of the terminal's group: signals of its keys reach the command directly, once.
-    setpgid(0, 0);
     int status = wrong_usage;
     try {
         status = run_cluster(shape, words.words, mask, started);
@@ -100,7 +98,8 @@ int attend(pid_t first, int started) {
             status_of(first);
             return 128 + signal;
         } else if (arrived.si_code <= 0) {
-            kill(first, signal);  // sent by a process, to this one; the terminal's keys reach the command
+            hand_over(first,
+                      signal);  // sent by a process; those of the terminal's keys reach all by themselves
         }
     }
 }

@@ -19,6 +19,9 @@
 namespace lapwing::tool {
 namespace {
 
+// Tells a signal that is for the command from one that the whole group got, the command included.
+constexpr int handed_word = 0x1a9;
+
 [[noreturn]] void refuse(const std::string& what) {
     throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
 }
@@ -125,6 +128,12 @@ bool collect(pid_t command, int& status) {
 
 }  // namespace
 
+void hand_over(pid_t first, int signal) {
+    sigval word{};
+    word.sival_int = handed_word;
+    sigqueue(first, signal, word);
+}
+
 sigset_t handed_signals() {
     sigset_t signals;
     sigemptyset(&signals);
@@ -154,7 +163,8 @@ int run_cluster(ClusterShape shape, const std::vector<std::string>& command, con
     while (!collect(process, status)) {
         siginfo_t arrived{};
         const int signal = sigwaitinfo(&awaited, &arrived);
-        if (signal > 0 && signal != SIGCHLD) kill(process, signal);
+        const bool handed = arrived.si_code == SI_QUEUE && arrived.si_value.sival_int == handed_word;
+        if (signal > 0 && signal != SIGCHLD && handed) kill(process, signal);
     }
     return status;
 }

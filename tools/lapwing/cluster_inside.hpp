@@ -2,6 +2,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/types.h>
 
 #include <string>
 #include <vector>
@@ -19,5 +20,7 @@ int run_cluster(ClusterShape shape, const std::vector<std::string>& command, con
 
 // The signals that are handed to the command; they must be blocked when run_cluster is called.
 sigset_t handed_signals();
+// Hands one to the command of the cluster whose first process this is.
+void hand_over(pid_t first, int signal);
 
 }  // namespace lapwing::tool

@@ -65,7 +65,6 @@ void prepare_hydra(const std::string& shell, const std::string& hosts) {
     // for shared memory between them.
     offer("UCX_TLS", "tcp,self");
     offer("UCX_NET_DEVICES", "eth0");
-    offer("MPIR_CVAR_NOLOCAL", "1");
 }
 
 void prepare_intel(const std::string& shell, const std::string& hosts) {

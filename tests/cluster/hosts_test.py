@@ -1,0 +1,170 @@
+"""lapwing cluster: hosts with names, addresses, links and cores; options; the command's streams and status."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import support
+from support import TOOL, ClusterTest, environment
+
+TRANSFER = pathlib.Path(__file__).resolve().parent / "transfer.py"
+
+
+class Hosts(ClusterTest):
+    def test_names_and_addresses(self):
+        output = self.shell(3, "hostname; for h in node1 node2 node3; do ssh $h hostname; done; getent hosts node3")
+        words = output.split()
+        self.assertEqual(words[:4], ["head", "node1", "node2", "node3"])
+        self.assertEqual(words[4:], ["10.77.0.3", "node3"])
+        self.assertIn("192.168.7.2", self.shell(2, "getent hosts node2", "--network", "192.168.7.0/24"))
+
+    def test_interfaces(self):
+        output = self.shell(2, "ssh node2 'ls /sys/class/net; cat /sys/class/net/eth0/mtu; cat /proc/net/route'; "
+                               "cat /sys/class/net/eth0/mtu", "--mtu", "1400")
+        self.assertEqual(output.split()[:3], ["eth0", "lo", "1400"])
+        self.assertEqual(output.split()[-1], "1400")
+
+    def test_each_host_has_its_own_memory_and_temporary_directory(self):
+        script = ("ssh node1 'echo one > $TMPDIR/x; echo one > /dev/shm/x; ls $TMPDIR /dev/shm'; "
+                  "ssh node2 'ls $TMPDIR /dev/shm'; ssh node1 'cat $TMPDIR/x'")
+        self.assertEqual(self.shell(2, script).count("x\n"), 2)
+        self.assertFalse(pathlib.Path("/dev/shm/lapwing").exists())
+
+    def test_rate_holds_both_ways(self):
+        # Two senders into one receiver: its own link is the limit, too.
+        for rate, least, most in (("50mbit", 30, 60), ("400mbit", 200, 480)):
+            size = 2_000_000 if rate == "50mbit" else 20_000_000
+            output = self.shell(3, f"ssh node1 {sys.executable} {TRANSFER} receive 2 & "
+                                   f"ssh node2 {sys.executable} {TRANSFER} send node1 {size} & "
+                                   f"ssh node3 {sys.executable} {TRANSFER} send node1 {size} & wait",
+                                "--rate", rate)
+            megabits = float(output.split()[-1])
+            self.assertGreater(megabits, least, output)
+            self.assertLess(megabits, most, output)
+
+    def test_cores(self):
+        usable = sorted(os.sched_getaffinity(0))
+        show = f"{sys.executable} -c 'import os; print(sorted(os.sched_getaffinity(0)))'"
+        shown = "; ".join(f'ssh node{host} "{show}"' for host in (1, 2, 3))
+        output = self.shell(3, shown, "--cores-per-host", f"{usable[0]},{usable[-1]}")
+        self.assertEqual(output.splitlines(), [str([usable[0]]), str([usable[-1]]), str([usable[0]])])
+        self.assertEqual(self.shell(1, f'ssh node1 "{show}"').strip(), str(usable))
+
+    def test_two_clusters_at_once(self):
+        words = [str(TOOL), "cluster", "--hosts", "2", "--", "sh", "-c",
+                 'echo here; read line; ssh node2 "echo $line \\$(hostname)"']
+        pair = [subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+                for _ in range(2)]
+        try:
+            for process in pair:
+                self.assertEqual(process.stdout.readline(), "here\n")
+            for process in pair:
+                output, _ = process.communicate("x\n", timeout=30)
+                self.assertEqual(output, "x node2\n")
+                self.assertEqual(process.returncode, 0)
+        finally:
+            for process in pair:
+                process.kill()
+                process.wait()
+                process.stdout.close()
+
+
+class Command(ClusterTest):
+    def test_exit_status(self):
+        self.shell(1, "exit 7", status=7)
+        self.shell(1, "kill -TERM $$", status=128 + 15)
+        self.shell(1, "ssh node1 'exit 9'", status=9)
+
+    def test_streams_and_directory(self):
+        with tempfile.TemporaryDirectory() as directory:
+            done = subprocess.run([TOOL, "cluster", "--hosts", "1", "--", "ssh", "node1", "cat; pwd; echo no >&2"],
+                                  input="text", capture_output=True, text=True, cwd=directory, timeout=60,
+                                  env=environment())
+        self.assertEqual(done.stdout, f"text{directory}\n")
+        self.assertEqual(done.stderr, "no\n")
+
+    def test_environment_is_kept(self):
+        output = self.shell(1, "echo $HYDRA_LAUNCHER $OWN; ssh node1 'echo $OWN'", HYDRA_LAUNCHER="mine", OWN="kept")
+        self.assertEqual(output, "mine kept\nkept\n")
+
+    def test_options_of_ssh(self):
+        output = self.shell(1, "echo in | ssh -x -l someone -o Some=thing -p 22 user@node1 cat; "
+                               "echo in | ssh -n node1 'cat; echo \"a  b\"'; ssh 10.77.0.1 echo c  d")
+        self.assertEqual(output, "in\na  b\nc d\n")
+        self.assertIn("unknown host 'nod1'; did you mean 'node1'?", self.shell(1, "ssh nod1 true", status=2))
+        self.assertIn("no host", self.shell(1, "ssh -x", status=2))
+
+    def test_as_another_user(self):
+        if os.getuid() != 0:
+            return
+        with tempfile.TemporaryDirectory() as directory:
+            # The build directory may be closed to others.
+            tool = shutil.copy2(TOOL, pathlib.Path(directory) / "lapwing")
+            os.chmod(directory, 0o755)
+            user = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"]
+            done = subprocess.run([*user, tool, "cluster", "--hosts", "2", "--rate", "100mbit", "--", "sh", "-c",
+                                   "ssh node2 'hostname; ls /sys/class/net'; id -u; kill -9 $$"], cwd="/",
+                                  env=environment(PATH="/usr/bin:/bin"), timeout=60, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode == 2:
+            self.assertIn("run as root", done.stdout)
+            self.skipTest(done.stdout)
+        self.assertEqual(done.stdout.split(), ["node2", "eth0", "lo", "0"])
+        self.assertEqual(done.returncode, 137)
+
+
+class Wrong(ClusterTest):
+    def wrong(self, *words, because, **more):
+        output = self.cluster(*words, status=2, **more)
+        self.assertIn(because, output)
+        self.assertEqual(output.count("\n"), 1, output)
+
+    def test_options(self):
+        self.wrong(because="no command")
+        self.wrong("--hosts", 2, "--", because="no command")
+        self.wrong("--hosts", 2, "mpirun", "a", because="lapwing cluster --hosts 4 -- mpirun a")
+        self.wrong("--", "true", because="--hosts")
+        self.wrong("--hosts", 0, "--", "true", because="1 to 250")
+        self.wrong("--hosts", 251, "--", "true", because="1 to 250")
+        self.wrong("--hosts", "x", "--", "true", because="--hosts")
+        self.wrong("--hots", 2, "--", "true", because="did you mean '--hosts'")
+        self.wrong("--hosts", 2, "--", "no-such-program", because="'no-such-program' is no program on PATH")
+        self.wrong("--hosts", 2, "--rate", "fast", "--", "true", because="100mbit")
+        self.wrong("--hosts", 2, "--rate", "100", "--", "true", because="100mbit")
+        self.wrong("--hosts", 2, "--rate", "1bit", "--", "true", because="100kbit")
+        self.wrong("--hosts", 2, "--mtu", 100, "--", "true", because="576 to 65535")
+        self.wrong("--hosts", 2, "--burst", "1Ki", "--", "true", because="9018")
+        self.wrong("--hosts", 2, "--network", "10.0.0.0/8", "--", "true", because="10.77.0.0/24")
+        self.wrong("--hosts", 2, "--network", "10.0.300.0/24", "--", "true", because="10.77.0.0/24")
+        for cores in ("a", "1-0", "", "0,,1", "99999"):
+            self.wrong("--hosts", 2, f"--cores-per-host={cores}", "--", "true", because="cores")
+        self.wrong("--hosts", 2, "--cores-per-host", "1023", "--", "true", because="core 1023")
+
+    def test_a_program_of_the_system_is_missing(self):
+        with tempfile.TemporaryDirectory() as directory:
+            self.wrong("--hosts", 2, "--", "true", because="true", PATH=directory)
+
+    def test_outside_of_a_cluster(self):
+        done = subprocess.run([TOOL, "cluster-shell", "node1", "true"], env=environment(), capture_output=True,
+                              text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("inside `lapwing cluster`", done.stderr)
+
+    def test_without_namespaces(self):
+        # Two limits of zero in a user namespace stand for a system that forbids them.
+        script = "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\""
+        done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount-proc", "--pid", "--fork", "sh", "-c",
+                               script, "sh", TOOL, "cluster", "--hosts", "1", "--", "true"], env=environment(),
+                              capture_output=True, text=True, timeout=60)
+        if "unshare" in done.stderr.split("\n")[0].split(":")[0]:
+            self.skipTest(done.stderr)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("run as root", done.stderr)
+
+
+if __name__ == "__main__":
+    support.main()

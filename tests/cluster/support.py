@@ -1,0 +1,58 @@
+"""What the tests of `lapwing cluster` share."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+import jobs
+
+BUILD = pathlib.Path(sys.argv[1]).resolve()
+TOOL = BUILD / "bin" / "lapwing"
+SKIPPED = 77
+
+
+def environment(**changes):
+    """The environment without variables that the tool or the launchers read."""
+    ours = ("LAPWING_", "OMPI_", "PRTE_", "PMIX_", "HYDRA_", "MPIR_", "UCX_", "FI_", "I_MPI_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return {**kept, **changes}
+
+
+def clusters():
+    """Processes of clusters: the tool, the first process, and the holders of hosts."""
+    return jobs.processes_of(TOOL)
+
+
+class ClusterTest(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.before = set(clusters())
+
+    def left(self):
+        return sorted(set(clusters()) - self.before)
+
+    def tearDown(self):
+        self.assertEqual(self.left(), [], "a cluster has left processes behind")
+
+    def cluster(self, *words, status=0, limit=60, before=(), **variables):
+        """Runs `lapwing cluster` with these words, expects `status` and gives its output, both streams."""
+        found, output = jobs.execute([*before, TOOL, "cluster", *words], limit, environment(**variables))
+        self.assertEqual(found, status, f"{words}\n{output}")
+        return output
+
+    def shell(self, hosts, script, *options, **more):
+        """Runs a script of the shell in the head."""
+        return self.cluster("--hosts", hosts, *options, "--", "sh", "-c", script, **more)
+
+
+def main():
+    """Runs the tests of the calling file; ends with SKIPPED, and the reason, where there can be no cluster."""
+    tried = subprocess.run([TOOL, "cluster", "--hosts", "1", "--", "true"], env=environment(), timeout=60,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if "namespaces" in tried.stdout or "package iproute2" in tried.stdout:
+        print(f"skipped: {tried.stdout}")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1])
