@@ -59,8 +59,26 @@ class EngineRow {
         block_.kind = bench_.settings.compute;
         block_.seconds = block_seconds;
         block_.operations = static_cast<std::uint64_t>(block_seconds * bench_.operations_per_second) + 1;
+        if (method_ == Method::wait && block_.kind == Compute::work) calibrate(block_seconds);
         used_ = engine_used(caller_);
         rounds_ = nlohmann::json::array();
+    }
+
+    // The processor may be faster or slower now than when the benchmark began.
+    void calibrate(double wanted_seconds) {
+        for (int tries = 0; tries < 3; ++tries) {
+            std::vector<double> taken;
+            for (int i = 0; i < 3; ++i) {
+                bench_.gather_ranks();
+                const double begin = now();
+                block_.run();
+                taken.push_back(now() - begin);
+            }
+            bench_.slowest(taken);
+            const double factor = std::clamp(wanted_seconds / median(taken), 0.25, 4.0);
+            block_.operations =
+                static_cast<std::uint64_t>(static_cast<double>(block_.operations) * factor) + 1;
+        }
     }
 
     void begin_round() { sample_ = nlohmann::json::object(); }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "base/error.hpp"
@@ -284,16 +283,6 @@ Verdict has_chains(const List& list) {
 
 Chains lower_to_chains(const List& list, const ChainLimits& limits) {
     return Lowering(list, limits).run();
-}
-
-std::vector<int> peers_of(const List& list) {
-    std::vector<int> peers;
-    std::unordered_set<int> seen;
-    for (const Task& task : list.tasks) {
-        if (is_local(task.kind) || !seen.insert(task.peer).second) continue;
-        peers.push_back(task.peer);
-    }
-    return peers;
 }
 
 std::string print(const Step& step) {

@@ -87,9 +87,6 @@ Verdict has_chains(const List& list);
 // tasks, that waits for receives it has not posted, or that does not wait for one it has.
 Chains lower_to_chains(const List& list, const ChainLimits& limits = {});
 
-// The peers that a list exchanges bytes with, in the order in which it first names them.
-std::vector<int> peers_of(const List& list);
-
 // Readable, one chain after the other; not meant to be parsed.
 std::string print(const Chains& chains);
 std::string print(const Step& step);

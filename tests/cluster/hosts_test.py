@@ -125,9 +125,10 @@ class Wrong(ClusterTest):
 
     def test_options(self):
         self.wrong(because="no command")
+        self.wrong("--hosts", 2, because="no command")
         self.wrong("--hosts", 2, "--", because="no command")
         self.wrong("--hosts", 2, "mpirun", "a", because="lapwing cluster --hosts 4 -- mpirun a")
-        self.wrong("--", "true", because="--hosts")
+        self.wrong("--", "true", because="--hosts is missing")
         self.wrong("--hosts", 0, "--", "true", because="1 to 250")
         self.wrong("--hosts", 251, "--", "true", because="1 to 250")
         self.wrong("--hosts", "x", "--", "true", because="--hosts")
@@ -144,9 +145,21 @@ class Wrong(ClusterTest):
             self.wrong("--hosts", 2, f"--cores-per-host={cores}", "--", "true", because="cores")
         self.wrong("--hosts", 2, "--cores-per-host", "1023", "--", "true", because="core 1023")
 
-    def test_a_program_of_the_system_is_missing(self):
+    def test_a_kernel_without_shapers(self):
         with tempfile.TemporaryDirectory() as directory:
-            self.wrong("--hosts", 2, "--", "true", because="true", PATH=directory)
+            program = pathlib.Path(directory) / "tc"
+            program.write_text("#!/bin/sh\necho 'Error: Specified qdisc kind is unknown.' >&2\nexit 1\n")
+            program.chmod(0o755)
+            path = f"{directory}:{os.environ['PATH']}"
+            self.wrong("--hosts", 2, "--", "true", because="--rate none", PATH=path)
+            self.shell(2, "true", "--rate", "none", PATH=path)
+
+    def test_a_network_that_cannot_be_made(self):
+        with tempfile.TemporaryDirectory() as directory:
+            program = pathlib.Path(directory) / "ip"
+            program.write_text("#!/bin/sh\necho 'RTNETLINK answers: no more' >&2\nexit 1\n")
+            program.chmod(0o755)
+            self.wrong("--hosts", 2, "--", "true", because="no more", PATH=f"{directory}:{os.environ['PATH']}")
 
     def test_outside_of_a_cluster(self):
         done = subprocess.run([TOOL, "cluster-shell", "node1", "true"], env=environment(), capture_output=True,

@@ -109,7 +109,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
     app.add_option("--iterations", options.iterations, "Of each phase in a round; 0: what fits into 10 ms")
         ->type_name("N")
         ->check(CLI::Range(0, 1000000).description(""));
-    app.add_option("--work-factor", options.work_factor, "Work is so many times the base time; usually 1")
+    app.add_option("--work-factor", options.work_factor, "Work is so many times the base time; usually 1.2")
         ->type_name("X")
         ->check(CLI::Range(0.001, 1000.0).description(""));
     app.add_option("--quantum", options.quantum_microseconds,

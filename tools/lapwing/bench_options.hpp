@@ -16,7 +16,7 @@ struct BenchOptions {
     std::string compute = "work";
     int rounds = 9;
     int iterations = 0;
-    double work_factor = 1;
+    double work_factor = 1.2;
     double quantum_microseconds = 0;
     bool no_limit = false;
     bool idle = false;

@@ -106,6 +106,9 @@ int attend(pid_t first, int started) {
 
 int run(const CLI::App& app, const ClusterOptions& options, const Words& words) {
     check_command(app, words);
+    if (app.count("--hosts") == 0) {
+        throw Error(ErrorCode::invalid_argument, "--hosts is missing; say how many, as in: --hosts 4");
+    }
     const ClusterShape shape = read_shape(options);
     require_network_programs(shape);
     signal(SIGCHLD, SIG_DFL);
