@@ -8,7 +8,7 @@ export JOBS
 
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
-	@echo "make demo              an unmodified MPI program on 4 ranks, through task lists"
+	@echo "make demo              overlap on four virtual hosts, the MPI beside Lapwing, with a picture"
 	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
 	@echo "make check             the unit tests and the MPI programs only"
 	@echo "make format            format the C and C++ sources"

@@ -12,7 +12,8 @@ class HostEngine : public Engine {
     Verdict available() const override { return Verdict::yes(); }
     Verdict supports(const List&) const override { return Verdict::yes(); }
     Verdict stands_on(const Ground& ground) const override {
-        return ground.messages != nullptr ? Verdict::yes() : Verdict::no("the group has no link for messages");
+        return ground.messages != nullptr ? Verdict::yes()
+                                          : Verdict::no("the group has no link for messages");
     }
     std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground) const override {
         return std::make_unique<HostPrepared>(list, *ground.messages);

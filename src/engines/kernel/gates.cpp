@@ -27,6 +27,10 @@ Gate Gates::take() {
                     fmt::format("a gate of the kernel engine: {}{}", std::strerror(errno),
                                 errno == EMFILE ? "; raise `ulimit -n`, or LAPWING_ENGINE=host" : ""));
     }
+    // Room for more signals than any list has on one gate (ChainLimits::gate_signals), whatever the system's
+    // default is.
+    constexpr int room = 212992;
+    ::setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     return {pair[0], pair[1]};
 }
 
