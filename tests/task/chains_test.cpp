@@ -188,12 +188,6 @@ TEST(Chains, RefusesWhatIsNoList) {
     EXPECT_TRUE(has_chains(list_of("  recv 1 out[0+1]\n  send 1 in[0+1]\n  wait 1 1\n")));
 }
 
-TEST(Chains, PeersInTheirOrder) {
-    EXPECT_THAT(peers_of(list_of("  recv 2 out[0+1]\n  copy out[4+1] in[0+1]\n  send 1 in[0+1]\n"
-                                 "  wait 2 1\n  send 3 in[0+1]\n")),
-                ElementsAre(2, 1, 3));
-}
-
 // Every algorithm, with its usual parameters and others, for all numbers of ranks and all roots of small
 // groups.
 TEST(Chains, EveryAlgorithmHasThem) {
