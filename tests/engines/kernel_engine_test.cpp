@@ -136,7 +136,9 @@ TEST_F(KernelEngine, ListsRunAlone) {
         {Collective::gather, "binomial"},
         {Collective::gather, "sequential"},
     };
-    for (const auto& [collective, algorithm] : cases) {
+    for (const auto& one_case : cases) {
+        const Collective collective = one_case.first;
+        const char* const algorithm = one_case.second;
         for (const std::uint64_t bytes : {100U, 40000U}) {
             const Setting setting{.problem = {.collective = collective, .ranks = 5, .bytes = bytes},
                                   .algorithm = algorithm,

@@ -120,9 +120,9 @@ int main(int argc, char** argv) {
     long kib = 0;
     long open = 0;
     for (int i = 0; i < collectives; ++i) {
-        const unsigned which = shared() % 3;
+        const std::size_t which = shared() % 3;
         flights.push_back(start(communicators[which], streams[which]));
-        if (own() % 4 == 0) ::usleep(own() % 2000);
+        if (own() % 4 == 0) ::usleep(static_cast<useconds_t>(own() % 2000));
         while (flights.size() > 6) {
             MPI_Wait(&flights.front()->request, MPI_STATUS_IGNORE);
             wrong += right(*flights.front()) ? 0 : 1;
