@@ -12,7 +12,7 @@ from support import TOOL, ToolTest, clean_environment
 class Info(ToolTest):
     def test_text(self):
         out, _ = self.call("info")
-        for part in ("lapwing ", "\nengines\n  host", "\nMPI\n", "\nvariables\n", "\nalgorithms\n"):
+        for part in ("lapwing ", "\nengines\n  kernel", "\n  host ", "\nMPI\n", "\nvariables\n", "\nalgorithms\n"):
             self.assertIn(part, out)
 
     def test_json(self):
