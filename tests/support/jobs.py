@@ -63,20 +63,23 @@ def processes_of(program):
 
 
 def listening_ports(program):
-    """TCP ports on which processes that run this program listen."""
+    """TCP ports on which processes that run this program listen, and no other: a launcher's may be inherited."""
+    own = set(processes_of(program))
     sockets = set()
-    for process in processes_of(program):
+    others = set()
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
         try:
-            for entry in pathlib.Path(f"/proc/{process}/fd").iterdir():
-                target = os.readlink(entry)
-                if target.startswith("socket:["):
-                    sockets.add(target[len("socket:["):-1])
+            links = [os.readlink(link) for link in (entry / "fd").iterdir()]
         except OSError:
             continue
+        (sockets if int(entry.name) in own else others).update(
+            link[len("socket:["):-1] for link in links if link.startswith("socket:["))
     ports = set()
     for table in ("tcp", "tcp6"):
         for line in pathlib.Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
             words = line.split()
-            if words[3] == "0A" and words[9] in sockets:
+            if words[3] == "0A" and words[9] in sockets - others:
                 ports.add(int(words[1].rsplit(":", 1)[1], 16))
     return sorted(ports)
