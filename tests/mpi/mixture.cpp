@@ -143,6 +143,7 @@ int main(int argc, char** argv) {
     if (rank == 0) {
         std::printf("%d collectives: wrong %ld, memory grown by %ld KiB, descriptors by %ld\n", collectives,
                     most[0], most[1], most[2]);
+        std::fflush(stdout);
     }
     MPI_Comm_free(&communicators[1]);
     MPI_Comm_free(&communicators[2]);
