@@ -107,11 +107,8 @@ class EngineRow {
         std::vector<double> total;
         lead_in();
         for (int i = 0; i < iterations_; ++i) {
-            prepare();
             MPI_Request request = MPI_REQUEST_NULL;
-            const double begin = now();
-            exchange_.start(caller_, request);
-            const double started = now();
+            const auto [begin, started] = start_one(request);
             block_.run();
             const double computed = now();
             caller_.wait(request);
@@ -135,11 +132,8 @@ class EngineRow {
         std::vector<std::uint64_t> quanta;
         lead_in();
         for (int i = 0; i < iterations_; ++i) {
-            prepare();
             MPI_Request request = MPI_REQUEST_NULL;
-            const double begin = now();
-            exchange_.start(caller_, request);
-            const double started = now();
+            const auto [begin, started] = start_one(request);
             std::uint64_t done = 0;
             do {
                 block_.run();
@@ -175,9 +169,17 @@ class EngineRow {
     }
 
   private:
-    void prepare() {
+    struct Moments {
+        double begin;
+        double started;
+    };
+    // Fresh data; all ranks together.
+    Moments start_one(MPI_Request& request) {
         exchange_.fill(++bench_.exchanges);
         bench_.gather_ranks();
+        const double begin = now();
+        exchange_.start(caller_, request);
+        return {begin, now()};
     }
 
     // Not timed: a link that was idle lets the first bytes pass faster than its rate, and caches are cold.
@@ -186,12 +188,10 @@ class EngineRow {
     }
 
     double run_once() {
-        prepare();
         MPI_Request request = MPI_REQUEST_NULL;
-        const double begin = now();
-        exchange_.start(caller_, request);
+        const Moments moments = start_one(request);
         caller_.wait(request);
-        const double spent = now() - begin;
+        const double spent = now() - moments.begin;
         if (bench_.settings.corrupt == caller_.engine) exchange_.corrupt();
         exchange_.check(caller_);
         return spent;

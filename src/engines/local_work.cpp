@@ -55,4 +55,15 @@ void reduce(Operator op, Type type, std::byte* target, const std::byte* source, 
     }
 }
 
+void work(const Memory& memory, std::span<const Task> tasks) {
+    for (const Task& task : tasks) {
+        if (task.kind == Kind::copy) {
+            std::memcpy(memory.target(task.target), memory.source(task.source), task.target.length);
+        } else {
+            reduce(task.op, task.type, memory.target(task.target), memory.source(task.source),
+                   task.target.length);
+        }
+    }
+}
+
 }  // namespace lapwing

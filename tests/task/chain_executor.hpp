@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "expected_out.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing {
@@ -55,9 +56,9 @@ class ChainExecutor {
 
   private:
     struct Rank {
-        std::vector<unsigned char> memory[3];
-        std::vector<unsigned char> start;  // in
-        std::vector<unsigned char> kept;   // out, before
+        MemoryBytes memory[3];
+        MemoryBytes start;  // in
+        MemoryBytes kept;   // out, before
         std::vector<std::uint64_t> gates;
         std::size_t stage = 0;
         bool begun = false;
@@ -84,21 +85,13 @@ class ChainExecutor {
             lines_.push_back({rank, static_cast<int>(stage), &chain});
     }
 
-    // The only reduction of these tests: sum of uint32.
     void work(int rank, const Task& task) {
         unsigned char* const target = at(rank, task.target);
         const unsigned char* const source = at(rank, task.source);
-        if (task.kind == Kind::copy) {
-            if (task.target.length > 0) std::memmove(target, source, task.target.length);
-            return;
-        }
-        for (std::uint64_t i = 0; i + 4 <= task.target.length; i += 4) {
-            std::uint32_t a = 0;
-            std::uint32_t b = 0;
-            std::memcpy(&a, source + i, 4);
-            std::memcpy(&b, target + i, 4);
-            b += a;
-            std::memcpy(target + i, &b, 4);
+        if (task.kind != Kind::copy) {
+            add_uint32(target, source, task.target.length);
+        } else if (task.target.length > 0) {
+            std::memmove(target, source, task.target.length);
         }
     }
 
@@ -163,45 +156,12 @@ class ChainExecutor {
         return true;
     }
 
-    // Whether the rank's out holds what the problem asks for, from every rank's memory at the start.
+    // Whether the rank's out holds what the problem asks for.
     bool right(int rank) const {
-        const std::size_t bytes = problem_.bytes;
-        std::vector<unsigned char> wanted;
-        const auto append = [&](int from, std::size_t offset) {
-            const bool kept = problem_.in_place && from == problem_.root;
-            const auto begin = kept ? ranks_[from].kept.begin() + static_cast<std::ptrdiff_t>(bytes * from)
-                                    : ranks_[from].start.begin() + static_cast<std::ptrdiff_t>(offset);
-            wanted.insert(wanted.end(), begin, begin + static_cast<std::ptrdiff_t>(bytes));
-        };
-        switch (problem_.collective) {
-            case Collective::barrier:
-                break;
-            case Collective::broadcast:
-                if (rank != problem_.root) append(problem_.root, 0);
-                break;
-            case Collective::gather:
-                for (int from = 0; rank == problem_.root && from < count(); ++from) append(from, 0);
-                break;
-            case Collective::alltoall:
-                for (int from = 0; from < count(); ++from)
-                    append(from, bytes * static_cast<std::size_t>(rank));
-                break;
-            case Collective::reduce:
-            case Collective::allreduce:
-                if (problem_.collective == Collective::reduce && rank != problem_.root) break;
-                wanted.assign(bytes, 0);
-                for (std::size_t i = 0; i + 4 <= bytes; i += 4) {
-                    std::uint32_t sum = 0;
-                    for (const Rank& from : ranks_) {
-                        std::uint32_t value = 0;
-                        std::memcpy(&value, from.start.data() + i, 4);
-                        sum += value;
-                    }
-                    std::memcpy(wanted.data() + i, &sum, 4);
-                }
-                break;
-        }
-        return wanted == ranks_[rank].memory[static_cast<std::size_t>(Space::out)];
+        return ranks_[rank].memory[static_cast<std::size_t>(Space::out)] ==
+               expected_out(
+                   problem_, rank, [&](int from) -> const MemoryBytes& { return ranks_[from].start; },
+                   [&](int from) -> const MemoryBytes& { return ranks_[from].kept; });
     }
 
     const Problem& problem_;

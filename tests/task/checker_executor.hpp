@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "expected_out.hpp"
 #include "task/list.hpp"
 
 namespace lapwing {
@@ -22,7 +23,7 @@ class Executor {
         : set_(set), random_(random), buffered_(buffered), late_(late), ranks_(set.lists.size()) {
         for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
             for (const Space space : {Space::in, Space::out, Space::scratch}) {
-                std::vector<unsigned char>& memory = ranks_[rank].memory[static_cast<std::size_t>(space)];
+                MemoryBytes& memory = ranks_[rank].memory[static_cast<std::size_t>(space)];
                 memory.resize(set.lists[rank].bytes(space));
                 for (unsigned char& byte : memory) byte = static_cast<unsigned char>(random());
             }
@@ -50,7 +51,7 @@ class Executor {
 
   private:
     struct Rank {
-        std::vector<unsigned char> memory[3];
+        MemoryBytes memory[3];
         std::size_t next = 0;
         bool started_send = false;  // the send in hand has started and waits for its receive
     };
@@ -118,7 +119,7 @@ class Executor {
                 std::memcpy(at(rank, task.target), at(rank, task.source), task.target.length);
                 break;
             default:
-                add(at(rank, task.target), at(rank, task.source), task.target.length);
+                add_uint32(at(rank, task.target), at(rank, task.source), task.target.length);
                 break;
         }
         ++me.next;
@@ -136,50 +137,16 @@ class Executor {
         }
     }
 
-    // The only reduction of these tests: sum of uint32.
-    static void add(unsigned char* target, const unsigned char* source, std::uint64_t bytes) {
-        for (std::uint64_t i = 0; i + 4 <= bytes; i += 4) {
-            std::uint32_t a = 0;
-            std::uint32_t b = 0;
-            std::memcpy(&a, source + i, 4);
-            std::memcpy(&b, target + i, 4);
-            b += a;
-            std::memcpy(target + i, &b, 4);
-        }
-    }
-
-    // Whether the rank's out holds what the problem asks for, from every rank's memory at the start.
-    bool right(int rank) {
-        const Problem& problem = set_.problem;
-        const std::size_t bytes = problem.bytes;
-        std::vector<unsigned char> wanted;
-        const auto append = [&](int from, std::size_t offset) {
-            const bool kept = problem.in_place && from == problem.root;
-            const auto& memory = start_[from].memory[static_cast<std::size_t>(kept ? Space::out : Space::in)];
-            const auto begin = memory.begin() + (kept ? bytes * static_cast<std::size_t>(from) : offset);
-            wanted.insert(wanted.end(), begin, begin + bytes);
+    // Whether the rank's out holds what the problem asks for.
+    bool right(int rank) const {
+        const auto memory = [](const Rank& of, Space space) -> const MemoryBytes& {
+            return of.memory[static_cast<std::size_t>(space)];
         };
-        switch (problem.collective) {
-            case Collective::barrier:
-                break;
-            case Collective::broadcast:
-                if (rank != problem.root) append(problem.root, 0);
-                break;
-            case Collective::gather:
-                for (int from = 0; rank == problem.root && from < count(); ++from) append(from, 0);
-                break;
-            case Collective::alltoall:
-                for (int from = 0; from < count(); ++from)
-                    append(from, bytes * static_cast<std::size_t>(rank));
-                break;
-            case Collective::reduce:
-            case Collective::allreduce:
-                if (problem.collective == Collective::reduce && rank != problem.root) break;
-                wanted.assign(bytes, 0);
-                for (const Rank& from : start_) add(wanted.data(), from.memory[0].data(), bytes);
-                break;
-        }
-        return wanted == ranks_[rank].memory[static_cast<std::size_t>(Space::out)];
+        return memory(ranks_[rank], Space::out) ==
+               expected_out(
+                   set_.problem, rank,
+                   [&](int from) -> const MemoryBytes& { return memory(start_[from], Space::in); },
+                   [&](int from) -> const MemoryBytes& { return memory(start_[from], Space::out); });
     }
 
     const ListSet& set_;

@@ -32,16 +32,11 @@ std::string preload_of(const MpiFamily& family) {
 Starter find_starter(const std::vector<std::string>& words, const std::string& mpi) {
     const MpiFamily* wanted = mpi.empty() ? nullptr : &find_mpi_family(mpi);
     const std::string& word = words.front();
-    const std::optional<std::string> path = find_program(word);
-    if (!path) {
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("'{}' is no program{}", word, word.find('/') == std::string::npos ? " on PATH" : ""));
-    }
-    if (const MpiFamily* linked = family_of_program(*path)) {
+    const std::string path = require_program(word);
+    if (const MpiFamily* linked = family_of_program(path)) {
         return {wanted != nullptr ? wanted : linked, Way::program};
     }
-    const Launcher launcher = identify_launcher(word, *path);
+    const Launcher launcher = identify_launcher(word, path);
     if (launcher.family != nullptr) {
         const bool openmpi = launcher.family == &mpi_families().front();
         return {wanted != nullptr ? wanted : launcher.family, openmpi ? Way::openmpi : Way::hydra};

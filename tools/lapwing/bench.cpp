@@ -1,6 +1,5 @@
 // lapwing bench: measurements of Lapwing and the MPI underneath side by side.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cstdio>
 #include <ctime>
@@ -22,27 +21,13 @@ namespace {
 
 extern "C" char** environ;
 
-class BenchFormatter : public CLI::Formatter {
-  public:
-    std::string make_usage(const CLI::App*, std::string) const override {
-        return "Usage: lapwing bench overlap [OPTIONS] -- LAUNCHER ARGUMENTS...\n";
-    }
-};
-
 void check_command(const CLI::App& app, const BenchOptions& options, const Words& words) {
     static const std::vector<std::string> valid = {"overlap"};
     if (options.what.empty()) {
         throw Error(ErrorCode::invalid_argument, "what is to be measured is missing; valid: overlap");
     }
     pick("benchmark", options.what, valid);
-    const std::vector<std::string> rest = app.remaining();
-    if (!rest.empty()) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("'--' is missing before the launcher: lapwing bench overlap -- {}",
-                                fmt::join(rest, " ")));
-    }
-    if (!words.words.empty()) return;
-    throw Error(ErrorCode::invalid_argument, "no launcher, as in: lapwing bench overlap -- mpirun -n 4");
+    require_words(app, words, "launcher", "lapwing bench overlap", "no launcher", "mpirun -n 4");
 }
 
 // Each communicator says its engine; the variable must not say "mpi" for all.
@@ -138,8 +123,7 @@ int run(const CLI::App& app, const BenchOptions& options, const Words& words) {
 Command add_bench(CLI::App& tool, const Words& words) {
     auto options = std::make_shared<BenchOptions>();
     CLI::App* app = tool.add_subcommand("bench", "Measure overlap, Lapwing beside the MPI underneath");
-    app->formatter(std::make_shared<BenchFormatter>());
-    app->get_formatter()->column_width(32);
+    show_usage(*app, "Usage: lapwing bench overlap [OPTIONS] -- LAUNCHER ARGUMENTS...");
     add_options(*app, *options);
     app->footer(
         "Examples:\n"

@@ -1,7 +1,6 @@
 // lapwing cluster: hosts as namespaces of this machine, joined by shaped links, for the time of one command.
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -23,32 +22,6 @@
 
 namespace lapwing::tool {
 namespace {
-
-// The words behind "--" are not among CLI11's options, so that it cannot name them.
-class ClusterFormatter : public CLI::Formatter {
-  public:
-    std::string make_usage(const CLI::App*, std::string) const override {
-        return "Usage: lapwing cluster --hosts N [OPTIONS] -- COMMAND ARGUMENTS...\n";
-    }
-};
-
-void check_command(const CLI::App& app, const Words& words) {
-    const std::vector<std::string> rest = app.remaining();
-    if (!rest.empty()) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("'--' is missing before the command: lapwing cluster --hosts 4 -- {}",
-                                fmt::join(rest, " ")));
-    }
-    if (words.words.empty()) {
-        throw Error(ErrorCode::invalid_argument,
-                    "no command to run, as in: lapwing cluster --hosts 4 -- mpirun -n 4 ./program");
-    }
-    if (!find_program(words.words.front())) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("'{}' is no program{}", words.words.front(),
-                                words.words.front().find('/') == std::string::npos ? " on PATH" : ""));
-    }
-}
 
 [[noreturn]] void refuse(const char* what) {
     throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
@@ -105,7 +78,9 @@ int attend(pid_t first, int started) {
 }
 
 int run(const CLI::App& app, const ClusterOptions& options, const Words& words) {
-    check_command(app, words);
+    require_words(app, words, "command", "lapwing cluster --hosts 4", "no command to run",
+                  "mpirun -n 4 ./program");
+    require_program(words.words.front());
     if (app.count("--hosts") == 0) {
         throw Error(ErrorCode::invalid_argument, "--hosts is missing; say how many, as in: --hosts 4");
     }
@@ -139,8 +114,7 @@ int run(const CLI::App& app, const ClusterOptions& options, const Words& words) 
 Command add_cluster(CLI::App& tool, const Words& words) {
     auto options = std::make_shared<ClusterOptions>();
     CLI::App* app = tool.add_subcommand("cluster", "Run a command on virtual hosts of this machine");
-    app->formatter(std::make_shared<ClusterFormatter>());
-    app->get_formatter()->column_width(32);
+    show_usage(*app, "Usage: lapwing cluster --hosts N [OPTIONS] -- COMMAND ARGUMENTS...");
     app->add_option("--hosts", options->hosts, "How many: node1, node2, ...")->type_name("N");
     app->add_option("--rate", options->rate, "Of each link, both ways: 100mbit, 1gbit, none (1gbit)")
         ->type_name("RATE");

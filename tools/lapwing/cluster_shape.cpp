@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 #include "lapwing/values.hpp"
 
 namespace lapwing::tool {
@@ -24,13 +25,6 @@ constexpr const char* shape_file = "cluster.json";
 
 [[noreturn]] void refuse(const std::string& message) {
     throw Error(ErrorCode::invalid_argument, message);
-}
-
-std::optional<int> read_number(std::string_view text) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-    return value;
 }
 
 std::vector<std::string> split(std::string_view text, char separator) {
@@ -45,26 +39,22 @@ std::vector<std::string> split(std::string_view text, char separator) {
 
 // "3" or "0-1", of the cores that this process may use.
 std::vector<int> read_cores(const std::string& entry) {
-    const std::size_t dash = entry.find('-');
-    const std::optional<int> first = read_number(entry.substr(0, dash));
-    const std::optional<int> last = dash == std::string::npos ? first : read_number(entry.substr(dash + 1));
-    if (!first || !last || *last < *first || *last >= CPU_SETSIZE) {
+    const std::optional<std::vector<int>> cores = parse_processors(entry);
+    if (!cores || cores->back() >= CPU_SETSIZE) {
         refuse(fmt::format("'{}' names no cores; --cores-per-host is a list such as 0,1 or 0-1,2-3", entry));
     }
     cpu_set_t usable;
     CPU_ZERO(&usable);
     sched_getaffinity(0, sizeof usable, &usable);
-    std::vector<int> cores;
-    for (int core = *first; core <= *last; ++core) {
+    for (const int core : *cores) {
         if (!CPU_ISSET(core, &usable)) {
             refuse(
                 fmt::format("--cores-per-host names core {}, which is not among those that may be used "
                             "here; `taskset -cp $$` lists them",
                             core));
         }
-        cores.push_back(core);
     }
-    return cores;
+    return *cores;
 }
 
 // "10.77.0" of "10.77.0.0/24"
@@ -73,7 +63,7 @@ std::string read_network(const std::string& written) {
     const std::vector<std::string> numbers = split(halves.front(), '.');
     const bool sound = halves.size() == 2 && halves[1] == "24" && numbers.size() == 4 && numbers[3] == "0" &&
                        std::all_of(numbers.begin(), numbers.end(), [](const std::string& number) {
-                           return read_number(number).value_or(256) < 256;
+                           return parse_number(number).value_or(256) < 256;
                        });
     if (!sound) refuse(fmt::format("--network {}: must be of the form 10.77.0.0/24", written));
     return fmt::format("{}.{}.{}", numbers[0], numbers[1], numbers[2]);

@@ -26,6 +26,15 @@ struct Words {
     std::vector<std::string> words;
 };
 
+// The words behind "--" are not among CLI11's options, so that it cannot name them: `usage` is the whole
+// line.
+void show_usage(CLI::App& app, const std::string& usage);
+// Throws Error (invalid_argument) unless words stand behind "--" and none before it. `what` they are:
+// "command"; `begin` is the command line up to "--"; `none` and `example` tell what to do when there are no
+// words.
+void require_words(const CLI::App& app, const Words& words, const char* what, const char* begin,
+                   const char* none, const char* example);
+
 Command add_explain(CLI::App& tool);
 Command add_verify(CLI::App& tool);
 Command add_info(CLI::App& tool);

@@ -132,6 +132,13 @@ std::optional<std::string> find_program(const std::string& name) {
     }
 }
 
+std::string require_program(const std::string& name) {
+    if (const std::optional<std::string> path = find_program(name)) return *path;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is no program{}", name, name.find('/') == std::string::npos ? " on PATH" : ""));
+}
+
 std::string quote(std::string_view word) {
     const auto plain = [](unsigned char c) {
         return std::isalnum(c) != 0 ||

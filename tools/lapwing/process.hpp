@@ -24,6 +24,9 @@ Finished run_program(const std::vector<std::string>& words, std::string_view inp
 // Where on PATH a program is; a name with a slash is taken as it is. None when there is no such executable.
 std::optional<std::string> find_program(const std::string& name);
 
+// As find_program; throws Error (invalid_argument) when there is none.
+std::string require_program(const std::string& name);
+
 // A word as a shell reads it back: quoted where it must be.
 std::string quote(std::string_view word);
 

@@ -1,6 +1,5 @@
 // lapwing run: starts an unmodified MPI program with the preload library of its MPI.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,14 +13,6 @@
 
 namespace lapwing::tool {
 namespace {
-
-// The words behind "--" are not among CLI11's options, so that it cannot name them.
-class RunFormatter : public CLI::Formatter {
-  public:
-    std::string make_usage(const CLI::App*, std::string) const override {
-        return "Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...\n";
-    }
-};
 
 struct Options {
     std::string engine;
@@ -50,21 +41,9 @@ Settings settings_of(const Options& options) {
     return settings;
 }
 
-void check_command(const CLI::App& app, const Words& words) {
-    const std::vector<std::string> rest = app.remaining();
-    if (!rest.empty()) {
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("'--' is missing before the command: lapwing run -- {}", fmt::join(rest, " ")));
-    }
-    if (!words.words.empty()) return;
-    throw Error(ErrorCode::invalid_argument,
-                "no command to run, as in: lapwing run -- mpirun -n 4 ./program");
-}
-
 int run(const CLI::App& app, const Options& options, const Words& words) {
     const Settings settings = settings_of(options);
-    check_command(app, words);
+    require_words(app, words, "command", "lapwing run", "no command to run", "mpirun -n 4 ./program");
     const Launch launch = arrange(find_starter(words.words, options.mpi), words.words, settings);
     if (options.dry_run) {
         fmt::print("{}", print(launch));
@@ -79,8 +58,7 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
 Command add_run(CLI::App& tool, const Words& words) {
     auto options = std::make_shared<Options>();
     CLI::App* app = tool.add_subcommand("run", "Run an MPI program with its collectives as task lists");
-    app->formatter(std::make_shared<RunFormatter>());
-    app->get_formatter()->column_width(32);
+    show_usage(*app, "Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--engine", options->engine, "Engine: auto, host, ..., or mpi (LAPWING_ENGINE)")
         ->type_name("E");
     app->add_option("--algorithm", options->algorithm, "As ialltoall=pairwise:window=6,ibcast=binomial")

@@ -1,6 +1,5 @@
 #include "engines/host/prepared.hpp"
 
-#include <cstring>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -9,28 +8,12 @@
 namespace lapwing {
 
 struct HostPrepared::Run : Operation {
-    Buffers buffers;
+    Memory memory;
     std::uint32_t channel = 0;
     std::size_t step = 0;     // the next one to do
     std::size_t awaited = 0;  // the next of awaited_, which waits take in order
     std::size_t sent = 0;     // the next send whose completion is looked for
     std::vector<Link::Transfer> transfers;
-    std::unique_ptr<std::byte[]> scratch;
-
-    const std::byte* source(const Span& span) const {
-        switch (span.space) {
-            case Space::in:
-                return buffers.in + span.offset;
-            case Space::out:
-                return buffers.out + span.offset;
-            case Space::scratch:
-                break;
-        }
-        return scratch.get() + span.offset;
-    }
-    std::byte* target(const Span& span) const {
-        return span.space == Space::out ? buffers.out + span.offset : scratch.get() + span.offset;
-    }
 };
 
 HostPrepared::HostPrepared(const List& list, Link& link) : link_(link), scratch_bytes_(list.scratch_bytes) {
@@ -80,14 +63,13 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
         idle_.reserve(runs_.size() + 1);
         auto run = std::make_unique<Run>();
         run->transfers.resize(transfers_);
-        // Not zeroed: the checker proves that nothing is read before it is written.
-        if (scratch_bytes_ > 0) run->scratch.reset(new std::byte[scratch_bytes_]);
+        run->memory.make_scratch(scratch_bytes_);
         idle_.push_back(run.get());
         runs_.push_back(std::move(run));
     }
     Run* run = idle_.back();
     idle_.pop_back();
-    run->buffers = buffers;
+    run->memory.buffers = buffers;
     run->channel = channel;
     run->step = 0;
     run->awaited = 0;
@@ -114,11 +96,11 @@ bool HostPrepared::advance(Run& run, bool may_wait) {
         switch (task.kind) {
             case Kind::send:
             case Kind::write:
-                link_.send(task.peer, run.source(task.source), task.source.length, run.channel,
+                link_.send(task.peer, run.memory.source(task.source), task.source.length, run.channel,
                            run.transfers[step.index]);
                 break;
             case Kind::recv:
-                link_.recv(task.peer, run.target(task.target), task.target.length, run.channel,
+                link_.recv(task.peer, run.memory.target(task.target), task.target.length, run.channel,
                            run.transfers[step.index]);
                 break;
             case Kind::wait:
@@ -128,11 +110,8 @@ bool HostPrepared::advance(Run& run, bool may_wait) {
                 }
                 break;
             case Kind::copy:
-                std::memcpy(run.target(task.target), run.source(task.source), task.target.length);
-                break;
             case Kind::reduce:
-                reduce(task.op, task.type, run.target(task.target), run.source(task.source),
-                       task.target.length);
+                work(run.memory, {&task, 1});
                 break;
             case Kind::enable_send:
             case Kind::enable_recv:

@@ -7,19 +7,8 @@
 
 #include "base/error.hpp"
 #include "engines/kernel/run.hpp"
-#include "engines/local_work.hpp"
 
 namespace lapwing::kernel {
-
-void work(const Run& run, const std::vector<Task>& tasks) {
-    for (const Task& task : tasks) {
-        if (task.kind == Kind::copy) {
-            std::memcpy(run.target(task.target), run.source(task.source), task.target.length);
-        } else {
-            reduce(task.op, task.type, run.target(task.target), run.source(task.source), task.target.length);
-        }
-    }
-}
 
 std::string why_broken(int error) {
     if (error == 0 || error == ECONNRESET || error == EPIPE) {

@@ -16,14 +16,13 @@ Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) 
         auto run = std::make_unique<Run>();
         run->plan = &plan_;
         run->signals.resize(plan_.most_signals);
-        // Not zeroed: the checker proves that nothing is read before it is written.
-        if (plan_.scratch_bytes > 0) run->scratch.reset(new std::byte[plan_.scratch_bytes]);
+        run->memory.make_scratch(plan_.scratch_bytes);
         idle_.push_back(run.get());
         runs_.push_back(std::move(run));
     }
     Run* run = idle_.back();
     idle_.pop_back();
-    run->buffers = buffers;
+    run->memory.buffers = buffers;
     reactor_->start(*run, channel);
     return run;
 }

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string>
 
+#include "engines/kernel/ring.hpp"
+
 namespace lapwing::kernel {
 namespace {
 
@@ -84,11 +86,7 @@ bool cancellation_works(Trial& trial) {
     io_uring_prep_recv(sqe, trial.pair[0], &received, 1, MSG_WAITALL);
     sqe->user_data = 3;
     if (io_uring_submit(&trial.ring) != 1) return false;
-    io_uring_sync_cancel_reg cancel{};
-    cancel.fd = -1;
-    cancel.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;
-    cancel.timeout = {-1, -1};
-    if (io_uring_register_sync_cancel(&trial.ring, &cancel) < 0) {
+    if (cancel_operations(trial.ring, -1, IORING_ASYNC_CANCEL_ANY) < 0) {
         ::shutdown(trial.pair[1], SHUT_RDWR);
         return false;
     }

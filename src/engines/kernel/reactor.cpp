@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "engines/local_work.hpp"
 
 namespace lapwing::kernel {
 namespace {
@@ -72,7 +73,7 @@ void Reactor::start(Run& run, std::uint32_t channel) {
     run.first_work_done = false;
     const auto do_first_work = [&] {
         if (run.first_work_done) return;
-        if (!run.plan->stages.empty()) work(run, run.plan->stages.front().local);
+        if (!run.plan->stages.empty()) work(run.memory, run.plan->stages.front().local);
         run.first_work_done = true;
     };
     if (!run.plan->local_may_follow) do_first_work();
@@ -337,13 +338,13 @@ void Reactor::advance(Run& run, bool may_work) {
         const Plan& plan = *run.plan;
         if (run.stage + 1 < plan.stages.size()) {
             if (!may_work) return workless_.push_back(&run);
-            work(run, plan.stages[run.stage + 1].local);
+            work(run.memory, plan.stages[run.stage + 1].local);
             enter_stage(run, run.stage + 1);
             continue;
         }
         if (run.receives_open > 0 || run.notifications > 0 || !run.first_work_done) return;
         if (!plan.last.empty() && !may_work) return workless_.push_back(&run);
-        work(run, plan.last);
+        work(run.memory, plan.last);
         complete(run);
     }
 }

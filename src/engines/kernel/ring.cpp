@@ -51,19 +51,19 @@ void Ring::submit() {
 }
 
 void Ring::cancel_all() {
-    io_uring_sync_cancel_reg cancel{};
-    cancel.fd = -1;
-    cancel.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL;
-    cancel.timeout = {-1, -1};
-    io_uring_register_sync_cancel(&ring_, &cancel);
+    cancel_operations(ring_, -1, IORING_ASYNC_CANCEL_ANY);
 }
 
 void Ring::cancel(int descriptor) {
+    cancel_operations(ring_, descriptor, IORING_ASYNC_CANCEL_FD);
+}
+
+int cancel_operations(io_uring& ring, int descriptor, unsigned which) {
     io_uring_sync_cancel_reg cancel{};
     cancel.fd = descriptor;
-    cancel.flags = IORING_ASYNC_CANCEL_FD | IORING_ASYNC_CANCEL_ALL;
+    cancel.flags = which | IORING_ASYNC_CANCEL_ALL;
     cancel.timeout = {-1, -1};
-    io_uring_register_sync_cancel(&ring_, &cancel);
+    return io_uring_register_sync_cancel(&ring, &cancel);
 }
 
 }  // namespace lapwing::kernel

@@ -8,6 +8,9 @@
 
 namespace lapwing::kernel {
 
+// Stops operations, `which` by IORING_ASYNC_CANCEL_ANY, or _FD for those of one descriptor. Below 0: -errno.
+int cancel_operations(io_uring& ring, int descriptor, unsigned which);
+
 class Ring {
   public:
     static constexpr unsigned entries = 512;

@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "engines/engine.hpp"
 #include "engines/kernel/gates.hpp"
 #include "engines/kernel/plan.hpp"
+#include "engines/memory.hpp"
 
 namespace lapwing::kernel {
 
@@ -32,8 +32,7 @@ struct Run : Operation {
     };
 
     const Plan* plan = nullptr;
-    Buffers buffers;
-    std::unique_ptr<std::byte[]> scratch;
+    Memory memory;
     std::vector<std::byte> signals;  // what awaits and signals between ranks read into
     std::uint32_t id = 0;            // its place among the runs of the group
     std::size_t lane = 0;
@@ -63,31 +62,14 @@ struct Run : Operation {
         }
         return gates[step.slot].exit;
     }
-    const std::byte* source(const Span& span) const {
-        switch (span.space) {
-            case Space::in:
-                return buffers.in + span.offset;
-            case Space::out:
-                return buffers.out + span.offset;
-            case Space::scratch:
-                break;
-        }
-        return scratch.get() + span.offset;
-    }
-    std::byte* target(const Span& span) const {
-        return span.space == Space::out ? buffers.out + span.offset : scratch.get() + span.offset;
-    }
     const std::byte* sent(const PlannedStep& step) const {
         static constexpr std::byte signal{1};
-        return step.is_signal ? &signal : source({step.space, step.offset, step.bytes});
+        return step.is_signal ? &signal : memory.source({step.space, step.offset, step.bytes});
     }
     std::byte* received(const PlannedStep& step) {
-        return step.is_signal ? signals.data() : target({step.space, step.offset, step.bytes});
+        return step.is_signal ? signals.data() : memory.target({step.space, step.offset, step.bytes});
     }
 };
-
-// Does the copies and reductions.
-void work(const Run& run, const std::vector<Task>& tasks);
 
 // Moves a line that is not in the kernel as far as its descriptors allow, by plain calls that do not block.
 // Throws Error (link) without a peer's name when a connection is gone.
