@@ -29,6 +29,8 @@ class Connections {
 
     // "rank 3 (node2, 10.77.0.3)": for messages.
     virtual std::string told(int peer) const = 0;
+    // Whether a connection to `peer` was given up here because the network has been silent for too long.
+    virtual bool silent(int peer) const = 0;
 
     virtual Attendant& attendant() = 0;
 };

@@ -31,6 +31,7 @@ class Pairs : public Connections {
     int descriptor(int peer, int lane) override { return at(peer, lane); }
     void on_change(std::function<void()>) override {}
     std::string told(int peer) const override { return fmt::format("rank {}", peer); }
+    bool silent(int) const override { return false; }
     Attendant& attendant() override { return *attendant_; }
 
     int& at(int peer, int lane) {

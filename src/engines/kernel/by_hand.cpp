@@ -3,25 +3,12 @@
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <cstring>
 
-#include "base/error.hpp"
 #include "engines/kernel/run.hpp"
 
 namespace lapwing::kernel {
 
-std::string why_broken(int error) {
-    if (error == 0 || error == ECONNRESET || error == EPIPE) {
-        return "closed the connection: its process has ended, or has given up";
-    }
-    if (error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH || error == ENETDOWN) {
-        return std::string("is out of reach: ") + std::strerror(error) +
-               " (LAPWING_TIMEOUT says how long the network may be silent)";
-    }
-    return std::strerror(error);
-}
-
-void move_by_hand(Run& run, Line& line) {
+int move_by_hand(Run& run, Line& line) {
     while (line.step < line.chain->size()) {
         const PlannedStep& step = (*line.chain)[line.step];
         const bool sends = step.kind == Step::Kind::send || step.kind == Step::Kind::signal;
@@ -33,15 +20,15 @@ void move_by_hand(Run& run, Line& line) {
                                  MSG_DONTWAIT | MSG_NOSIGNAL)
                         : ::recv(run.descriptor(step), run.received(step) + line.offset, left, MSG_DONTWAIT);
         } while (moved < 0 && errno == EINTR);
-        if (moved < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-        if (moved < 0 || (moved == 0 && !sends)) {
-            throw Error(ErrorCode::link, why_broken(moved < 0 ? errno : 0));
-        }
+        if (moved < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+        if (moved < 0) return errno;
+        if (moved == 0 && !sends) return ECONNRESET;
         line.offset += static_cast<std::uint64_t>(moved);
         if (line.offset < step.bytes) continue;
         line.offset = 0;
         ++line.step;
     }
+    return 0;
 }
 
 }  // namespace lapwing::kernel

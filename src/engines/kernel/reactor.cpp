@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <thread>
 
 #include "base/error.hpp"
@@ -22,6 +23,23 @@ std::uint64_t tag(std::uint32_t run, std::size_t line, std::size_t step) {
            static_cast<std::uint64_t>(step);
 }
 constexpr std::size_t most_lines = 1U << 24;
+
+std::string why_broken(int error) {
+    switch (error) {
+        case ECONNRESET:
+        case EPIPE:
+            return "closed the connection: its process has ended, or has given up";
+        case ETIMEDOUT:
+        case EHOSTUNREACH:
+        case ENETUNREACH:
+        case ENETDOWN:
+            return fmt::format(
+                "is out of reach: {} (LAPWING_TIMEOUT says how long the network may be silent)",
+                std::strerror(error));
+        default:
+            return std::strerror(error);
+    }
+}
 
 Ground without_state(const Ground& ground) {
     Ground copy = ground;
@@ -310,7 +328,7 @@ void Reactor::handle(const io_uring_cqe& completion) {
         (completion.res == 0 && !ended)) {
         return;
     }
-    if (run->error.empty()) run->error = told(*run, step, why_broken(-completion.res));
+    if (run->error.empty()) run->error = told(*run, step, ended ? ECONNRESET : -completion.res);
 }
 
 // Looks at the runs that completions have touched, and at those that they have made room for.
@@ -372,10 +390,8 @@ void Reactor::move_lines_by_hand(Run& run) {
     for (std::size_t i = 0; i < run.lines.size(); ++i) {
         Line& line = run.lines[i];
         if (line.in_kernel || line.done()) continue;
-        try {
-            move_by_hand(run, line);
-        } catch (const Error& error) {
-            fail(run, told(run, (*line.chain)[line.step], error.what()));
+        if (const int error = move_by_hand(run, line); error != 0) {
+            fail(run, told(run, (*line.chain)[line.step], error));
             return;
         }
         if (line.done()) --(i < run.plan->receives.size() ? run.receives_open : run.stage_open);
@@ -404,11 +420,14 @@ void Reactor::take_back(Run& run) {
     }
 }
 
-std::string Reactor::told(const Run& run, const PlannedStep& step, const std::string& why) const {
-    if (step.kind == Step::Kind::send || step.kind == Step::Kind::receive) {
-        return fmt::format("{} {}", connections_.told(run.plan->peers[step.slot]), why);
+std::string Reactor::told(const Run& run, const PlannedStep& step, int error) const {
+    if (step.kind != Step::Kind::send && step.kind != Step::Kind::receive) {
+        return fmt::format("a gate of the kernel engine: {}", std::strerror(error));
     }
-    return fmt::format("a gate of the kernel engine: {}", why);
+    const int peer = run.plan->peers[step.slot];
+    // The kernel tells ETIMEDOUT once: who asks next sees a connection that is closed.
+    if (connections_.silent(peer)) error = ETIMEDOUT;
+    return fmt::format("{} {}", connections_.told(peer), why_broken(error));
 }
 
 bool Reactor::attendant_is_needed() const {

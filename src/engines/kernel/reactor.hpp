@@ -52,7 +52,7 @@ class Reactor : public GroupState {
     void settle(bool may_work);
     void complete(Run& run);
     void fail(Run& run, const std::string& why);
-    std::string told(const Run& run, const PlannedStep& step, const std::string& why) const;
+    std::string told(const Run& run, const PlannedStep& step, int error) const;
     bool result(Run& run);
     void ask_attendant();
     bool attendant_is_needed() const;

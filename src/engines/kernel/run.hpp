@@ -72,10 +72,7 @@ struct Run : Operation {
 };
 
 // Moves a line that is not in the kernel as far as its descriptors allow, by plain calls that do not block.
-// Throws Error (link) without a peer's name when a connection is gone.
-void move_by_hand(Run& run, Line& line);
-
-// What a result of a send or receive that is an error, or the end of a connection, means.
-std::string why_broken(int error);
+// 0, or the errno of the step that failed; a connection that the peer has closed is ECONNRESET.
+int move_by_hand(Run& run, Line& line);
 
 }  // namespace lapwing::kernel

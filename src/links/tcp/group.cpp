@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "links/tcp/addresses.hpp"
+#include "links/tcp/pulse.hpp"
 
 namespace lapwing::tcp {
 
@@ -33,6 +34,10 @@ std::string Group::told(int peer) const {
         if (!places.empty()) where = text(places.front());
     }
     return fmt::format("rank {} ({}{}{})", peer, address.name, where.empty() ? "" : ", ", where);
+}
+
+bool Group::silent(int peer) const {
+    return tcp::silent(*lines_, peer);
 }
 
 }  // namespace lapwing::tcp

@@ -29,6 +29,7 @@ class Group final : public Connections {
     int descriptor(int peer, int lane) override { return lines_->descriptor(peer, lane); }
     void on_change(std::function<void()> work) override { lines_->on_change(std::move(work)); }
     std::string told(int peer) const override;
+    bool silent(int peer) const override;
     Attendant& attendant() override { return attendant_; }
 
   private:

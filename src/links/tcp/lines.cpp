@@ -164,12 +164,12 @@ std::string Lines::address(int peer) {
     return found->address;
 }
 
-void Lines::each(const std::function<void(int, int&)>& work) {
+void Lines::each(const std::function<void(int, int, int&)>& work) {
     const std::lock_guard lock(mutex_);
-    each_peer([&](int, Peer& peer) {
+    each_peer([&](int rank, Peer& peer) {
         for (Lane& lane : peer.lanes) {
             const int value = lane.state.load(std::memory_order_acquire);
-            if (value >= 0) work(value >> 1, lane.suspicion);
+            if (value >= 0) work(rank, value >> 1, lane.suspicion);
         }
     });
 }

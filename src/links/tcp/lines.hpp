@@ -52,8 +52,8 @@ class Lines {
     void fail_awaited(const std::string& why);
     // Runs what on_change() was given.
     void tell();
-    // work(descriptor, suspicion) for each connection that stands; `suspicion` is kept with it.
-    void each(const std::function<void(int, int&)>& work);
+    // work(peer, descriptor, suspicion) for each connection that stands; `suspicion` is kept with it.
+    void each(const std::function<void(int, int, int&)>& work);
 
   private:
     // A lane's state: one of these, or a descriptor twice, plus one until the program has seen it.

@@ -28,7 +28,7 @@ std::chrono::milliseconds pulse_interval(std::chrono::seconds patience) {
 }
 
 void feel(Lines& lines) {
-    lines.each([&](int descriptor, int& suspicion) {
+    lines.each([](int, int descriptor, int& suspicion) {
         tcp_info info{};
         socklen_t size = sizeof info;
         if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
@@ -36,7 +36,8 @@ void feel(Lines& lines) {
             suspicion = 0;
             return;
         }
-        ++suspicion;
+        // Its conviction stays.
+        suspicion = std::min(suspicion + 1, forced + 1);
         if (suspicion == convicted) {
             // The next time that the kernel repeats, it finds that the limit has passed.
             const unsigned limit = 1;  // ms
@@ -44,6 +45,13 @@ void feel(Lines& lines) {
         }
         if (suspicion == forced) shutdown(descriptor, SHUT_RDWR);
     });
+}
+
+bool silent(Lines& lines, int peer) {
+    bool found = false;
+    lines.each(
+        [&](int rank, int, int& suspicion) { found = found || (rank == peer && suspicion >= convicted); });
+    return found;
 }
 
 }  // namespace lapwing::tcp

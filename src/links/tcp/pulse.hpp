@@ -22,7 +22,10 @@ bool unanswered(const tcp_info& info);
 std::chrono::milliseconds pulse_interval(std::chrono::seconds patience);
 
 // Looks at all connections of a group. One that was unanswered on all occasions for most of the patience gets
-// to its end, which its descriptor shows as ETIMEDOUT.
+// to its end, which its descriptor shows as ETIMEDOUT; or as closed, where the kernel's own timer is late.
 void feel(Lines& lines);
+
+// Whether a connection to `peer` has come to its end in this way.
+bool silent(Lines& lines, int peer);
 
 }  // namespace lapwing::tcp
