@@ -160,7 +160,7 @@ void run(Bench& bench, const char* argument) {
     if (bench.settings.idle) result["idle"] = measure_idle(bench);
     bench.mesh->sleeping_barrier();
     bench.plain.reset();
-    say(bench, "result " + result.dump());
+    say(bench, fmt::format("result {}", result.dump()));
     for (Caller& caller : bench.callers) MPI_Comm_free(&caller.communicator);
 }
 

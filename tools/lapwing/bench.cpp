@@ -1,5 +1,6 @@
 // lapwing bench: measurements of Lapwing and the MPI underneath side by side.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <ctime>

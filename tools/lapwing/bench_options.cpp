@@ -1,6 +1,8 @@
 #include "lapwing/bench_options.hpp"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,9 +1,12 @@
 // The options of `lapwing bench overlap`, and what its MPI program is told.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+
+namespace CLI {
+class App;
+}
 
 namespace lapwing::tool {
 

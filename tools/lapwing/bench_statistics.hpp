@@ -1,7 +1,7 @@
 // From the samples of each round to what is printed.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace lapwing::tool {

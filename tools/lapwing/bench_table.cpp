@@ -1,6 +1,7 @@
 #include "lapwing/bench_table.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <set>

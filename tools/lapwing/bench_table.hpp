@@ -1,7 +1,7 @@
 // The results of `lapwing bench overlap` as people read them: a table for each collective and method.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace lapwing::tool {

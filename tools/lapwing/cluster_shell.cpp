@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <sched.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>

@@ -1,6 +1,7 @@
 // lapwing explain: the lists, queues or chains of one collective, and why this algorithm was taken.
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <fstream>
 #include <iostream>

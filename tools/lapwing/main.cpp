@@ -1,5 +1,6 @@
 // lapwing, the command-line tool: reads the command line and runs the subcommand that it names.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>

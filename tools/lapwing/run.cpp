@@ -1,6 +1,7 @@
 // lapwing run: starts an unmodified MPI program with the preload library of its MPI.
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <filesystem>

@@ -1,5 +1,6 @@
 // lapwing verify: proves list files, or every algorithm for many problems.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <memory>
 
