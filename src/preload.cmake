@@ -4,7 +4,7 @@ set(LAPWING_OPENMPI_WRAPPER mpicc.openmpi CACHE STRING "Open MPI's C compiler wr
 set(LAPWING_MPICH_WRAPPER mpicc.mpich CACHE STRING "MPICH's C compiler wrapper; empty: none")
 find_package(nlohmann_json REQUIRED)
 
-file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/*.cpp)
+file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/*.cpp mpi/collectives/*.cpp)
 
 # Creates the interface target lapwing_mpi_<family> from what the wrapper passes to the compiler.
 function(lapwing_find_mpi family wrapper compile_option link_option)

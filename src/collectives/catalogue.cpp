@@ -104,7 +104,7 @@ Choice parse_choice(Collective collective, std::string_view text) {
 }
 
 List build(const Problem& problem, int rank, const Choice& choice) {
-    if (problem.bytes == 0 && problem.collective != Collective::barrier) {
+    if (problem.bytes == 0 && problem.collective != Collective::barrier && !has_parts(problem.collective)) {
         return {.rank = rank, .ranks = problem.ranks, .tasks = {}};
     }
     return choice.algorithm->build(problem, rank, choice.parameters);

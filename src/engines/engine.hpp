@@ -12,10 +12,20 @@
 
 namespace lapwing {
 
+// The caller's own reduction function: Operator::user.
+class Reducer {
+  public:
+    virtual ~Reducer() = default;
+    // target = source op target, of whole elements. Called by threads of the caller only, inside start, test
+    // and press.
+    virtual void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) = 0;
+};
+
 // The caller's memory for one run of a list. Stays in place until the run is complete.
 struct Buffers {
     const std::byte* in = nullptr;
     std::byte* out = nullptr;
+    Reducer* reducer = nullptr;  // where the list reduces by Operator::user
 };
 
 // What an engine keeps for a group, across the lists that it prepares for it.

@@ -40,6 +40,8 @@ void reduce_typed(Operator op, std::byte* target, const std::byte* source, std::
         }                                                                    \
         break;
 #include "task/operators.def"
+        case Operator::user:
+            break;
     }
 }
 
@@ -52,6 +54,8 @@ void reduce(Operator op, Type type, std::byte* target, const std::byte* source, 
         reduce_typed<element>(op, target, source, bytes); \
         break;
 #include "task/types.def"
+        case Type::opaque:
+            break;
     }
 }
 
@@ -59,6 +63,9 @@ void work(const Memory& memory, std::span<const Task> tasks) {
     for (const Task& task : tasks) {
         if (task.kind == Kind::copy) {
             std::memcpy(memory.target(task.target), memory.source(task.source), task.target.length);
+        } else if (task.op == Operator::user) {
+            memory.buffers.reducer->reduce(memory.target(task.target), memory.source(task.source),
+                                           task.target.length);
         } else {
             reduce(task.op, task.type, memory.target(task.target), memory.source(task.source),
                    task.target.length);

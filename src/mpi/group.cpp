@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
-#include "mpi/guard.hpp"
+#include "mpi/request.hpp"
 #include "mpi/runtime.hpp"
 
 namespace lapwing {
@@ -169,32 +170,27 @@ void free_all_groups() {
     free_groups();
 }
 
-namespace {
-
-template <typename Native>
-int free_communicator(const MPI_Comm* communicator, Native native) {
-    if (!runtime_started || communicator == nullptr) return native();
-    return guarded([&] {
-        Group* group = orphan([&](const Group& one) { return one.communicator == *communicator; });
-        // Open MPI 4 loses a duplication whose communicator is freed before it is made. To free a
-        // communicator is collective, so all ranks come here and may wait for each other.
-        for (bool ready = group == nullptr || !group->begun; !ready;) {
+void finish_links(Group& group) {
+    for (bool ready = !group.begun; !ready;) {
+        {
             const Entry entry;
-            ready = group->link.ready() && settle(*group);
+            // A rank that must come here first may wait for a list of ours.
+            progress();
+            ready = group.link.ready() && settle(group);
         }
-        const int error = native();
-        free_groups();
-        return error;
-    });
+        if (!ready) std::this_thread::yield();
+    }
 }
 
-}  // namespace
+Group* existing_group(MPI_Comm communicator) {
+    const std::lock_guard lock(mutex);
+    const auto found = std::find_if(groups.begin(), groups.end(),
+                                    [&](const auto& group) { return group->communicator == communicator; });
+    return found == groups.end() ? nullptr : found->get();
+}
+
+Group* give_up_group(MPI_Comm communicator) {
+    return orphan([&](const Group& group) { return group.communicator == communicator; });
+}
+
 }  // namespace lapwing
-
-LAPWING_MPI MPI_Comm_free(MPI_Comm* communicator) {
-    return lapwing::free_communicator(communicator, [&] { return PMPI_Comm_free(communicator); });
-}
-
-LAPWING_MPI MPI_Comm_disconnect(MPI_Comm* communicator) {
-    return lapwing::free_communicator(communicator, [&] { return PMPI_Comm_disconnect(communicator); });
-}

@@ -62,6 +62,15 @@ int begin_links(Group& group);
 // Whether it is known which links the group has. Inside Entry.
 bool settle(Group& group);
 
+// Waits until what begin_links() has asked for is there, on all ranks: before calls that are collective
+// anyway. Outside of Entry.
+void finish_links(Group& group);
+
+// Null when the communicator had no collective yet.
+Group* existing_group(MPI_Comm communicator);
+// The same; it is found no more, because its communicator is about to be freed.
+Group* give_up_group(MPI_Comm communicator);
+
 // Frees what groups of freed communicators kept while something was in flight.
 void free_groups();
 // At the end of MPI: the others, too.

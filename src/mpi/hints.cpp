@@ -55,9 +55,10 @@ LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
 }
 
 LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm communicator, MPI_Info info, MPI_Comm* duplicate) {
-    const int error = PMPI_Comm_dup_with_info(communicator, info, duplicate);
-    if (error != MPI_SUCCESS) return error;
     return guarded([&] {
+        if (Group* group = runtime_started ? existing_group(communicator) : nullptr) finish_links(*group);
+        const int error = PMPI_Comm_dup_with_info(communicator, info, duplicate);
+        if (error != MPI_SUCCESS) return error;
         take(*duplicate, info);
         return MPI_SUCCESS;
     });

@@ -40,9 +40,10 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::
     std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
                                    ranks, ranks == 1 ? "" : "s", engine);
     if (!no_kernel.empty()) text += fmt::format("the kernel engine is not used: {}\n", no_kernel);
-    text += fmt::format("{:<14} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
+    text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
                         "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
                         "left to the MPI underneath");
+    bool any = false;
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];
         std::string left;
@@ -55,11 +56,14 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::
             used =
                 joined(used, fmt::format("{} {} on {}", use.calls, use.algorithm->name, use.engine->name()));
         }
-        text += fmt::format("{:<14} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f}  {:<30}  {}\n",
+        if (count.taken == 0 && left.empty()) continue;
+        any = true;
+        text += fmt::format("{:<25} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f}  {:<30}  {}\n",
                             mpi_name(static_cast<Collective>(i)), count.taken, count.bytes_sent,
                             seconds(count.start_time), seconds(count.wait_time), seconds(count.hidden_time),
                             used.empty() ? "-" : used, left.empty() ? "-" : left);
     }
+    if (!any) text += "The program called no collective that could be taken.\n";
     text +=
         "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound.\n";
     return text;

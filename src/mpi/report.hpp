@@ -16,7 +16,10 @@ enum class Fallback : std::uint8_t { intercommunicator, engine_mpi, no_hook, no_
 constexpr std::size_t fallback_reasons = 4;
 const char* name(Fallback reason);
 
-constexpr std::size_t reported_collectives = 4;  // barrier, broadcast, gather, alltoall
+constexpr std::size_t reported_collectives = 0
+#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) +1
+#include "task/collectives.def"
+    ;
 
 struct CollectiveCount {
     std::uint64_t taken = 0;

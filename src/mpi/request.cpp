@@ -117,15 +117,16 @@ int cancel(void*, int) {
 void release_types(Request& request) {
     for (Unpacking& part : request.unpacking) {
         if (part.type != MPI_DATATYPE_NULL) PMPI_Type_free(&part.type);
-        part.bytes = nullptr;
     }
+    request.unpacking.clear();
+    request.reducer.release();
 }
 
 // The last byte has arrived, or the link has failed.
 void finish(Request& request) {
     for (const Unpacking& part : request.unpacking) {
-        if (part.bytes == nullptr || request.error != MPI_SUCCESS) continue;
-        request.error = unpack(part.bytes, part.elements, part.count, part.type, part.layout);
+        if (request.error == MPI_SUCCESS)
+            request.error = unpack(part.bytes, part.elements, part.count, part.type, part.layout);
     }
     release_types(request);
     running[request.place] = running.back();

@@ -11,16 +11,18 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include "engines/engine.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/group.hpp"
+#include "mpi/reduction.hpp"
 
 namespace lapwing {
 
 // What remains to be done when the last byte has arrived: data to put where the program wants it.
 struct Unpacking {
-    const std::byte* bytes = nullptr;  // null: nothing
+    const std::byte* bytes = nullptr;
     char* elements = nullptr;
     std::uint64_t count = 0;
     MPI_Datatype type = MPI_DATATYPE_NULL;  // owned, when it is derived: the program may free its own
@@ -43,7 +45,8 @@ struct Request {
     std::size_t place = 0;  // among those that run
     Staging in_staging;
     Staging out_staging;
-    Unpacking unpacking[2];
+    std::vector<Unpacking> unpacking;
+    MpiReducer reducer;
     std::uint64_t started = 0;        // nanoseconds: when the starting call returned
     std::uint64_t waited = 0;         // nanoseconds in calls that waited for it, so far
     std::uint64_t waiting_since = 0;  // when the present such call began; 0: none

@@ -39,12 +39,25 @@ void prove(const Problem& problem, const Choice& choice) {
 
 std::size_t Planner::Hash::operator()(const Problem& p) const {
     std::uint64_t hash = 0;
-    for (const std::uint64_t value :
-         {static_cast<std::uint64_t>(p.collective), static_cast<std::uint64_t>(p.root), p.bytes,
-          static_cast<std::uint64_t>(p.in_place), static_cast<std::uint64_t>(p.op),
-          static_cast<std::uint64_t>(p.type)}) {
+    const auto add = [&hash](std::uint64_t value) {
         hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
         hash ^= hash >> 32;
+    };
+    add(static_cast<std::uint64_t>(p.collective) | static_cast<std::uint64_t>(p.op) << 8 |
+        static_cast<std::uint64_t>(p.type) << 16 | static_cast<std::uint64_t>(p.in_place) << 24 |
+        static_cast<std::uint64_t>(p.ordered) << 25);
+    add(static_cast<std::uint64_t>(p.root));
+    add(p.bytes);
+    add(p.element);
+    for (const Parts& parts : p.parts) {
+        for (const std::vector<Part>* row : {&parts.sends, &parts.receives}) {
+            add(row->size());
+            for (const Part& part : *row) {
+                add(static_cast<std::uint64_t>(part.peer));
+                add(part.offset);
+                add(part.bytes);
+            }
+        }
     }
     return hash;
 }
@@ -66,7 +79,10 @@ Plan Planner::make(const Problem& problem) const {
     Plan plan;
     plan.problem = problem;
     plan.choice = select(problem, options_.wishes).choice;
-    if (options_.check && problem.ranks <= most_checked_ranks) prove(problem, plan.choice);
+    // Where a rank knows its own parts only, the others' lists cannot be built here.
+    const bool all_known =
+        !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);
+    if (options_.check && all_known && problem.ranks <= most_checked_ranks) prove(problem, plan.choice);
     const List list = build(problem, rank_, plan.choice);
     plan.engine = &choose_engine(options_.engine, list, ground_);
     plan.prepared = plan.engine->prepare(list, ground_);

@@ -26,7 +26,9 @@ struct Plan {
 struct PlanOptions {
     std::string engine = "auto";  // an engine's name, or auto: the first that can
     Wishes wishes;
-    bool check = false;  // prove the lists of all ranks before the first run, in groups of up to 64 ranks
+    // Prove the lists of all ranks before the first run: in groups of up to 64 ranks, where this rank knows
+    // all parts.
+    bool check = false;
 };
 
 // Not thread-safe.

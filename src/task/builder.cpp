@@ -16,7 +16,8 @@ bool continues(const Span& first, const Span& second) {
 
 }  // namespace
 
-Builder::Builder(const Problem& problem, int rank, std::uint64_t expected_tasks) {
+Builder::Builder(const Problem& problem, int rank, std::uint64_t expected_tasks)
+    : op_(problem.op), type_(problem.type) {
     list_.rank = rank;
     list_.ranks = problem.ranks;
     list_.in_bytes = lapwing::in_bytes(problem, rank);
@@ -52,7 +53,7 @@ void Builder::wait(int peer, std::uint64_t count) {
 }
 
 void Builder::copy(Span target, Span source) {
-    if (target.length == 0) return;
+    if (target.length == 0 || target == source) return;
     if (!list_.tasks.empty()) {
         Task& last = list_.tasks.back();
         if (last.kind == Kind::copy && continues(last.target, target) && continues(last.source, source)) {
@@ -67,12 +68,12 @@ void Builder::copy(Span target, Span source) {
     task.source = source;
 }
 
-void Builder::reduce(Operator op, Type type, Span target, Span source) {
+void Builder::reduce(Span target, Span source) {
     if (target.length == 0) return;
     Task& task = list_.tasks.emplace_back();
     task.kind = Kind::reduce;
-    task.op = op;
-    task.type = type;
+    task.op = op_;
+    task.type = type_;
     task.target = target;
     task.source = source;
 }

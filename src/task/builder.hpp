@@ -26,14 +26,18 @@ class Builder {
     void send(int peer, Span source = {});
     void recv(int peer, Span target = {});
     void wait(int peer, std::uint64_t count = 1);
-    // Of zero bytes these are left out. A copy that continues the one just before it is joined to it.
+    // Of zero bytes these are left out, and a copy of a span to itself. A copy that continues the one just
+    // before it is joined to it.
     void copy(Span target, Span source);
-    void reduce(Operator op, Type type, Span target, Span source);
+    // By the problem's operator; `source` stands on the left.
+    void reduce(Span target, Span source);
 
     List finish() { return std::move(list_); }
 
   private:
     List list_;
+    Operator op_;
+    Type type_;
 };
 
 }  // namespace lapwing

@@ -1,15 +1,15 @@
 // The checker: given the lists of all ranks it proves them, or shows a counter-example.
 //
 // form        one list per rank, of the problem's sizes; every span lies inside its space, every peer is
-// another
-//             rank; nothing writes in, nor the block that an in_place gather leaves where it is
+//             another rank; nothing writes in, or out between the blocks of the result
 // matching    every send is met by a receive of the same length, in order, and every receive is waited for
 // deadlock    every list comes to its end, even when a send goes no further until its receive is posted
 // hazard      no span is read or written while the network may still touch it: a receive's from its posting
 //             to the wait that completes it, a send's from its start to the end of the list
-// provenance  the problem's result stands in the right place: each byte of out comes from the right byte of
-//             the right rank; in reductions each contribution counts exactly once; after a barrier every
-//             rank knows of every other's arrival
+// provenance  the problem's result (task/result.hpp) stands in the right place: each byte of out comes from
+//             the right byte of the right rank; in reductions each contribution counts exactly once, and in
+//             rank order where the operator does not commute; after a barrier every rank knows of every
+//             other's arrival
 // queue_depth no queue of the lowered list is longer than the engine's
 // chains      tried apart, by check_chains(): the chain form of the lists does what they say, in every order
 //             of events that is tried

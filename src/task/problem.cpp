@@ -1,21 +1,29 @@
 #include "task/problem.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <iterator>
 
 #include "base/error.hpp"
+#include "task/parts.hpp"
+#include "task/result.hpp"
 
 namespace lapwing {
 namespace {
 
+enum Trait : unsigned { ROOTED = 1, REDUCES = 2, PARTS = 4 };
+
 struct Row {
     const char* name;
     const char* mpi_name;
-    bool rooted;
+    std::string_view also;
+    unsigned traits;
 };
 constexpr Row rows[] = {
-#define LAPWING_COLLECTIVE(name, mpi_name, rooted) {#name, mpi_name, rooted},
+#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) {#name, mpi_name, also, traits},
 #include "task/collectives.def"
 };
 
@@ -30,9 +38,56 @@ std::string lower_case(std::string_view text) {
     return result;
 }
 
+// "MPI_Ibcast" is meant by mpi_ibcast, mpi_bcast, ibcast and bcast.
+bool means(std::string_view text, std::string_view mpi_name) {
+    const std::string nonblocking = lower_case(mpi_name);
+    const std::string blocking = "mpi_" + nonblocking.substr(5);
+    return text == nonblocking || text == blocking || text == nonblocking.substr(4) ||
+           text == blocking.substr(4);
+}
+
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
 
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, why);
+}
+
+void validate_reduction(const Problem& p) {
+    if (p.type == Type::opaque && p.element == 0) refuse("elements of an opaque type need a size");
+    if (p.type != Type::opaque && p.element != 0) {
+        refuse(fmt::format("the size of an element of {} is known", name(p.type)));
+    }
+    if ((p.op == Operator::user) != (p.type == Type::opaque)) {
+        refuse("an opaque type is reduced by the caller's own function, and by nothing else");
+    }
+    if (integers_only(p.op) && !is_integer(p.type)) {
+        refuse(fmt::format("{} is for integers, not for {}", name(p.op), name(p.type)));
+    }
+    const auto why = [&](std::uint64_t bytes) {
+        return fmt::format("{} bytes are not whole elements of {}", bytes, name(p.type));
+    };
+    const auto whole = [&](std::uint64_t bytes) { return bytes % p.element_bytes() == 0; };
+    if (!has_parts(p.collective) && !whole(p.bytes)) refuse(why(p.bytes));
+    for (std::size_t rank = 0; rank < p.parts.size(); ++rank) {
+        for (const Part& part : p.parts[rank].sends) {
+            if (!whole(part.bytes)) throw PartsError(static_cast<int>(rank), why(part.bytes));
+        }
+    }
+}
+
+bool all_ranks_know_all_parts(Collective collective) {
+    return collective == Collective::allgatherv || collective == Collective::reduce_scatter;
+}
+
 }  // namespace
+
+std::span<const Collective> all_collectives() {
+    static constexpr Collective all[] = {
+#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) Collective::name,
+#include "task/collectives.def"
+    };
+    return all;
+}
 
 const char* name(Collective collective) {
     return row(collective).name;
@@ -41,83 +96,160 @@ const char* mpi_name(Collective collective) {
     return row(collective).mpi_name;
 }
 bool has_root(Collective collective) {
-    return row(collective).rooted;
+    return (row(collective).traits & ROOTED) != 0;
 }
 bool is_reduction(Collective collective) {
-    return collective == Collective::reduce || collective == Collective::allreduce;
+    return (row(collective).traits & REDUCES) != 0;
+}
+bool has_parts(Collective collective) {
+    return (row(collective).traits & PARTS) != 0;
+}
+bool may_be_in_place(Collective collective) {
+    switch (collective) {
+        case Collective::barrier:
+        case Collective::broadcast:
+        case Collective::alltoall:
+        case Collective::alltoallv:
+        case Collective::neighbor_allgather:
+        case Collective::neighbor_alltoall:
+            return false;
+        default:
+            return true;
+    }
 }
 
 std::optional<Collective> find_collective(std::string_view wanted) {
     const std::string text = lower_case(wanted);
-    for (std::size_t i = 0; i < std::size(rows); ++i) {
-        const std::string nonblocking = lower_case(rows[i].mpi_name);  // mpi_ibcast
-        const std::string blocking = "mpi_" + nonblocking.substr(5);   // mpi_bcast
-        const std::string own = rows[i].name;
-        if (text == own || text == "i" + own || text == nonblocking || text == blocking ||
-            text == nonblocking.substr(4) || text == blocking.substr(4)) {
-            return static_cast<Collective>(i);
+    for (const Collective collective : all_collectives()) {
+        const Row& candidate = row(collective);
+        if (text == candidate.name || text == std::string("i") + candidate.name ||
+            means(text, candidate.mpi_name)) {
+            return collective;
+        }
+        std::string_view also = candidate.also;
+        while (!also.empty()) {
+            const std::size_t end = std::min(also.find(' '), also.size());
+            if (means(text, also.substr(0, end))) return collective;
+            also.remove_prefix(std::min(end + 1, also.size()));
         }
     }
     return std::nullopt;
 }
 
 std::uint64_t in_bytes(const Problem& p, int rank) {
-    switch (p.collective) {
-        case Collective::barrier:
-            return 0;
-        case Collective::broadcast:
-            return rank == p.root ? p.bytes : 0;
-        case Collective::gather:
-            return p.in_place && rank == p.root ? 0 : p.bytes;
-        case Collective::alltoall:
-            return p.bytes * static_cast<std::uint64_t>(p.ranks);
-        case Collective::reduce:
-        case Collective::allreduce:
-            return p.bytes;
-    }
-    return 0;
+    const Span all = whole_input(p, rank);
+    return all.space == Space::in ? all.length : 0;
 }
 
 std::uint64_t out_bytes(const Problem& p, int rank) {
+    const std::uint64_t ranks = static_cast<std::uint64_t>(p.ranks);
+    const bool root = rank == p.root;
     switch (p.collective) {
         case Collective::barrier:
             return 0;
         case Collective::broadcast:
-            return rank == p.root ? 0 : p.bytes;
+            return root ? 0 : p.bytes;
         case Collective::gather:
-            return rank == p.root ? p.bytes * static_cast<std::uint64_t>(p.ranks) : 0;
+            return root ? p.bytes * ranks : 0;
+        case Collective::scatter:
+            return root && p.in_place ? 0 : p.bytes;
+        case Collective::allgather:
         case Collective::alltoall:
-            return p.bytes * static_cast<std::uint64_t>(p.ranks);
+            return p.bytes * ranks;
         case Collective::reduce:
-            return rank == p.root ? p.bytes : 0;
+            return root ? p.bytes : 0;
         case Collective::allreduce:
+        case Collective::scan:
             return p.bytes;
+        case Collective::reduce_scatter_block:
+            return p.in_place ? p.bytes * ranks : p.bytes;
+        case Collective::exscan:
+            return rank == 0 && !p.in_place ? 0 : p.bytes;
+        case Collective::reduce_scatter:
+            if (p.in_place) return end_of(p.parts_of(rank).sends);
+            break;
+        default:
+            break;
     }
-    return 0;
+    return end_of(p.parts_of(rank).receives);
+}
+
+Span whole_input(const Problem& p, int rank) {
+    const std::uint64_t ranks = static_cast<std::uint64_t>(p.ranks);
+    const bool root = rank == p.root;
+    const Space own = p.in_place ? Space::out : Space::in;
+    switch (p.collective) {
+        case Collective::barrier:
+            return {Space::in, 0, 0};
+        case Collective::broadcast:
+            return {Space::in, 0, root ? p.bytes : 0};
+        case Collective::gather:
+            if (root && p.in_place) return {Space::out, p.bytes * static_cast<std::uint64_t>(rank), p.bytes};
+            return {Space::in, 0, p.bytes};
+        case Collective::scatter:
+            return {Space::in, 0, root ? p.bytes * ranks : 0};
+        case Collective::allgather:
+            return {own, p.in_place ? p.bytes * static_cast<std::uint64_t>(rank) : 0, p.bytes};
+        case Collective::alltoall:
+            return {Space::in, 0, p.bytes * ranks};
+        case Collective::reduce:
+            return {root ? own : Space::in, 0, p.bytes};
+        case Collective::allreduce:
+        case Collective::scan:
+        case Collective::exscan:
+            return {own, 0, p.bytes};
+        case Collective::reduce_scatter_block:
+            return {own, 0, p.bytes * ranks};
+        case Collective::reduce_scatter:
+            return {own, 0, end_of(p.parts_of(rank).sends)};
+        case Collective::gatherv:
+        case Collective::allgatherv:
+            if (p.in_place && (root || p.collective == Collective::allgatherv)) {
+                const Part& kept = p.parts_of(rank).receives[static_cast<std::size_t>(rank)];
+                return {Space::out, kept.offset, kept.bytes};
+            }
+            break;
+        case Collective::scatterv:
+        case Collective::alltoallv:
+        case Collective::neighbor_allgather:
+        case Collective::neighbor_alltoall:
+            break;
+    }
+    return {Space::in, 0, end_of(p.parts_of(rank).sends)};
+}
+
+Span input(const Problem& problem, int rank, std::uint64_t offset, std::uint64_t length) {
+    return whole_input(problem, rank).part(offset, length);
 }
 
 void validate(const Problem& p) {
-    const auto refuse = [](const std::string& why) { throw Error(ErrorCode::invalid_argument, why); };
     if (p.ranks < 1) refuse("a group has at least 1 rank, not " + std::to_string(p.ranks));
     if (p.root < 0 || p.root >= p.ranks) {
-        refuse("root " + std::to_string(p.root) + " is none of the " + std::to_string(p.ranks) + " ranks");
+        refuse(fmt::format("root {} is none of the {} ranks", p.root, p.ranks));
     }
-    if (p.root != 0 && !has_root(p.collective)) refuse(std::string(name(p.collective)) + " has no root");
+    if (p.root != 0 && !has_root(p.collective)) refuse(fmt::format("{} has no root", name(p.collective)));
     if (p.bytes != 0 && p.collective == Collective::barrier) refuse("barrier carries no bytes");
-    if (p.in_place && p.collective != Collective::gather) {
-        refuse(std::string("in_place changes the list of gather only, not of ") + name(p.collective));
+    if (p.in_place && !may_be_in_place(p.collective)) {
+        refuse(fmt::format("{} is never in_place: in and out are different memories", name(p.collective)));
     }
     if (p.bytes > most_bytes / static_cast<std::uint64_t>(p.ranks)) {
-        refuse(std::to_string(p.bytes) + " bytes for each of " + std::to_string(p.ranks) +
-               " ranks are too many");
+        refuse(fmt::format("{} bytes for each of {} ranks are too many", p.bytes, p.ranks));
+    }
+    if (has_parts(p.collective)) {
+        if (p.bytes != 0 && !all_ranks_know_all_parts(p.collective)) {
+            refuse(fmt::format(
+                "the ranks of {} do not know each other's blocks, and so no average of their bytes",
+                name(p.collective)));
+        }
+        validate_parts(p);
+    } else if (!p.parts.empty()) {
+        refuse(fmt::format("{} has blocks of one length, and no parts", name(p.collective)));
     }
     if (is_reduction(p.collective)) {
-        if (p.bytes % size_in_bytes(p.type) != 0) {
-            refuse(std::to_string(p.bytes) + " bytes are not whole elements of " + name(p.type));
-        }
-        if (integers_only(p.op) && !is_integer(p.type)) {
-            refuse(std::string(name(p.op)) + " is for integers, not for " + name(p.type));
-        }
+        validate_reduction(p);
+    } else if (p.ordered || p.element != 0) {
+        refuse(fmt::format("{} does not reduce, so it has {}", name(p.collective),
+                           p.ordered ? "no order" : "no elements"));
     }
 }
 

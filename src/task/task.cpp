@@ -24,6 +24,7 @@ struct OperatorRow {
 constexpr OperatorRow operators[] = {
 #define LAPWING_OPERATOR(name, integers_only, expression) {#name, integers_only},
 #include "task/operators.def"
+    {"user", false},
 };
 
 struct TypeRow {
@@ -34,6 +35,7 @@ struct TypeRow {
 constexpr TypeRow types[] = {
 #define LAPWING_TYPE(name, type) {#name, sizeof(type), std::is_integral_v<type>},
 #include "task/types.def"
+    {"opaque", 0, false},
 };
 
 constexpr const char* spaces[] = {"in", "out", "scratch"};

@@ -33,11 +33,13 @@ enum class Kind : std::uint8_t {
 enum class Operator : std::uint8_t {
 #define LAPWING_OPERATOR(name, integers_only, expression) name,
 #include "task/operators.def"
+    user,  // the caller's own function, known to nobody else
 };
 
 enum class Type : std::uint8_t {
 #define LAPWING_TYPE(name, type) name,
 #include "task/types.def"
+    opaque,  // of the caller's own function; the problem says how long an element is
 };
 
 struct Task {
@@ -67,7 +69,7 @@ std::optional<Operator> find_operator(std::string_view name);
 std::optional<Type> find_type(std::string_view name);
 bool integers_only(Operator op);
 bool is_integer(Type type);
-std::uint64_t size_in_bytes(Type type);
+std::uint64_t size_in_bytes(Type type);  // 0: opaque
 
 // True for the two kinds that put bytes on the way to a peer.
 inline bool sends(Kind kind) {

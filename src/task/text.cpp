@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <utility>
+#include <vector>
 
 namespace lapwing {
 namespace {
@@ -21,6 +23,19 @@ void append(std::string& text, const Task& task) {
     if ((has & TARGET) && (always || task.target.length != 0)) append(text += ' ', task.target);
     if ((has & SOURCE) && (always || task.source.length != 0)) append(text += ' ', task.source);
     if (has & COUNT) fmt::format_to(std::back_inserter(text), " {}", task.count);
+}
+
+void append(std::string& text, const Part& part) {
+    fmt::format_to(std::back_inserter(text), "{}:{}+{}", part.peer, part.offset, part.bytes);
+}
+
+void append(std::string& text, const Parts& parts) {
+    for (const auto& [what, row] : {std::pair("sends", &parts.sends), {"receives", &parts.receives}}) {
+        if (row->empty()) continue;
+        if (row == &parts.receives && !parts.sends.empty()) text += ' ';
+        text += what;
+        for (const Part& part : *row) append(text += ' ', part);
+    }
 }
 
 void append(std::string& text, const List& list) {
@@ -55,6 +70,14 @@ std::string print(const Task& task) {
     return printed(task);
 }
 
+std::string print(const Part& part) {
+    return printed(part);
+}
+
+std::string print(const Parts& parts) {
+    return printed(parts);
+}
+
 std::string print(const List& list) {
     return printed(list);
 }
@@ -62,13 +85,18 @@ std::string print(const List& list) {
 std::string print(const Problem& problem) {
     std::string text = fmt::format("problem {} ranks {}", name(problem.collective), problem.ranks);
     if (has_root(problem.collective)) fmt::format_to(std::back_inserter(text), " root {}", problem.root);
-    if (problem.collective != Collective::barrier) {
+    const bool has_bytes = problem.collective != Collective::barrier && !has_parts(problem.collective);
+    if (has_bytes || problem.bytes != 0) {
         fmt::format_to(std::back_inserter(text), " bytes {}", problem.bytes);
     }
     if (problem.in_place) text += " in_place";
     if (is_reduction(problem.collective)) {
         fmt::format_to(std::back_inserter(text), " op {} type {}", name(problem.op), name(problem.type));
+        if (problem.type == Type::opaque) {
+            fmt::format_to(std::back_inserter(text), ":{}", problem.element);
+        }
     }
+    if (problem.ordered) text += " ordered";
     return text;
 }
 
@@ -76,6 +104,10 @@ std::string print(const ListSet& set) {
     std::string text = print(set.problem);
     if (!set.algorithm.empty()) fmt::format_to(std::back_inserter(text), " algorithm {}", set.algorithm);
     text += '\n';
+    for (std::size_t rank = 0; rank < set.problem.parts.size(); ++rank) {
+        const std::string blocks = print(set.problem.parts[rank]);
+        fmt::format_to(std::back_inserter(text), "parts {}{}{}\n", rank, blocks.empty() ? "" : " ", blocks);
+    }
     for (const List& list : set.lists) append(text, list);
     return text;
 }

@@ -40,7 +40,7 @@ class Parser {
 
     ListSet file() {
         if (!scanner_.next_line()) refuse(scanner_.word(), "file is empty: 'problem' is missing");
-        parse_problem_line(scanner_, set_);
+        parse_problem(scanner_, set_);
         // Nothing is allocated by the number of ranks that the file claims, only by the lists it holds.
         while (scanner_.next_line()) list();
         if (set_.lists.size() < ranks()) {
@@ -58,24 +58,21 @@ class Parser {
         if (word.text != wanted) refuse(word, fmt::format("expected '{}', not {}", wanted, quote(word.text)));
     }
 
-    int rank_of_group(const Word& word, const char* what) const {
-        const std::uint64_t value = number(word, what);
-        if (value >= ranks()) {
-            refuse(word, fmt::format("{} {} is none of the {} ranks", what, value, ranks()));
-        }
-        return static_cast<int>(value);
-    }
-
     void list() {
         const Word start = scanner_.word();
         if (start.text != "list") {
+            if (start.text == "parts" && set_.lists.empty()) {
+                refuse(start, has_parts(set_.problem.collective)
+                                  ? std::string("all ranks have their parts already")
+                                  : fmt::format("{} has no parts", name(set_.problem.collective)));
+            }
             const char* const place =
                 set_.lists.size() < ranks() ? "expected 'list', not" : "after the last list:";
             refuse(start, fmt::format("{} {}", place, quote(start.text)));
         }
         const std::size_t next = set_.lists.size();
         const Word rank_word = scanner_.word();
-        const std::size_t rank = static_cast<std::size_t>(rank_of_group(rank_word, "rank"));
+        const std::size_t rank = static_cast<std::size_t>(rank_number(rank_word, "rank", set_.problem.ranks));
         if (rank < next) refuse(rank_word, fmt::format("list of rank {} is given twice", rank));
         if (rank > next) {
             refuse(rank_word, fmt::format("list of rank {} is missing: lists stand in rank order", next));
@@ -128,7 +125,7 @@ class Parser {
         Task& task = list.tasks.emplace_back();
         task.kind = *kind;
         const unsigned has = fields(*kind);
-        if (has & PEER) task.peer = rank_of_group(scanner_.word(), "peer");
+        if (has & PEER) task.peer = rank_number(scanner_.word(), "peer", set_.problem.ranks);
         if (has & OP) {
             task.op = parse_operator(scanner_.word());
             task.type = parse_type(scanner_.word());

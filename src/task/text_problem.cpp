@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "task/parts.hpp"
 #include "task/text.hpp"
 #include "task/text_scanner.hpp"
 
@@ -17,7 +18,7 @@ using Names = std::vector<std::string>;
 
 Names collective_names() {
     return {
-#define LAPWING_COLLECTIVE(name, mpi_name, rooted) #name,
+#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) #name,
 #include "task/collectives.def"
     };
 }
@@ -26,24 +27,38 @@ Names collective_names() {
 struct Key {
     const char* name;
     bool (*belongs)(Collective);
-    bool needed;  // where it belongs
+    bool (*needed)(Collective);
 };
+bool always(Collective) {
+    return true;
+}
+bool has_bytes(Collective collective) {
+    return collective != Collective::barrier && !has_parts(collective);
+}
+// An average may be told where every rank knows all parts.
+bool may_have_bytes(Collective collective) {
+    return has_bytes(collective) || collective == Collective::allgatherv ||
+           collective == Collective::reduce_scatter;
+}
+bool never(Collective) {
+    return false;
+}
 constexpr Key keys[] = {
-    {"ranks", [](Collective) { return true; }, true},
-    {"root", [](Collective collective) { return has_root(collective); }, true},
-    {"bytes", [](Collective collective) { return collective != Collective::barrier; }, true},
-    {"in_place", [](Collective collective) { return collective == Collective::gather; }, false},
-    {"op", [](Collective collective) { return is_reduction(collective); }, true},
-    {"type", [](Collective collective) { return is_reduction(collective); }, true},
-    {"algorithm", [](Collective) { return true; }, false},
+    {"ranks", always, always},
+    {"root", has_root, has_root},
+    {"bytes", may_have_bytes, has_bytes},
+    {"in_place", may_be_in_place, never},
+    {"op", is_reduction, is_reduction},
+    {"type", is_reduction, is_reduction},
+    {"ordered", is_reduction, never},
+    {"algorithm", always, never},
 };
 
 class ProblemLine {
   public:
     ProblemLine(Scanner& scanner, ListSet& set) : scanner_(scanner), set_(set) {}
 
-    void line() {
-        const Word start = scanner_.word();
+    void line(const Word& start) {
         if (start.text != "problem") {
             refuse(start, fmt::format("expected 'problem', not {}", quote(start.text)));
         }
@@ -63,20 +78,15 @@ class ProblemLine {
             value_of(word.text);
         }
         for (std::size_t i = 0; i < std::size(keys); ++i) {
-            if (keys[i].needed && !seen[i] && keys[i].belongs(set_.problem.collective)) {
+            if (!seen[i] && keys[i].needed(set_.problem.collective)) {
                 refuse(word, fmt::format("'{}' is missing", keys[i].name));
             }
-        }
-        try {
-            validate(set_.problem);
-        } catch (const Error& error) {
-            refuse(start, error.what());
         }
     }
 
   private:
     // Ranks are ints; how many there are is not known until the problem line is read.
-    static int rank_number(const Word& word, const char* what) {
+    static int number_of_ranks(const Word& word, const char* what) {
         const std::uint64_t value = number(word, what);
         if (value > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
             refuse(word, fmt::format("{} {} is too large", what, value));
@@ -105,23 +115,37 @@ class ProblemLine {
 
     void value_of(std::string_view key) {
         Problem& problem = set_.problem;
-        if (key == "in_place") {
-            problem.in_place = true;
+        if (key == "in_place" || key == "ordered") {
+            (key == "in_place" ? problem.in_place : problem.ordered) = true;
             return;
         }
         const Word word = scanner_.word();
         if (key == "ranks") {
-            problem.ranks = rank_number(word, "ranks");
+            problem.ranks = number_of_ranks(word, "ranks");
         } else if (key == "root") {
-            problem.root = rank_number(word, "root");
+            problem.root = number_of_ranks(word, "root");
         } else if (key == "bytes") {
             problem.bytes = number(word, "bytes");
         } else if (key == "op") {
             problem.op = parse_operator(word);
         } else if (key == "type") {
-            problem.type = parse_type(word);
+            type(word);
         } else {
             set_.algorithm = algorithm(word);
+        }
+    }
+
+    // "int32", "opaque:24"
+    void type(const Word& word) {
+        const std::size_t colon = word.text.find(':');
+        set_.problem.type = parse_type(word.part(0, colon));
+        const bool sized = colon != std::string_view::npos;
+        if (set_.problem.type == Type::opaque) {
+            if (!sized) refuse(word, "an opaque type needs the bytes of an element, as opaque:24");
+            set_.problem.element = number(word.part(colon + 1), "bytes of an element");
+        } else if (sized) {
+            refuse(word.part(colon),
+                   fmt::format("the size of an element of {} is known", name(set_.problem.type)));
         }
     }
 
@@ -143,8 +167,18 @@ class ProblemLine {
 
 }  // namespace
 
-void parse_problem_line(Scanner& scanner, ListSet& set) {
-    ProblemLine(scanner, set).line();
+void parse_problem(Scanner& scanner, ListSet& set) {
+    const Word start = scanner.word();
+    ProblemLine(scanner, set).line(start);
+    std::vector<Word> lines;
+    if (has_parts(set.problem.collective)) lines = parse_parts(scanner, set.problem);
+    try {
+        validate(set.problem);
+    } catch (const PartsError& error) {
+        refuse(lines[static_cast<std::size_t>(error.rank())], error.what());
+    } catch (const Error& error) {
+        refuse(start, error.what());
+    }
 }
 
 }  // namespace lapwing

@@ -19,6 +19,7 @@ std::vector<std::string> operator_names() {
     return {
 #define LAPWING_OPERATOR(name, integers_only, expression) #name,
 #include "task/operators.def"
+        "user",
     };
 }
 
@@ -26,6 +27,7 @@ std::vector<std::string> type_names() {
     return {
 #define LAPWING_TYPE(name, type) #name,
 #include "task/types.def"
+        "opaque",
     };
 }
 
@@ -99,6 +101,14 @@ std::uint64_t number(const Word& word, const char* what) {
     }
     if (result.ec != std::errc{}) refuse(word, fmt::format("{} does not fit in 64 bits", quote(word.text)));
     return value;
+}
+
+int rank_number(const Word& word, const char* what, int ranks) {
+    const std::uint64_t value = number(word, what);
+    if (value >= static_cast<std::uint64_t>(ranks)) {
+        refuse(word, fmt::format("{} {} is none of the {} ranks", what, value, ranks));
+    }
+    return static_cast<int>(value);
 }
 
 void refuse_unknown(const Word& word, const char* what, const std::vector<std::string>& valid) {

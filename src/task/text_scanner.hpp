@@ -58,10 +58,17 @@ std::uint64_t number(const Word& word, const char* what);
 // Throws ParseError that names the nearest valid word, or all of them.
 [[noreturn]] void refuse_unknown(const Word& word, const char* what, const std::vector<std::string>& valid);
 
+// A number below `ranks`. Throws ParseError that names what the rank is for.
+int rank_number(const Word& word, const char* what, int ranks);
+
 Operator parse_operator(const Word& word);
 Type parse_type(const Word& word);
 
-// The first line of a list file, into the set's problem and algorithm (text_problem.cpp).
-void parse_problem_line(Scanner& scanner, ListSet& set);
+// What stands before the lists of a file: the problem line, into the set's problem and algorithm
+// (text_problem.cpp), and the parts of all ranks where the collective has them (text_parts.cpp). The problem
+// is valid then.
+void parse_problem(Scanner& scanner, ListSet& set);
+// Back come the places of the lines, by rank.
+std::vector<Word> parse_parts(Scanner& scanner, Problem& problem);
 
 }  // namespace lapwing

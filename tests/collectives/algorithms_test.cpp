@@ -1,92 +1,17 @@
 // What each algorithm is, beyond being right: who speaks to whom, in how many steps. That all lists are right
-// is the checker's to say, for every algorithm and shape (also: lapwing verify --all).
+// is the checker's to say, for every algorithm and shape: see proofs_test.cpp.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
 
 #include "collectives/catalogue.hpp"
-#include "task/checker.hpp"
+#include "lists.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
 namespace {
-
-std::vector<std::uint64_t> block_sizes(Collective collective) {
-    return collective == Collective::barrier ? std::vector<std::uint64_t>{0}
-                                             : std::vector<std::uint64_t>{0, 1, 5, 24};
-}
-
-std::vector<Parameters> variations(const Algorithm& algorithm) {
-    std::vector<Parameters> all = {usual_parameters(algorithm)};
-    for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
-        for (const std::int64_t value :
-             {algorithm.parameters[i].least, std::int64_t{3}, algorithm.parameters[i].most}) {
-            Parameters one = all.front();
-            one[i] = value;
-            all.push_back(one);
-        }
-    }
-    return all;
-}
-
-TEST(Algorithms, AllListsAreProven) {
-    for (const Algorithm* algorithm : catalogue()) {
-        for (const Parameters& parameters : variations(*algorithm)) {
-            for (int ranks = 1; ranks <= 20; ++ranks) {
-                for (int root = 0; root < (has_root(algorithm->collective) ? ranks : 1); ++root) {
-                    for (const std::uint64_t bytes : block_sizes(algorithm->collective)) {
-                        for (const bool in_place : {false, true}) {
-                            if (in_place && algorithm->collective != Collective::gather) continue;
-                            const Problem problem{.collective = algorithm->collective,
-                                                  .ranks = ranks,
-                                                  .root = root,
-                                                  .bytes = bytes,
-                                                  .in_place = in_place};
-                            if (!algorithm->applies(problem, parameters)) continue;
-                            const ListSet set = build_all(problem, {algorithm, parameters});
-                            const auto violations = check(problem, set.lists);
-                            ASSERT_TRUE(violations.empty()) << print(problem) << " " << set.algorithm << ": "
-                                                            << violations.front().what(set.lists);
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-List list_of(Collective collective, const char* choice, int ranks, int rank, std::uint64_t bytes = 8,
-             int root = 0) {
-    return build({.collective = collective,
-                  .ranks = ranks,
-                  .root = root,
-                  .bytes = collective == Collective::barrier ? 0 : bytes},
-                 rank, parse_choice(collective, choice));
-}
-
-std::set<int> peers_of(const List& list) {
-    std::set<int> peers;
-    for (const Task& task : list.tasks) {
-        if (task.peer >= 0) peers.insert(task.peer);
-    }
-    return peers;
-}
-
-std::size_t count(const List& list, Kind kind) {
-    return static_cast<std::size_t>(std::count_if(list.tasks.begin(), list.tasks.end(),
-                                                  [&](const Task& task) { return task.kind == kind; }));
-}
-
-std::uint64_t bytes_sent(const List& list) {
-    std::uint64_t bytes = 0;
-    for (const Task& task : list.tasks) {
-        if (sends(task.kind)) bytes += task.source.length;
-    }
-    return bytes;
-}
 
 TEST(RecursiveDoublingBarrier, IsTableTwoOfThePaper) {
     EXPECT_EQ(print(list_of(Collective::barrier, "recursive_doubling", 4, 1)),
@@ -163,17 +88,6 @@ TEST(SequentialGather, ARankSendsOnlyWhenItIsSignalled) {
               "end\n");
 }
 
-// The number of sends that a list has started and that no wait has followed, at most.
-std::size_t most_in_flight(const List& list) {
-    std::size_t most = 0;
-    std::size_t now = 0;
-    for (const Task& task : list.tasks) {
-        if (sends(task.kind)) most = std::max(most, ++now);
-        if (task.kind == Kind::wait) now -= std::min<std::size_t>(now, task.count);
-    }
-    return most;
-}
-
 TEST(SequentialGather, WindowBoundsTheSenders) {
     for (const auto& [choice, window] :
          std::map<std::string, std::size_t>{{"sequential", 1}, {"sequential:window=3", 3}}) {
@@ -194,6 +108,88 @@ TEST(BinomialGather, EachBlockTravelsAtMostLogarithmicallyOften) {
     for (int rank = 0; rank < 16; ++rank)
         moved += bytes_sent(list_of(Collective::gather, "binomial", 16, rank, 1));
     EXPECT_EQ(moved, 32U);  // 16 ranks x log2(16) / 2
+}
+
+TEST(BinomialScatter, IsTheBinomialGatherMirrored) {
+    for (const int ranks : {1, 2, 6, 13, 16}) {
+        for (int rank = 0; rank < ranks; ++rank) {
+            const List scatter = list_of(Collective::scatter, "binomial", ranks, rank, 8, ranks / 2);
+            const List gather = list_of(Collective::gather, "binomial", ranks, rank, 8, ranks / 2);
+            EXPECT_EQ(peers_of(scatter), peers_of(gather));
+            EXPECT_EQ(count(scatter, Kind::send), count(gather, Kind::recv));
+            EXPECT_EQ(count(scatter, Kind::recv), count(gather, Kind::send));
+            EXPECT_EQ(scatter.scratch_bytes, gather.scratch_bytes);
+        }
+    }
+}
+
+TEST(BinomialScatter, TheLargestSubtreeIsServedFirst) {
+    EXPECT_EQ(print(list_of(Collective::scatter, "binomial", 7, 0, 2)),
+              "list 0 in 14 out 2 scratch 0\n"
+              "  send 4 in[8+6]\n"
+              "  send 2 in[4+4]\n"
+              "  send 1 in[2+2]\n"
+              "  copy out[0+2] in[0+2]\n"
+              "end\n");
+}
+
+TEST(FlatScatter, TheRootDoesNotWait) {
+    const List root = list_of(Collective::scatter, "flat", 12, 5, 8, 5);
+    EXPECT_EQ(count(root, Kind::send), 11U);
+    EXPECT_EQ(count(root, Kind::wait), 0U);
+}
+
+TEST(RingAllgather, SpeaksOnlyToTheNeighbours) {
+    const List list = list_of(Collective::allgather, "ring", 10, 0);
+    EXPECT_EQ(peers_of(list), (std::set<int>{1, 9}));
+    EXPECT_EQ(count(list, Kind::send), 9U);
+}
+
+TEST(NeighborExchangeAllgather, SpeaksOnlyToTheNeighboursInHalfAsManySteps) {
+    for (int rank = 0; rank < 10; ++rank) {
+        const List list = list_of(Collective::allgather, "neighbor_exchange", 10, rank);
+        EXPECT_EQ(peers_of(list), (std::set<int>{(rank + 1) % 10, (rank + 9) % 10}));
+        EXPECT_EQ(count(list, Kind::send), 5U);
+    }
+}
+
+TEST(RecursiveDoublingAllgather, SendsLogarithmicallyManyMessages) {
+    const List list = list_of(Collective::allgather, "recursive_doubling", 1 << 20, 12345);
+    EXPECT_EQ(count(list, Kind::send), 20U);
+    EXPECT_EQ(list.scratch_bytes, 0U);
+}
+
+TEST(BruckAllgather, SendsLogarithmicallyManyMessages) {
+    for (const int ranks : {2, 3, 5, 8, 100, 1024}) {
+        const std::size_t steps = static_cast<std::size_t>(std::ceil(std::log2(ranks)));
+        const List list = list_of(Collective::allgather, "bruck", ranks, 1);
+        EXPECT_EQ(count(list, Kind::send), steps);
+        // The own block, and the others from above and below it.
+        EXPECT_LE(count(list, Kind::copy), 4U);
+    }
+}
+
+TEST(Allgathers, NobodySendsABlockTwiceToOneRank) {
+    for (const char* algorithm : {"flat", "ring", "recursive_doubling", "neighbor_exchange", "bruck"}) {
+        std::uint64_t moved = 0;
+        for (int rank = 0; rank < 16; ++rank)
+            moved += bytes_sent(list_of(Collective::allgather, algorithm, 16, rank, 3));
+        EXPECT_EQ(moved, 16U * 15U * 3U) << algorithm;
+    }
+}
+
+TEST(Allgathers, DeclineNumbersOfRanks) {
+    const auto applies = [](const char* algorithm, int ranks) {
+        const Choice choice = parse_choice(Collective::allgather, algorithm);
+        return static_cast<bool>(
+            choice.algorithm->applies(problem_of(Collective::allgather, ranks, 0, 8), choice.parameters));
+    };
+    EXPECT_TRUE(applies("recursive_doubling", 32));
+    EXPECT_FALSE(applies("recursive_doubling", 24));
+    EXPECT_TRUE(applies("neighbor_exchange", 24));
+    EXPECT_FALSE(applies("neighbor_exchange", 25));
+    EXPECT_TRUE(applies("bruck", 25));
+    EXPECT_TRUE(applies("ring", 25));
 }
 
 TEST(PairwiseAlltoall, WindowBoundsTheSendsInFlight) {
@@ -248,6 +244,11 @@ TEST(Algorithms, DeclineWhatNeedsTooMuchScratch) {
         const Problem huge{.collective = Collective::alltoall, .ranks = 1024, .bytes = 1 << 20};
         EXPECT_FALSE(choice.algorithm->applies(huge, choice.parameters)) << name;
     }
+    const Choice bruck = parse_choice(Collective::allgather, "bruck");
+    EXPECT_TRUE(
+        bruck.algorithm->applies(problem_of(Collective::allgather, 1024, 0, 1 << 20), bruck.parameters));
+    EXPECT_FALSE(
+        bruck.algorithm->applies(problem_of(Collective::allgather, 1025, 0, 1 << 20), bruck.parameters));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "problems.hpp"
 
 namespace lapwing {
 namespace {
@@ -54,14 +55,28 @@ TEST(Choice, ErrorsNameTheNearest) {
     EXPECT_EQ(message_of(Collective::alltoall, "pairwise:window"),
               "pairwise:window is a number from 1 to 1048576, not ''");
     EXPECT_EQ(message_of(Collective::alltoall, "flat:window=6"), "flat has no parameters, so not 'window=6'");
-    EXPECT_EQ(message_of(Collective::allreduce, "ring"), "allreduce has no algorithm yet");
+}
+
+TEST(Catalogue, HasAlgorithmsForEveryCollective) {
+    for (const Collective collective : all_collectives()) {
+        EXPECT_FALSE(algorithms_of(collective).empty()) << name(collective);
+    }
 }
 
 TEST(Build, NoBytesNoTasks) {
     for (const Algorithm* algorithm : catalogue()) {
-        if (algorithm->collective == Collective::barrier) continue;
+        if (algorithm->collective == Collective::barrier || has_parts(algorithm->collective)) continue;
         const Choice choice{algorithm, usual_parameters(*algorithm)};
         EXPECT_TRUE(build({.collective = algorithm->collective, .ranks = 5}, 2, choice).tasks.empty());
+    }
+    // With parts, what a rank sends and receives is what counts; it need not know of other bytes.
+    for (const Algorithm* algorithm : catalogue()) {
+        if (!has_parts(algorithm->collective)) continue;
+        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        Problem problem = problem_of(algorithm->collective, 5);
+        problem.parts = all_parts(problem, [](int, int) { return 0; });
+        EXPECT_TRUE(build(problem, 2, choice).tasks.empty())
+            << name(algorithm->collective) << " " << algorithm->name;
     }
 }
 

@@ -1,43 +1,85 @@
 // What the buffers of a problem hold before and after, computed from the problem alone.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <vector>
 
-#include "task/problem.hpp"
+#include "engines/local_work.hpp"
+#include "task/result.hpp"
 
 namespace lapwing::testing_engines {
 
-// Byte `i` of the in of `rank` in run `run`.
+using Bytes = std::vector<std::byte>;
+
+// Byte `i` of the input of `rank` in run `run`.
 inline std::byte in_byte(int rank, std::uint64_t i, int run) {
     return static_cast<std::byte>(rank * 37 + static_cast<int>(i % 251) * 5 + run * 11 +
                                   static_cast<int>(i / 251));
 }
 constexpr std::byte untouched{0xa5};
 
-inline std::vector<std::byte> in_of(const Problem& problem, int rank, int run) {
-    std::vector<std::byte> in(in_bytes(problem, rank));
-    for (std::uint64_t i = 0; i < in.size(); ++i) in[i] = in_byte(rank, i, run);
-    return in;
+inline Bytes input_of(int rank, std::uint64_t offset, std::uint64_t length, int run) {
+    Bytes bytes(length);
+    for (std::uint64_t i = 0; i < length; ++i) bytes[i] = in_byte(rank, offset + i, run);
+    return bytes;
 }
 
-inline std::vector<std::byte> out_of(const Problem& problem, int rank, int run) {
-    std::vector<std::byte> out(out_bytes(problem, rank), untouched);
-    for (std::uint64_t i = 0; i < out.size(); ++i) {
-        const int block = problem.bytes == 0 ? 0 : static_cast<int>(i / problem.bytes);
-        const std::uint64_t at = problem.bytes == 0 ? 0 : i % problem.bytes;
-        switch (problem.collective) {
-            case Collective::broadcast:
-                out[i] = in_byte(problem.root, i, run);
-                break;
-            case Collective::gather:
-                if (!problem.in_place || block != problem.root) out[i] = in_byte(block, at, run);
-                break;
-            case Collective::alltoall:
-                out[i] = in_byte(block, static_cast<std::uint64_t>(rank) * problem.bytes + at, run);
-                break;
-            default:
-                break;
+// In and out as they stand at the start: where the problem is in place, the input is in out.
+inline Bytes in_of(const Problem& problem, int rank, int run) {
+    return input_of(rank, 0, in_bytes(problem, rank), run);
+}
+inline Bytes out_before(const Problem& problem, int rank, int run) {
+    Bytes out(out_bytes(problem, rank), untouched);
+    const Span own = whole_input(problem, rank);
+    if (own.space == Space::out) {
+        const Bytes input = input_of(rank, 0, own.length, run);
+        std::copy(input.begin(), input.end(), out.begin() + static_cast<std::ptrdiff_t>(own.offset));
+    }
+    return out;
+}
+
+// The caller's own function, of elements of eight bytes: the composition of two functions x -> a * x + b,
+// which is associative but does not commute.
+class Composition : public Reducer {
+  public:
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+        for (std::uint64_t at = 0; at < bytes; at += 8) {
+            std::uint32_t left[2];
+            std::uint32_t right[2];
+            std::memcpy(left, source + at, 8);
+            std::memcpy(right, target + at, 8);
+            left[0] |= 1;  // so that nothing is lost in a product
+            right[1] = left[0] * right[1] + left[1];
+            right[0] = left[0] * (right[0] | 1);
+            std::memcpy(target + at, right, 8);
         }
+    }
+};
+
+// The out of `rank` at the end. Where it says nothing, in bytes of an input in place that no result replaces,
+// it is as in `now`.
+inline Bytes out_after(const Problem& problem, int rank, int run, const Bytes& now) {
+    Bytes out(out_bytes(problem, rank), untouched);
+    const Span own = whole_input(problem, rank);
+    const auto place = [](const Span& span) { return static_cast<std::ptrdiff_t>(span.offset); };
+    if (own.space == Space::out && now.size() == out.size()) {
+        std::copy_n(now.begin() + place(own), own.length, out.begin() + place(own));
+    }
+    for (const Result& result : results(problem, rank)) {
+        const std::uint64_t length = result.out.length;
+        Bytes bytes = input_of(result.last, result.offset, length, run);
+        for (int from = result.last - 1; from >= result.first; --from) {
+            const Bytes left = input_of(from, result.offset, length, run);
+            if (problem.op == Operator::user) {
+                Composition().reduce(bytes.data(), left.data(), length);
+            } else {
+                reduce(problem.op, problem.type, bytes.data(), left.data(), length);
+            }
+        }
+        std::copy(bytes.begin(), bytes.end(), out.begin() + place(result.out));
     }
     return out;
 }

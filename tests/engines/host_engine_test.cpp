@@ -40,6 +40,44 @@ TEST(HostEngine, Reduces) {
     EXPECT_EQ(out[1], 3.75);
 }
 
+TEST(HostEngine, ReducesByTheCallersFunctionInTheOrderOfItsOperands) {
+    // Strings of four bytes that are put behind each other would not stay that long: the last of each element
+    // stays, and the first.
+    class Ends : public Reducer {
+      public:
+        void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+            for (std::uint64_t at = 0; at < bytes; at += 2) target[at] = source[at];
+            ++calls;
+            bytes_seen = bytes;
+        }
+        int calls = 0;
+        std::uint64_t bytes_seen = 0;
+    };
+    const ListSet set = parse(
+        "problem reduce ranks 2 root 0 bytes 4 op user type opaque:2 ordered\n"
+        "list 0 in 4 out 4 scratch 0\n"
+        "  recv 1 out[0+4]\n"
+        "  wait 1 1\n"
+        "  reduce user opaque out[0+4] in[0+4]\n"
+        "end\n"
+        "list 1 in 4 out 0 scratch 0\n"
+        "  send 0 in[0+4]\n"
+        "end\n");
+    const auto links = process_links(2, true);
+    Ends ends;
+    char in[2][5] = {"abcd", "wxyz"};
+    char out[5] = "....";
+    const auto root = host_engine().prepare(set.lists[0], {.messages = links[0].get()});
+    const auto other = host_engine().prepare(set.lists[1], {.messages = links[1].get()});
+    wait(*other, other->start({reinterpret_cast<const std::byte*>(in[1])}, 0));
+    wait(*root,
+         root->start({reinterpret_cast<const std::byte*>(in[0]), reinterpret_cast<std::byte*>(out), &ends},
+                     0));
+    EXPECT_STREQ(out, "axcz");
+    EXPECT_EQ(ends.calls, 1);
+    EXPECT_EQ(ends.bytes_seen, 4U);
+}
+
 TEST(HostEngine, ALinkThatFailsIsAnErrorOfTheRun) {
     const auto links = process_links(2, true);
     const ListSet set = parse(

@@ -12,13 +12,17 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "expected.hpp"
+#include "engines/expected.hpp"
+#include "engines/kernel/plan.hpp"
 #include "links/socket_pairs.hpp"
 #include "task/builder.hpp"
+#include "task/text.hpp"
 
 namespace lapwing {
 namespace {
@@ -26,29 +30,48 @@ namespace {
 using namespace testing_engines;
 using namespace std::chrono_literals;
 
+// Counts who reduces.
+class ThreadsOfComposition : public Composition {
+  public:
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+        if (std::this_thread::get_id() == maker_) {
+            ++calls_;
+        } else {
+            ++calls_of_others_;
+        }
+        Composition::reduce(target, source, bytes);
+    }
+    int calls() const { return calls_; }
+    int calls_of_others() const { return calls_of_others_; }
+
+  private:
+    const std::thread::id maker_ = std::this_thread::get_id();
+    std::atomic<int> calls_ = 0;
+    std::atomic<int> calls_of_others_ = 0;
+};
+
 // One rank's buffers and runs of one problem.
 class Rank {
   public:
-    Rank(const Problem& problem, const Choice& choice, int rank, const Ground& ground)
-        : problem_(problem),
+    Rank(const ListSet& set, int rank, const Ground& ground)
+        : problem_(set.problem),
           rank_(rank),
-          prepared_(kernel_engine().prepare(build(problem, rank, choice), ground)) {}
+          prepared_(kernel_engine().prepare(set.lists[static_cast<std::size_t>(rank)], ground)) {}
 
     void start() {
         const int run = static_cast<int>(in_.size());
-        in_.push_back(std::make_unique<std::vector<std::byte>>(in_of(problem_, rank_, run)));
-        out_.push_back(std::make_unique<std::vector<std::byte>>(out_bytes(problem_, rank_), untouched));
-        operations_.push_back(
-            prepared_->start({in_.back()->data(), out_.back()->data()}, static_cast<std::uint32_t>(run)));
+        in_.push_back(std::make_unique<Bytes>(in_of(problem_, rank_, run)));
+        out_.push_back(std::make_unique<Bytes>(out_before(problem_, rank_, run)));
+        operations_.push_back(prepared_->start({in_.back()->data(), out_.back()->data(), &reducer_},
+                                               static_cast<std::uint32_t>(run)));
     }
     // Looks at memory only, while others write it: the thread sanitizer is not to mind.
     __attribute__((no_sanitize("thread"))) bool right() const {
         for (std::size_t run = 0; run < out_.size(); ++run) {
-            const std::vector<std::byte> wanted = out_of(problem_, rank_, static_cast<int>(run));
             const volatile std::byte* have = out_[run]->data();
-            for (std::size_t i = 0; i < wanted.size(); ++i) {
-                if (have[i] != wanted[i]) return false;
-            }
+            Bytes now(out_[run]->size());
+            for (std::size_t i = 0; i < now.size(); ++i) now[i] = have[i];
+            if (now != out_after(problem_, rank_, static_cast<int>(run), now)) return false;
         }
         return true;
     }
@@ -67,20 +90,23 @@ class Rank {
     }
     Prepared& prepared() { return *prepared_; }
     Operation* operation() { return operations_.back(); }
+    const ThreadsOfComposition& reducer() const { return reducer_; }
 
   private:
     Problem problem_;
     int rank_;
     std::unique_ptr<Prepared> prepared_;
     // The kernel writes into them while other runs are added: they must not move.
-    std::vector<std::unique_ptr<std::vector<std::byte>>> in_;
-    std::vector<std::unique_ptr<std::vector<std::byte>>> out_;
+    std::vector<std::unique_ptr<Bytes>> in_;
+    std::vector<std::unique_ptr<Bytes>> out_;
     std::vector<Operation*> operations_;
+    ThreadsOfComposition reducer_;
 };
 
 struct Setting {
-    Problem problem;
+    Problem problem = {};
     const char* algorithm = "flat";
+    std::optional<ListSet> lists = std::nullopt;  // instead
     int lanes = 2;
     int buffer_bytes = 0;
     bool attendant_works = false;
@@ -89,8 +115,11 @@ struct Setting {
 
 // Runs `body` on a thread for each rank. The barrier is the ranks' own.
 void on_all_ranks(const Setting& setting, const std::function<void(Rank&, int, std::barrier<>&)>& body) {
-    const int ranks = setting.problem.ranks;
-    const Choice choice = parse_choice(setting.problem.collective, setting.algorithm);
+    const ListSet lists =
+        setting.lists
+            ? *setting.lists
+            : build_all(setting.problem, parse_choice(setting.problem.collective, setting.algorithm));
+    const int ranks = lists.problem.ranks;
     const auto connections = socket_pairs(ranks, setting.lanes, setting.buffer_bytes);
     std::barrier<> together(ranks);
     std::vector<std::thread> threads;
@@ -100,7 +129,7 @@ void on_all_ranks(const Setting& setting, const std::function<void(Rank&, int, s
                                 .attendant_works = setting.attendant_works,
                                 .attendant_submits = setting.attendant_submits};
             try {
-                Rank one(setting.problem, choice, rank, ground);
+                Rank one(lists, rank, ground);
                 body(one, rank, together);
                 together.arrive_and_wait();
             } catch (const Error& error) {
@@ -112,7 +141,7 @@ void on_all_ranks(const Setting& setting, const std::function<void(Rank&, int, s
     for (std::thread& thread : threads) thread.join();
 }
 
-constexpr Problem alltoall(int ranks, std::uint64_t bytes) {
+Problem alltoall(int ranks, std::uint64_t bytes) {
     return {.collective = Collective::alltoall, .ranks = ranks, .bytes = bytes};
 }
 
@@ -187,6 +216,108 @@ TEST_F(KernelEngine, TheAttendantDoesLocalWork) {
                      together.arrive_and_wait();
                      one.wait_all();
                  });
+}
+
+// The sum of what the ranks have, along a line: each hands over what it has reduced, so nobody but the first
+// can go on without a processor.
+constexpr const char* line_of_sums =
+    "problem scan ranks 3 bytes 16 op sum type uint32\n"
+    "list 0 in 16 out 16 scratch 0\n"
+    "  send 1 in[0+16]\n"
+    "  copy out[0+16] in[0+16]\n"
+    "end\n"
+    "list 1 in 16 out 16 scratch 16\n"
+    "  recv 0 scratch[0+16]\n"
+    "  copy out[0+16] in[0+16]\n"
+    "  wait 0 1\n"
+    "  reduce sum uint32 out[0+16] scratch[0+16]\n"
+    "  send 2 out[0+16]\n"
+    "end\n"
+    "list 2 in 16 out 16 scratch 16\n"
+    "  recv 1 scratch[0+16]\n"
+    "  copy out[0+16] in[0+16]\n"
+    "  wait 1 1\n"
+    "  reduce sum uint32 out[0+16] scratch[0+16]\n"
+    "end\n";
+
+// The same by the caller's own function.
+ListSet line_of_compositions() {
+    std::string text = line_of_sums;
+    const auto replace = [&](const std::string& before, const std::string& after) {
+        for (std::size_t at = text.find(before); at != std::string::npos; at = text.find(before))
+            text.replace(at, before.size(), after);
+    };
+    replace("op sum type uint32", "op user type opaque:8 ordered");
+    replace("sum uint32", "user opaque");
+    return parse(text);
+}
+
+TEST_F(KernelEngine, TheAttendantReduces) {
+    on_all_ranks({.lists = parse(line_of_sums), .attendant_works = true},
+                 [](Rank& one, int, std::barrier<>& together) {
+                     one.start();
+                     EXPECT_TRUE(one.becomes_right());
+                     together.arrive_and_wait();
+                     one.wait_all();
+                 });
+}
+
+// The caller's own function is for its threads, also where the attendant does other work, and where it starts
+// a run that has waited for its lane.
+TEST_F(KernelEngine, TheAttendantNeverCallsTheCallersFunction) {
+    for (const bool attendant_submits : {false, true}) {
+        const Setting setting{.lists = line_of_compositions(),
+                              .lanes = 1,
+                              .attendant_works = true,
+                              .attendant_submits = attendant_submits};
+        on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+            const auto start = [&] {
+                for (int run = 0; run < 3; ++run) one.start();
+            };
+            // What arrives later finds no caller who is inside.
+            if (rank > 0) start();
+            together.arrive_and_wait();
+            if (rank == 0) start();
+            EXPECT_EQ(one.becomes_right(200ms), rank == 0);
+            EXPECT_EQ(one.reducer().calls() + one.reducer().calls_of_others(), 0);
+            together.arrive_and_wait();
+            one.wait_all();
+            EXPECT_TRUE(one.right());
+            EXPECT_EQ(one.reducer().calls(), rank == 0 ? 0 : 3);
+            EXPECT_EQ(one.reducer().calls_of_others(), 0);
+        });
+    }
+}
+
+// Also when a caller waits for another run, or only looks.
+TEST_F(KernelEngine, ThreadsOfTheCallerReduce) {
+    on_all_ranks({.lists = line_of_compositions(), .lanes = 2, .attendant_works = true},
+                 [](Rank& one, int rank, std::barrier<>& together) {
+                     one.start();
+                     one.start();
+                     std::thread([&] { one.wait_all(true); }).join();
+                     EXPECT_TRUE(one.right());
+                     EXPECT_EQ(one.reducer().calls() + one.reducer().calls_of_others(), rank == 0 ? 0 : 2);
+                     together.arrive_and_wait();
+                 });
+}
+
+TEST(KernelPlan, SaysWhetherItNeedsTheCaller) {
+    const auto needs_caller = [](const List& list) {
+        return kernel::Plan(lower_to_chains(list)).needs_caller;
+    };
+    const ListSet compositions = line_of_compositions();
+    EXPECT_FALSE(needs_caller(compositions.lists[0]));
+    EXPECT_TRUE(needs_caller(compositions.lists[1]));  // between its steps
+    EXPECT_TRUE(needs_caller(compositions.lists[2]));  // at the end
+    EXPECT_FALSE(needs_caller(parse(line_of_sums).lists[1]));
+    // At the beginning.
+    EXPECT_TRUE(needs_caller(parse("problem allreduce ranks 1 bytes 8 op user type opaque:8\n"
+                                   "list 0 in 8 out 8 scratch 0\n"
+                                   "  copy out[0+8] in[0+8]\n"
+                                   "  reduce user opaque out[0+8] in[0+8]\n"
+                                   "end\n")
+                                 .lists[0]));
 }
 
 TEST_F(KernelEngine, AThreadMayEndBeforeItsCollective) {
@@ -276,7 +407,7 @@ TEST_F(KernelEngine, APeerThatVanishesIsAnErrorThatNamesIt) {
     for (const std::uint64_t bytes : {8U, 100000U}) {
         auto connections = socket_pairs(2, 2);
         const Ground ground{.connections = connections[0].get()};
-        Rank one(alltoall(2, bytes), parse_choice(Collective::alltoall, "flat"), 0, ground);
+        Rank one(build_all(alltoall(2, bytes), parse_choice(Collective::alltoall, "flat")), 0, ground);
         one.start();
         std::thread killer([&] {
             std::this_thread::sleep_for(50ms);

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <string>
 #include <vector>
 
 namespace lapwing {
@@ -30,6 +32,38 @@ TEST(Reduce, EveryOperatorOnIntegers) {
     EXPECT_EQ(result<std::uint8_t>(Operator::bit_xor, Type::uint8, 6, 3), 5);
 }
 
+TEST(Reduce, LogicalOperatorsGiveOneOrNothing) {
+    const Operator operators[] = {Operator::logical_and, Operator::logical_or, Operator::logical_xor};
+    const int wanted[][4] = {{0, 0, 0, 1}, {0, 1, 1, 1}, {0, 1, 1, 0}};
+    for (std::size_t i = 0; i < std::size(operators); ++i) {
+        // Numbers of which only one has a bit in the lowest byte.
+        constexpr std::int32_t truths[] = {0, 256};
+        for (std::size_t a = 0; a < 2; ++a) {
+            for (std::size_t b = 0; b < 2; ++b) {
+                EXPECT_EQ(result<std::int32_t>(operators[i], Type::int32, truths[a], b == 0 ? 0 : -1),
+                          wanted[i][2 * a + b]);
+                EXPECT_EQ(result<std::uint8_t>(operators[i], Type::uint8, a == 0 ? 0 : 2, b == 0 ? 0 : 4),
+                          wanted[i][2 * a + b]);
+            }
+        }
+    }
+}
+
+TEST(Reduce, EveryOperatorOnEveryTypeThatItIsFor) {
+    for (int op = 0; op < static_cast<int>(Operator::user); ++op) {
+        for (int type = 0; type < static_cast<int>(Type::opaque); ++type) {
+            const auto one = static_cast<Operator>(op);
+            const auto of = static_cast<Type>(type);
+            std::vector<std::byte> source(2 * size_in_bytes(of), std::byte{3});
+            std::vector<std::byte> target(2 * size_in_bytes(of), std::byte{5});
+            const std::vector<std::byte> before = target;
+            reduce(one, of, target.data(), source.data(), target.size());
+            const bool changes = !(integers_only(one) && !is_integer(of)) && one != Operator::maximum;
+            EXPECT_EQ(target != before, changes) << name(one) << " of " << name(of);
+        }
+    }
+}
+
 TEST(Reduce, FloatingPoint) {
     EXPECT_EQ(result<double>(Operator::sum, Type::float64, 0.5, 0.25), 0.75);
     EXPECT_EQ(result<float>(Operator::product, Type::float32, 0.5F, 0.25F), 0.125F);
@@ -49,6 +83,50 @@ TEST(Reduce, ManyElements) {
     reduce(Operator::sum, Type::float32, reinterpret_cast<std::byte*>(target.data()),
            reinterpret_cast<const std::byte*>(source.data()), 1000 * sizeof(float));
     EXPECT_EQ(target, std::vector<float>(1000, 3.0F));
+}
+
+// Puts strings of one letter behind each other, as far as its element of three goes.
+class Strings : public Reducer {
+  public:
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+        for (std::uint64_t at = 0; at < bytes; at += 3) {
+            std::string left(reinterpret_cast<const char*>(source + at), 3);
+            const std::string right(reinterpret_cast<const char*>(target + at), 3);
+            left = left.substr(0, left.find(' ')) + right;
+            std::memcpy(target + at, left.data(), 3);
+        }
+        ++calls;
+    }
+    int calls = 0;
+};
+
+TEST(Work, CopiesAndReducesInOrder) {
+    const char in[] = "a  b  ";
+    char out[] = "......";
+    Strings strings;
+    Memory memory;
+    memory.buffers = {reinterpret_cast<const std::byte*>(in), reinterpret_cast<std::byte*>(out), &strings};
+    memory.make_scratch(6);
+    const auto task = [](Kind kind, Span target, Span source) {
+        Task made;
+        made.kind = kind;
+        made.op = Operator::user;
+        made.type = Type::opaque;
+        made.target = target;
+        made.source = source;
+        return made;
+    };
+    const std::vector<Task> tasks = {
+        task(Kind::copy, {Space::scratch, 0, 6}, {Space::in, 0, 6}),
+        task(Kind::copy, {Space::out, 3, 3}, {Space::scratch, 0, 3}),
+        task(Kind::copy, {Space::out, 0, 3}, {Space::scratch, 3, 3}),
+        // b, a: what is read stands on the left.
+        task(Kind::reduce, {Space::out, 0, 6}, {Space::scratch, 0, 6}),
+        task(Kind::reduce, {Space::out, 3, 3}, {Space::in, 3, 3}),
+    };
+    work(memory, tasks);
+    EXPECT_STREQ(out, "ab bba");
+    EXPECT_EQ(strings.calls, 2);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 using namespace lapwing;
 
 constexpr Collective collectives[] = {
-#define LAPWING_COLLECTIVE(name, mpi_name, rooted) Collective::name,
+#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) Collective::name,
 #include "task/collectives.def"
 };
 

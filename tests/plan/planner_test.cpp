@@ -4,6 +4,8 @@
 
 #include "base/error.hpp"
 #include "links/process.hpp"
+#include "task/sample.hpp"
+#include "task/text.hpp"
 
 namespace lapwing {
 namespace {
@@ -55,9 +57,42 @@ TEST_F(PlannerTest, ProvesListsWhenAsked) {
     EXPECT_NO_THROW(planner.plan(alltoall(8)));
 }
 
-TEST_F(PlannerTest, HasNoPlanForReductionsYet) {
+TEST_F(PlannerTest, EveryCollectiveHasPlans) {
+    options.check = true;
     Planner planner(1, ground, options);
-    EXPECT_THROW(planner.plan({.collective = Collective::allreduce, .ranks = 4, .bytes = 8}), Error);
+    for (const Collective collective : all_collectives()) {
+        for (const Problem& problem : sample_problems(collective, 4, 24)) {
+            EXPECT_NO_THROW(planner.plan(problem)) << print(problem);
+        }
+    }
+}
+
+TEST_F(PlannerTest, AReductionIsPlannedByItsOperator) {
+    Planner planner(1, ground, options);
+    Problem problem{.collective = Collective::allreduce, .ranks = 4, .bytes = 8, .type = Type::int32};
+    Plan& sum = planner.plan(problem);
+    problem.op = Operator::maximum;
+    EXPECT_NE(&planner.plan(problem), &sum);
+    problem.op = Operator::sum;
+    problem.ordered = true;
+    EXPECT_NE(&planner.plan(problem), &sum);
+    problem.ordered = false;
+    EXPECT_EQ(&planner.plan(problem), &sum);
+}
+
+// A rank plans with its own parts only.
+TEST_F(PlannerTest, OtherPartsAreAnotherProblem) {
+    Planner planner(1, ground, options);
+    Problem problem{.collective = Collective::alltoallv, .ranks = 4};
+    const auto with_parts = [&](std::uint64_t bytes) {
+        problem.parts = {all_parts(problem, [=](int, int) { return bytes; })[1]};
+        return problem;
+    };
+    Plan& short_blocks = planner.plan(with_parts(8));
+    EXPECT_EQ(short_blocks.bytes_sent, 24U);
+    EXPECT_EQ(planner.plan(with_parts(9)).bytes_sent, 27U);
+    EXPECT_EQ(&planner.plan(with_parts(8)), &short_blocks);
+    EXPECT_EQ(planner.size(), 2U);
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "task/sample.hpp"
+#include "task/text.hpp"
 
 namespace lapwing {
 namespace {
@@ -64,8 +67,36 @@ TEST(Select, ByCost) {
     EXPECT_EQ(chosen(Collective::broadcast, 60, 1 << 24), "scatter_ring");
 }
 
-TEST(Select, HasNothingForReductionsYet) {
-    EXPECT_THROW(select({.collective = Collective::allreduce, .ranks = 4, .bytes = 8}), Error);
+// All ranks decide alike: what a rank alone knows, its parts, must not change anything.
+TEST(Select, DoesNotLookAtTheParts) {
+    for (const Collective collective : all_collectives()) {
+        if (!has_parts(collective)) continue;
+        for (const Problem& problem : sample_problems(collective, 7, 1000)) {
+            const std::string whole = print(select(problem).choice);
+            for (int rank = 0; rank < problem.ranks; ++rank) {
+                Problem alone = problem;
+                alone.parts = {problem.parts_of(rank)};
+                EXPECT_EQ(print(select(alone).choice), whole) << print(problem);
+            }
+        }
+    }
+}
+
+// Nor whether it is in place, where only the root knows that.
+TEST(Select, DoesNotLookAtWhatOnlyTheRootKnows) {
+    for (const Collective collective : {Collective::gather, Collective::gatherv, Collective::scatter,
+                                        Collective::scatterv, Collective::reduce}) {
+        for (const Problem& problem : sample_problems(collective, 6, 4000)) {
+            Problem other = problem;
+            other.in_place = !problem.in_place;
+            EXPECT_EQ(print(select(problem).choice), print(select(other).choice)) << print(problem);
+            for (const Algorithm* algorithm : algorithms_of(collective)) {
+                const Parameters usual = usual_parameters(*algorithm);
+                EXPECT_EQ(static_cast<bool>(algorithm->applies(problem, usual)),
+                          static_cast<bool>(algorithm->applies(other, usual)));
+            }
+        }
+    }
 }
 
 TEST(Candidates, CheapestFirstDeclinersLast) {

@@ -22,16 +22,22 @@ TEST(Builder, TakesTheShapeFromTheProblem) {
 }
 
 TEST(Builder, WritesTasksInOrder) {
-    Builder builder(gather, 1, 6);
+    const Problem product{.collective = Collective::reduce,
+                          .ranks = 3,
+                          .root = 1,
+                          .bytes = 12,
+                          .op = Operator::product,
+                          .type = Type::float32};
+    Builder builder(product, 1, 6);
     const Span scratch = builder.scratch(10);
     builder.recv(0, scratch);
     builder.send(2, in(2, 8));
     builder.wait(0);
     builder.wait(2, 3);
     builder.copy(out(0, 10), scratch);
-    builder.reduce(Operator::product, Type::float32, out(0, 8), in(0, 8));
+    builder.reduce(out(0, 8), in(0, 8));
     EXPECT_EQ(print(builder.finish()),
-              "list 1 in 10 out 30 scratch 10\n"
+              "list 1 in 12 out 12 scratch 10\n"
               "  recv 0 scratch[0+10]\n"
               "  send 2 in[2+8]\n"
               "  wait 0 1\n"
@@ -53,12 +59,25 @@ TEST(Builder, ScratchIsAlignedAndDoesNotOverlap) {
     EXPECT_EQ(builder.finish().scratch_bytes, 33U);
 }
 
+TEST(Builder, JoinsCopiesThatContinueAndLeavesOutThoseToThemselves) {
+    Builder builder(gather, 1);
+    builder.copy(out(0, 4), in(0, 4));
+    builder.copy(out(4, 4), in(4, 4));
+    builder.copy(out(8, 2), out(8, 2));
+    builder.copy(out(8, 2), in(0, 2));
+    EXPECT_EQ(print(builder.finish()),
+              "list 1 in 10 out 30 scratch 0\n"
+              "  copy out[0+8] in[0+8]\n"
+              "  copy out[8+2] in[0+2]\n"
+              "end\n");
+}
+
 TEST(Builder, ZeroBytesAreASignalOrNothing) {
     Builder builder(gather, 1);
     builder.send(0, in(4, 0));
     builder.recv(2, out(7, 0));
     builder.copy(out(3, 0), in(3, 0));
-    builder.reduce(Operator::sum, Type::int8, out(3, 0), in(3, 0));
+    builder.reduce(out(3, 0), in(3, 0));
     const List list = builder.finish();
     ASSERT_EQ(list.tasks.size(), 2U);
     EXPECT_EQ(list.tasks[0].source, Span{});

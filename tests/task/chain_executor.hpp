@@ -89,7 +89,7 @@ class ChainExecutor {
         unsigned char* const target = at(rank, task.target);
         const unsigned char* const source = at(rank, task.source);
         if (task.kind != Kind::copy) {
-            add_uint32(target, source, task.target.length);
+            reduce_bytes(problem_, target, source, task.target.length);
         } else if (task.target.length > 0) {
             std::memmove(target, source, task.target.length);
         }
@@ -158,10 +158,11 @@ class ChainExecutor {
 
     // Whether the rank's out holds what the problem asks for.
     bool right(int rank) const {
-        return ranks_[rank].memory[static_cast<std::size_t>(Space::out)] ==
-               expected_out(
-                   problem_, rank, [&](int from) -> const MemoryBytes& { return ranks_[from].start; },
-                   [&](int from) -> const MemoryBytes& { return ranks_[from].kept; });
+        const auto start = [&](int from, Space space) -> const MemoryBytes& {
+            return space == Space::in ? ranks_[from].start : ranks_[from].kept;
+        };
+        const MemoryBytes& out = ranks_[rank].memory[static_cast<std::size_t>(Space::out)];
+        return out == expected_out(problem_, rank, start, out);
     }
 
     const Problem& problem_;

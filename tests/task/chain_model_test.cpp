@@ -10,6 +10,7 @@
 #include "checker_lists.hpp"
 #include "collectives/catalogue.hpp"
 #include "task/checker.hpp"
+#include "task/sample.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
@@ -70,8 +71,8 @@ std::vector<ListSet> right_lists() {
         if (has) sets.push_back(std::move(set));
     }
     for (const Algorithm* algorithm : catalogue()) {
-        Problem problem{.collective = algorithm->collective, .ranks = 4};
-        problem.bytes = problem.collective == Collective::barrier ? 0 : 8;
+        const Problem problem =
+            with_blocks({.collective = algorithm->collective, .ranks = 4, .type = Type::uint32}, 8);
         const Choice choice{algorithm, usual_parameters(*algorithm)};
         if (algorithm->applies(problem, choice.parameters)) sets.push_back(build_all(problem, choice));
     }
@@ -359,6 +360,17 @@ TEST(ChainModel, FindsTwoAwaitsOfOneGateAtOnce) {
             c.stages[0].chains[0].resize(2);
         },
         "await one gate at the same time");
+    expect_found_in(
+        1, nothing_in_line,
+        [](Chains& c) {
+            // The sending chain's await, at the end of the receives that signal.
+            Chain& chain = sending(c);
+            const auto await = std::find_if(chain.begin(), chain.end(),
+                                            [](const Step& step) { return step.kind == Step::Kind::await; });
+            c.receives[0].push_back(*await);
+            c.receives[0].push_back({Step::Kind::signal, -1, await->gate, 0, {}, 0});
+        },
+        "awaits a gate that another chain awaits, too");
 }
 
 TEST(ChainModel, AProofHoldsOnRealBytes) {

@@ -125,16 +125,13 @@ TEST(CheckerProvenance, UninitialisedScratchIsSent) {
 }
 
 TEST(CheckerProvenance, InPlaceGatherKeepsTheRootsBlock) {
-    EXPECT_EQ(verdict(with(gather_in_place, "recv 0 out[0+4]", "recv 0 out[1+4]")),
-              "form: rank 1, task 0 (recv 0 out[1+4]): out[4+4] already holds the rank's own block "
-              "(in_place) and is "
-              "only read");
-    const std::string text = with(with(gather_in_place, "in 0 out 12 scratch 0", "in 0 out 12 scratch 4"),
-                                  "recv 0 out[0+4]\n", "recv 0 scratch[0+4]\n  copy out[0+4] out[4+4]\n");
-    EXPECT_EQ(
-        verdict(text),
-        "provenance: rank 1, task 1 (copy out[0+4] out[4+4]): out[0+4] holds out[4+4] of rank 1 as it was at "
-        "the start, must hold in[0+4] of rank 0");
+    const std::string roomy = with(gather_in_place, "in 0 out 12 scratch 0", "in 0 out 12 scratch 4");
+    EXPECT_EQ(verdict(with(roomy, "recv 0 out[0+4]\n", "recv 0 scratch[0+4]\n  copy out[0+4] out[4+4]\n")),
+              "provenance: rank 1, task 1 (copy out[0+4] out[4+4]): out[0+4] holds out[4+4] of rank 1 as it "
+              "was at the start, must hold in[0+4] of rank 0");
+    EXPECT_EQ(verdict(with(roomy, "  wait 0 1\n", "  wait 0 1\n  copy out[4+4] out[0+4]\n")),
+              "provenance: rank 1, task 3 (copy out[4+4] out[0+4]): out[4+4] holds in[0+4] of rank 0, must "
+              "hold out[4+4] of rank 1 as it was at the start");
 }
 
 TEST(CheckerProvenance, ContributionLost) {

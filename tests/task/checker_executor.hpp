@@ -119,7 +119,7 @@ class Executor {
                 std::memcpy(at(rank, task.target), at(rank, task.source), task.target.length);
                 break;
             default:
-                add_uint32(at(rank, task.target), at(rank, task.source), task.target.length);
+                reduce_bytes(set_.problem, at(rank, task.target), at(rank, task.source), task.target.length);
                 break;
         }
         ++me.next;
@@ -139,14 +139,11 @@ class Executor {
 
     // Whether the rank's out holds what the problem asks for.
     bool right(int rank) const {
-        const auto memory = [](const Rank& of, Space space) -> const MemoryBytes& {
-            return of.memory[static_cast<std::size_t>(space)];
+        const auto start = [&](int from, Space space) -> const MemoryBytes& {
+            return start_[from].memory[static_cast<std::size_t>(space)];
         };
-        return memory(ranks_[rank], Space::out) ==
-               expected_out(
-                   set_.problem, rank,
-                   [&](int from) -> const MemoryBytes& { return memory(start_[from], Space::in); },
-                   [&](int from) -> const MemoryBytes& { return memory(start_[from], Space::out); });
+        const MemoryBytes& out = ranks_[rank].memory[static_cast<std::size_t>(Space::out)];
+        return out == expected_out(set_.problem, rank, start, out);
     }
 
     const ListSet& set_;

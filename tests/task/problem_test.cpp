@@ -4,16 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "task/parts.hpp"
+#include "task/result.hpp"
+#include "task/text.hpp"
 
 namespace lapwing {
 namespace {
 
 using testing::HasSubstr;
-
-constexpr Collective all[] = {
-#define LAPWING_COLLECTIVE(name, mpi_name, rooted) Collective::name,
-#include "task/collectives.def"
-};
 
 std::string fault(const Problem& problem) {
     try {
@@ -29,53 +27,114 @@ TEST(Collective, IsFoundByAllOfItsNames) {
     for (const char* written : {"broadcast", "bcast", "ibcast", "MPI_Ibcast", "mpi_bcast", "IBROADCAST"}) {
         EXPECT_EQ(find_collective(written), Collective::broadcast) << written;
     }
-    for (const char* written : {"", "b", "bcas", "MPI_", "MPI_Iscatter", "ii"}) {
+    for (const char* written : {"ialltoallw", "MPI_Alltoallw", "MPI_Ialltoallv", "alltoallv"}) {
+        EXPECT_EQ(find_collective(written), Collective::alltoallv) << written;
+    }
+    EXPECT_EQ(find_collective("MPI_Ineighbor_allgatherv"), Collective::neighbor_allgather);
+    EXPECT_EQ(find_collective("ineighbor_alltoallv"), Collective::neighbor_alltoall);
+    EXPECT_EQ(find_collective("neighbor_alltoallw"), Collective::neighbor_alltoall);
+    for (const char* written : {"", "b", "bcas", "MPI_", "MPI_Ireduce_local", "ii", "MPI_Ialltoallw "}) {
         EXPECT_EQ(find_collective(written), std::nullopt) << written;
     }
-    for (const Collective collective : all) {
+    for (const Collective collective : all_collectives()) {
         EXPECT_EQ(find_collective(name(collective)), collective);
         EXPECT_EQ(find_collective(mpi_name(collective)), collective);
     }
+    EXPECT_EQ(all_collectives().size(), 18U);
 }
 
-TEST(Collective, HasARootOrNot) {
-    EXPECT_TRUE(has_root(Collective::broadcast));
-    EXPECT_TRUE(has_root(Collective::gather));
-    EXPECT_TRUE(has_root(Collective::reduce));
-    EXPECT_FALSE(has_root(Collective::barrier));
-    EXPECT_FALSE(has_root(Collective::alltoall));
-    EXPECT_FALSE(has_root(Collective::allreduce));
-    EXPECT_TRUE(is_reduction(Collective::reduce));
-    EXPECT_TRUE(is_reduction(Collective::allreduce));
-    EXPECT_FALSE(is_reduction(Collective::gather));
-}
-
-struct Shape {
-    Problem problem;
-    int rank;
-    std::uint64_t in;
-    std::uint64_t out;
-};
-
-TEST(Problem, GivesEveryRankItsSizes) {
-    const Shape shapes[] = {
-        {{.collective = Collective::barrier, .ranks = 4}, 1, 0, 0},
-        {{.collective = Collective::broadcast, .ranks = 4, .root = 1, .bytes = 6}, 1, 6, 0},
-        {{.collective = Collective::broadcast, .ranks = 4, .root = 1, .bytes = 6}, 0, 0, 6},
-        {{.collective = Collective::gather, .ranks = 4, .root = 1, .bytes = 6}, 1, 6, 24},
-        {{.collective = Collective::gather, .ranks = 4, .root = 1, .bytes = 6}, 0, 6, 0},
-        {{.collective = Collective::gather, .ranks = 4, .root = 1, .bytes = 6, .in_place = true}, 1, 0, 24},
-        {{.collective = Collective::gather, .ranks = 4, .root = 1, .bytes = 6, .in_place = true}, 0, 6, 0},
-        {{.collective = Collective::alltoall, .ranks = 4, .bytes = 6}, 2, 24, 24},
-        {{.collective = Collective::reduce, .ranks = 4, .root = 3, .bytes = 6}, 3, 6, 6},
-        {{.collective = Collective::reduce, .ranks = 4, .root = 3, .bytes = 6}, 2, 6, 0},
-        {{.collective = Collective::allreduce, .ranks = 4, .bytes = 6}, 2, 6, 6},
-    };
-    for (const Shape& shape : shapes) {
-        EXPECT_EQ(fault(shape.problem), "valid");
-        EXPECT_EQ(in_bytes(shape.problem, shape.rank), shape.in) << name(shape.problem.collective);
-        EXPECT_EQ(out_bytes(shape.problem, shape.rank), shape.out) << name(shape.problem.collective);
+std::string names_of(bool (*trait)(Collective)) {
+    std::string names;
+    for (const Collective collective : all_collectives()) {
+        if (trait(collective)) names += std::string(names.empty() ? "" : " ") + name(collective);
     }
+    return names;
+}
+
+TEST(Collective, HasWhatMpiGivesIt) {
+    EXPECT_EQ(names_of(has_root), "broadcast gather gatherv scatter scatterv reduce");
+    EXPECT_EQ(names_of(is_reduction), "reduce allreduce reduce_scatter_block reduce_scatter scan exscan");
+    EXPECT_EQ(names_of(has_parts),
+              "gatherv scatterv allgatherv alltoallv reduce_scatter neighbor_allgather neighbor_alltoall");
+    EXPECT_EQ(names_of([](Collective collective) { return !may_be_in_place(collective); }),
+              "barrier broadcast alltoall alltoallv neighbor_allgather neighbor_alltoall");
+}
+
+// The bytes of in and out of each rank, and where its input stands.
+std::string sizes(const Problem& problem) {
+    EXPECT_EQ(fault(problem), "valid");
+    std::string text;
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        const Span own = input(problem, rank, 0, whole_input(problem, rank).length);
+        text += (rank == 0 ? "" : ", ") + std::to_string(in_bytes(problem, rank)) + " " +
+                std::to_string(out_bytes(problem, rank)) + " " + (own.length == 0 ? "-" : print(own));
+    }
+    return text;
+}
+
+Problem three(Collective collective, int root = 0, bool in_place = false) {
+    return {.collective = collective,
+            .ranks = 3,
+            .root = root,
+            .bytes = collective == Collective::barrier ? 0U : 4U,
+            .in_place = in_place,
+            .type = Type::uint32};
+}
+
+TEST(Problem, GivesEveryRankItsSizesAndItsInput) {
+    using enum Collective;
+    EXPECT_EQ(sizes(three(barrier)), "0 0 -, 0 0 -, 0 0 -");
+    EXPECT_EQ(sizes(three(broadcast, 1)), "0 4 -, 4 0 in[0+4], 0 4 -");
+    EXPECT_EQ(sizes(three(gather, 1)), "4 0 in[0+4], 4 12 in[0+4], 4 0 in[0+4]");
+    EXPECT_EQ(sizes(three(gather, 1, true)), "4 0 in[0+4], 0 12 out[4+4], 4 0 in[0+4]");
+    EXPECT_EQ(sizes(three(scatter, 1)), "0 4 -, 12 4 in[0+12], 0 4 -");
+    EXPECT_EQ(sizes(three(scatter, 1, true)), "0 4 -, 12 0 in[0+12], 0 4 -");
+    EXPECT_EQ(sizes(three(allgather)), "4 12 in[0+4], 4 12 in[0+4], 4 12 in[0+4]");
+    EXPECT_EQ(sizes(three(allgather, 0, true)), "0 12 out[0+4], 0 12 out[4+4], 0 12 out[8+4]");
+    EXPECT_EQ(sizes(three(alltoall)), "12 12 in[0+12], 12 12 in[0+12], 12 12 in[0+12]");
+    EXPECT_EQ(sizes(three(reduce, 2)), "4 0 in[0+4], 4 0 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three(reduce, 2, true)), "4 0 in[0+4], 4 0 in[0+4], 0 4 out[0+4]");
+    EXPECT_EQ(sizes(three(allreduce)), "4 4 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three(allreduce, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
+    EXPECT_EQ(sizes(three(reduce_scatter_block)), "12 4 in[0+12], 12 4 in[0+12], 12 4 in[0+12]");
+    EXPECT_EQ(sizes(three(reduce_scatter_block, 0, true)), "0 12 out[0+12], 0 12 out[0+12], 0 12 out[0+12]");
+    EXPECT_EQ(sizes(three(scan)), "4 4 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three(scan, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
+    EXPECT_EQ(sizes(three(exscan)), "4 0 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three(exscan, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
+}
+
+// Block `from` has 4 * from bytes.
+Problem parts_of_three(Collective collective, int root = 0, bool in_place = false) {
+    Problem problem = three(collective, root, in_place);
+    const bool by_sender = collective != Collective::scatterv && collective != Collective::reduce_scatter;
+    problem.parts = all_parts(
+        problem, [&](int from, int to) { return 4 * static_cast<std::uint64_t>(by_sender ? from : to); });
+    problem.bytes = average_block(problem);
+    return problem;
+}
+
+TEST(Problem, GivesEveryRankItsSizesByItsParts) {
+    using enum Collective;
+    EXPECT_EQ(sizes(parts_of_three(gatherv, 1)), "0 0 -, 4 12 in[0+4], 8 0 in[0+8]");
+    EXPECT_EQ(sizes(parts_of_three(gatherv, 1, true)), "0 0 -, 0 12 out[0+4], 8 0 in[0+8]");
+    EXPECT_EQ(sizes(parts_of_three(scatterv, 1)), "0 0 -, 12 4 in[0+12], 0 8 -");
+    EXPECT_EQ(sizes(parts_of_three(scatterv, 1, true)), "0 0 -, 12 0 in[0+12], 0 8 -");
+    EXPECT_EQ(sizes(parts_of_three(allgatherv)), "0 12 -, 4 12 in[0+4], 8 12 in[0+8]");
+    EXPECT_EQ(sizes(parts_of_three(allgatherv, 0, true)), "0 12 -, 0 12 out[0+4], 0 12 out[4+8]");
+    EXPECT_EQ(sizes(parts_of_three(alltoallv)), "0 12 -, 12 12 in[0+12], 24 12 in[0+24]");
+    EXPECT_EQ(sizes(parts_of_three(reduce_scatter)), "12 0 in[0+12], 12 4 in[0+12], 12 8 in[0+12]");
+    EXPECT_EQ(sizes(parts_of_three(reduce_scatter, 0, true)),
+              "0 12 out[0+12], 0 12 out[0+12], 0 12 out[0+12]");
+    // Each sends to all, itself too; rank 0 has nothing to send.
+    EXPECT_EQ(sizes(parts_of_three(neighbor_allgather)), "0 12 -, 4 12 in[0+4], 8 12 in[0+8]");
+    EXPECT_EQ(sizes(parts_of_three(neighbor_alltoall)), "0 12 -, 12 12 in[0+12], 24 12 in[0+24]");
+}
+
+TEST(Problem, GapsBetweenPartsBelongToTheSizes) {
+    Problem problem{.collective = Collective::neighbor_alltoall, .ranks = 1};
+    problem.parts = {{{{0, 3, 2}, {0, 100, 0}}, {{0, 9, 2}, {0, 0, 0}}}};
+    EXPECT_EQ(sizes(problem), "5 11 in[0+5]");
 }
 
 TEST(Problem, IsRefusedWithTheReason) {
@@ -84,12 +143,51 @@ TEST(Problem, IsRefusedWithTheReason) {
     EXPECT_THAT(fault({.collective = Collective::gather, .ranks = 2, .root = 2}), HasSubstr("root 2"));
     EXPECT_THAT(fault({.collective = Collective::gather, .ranks = 2, .root = -1}), HasSubstr("root -1"));
     EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 2, .root = 1}), HasSubstr("no root"));
-    EXPECT_THAT(fault({.ranks = 2, .bytes = 1}), HasSubstr("no bytes"));
+    EXPECT_THAT(fault({.ranks = 2, .bytes = 1}), HasSubstr("barrier carries no bytes"));
     EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 2, .in_place = true}),
                 HasSubstr("in_place"));
     EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 4, .bytes = (1ULL << 60) + 1}),
                 HasSubstr("too many"));
     EXPECT_EQ(fault({.collective = Collective::alltoall, .ranks = 4, .bytes = 1ULL << 60}), "valid");
+}
+
+TEST(Problem, HasPartsOrBytes) {
+    EXPECT_THAT(fault({.collective = Collective::gatherv, .ranks = 2}),
+                HasSubstr("parts of one rank or of all 2"));
+    Problem problem{.collective = Collective::gather, .ranks = 2};
+    problem.parts.resize(2);
+    EXPECT_THAT(fault(problem), HasSubstr("gather has blocks of one length"));
+    for (const Collective collective : all_collectives()) {
+        if (!has_parts(collective)) continue;
+        problem = parts_of_three(collective);
+        const bool all_know =
+            collective == Collective::allgatherv || collective == Collective::reduce_scatter;
+        EXPECT_EQ(problem.bytes, all_know ? 4U : 0U);
+        problem.bytes = 5;
+        EXPECT_EQ(fault(problem) == "valid", all_know) << name(collective);
+        // Of one rank alone, whosever they are.
+        problem.bytes = 0;
+        problem.parts.resize(1);
+        EXPECT_EQ(fault(problem), "valid");
+    }
+}
+
+TEST(Problem, OnlySomeAreInPlaceAndOnlyReductionsAreOrdered) {
+    for (const Collective collective : all_collectives()) {
+        Problem problem = three(collective);
+        if (has_parts(collective)) problem = parts_of_three(collective);
+        problem.in_place = true;
+        if (has_parts(collective) && may_be_in_place(collective))
+            problem = parts_of_three(collective, 0, true);
+        EXPECT_EQ(fault(problem) == "valid", may_be_in_place(collective)) << name(collective);
+        problem = has_parts(collective) ? parts_of_three(collective) : three(collective);
+        problem.ordered = true;
+        EXPECT_EQ(fault(problem) == "valid", is_reduction(collective)) << name(collective);
+    }
+    EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 2, .ordered = true}),
+                HasSubstr("alltoall does not reduce, so it has no order"));
+    EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 2, .element = 4}),
+                HasSubstr("no elements"));
 }
 
 TEST(Problem, ReductionsHaveWholeElementsAndOperatorsOfTheirType) {
@@ -102,6 +200,44 @@ TEST(Problem, ReductionsHaveWholeElementsAndOperatorsOfTheirType) {
     EXPECT_EQ(fault(reduction(3, Operator::bit_xor, Type::uint8)), "valid");
     EXPECT_THAT(fault(reduction(9, Operator::sum, Type::float64)), HasSubstr("whole elements of float64"));
     EXPECT_THAT(fault(reduction(8, Operator::bit_or, Type::float64)), HasSubstr("for integers"));
+    EXPECT_THAT(fault(reduction(8, Operator::logical_and, Type::float32)), HasSubstr("for integers"));
+    EXPECT_EQ(fault(reduction(8, Operator::logical_xor, Type::int64)), "valid");
+}
+
+TEST(Problem, TheCallersOwnOperatorHasElementsOfItsOwn) {
+    Problem problem{.collective = Collective::scan,
+                    .ranks = 2,
+                    .bytes = 48,
+                    .op = Operator::user,
+                    .type = Type::opaque,
+                    .ordered = true,
+                    .element = 24};
+    EXPECT_EQ(fault(problem), "valid");
+    EXPECT_EQ(problem.element_bytes(), 24U);
+    problem.bytes = 36;
+    EXPECT_THAT(fault(problem), HasSubstr("36 bytes are not whole elements of opaque"));
+    problem.element = 0;
+    EXPECT_THAT(fault(problem), HasSubstr("elements of an opaque type need a size"));
+    problem.type = Type::int32;
+    EXPECT_THAT(fault(problem), HasSubstr("the caller's own function"));
+    problem.op = Operator::sum;
+    EXPECT_EQ(fault(problem), "valid");
+    EXPECT_EQ(problem.element_bytes(), 4U);
+    problem.element = 4;
+    EXPECT_THAT(fault(problem), HasSubstr("the size of an element of int32 is known"));
+    problem.element = 0;
+    problem.type = Type::opaque;
+    EXPECT_THAT(fault(problem), HasSubstr("need a size"));
+    problem.element = 4;
+    EXPECT_THAT(fault(problem), HasSubstr("by nothing else"));
+}
+
+TEST(Problem, PartsOfReductionsAreWholeElements) {
+    Problem problem = parts_of_three(Collective::reduce_scatter);
+    problem.type = Type::uint64;
+    EXPECT_THAT(fault(problem), HasSubstr("4 bytes are not whole elements of uint64"));
+    problem.type = Type::uint16;
+    EXPECT_EQ(fault(problem), "valid");
 }
 
 TEST(Task, NamesAreFoundAgain) {
@@ -110,10 +246,10 @@ TEST(Task, NamesAreFoundAgain) {
         EXPECT_EQ(find_kind(name(kind)), kind);
         EXPECT_STRNE(meaning(kind), "");
     }
-    for (int i = 0; i <= static_cast<int>(Operator::bit_xor); ++i) {
+    for (int i = 0; i <= static_cast<int>(Operator::user); ++i) {
         EXPECT_EQ(find_operator(name(static_cast<Operator>(i))), static_cast<Operator>(i));
     }
-    for (int i = 0; i <= static_cast<int>(Type::float64); ++i) {
+    for (int i = 0; i <= static_cast<int>(Type::opaque); ++i) {
         EXPECT_EQ(find_type(name(static_cast<Type>(i))), static_cast<Type>(i));
     }
     for (const Space space : {Space::in, Space::out, Space::scratch}) {

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "checker_lists.hpp"
+#include "parse_fault.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing {
@@ -22,19 +24,6 @@ constexpr const char* broadcast =
     "  recv 0 out[0+8]\n"
     "  wait 0 1\n"
     "end\n";
-
-// What parse() says about a text that it refuses.
-std::string fault(std::string_view text) {
-    try {
-        parse(text);
-    } catch (const ParseError& error) {
-        EXPECT_EQ(error.code(), ErrorCode::parse);
-        EXPECT_THAT(error.what(),
-                    StartsWith(std::to_string(error.line()) + ":" + std::to_string(error.column()) + ": "));
-        return error.what();
-    }
-    return "parsed";
-}
 
 // A broadcast to one other rank, whose list is `tasks`.
 std::string with_tasks(const std::string& tasks) {
@@ -79,20 +68,6 @@ TEST(Print, TasksOfEveryKind) {
     EXPECT_EQ(print(task), "enable_recv 3 2");
 }
 
-TEST(Print, ProblemsNameWhatTheirCollectiveHas) {
-    Problem problem;
-    problem.ranks = 4;
-    EXPECT_EQ(print(problem), "problem barrier ranks 4");
-    problem.collective = Collective::gather;
-    problem.root = 2;
-    problem.bytes = 12;
-    EXPECT_EQ(print(problem), "problem gather ranks 4 root 2 bytes 12");
-    problem.in_place = true;
-    EXPECT_EQ(print(problem), "problem gather ranks 4 root 2 bytes 12 in_place");
-    problem = {.collective = Collective::allreduce, .ranks = 4, .bytes = 8, .type = Type::float64};
-    EXPECT_EQ(print(problem), "problem allreduce ranks 4 bytes 8 op sum type float64");
-}
-
 TEST(Text, IsPrintedAsItWasParsed) {
     const char* const texts[] = {
         broadcast,
@@ -123,8 +98,10 @@ TEST(Text, IsPrintedAsItWasParsed) {
         "end\n",
     };
     for (const char* text : texts) EXPECT_EQ(print(parse(text)), text);
+    for (const char* text : hand_written::all) EXPECT_EQ(print(parse(text)), text + 1);
 }
 
+// A problem of every form, with lists that do nothing.
 TEST(Text, IsParsedAsItWasPrinted) {
     ListSet set;
     set.problem = {.collective = Collective::alltoall, .ranks = 3, .bytes = 1ULL << 40};
@@ -186,32 +163,7 @@ TEST(Parse, UnknownNamesGetTheNearestOne) {
     EXPECT_EQ(fault("problem barrier rank 1\n"), "1:17: unknown word 'rank'; did you mean 'ranks'?");
 }
 
-TEST(Parse, TheProblemLineIsWhole) {
-    EXPECT_EQ(fault(""), "1:1: file is empty: 'problem' is missing");
-    EXPECT_EQ(fault("\n# nothing\n"), "3:1: file is empty: 'problem' is missing");
-    EXPECT_EQ(fault("list 0\n"), "1:1: expected 'problem', not 'list'");
-    EXPECT_THAT(fault("problem"), StartsWith("1:8: collective is missing; valid: barrier, broadcast,"));
-    EXPECT_EQ(fault("problem barrier\n"), "1:16: 'ranks' is missing");
-    EXPECT_EQ(fault("problem broadcast ranks 2 bytes 8\n"), "1:34: 'root' is missing");
-    EXPECT_EQ(fault("problem broadcast ranks 2 root 0\n"), "1:33: 'bytes' is missing");
-    EXPECT_EQ(fault("problem allreduce ranks 2 bytes 8 op sum\n"), "1:41: 'type' is missing");
-    EXPECT_EQ(fault("problem barrier ranks 2 ranks 2\n"), "1:25: 'ranks' is given twice");
-    EXPECT_EQ(fault("problem barrier ranks 2 root 0\n"), "1:25: barrier has no 'root'");
-    EXPECT_EQ(fault("problem broadcast in_place\n"), "1:19: broadcast has no 'in_place'");
-    EXPECT_EQ(fault("problem barrier ranks\n"), "1:22: a number is missing for ranks");
-    EXPECT_EQ(fault("problem barrier ranks 2 algorithm\n"), "1:34: an algorithm is missing");
-    EXPECT_EQ(fault("problem barrier ranks 2 algorithm a/b\n"),
-              "1:36: '/' has no place in an algorithm's name");
-}
-
-TEST(Parse, TheProblemMakesSense) {
-    EXPECT_EQ(fault("problem barrier ranks 0\n"), "1:1: a group has at least 1 rank, not 0");
-    EXPECT_EQ(fault("problem broadcast ranks 2 root 2 bytes 1\n"), "1:1: root 2 is none of the 2 ranks");
-    EXPECT_EQ(fault("problem allreduce ranks 2 bytes 6 op sum type int32\n"),
-              "1:1: 6 bytes are not whole elements of int32");
-    EXPECT_THAT(fault("problem alltoall ranks 2000000000 bytes 4000000000\n"), HasSubstr("too many"));
-}
-
+// What is wrong between the parts of several ranks is told at the line of one of them.
 TEST(Parse, NumbersFit) {
     EXPECT_EQ(fault("problem barrier ranks 2147483648\n"), "1:23: ranks 2147483648 is too large");
     EXPECT_EQ(fault("problem broadcast ranks 1 root 0 bytes 18446744073709551616\n"),
@@ -302,6 +254,8 @@ TEST(Parse, SizesAreThoseOfTheProblem) {
 
 TEST(Parse, HostileTextCostsNoMoreThanItsLength) {
     EXPECT_EQ(fault("problem barrier ranks 2147483647\n"), "2:1: list of rank 0 is missing");
+    EXPECT_EQ(fault("problem gatherv ranks 2147483647 root 2147483647\n"),
+              "2:1: parts of rank 0 are missing");
     const std::string bytes("problem barrier ranks 1\nlist 0 in 0 out 0 scratch 0\n\0\xff'\n", 55);
     EXPECT_THAT(fault(bytes), HasSubstr("3:1: unknown kind '\\x00\\xff''"));
     const std::string error = fault(std::string(1'000'000, 'x'));
@@ -309,11 +263,14 @@ TEST(Parse, HostileTextCostsNoMoreThanItsLength) {
     EXPECT_THAT(error, HasSubstr("xxx...'"));
 }
 
+// Each rank of many has few neighbours, but for one that has all: no line costs more than its length.
 TEST(Parse, EveryTruncationIsRefused) {
-    const std::string text = broadcast;
-    // All but the last newline, without which the file is still whole.
-    for (std::size_t length = 0; length + 1 < text.size(); ++length) {
-        EXPECT_NE(fault(text.substr(0, length)), "parsed") << length;
+    for (const char* whole : {broadcast, hand_written::neighbors_of_2, hand_written::reduce_in_order}) {
+        const std::string text = whole;
+        // All but the last newline, without which the file is still whole.
+        for (std::size_t length = 0; length + 1 < text.size(); ++length) {
+            EXPECT_NE(fault(text.substr(0, length)), "parsed") << length;
+        }
     }
 }
 

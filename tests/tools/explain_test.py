@@ -66,6 +66,101 @@ class Tables(ToolTest):
         self.assertIn("20 sends", out)
 
 
+COLLECTIVES = ("barrier", "broadcast", "gather", "gatherv", "scatter", "scatterv", "allgather", "allgatherv",
+               "alltoall", "alltoallv", "reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan",
+               "exscan", "neighbor_allgather", "neighbor_alltoall")
+WITH_PARTS = ("gatherv", "scatterv", "allgatherv", "alltoallv", "reduce_scatter", "neighbor_allgather",
+              "neighbor_alltoall")
+REDUCTIONS = ("reduce", "allreduce", "reduce_scatter_block", "reduce_scatter", "scan", "exscan")
+NEVER_IN_PLACE = ("barrier", "broadcast", "alltoall", "alltoallv", "neighbor_allgather", "neighbor_alltoall")
+
+
+class EveryCollective(ToolTest):
+    def explained(self, *arguments):
+        return json.loads(self.call("explain", *arguments, "--ranks", 4, "--format", "json")[0])
+
+    def proven(self, *arguments):
+        """What explain prints is a list file that verify proves."""
+        with tempfile.TemporaryDirectory() as directory:
+            file = pathlib.Path(directory) / "lists"
+            self.call("explain", *arguments, "--ranks", 5, "--format", "text", "-o", file)
+            self.assertIn("proved 5 lists and their chain forms", self.call("verify", file)[0])
+
+    def test_lists_are_proven(self):
+        for collective in COLLECTIVES:
+            self.proven(collective)
+            if collective not in NEVER_IN_PLACE:
+                self.proven(collective, "--in-place")
+            if collective in REDUCTIONS:
+                self.proven(collective, "--op", "user", "--type", "opaque:24", "--bytes", 72, "--ordered")
+            if collective in WITH_PARTS:
+                self.proven(collective, "--sizes", "uneven", "--bytes", 64)
+                self.proven(collective, "--sizes", 7, "--bytes", 64)
+
+    def test_json_tells_the_problem(self):
+        for collective in COLLECTIVES:
+            told = self.explained(collective)
+            problem = told["problem"]
+            self.assertEqual(problem["collective"], collective)
+            self.assertEqual("in_place" in problem, collective not in NEVER_IN_PLACE)
+            self.assertEqual("op" in problem, collective in REDUCTIONS)
+            self.assertEqual(len(problem.get("parts", [])), 4 if collective in WITH_PARTS else 0)
+            self.assertEqual(told.get("sizes"), "even" if collective in WITH_PARTS else None)
+            known = collective in ("allgatherv", "reduce_scatter")
+            self.assertEqual(problem.get("bytes"),
+                             8 if known or collective not in ("barrier", *WITH_PARTS) else None)
+
+    def test_reductions(self):
+        problem = self.explained("scan", "--op", "user", "--type", "opaque:24", "--bytes", "48", "--ordered")["problem"]
+        self.assertEqual([problem[key] for key in ("op", "type", "element", "ordered", "bytes")],
+                         ["user", "opaque", 24, True, 48])
+        # The usual element is one that the operator can have.
+        self.assertEqual(self.explained("reduce")["problem"]["type"], "float64")
+        self.assertEqual(self.explained("reduce", "--op", "bit_xor")["problem"]["type"], "int64")
+        self.assertEqual(self.explained("reduce", "--op", "user")["problem"]["element"], 8)
+        self.assertEqual(self.explained("reduce", "--type", "int16")["problem"]["bytes"], 2)
+        out, _ = self.call("explain", "allreduce", "--ranks", 4, "--op", "maximum", "--ordered")
+        self.assertTrue(out.startswith("allreduce on 4 ranks, 8 bytes in a block, maximum of float64 in the order of "
+                                       "the ranks: "), out)
+
+    def test_sizes(self):
+        even = self.explained("alltoallv", "--bytes", 100)
+        self.assertEqual({part["bytes"] for rank in even["problem"]["parts"] for part in rank["sends"]}, {100})
+        uneven = self.explained("alltoallv", "--bytes", 100, "--sizes", "uneven")
+        self.assertEqual({part["bytes"] for rank in uneven["problem"]["parts"] for part in rank["sends"]},
+                         {0, 50, 100, 150, 200})
+        one, again, two = (self.explained("alltoallv", "--bytes", 100, "--sizes", seed) for seed in (1, 1, 2))
+        self.assertEqual(one, again)
+        self.assertEqual(one["sizes"], 1)
+        self.assertNotEqual(one["problem"]["parts"], two["problem"]["parts"])
+
+    def test_header_tells_blocks_and_neighbours(self):
+        out, _ = self.call("explain", "gatherv", "--ranks", 4, "--sizes", "uneven")
+        self.assertTrue(out.startswith("gatherv on 4 ranks, root 0, up to 16 bytes in a block: "), out)
+        self.assertIn("  blocks      of no bytes, and of 1/2, 1, 1 1/2 and 2 times 8 bytes, in turn\n", out)
+        out, _ = self.call("explain", "alltoallv", "--ranks", 4, "--sizes", "9")
+        self.assertIn("of random lengths up to 16 bytes, from the seed 9", out)
+        out, _ = self.call("explain", "ineighbor_alltoallv", "--ranks", 4)
+        self.assertIn("  blocks      all of one length; --sizes uneven or a number makes others\n", out)
+        self.assertIn("  neighbours  of each rank those before and behind it, in a line whose ends meet\n", out)
+        out, _ = self.call("explain", "gather", "--ranks", 4)
+        self.assertNotIn("  blocks ", out)
+
+    def test_text_of_parts(self):
+        out, _ = self.call("explain", "alltoallv", "--ranks", 3, "--bytes", 100, "--sizes", "uneven", "--algorithm",
+                           "flat", "--format", "text")
+        self.assert_golden(out, "alltoallv_list.txt")
+
+    def test_tables_of_reductions(self):
+        out, _ = self.call("explain", "exscan", "--ranks", 3, "--algorithm", "linear", "--op", "user", "--ordered")
+        self.assert_golden(below_header(out), "exscan_list.txt")
+
+    def test_many_ranks(self):
+        out, _ = self.call("explain", "neighbor_alltoall", "--ranks", "100000", "--rank", "5")
+        self.assertIn("2 sends", out)
+        self.refused("explain", "alltoallv", "--ranks", "100000", "--rank", "5", because="take at most 4096")
+
+
 class Choice(ToolTest):
     def test_says_which_and_why(self):
         out, _ = self.call("explain", "alltoall", "--ranks", "8")
@@ -150,6 +245,30 @@ class Wrong(ToolTest):
         self.refused("explain", "gather", "--ranks", "4", "--bytes", "1x", because="'1x'")
         self.refused("explain", "gather", "--ranks", "4", "--bytes", "99999999999999999999", because="9999")
         self.refused("explain", "alltoall", "--ranks", "100000", because="--rank")
+
+    def test_options_of_other_collectives(self):
+        self.refused("explain", "alltoall", "--ranks", "2", "--op", "sum", because="--op is not for it")
+        self.refused("explain", "barrier", "--ranks", "2", "--type", "int8", because="--type is not for it")
+        self.refused("explain", "gather", "--ranks", "2", "--ordered", because="--ordered is not for it")
+        self.refused("explain", "gather", "--ranks", "2", "--sizes", "even", because="--sizes is not for it")
+        self.refused("explain", "barrier", "--ranks", "2", "--bytes", "8", because="barrier carries no bytes")
+        self.refused("explain", "alltoallv", "--ranks", "2", "--in-place", because="never in_place")
+
+    def test_reductions_that_make_no_sense(self):
+        scan = ("explain", "scan", "--ranks", "2")
+        self.refused(*scan, "--op", "sun", because="did you mean 'sum'?")
+        self.refused(*scan, "--type", "float63", because="did you mean 'float64'?")
+        self.refused(*scan, "--type", "int32:4", because="'int32:4' is no type")
+        self.refused(*scan, "--op", "user", "--type", "opaque", because="opaque:24")
+        self.refused(*scan, "--op", "user", "--type", "opaque:0", because="need a size")
+        self.refused(*scan, "--type", "opaque:8", because="the caller's own function")
+        self.refused(*scan, "--op", "bit_or", "--type", "float32", because="for integers")
+        for collective in ("scan", "reduce_scatter"):
+            self.refused("explain", collective, "--ranks", "2", "--bytes", "7", because="whole elements of float64")
+        self.refused("explain", "gatherv", "--ranks", "2", "--sizes", "unevn", because="did you mean 'uneven'?")
+        self.refused("explain", "gatherv", "--ranks", "2", "--sizes", "-1", because="'-1'")
+        self.refused("explain", "gatherv", "--ranks", "2", "--root", "2", because="root 2")
+        self.refused("explain", "alltoallv", "--ranks", "4", "--bytes", "4000000000000000000", because="too many")
 
     def test_chains_are_not_drawn(self):
         for form in ("dot", "svg"):

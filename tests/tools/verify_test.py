@@ -20,6 +20,21 @@ end
 """
 
 
+WITH_PARTS = """problem neighbor_alltoall ranks 2
+parts 0 sends 1:0+4 1:4+4
+parts 1 receives 0:0+4 0:4+4
+list 0 in 8 out 0 scratch 0
+  send 1 in[0+4]
+  send 1 in[4+4]
+end
+list 1 in 0 out 8 scratch 0
+  recv 0 out[0+4]
+  recv 0 out[4+4]
+  wait 0 2
+end
+"""
+
+
 class Files(ToolTest):
     def setUp(self):
         directory = tempfile.TemporaryDirectory()
@@ -56,6 +71,19 @@ class Files(ToolTest):
         out, _ = self.call("verify", file, status=1)
         self.assertIn(f"{file}: 1 violation", out)
         self.assertRegex(out, r"\n  matching: rank \d, task \d")
+
+    def test_parts(self):
+        out, _ = self.call("verify", self.file(WITH_PARTS))
+        self.assertIn("proved 2 lists and their chain forms: problem neighbor_alltoall ranks 2;", out)
+        swapped = WITH_PARTS.replace("  send 1 in[0+4]\n  send 1 in[4+4]\n", "  send 1 in[4+4]\n  send 1 in[0+4]\n")
+        out, _ = self.call("verify", self.file(swapped), status=1)
+        self.assertIn("out[0+4] holds in[4+4] of rank 0, must hold in[0+4] of rank 0", out)
+        file = self.file(WITH_PARTS.replace("0:4+4\n", "0:4+8\n"))
+        _, err = self.call("verify", file, status=2)
+        self.assertEqual(err, f"{file}:3:1: rank 0 has 4 bytes for rank 1, which expects 8 in this neighbor_alltoall\n")
+        out, _ = self.call("verify", "--json", self.file(WITH_PARTS))
+        self.assertEqual(json.loads(out)["files"][0]["problem"]["parts"][1]["receives"][1],
+                         {"peer": 0, "offset": 4, "bytes": 4})
 
     def test_queue_depth(self):
         file = self.file(RIGHT)
@@ -116,6 +144,14 @@ class All(ToolTest):
         for algorithm in ("recursive_doubling", "k_nomial", "sequential", "pairwise", "bruck"):
             self.assertIn(f" {algorithm} ", out)
 
+    def test_every_collective(self):
+        known = {row["collective"] for row in json.loads(self.call("info", "--json")[0])["algorithms"]}
+        told = json.loads(self.call("verify", "--all", "--ranks", "3", "--json")[0])
+        self.assertEqual({row["collective"] for row in told["algorithms"] if row["lists"] > 0}, known)
+        out, _ = self.call("verify", "--all", "--ranks", "3")
+        for collective in known:
+            self.assertRegex(out, rf"(?m)^  {collective} ")
+
     def test_one_algorithm(self):
         one = ("--collective", "ialltoall", "--algorithm", "pairwise:window=2")
         out, _ = self.call("verify", *one, "--ranks", "7")
@@ -124,7 +160,7 @@ class All(ToolTest):
         self.assertIn("proved 35 lists and 0 chain forms of 5 problems, 0 violations", out)
         out, _ = self.call("verify", "--algorithm", "binomial", "--ranks", "2:3", "--json")
         rows = json.loads(out)["algorithms"]
-        self.assertEqual([row["collective"] for row in rows], ["broadcast", "gather"])
+        self.assertEqual([row["collective"] for row in rows], ["broadcast", "gather", "scatter", "reduce"])
 
     def test_counter_examples(self):
         tight = ("verify", "--collective", "barrier", "--queue-depth", "4")
@@ -133,6 +169,15 @@ class All(ToolTest):
         self.assertRegex(out, r", [1-9]\d* violations\n$")
         out, _ = self.call(*tight, "--ranks", "64", "--json", status=1)
         self.assertTrue(json.loads(out)["counter_examples"])
+        # With the parts of all ranks, where they can be read.
+        parts = ("verify", "--collective", "alltoallv", "--algorithm", "flat", "--queue-depth", "1")
+        out, _ = self.call(*parts, "--ranks", "2", status=1)
+        self.assertRegex(out, r"\nproblem alltoallv ranks 2 by flat\n  parts 0 sends 0:\d.*\n  parts 1 sends .*\n"
+                              r"  queue_depth: ")
+        out, _ = self.call(*parts, "--ranks", "9", status=1)
+        self.assertNotIn("  parts 0 ", out)
+        out, _ = self.call(*parts, "--ranks", "9", "--json", status=1)
+        self.assertEqual(len(json.loads(out)["counter_examples"][0]["problem"]["parts"]), 9)
 
     def test_wrong_options(self):
         self.refused("verify", because="--all")

@@ -1,6 +1,7 @@
 #include "lapwing/bench_options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -50,14 +51,25 @@ std::vector<std::string> measurable_engines() {
     return names;
 }
 
+// Beside the usual ones, which BenchOptions has.
+const std::vector<std::string>& further_collectives() {
+    static const std::vector<std::string> words = {"iscatter", "iallgather", "igatherv", "ialltoallv",
+                                                   "iallreduce"};
+    return words;
+}
+
 std::string measurable_collective(const std::string& written) {
-    static const std::vector<std::string> measured = {"MPI_Ibarrier", "MPI_Ibcast", "MPI_Igather",
-                                                      "MPI_Ialltoall"};
-    const std::string name = mpi_name(read_collective(written));
-    if (std::find(measured.begin(), measured.end(), name) == measured.end()) {
-        refuse(fmt::format("{} is not measured; valid: ialltoall, ibcast, igather, ibarrier", name));
+    std::vector<std::string> words =
+        read_list("--collective", BenchOptions().collectives, [](const std::string& word) { return word; });
+    words.insert(words.end(), further_collectives().begin(), further_collectives().end());
+    const Collective collective = read_collective(written);
+    const bool measured = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+        return read_collective(word) == collective;
+    });
+    if (!measured) {
+        refuse(fmt::format("{} is not measured; valid: {}", mpi_name(collective), fmt::join(words, ", ")));
     }
-    return name;
+    return mpi_name(collective);
 }
 
 std::uint64_t read_block(const std::string& written) {
@@ -96,7 +108,10 @@ void add_options(CLI::App& app, BenchOptions& options) {
     app.add_option("--engine", options.engines,
                    "Engines, measured in turn: mpi (the MPI underneath, untouched), host, ...; usually all")
         ->type_name("E,...");
-    app.add_option("--collective", options.collectives, "Usually " + options.collectives)->type_name("C,...");
+    app.add_option(
+           "--collective", options.collectives,
+           fmt::format("Usually {}; also {}", options.collectives, fmt::join(further_collectives(), ",")))
+        ->type_name("C,...");
     app.add_option("--bytes", options.bytes, "Blocks: 64Ki,256Ki; or 4Ki:1Mi, each 4 times the last (usual)")
         ->type_name("N,...");
     app.add_option("--method", options.methods,

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "lapwing/command.hpp"
+#include "lapwing/explain_problem.hpp"
 #include "lapwing/list_json.hpp"
 #include "lapwing/process.hpp"
 #include "lapwing/tables.hpp"
@@ -33,20 +34,16 @@ constexpr std::size_t most_tasks = std::size_t{1} << 22;
 enum class Level { list, queues, chains };
 
 struct Options {
-    std::string collective;
+    ProblemOptions problem;
     std::string algorithm;
-    std::optional<int> ranks;
     std::optional<int> rank;
-    std::string bytes;
-    int root = 0;
-    bool in_place = false;
     std::string level = "list";
     std::string format;
     std::string output;
 };
 
 struct Explained {
-    Problem problem;
+    AskedProblem asked;
     Choice choice;
     std::string why;                    // empty when the algorithm was named on the command line
     std::vector<Candidate> candidates;  // as above
@@ -54,30 +51,22 @@ struct Explained {
     std::vector<List> shown;
     std::vector<Queues> queues;  // of those that are shown, at this level
     std::vector<Chains> chains;  // as above
+
+    const Problem& problem() const { return asked.problem; }
 };
 
-Problem read_problem(const Options& options) {
-    Problem problem;
-    problem.collective = read_collective(options.collective);
-    if (!options.ranks) throw Error(ErrorCode::invalid_argument, "say how many ranks, as --ranks 4");
-    problem.ranks = *options.ranks;
-    problem.root = options.root;
-    problem.in_place = options.in_place;
-    if (!options.bytes.empty()) {
-        problem.bytes = read_bytes(options.bytes);
-    } else if (problem.collective != Collective::barrier) {
-        problem.bytes = 8;
-    }
-    validate(problem);
-    if (options.rank && (*options.rank < 0 || *options.rank >= problem.ranks)) {
+AskedProblem read(const Options& options) {
+    AskedProblem asked = read_problem(options.problem);
+    const int ranks = asked.problem.ranks;
+    if (options.rank && (*options.rank < 0 || *options.rank >= ranks)) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("rank {} is none of the {} ranks", *options.rank, problem.ranks));
+                    fmt::format("rank {} is none of the {} ranks", *options.rank, ranks));
     }
-    return problem;
+    return asked;
 }
 
 void choose(const Options& options, Explained& explained) {
-    const Problem& problem = explained.problem;
+    const Problem& problem = explained.problem();
     const Settings settings = read_settings(environ);
     if (algorithms_of(problem.collective).empty()) {
         throw Error(ErrorCode::unsupported,
@@ -99,7 +88,7 @@ void choose(const Options& options, Explained& explained) {
 }
 
 void build(const Options& options, Explained& explained) {
-    const Problem& problem = explained.problem;
+    const Problem& problem = explained.problem();
     const auto list_of = [&](int rank) { return lapwing::build(problem, rank, explained.choice); };
     std::size_t tasks = 0;
     if (!options.rank || problem.ranks <= most_ranks_for_totals) {
@@ -121,20 +110,6 @@ void build(const Options& options, Explained& explained) {
     }
 }
 
-std::string counted(std::uint64_t count, const char* what) {
-    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
-std::string describe(const Problem& problem) {
-    std::string text = fmt::format("{} on {}", name(problem.collective),
-                                   counted(static_cast<std::uint64_t>(problem.ranks), "rank"));
-    if (has_root(problem.collective)) text += fmt::format(", root {}", problem.root);
-    if (problem.collective != Collective::barrier)
-        text += fmt::format(", {} in a block", counted(problem.bytes, "byte"));
-    if (problem.in_place) text += ", in place";
-    return text;
-}
-
 std::string describe(const Totals& of, bool with_steps) {
     std::string text = fmt::format("{}, {}", counted(of.sends, "send"), counted(of.bytes, "byte"));
     if (with_steps) text += fmt::format(", {} in the longest chain", counted(of.steps, "step"));
@@ -143,10 +118,14 @@ std::string describe(const Totals& of, bool with_steps) {
 
 std::string header(const Explained& explained) {
     const Algorithm& algorithm = *explained.choice.algorithm;
-    std::string text = fmt::format("{}: {}\n", describe(explained.problem), print(explained.choice));
+    std::string text = fmt::format("{}: {}\n", explained.asked.what(), print(explained.choice));
     const auto line = [&](const char* key, const std::string& value) {
         text += fmt::format("  {:<11} {}\n", key, value);
     };
+    for (const auto& [key, value] :
+         {std::pair("blocks", explained.asked.lengths()), {"neighbours", explained.asked.neighbors()}}) {
+        if (!value.empty()) line(key, value);
+    }
     line("algorithm", algorithm.summary);
     line("source", algorithm.source);
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
@@ -172,7 +151,15 @@ std::string header(const Explained& explained) {
 }
 
 Json as_json(const Explained& explained, Level level) {
-    Json json = {{"problem", to_json(explained.problem)}, {"algorithm", to_json(explained.choice)}};
+    Json json = {{"problem", to_json(explained.problem())}, {"algorithm", to_json(explained.choice)}};
+    const Sizes& sizes = explained.asked.sizes;
+    if (has_parts(explained.problem().collective)) {
+        if (sizes.kind == Sizes::Kind::random) {
+            json["sizes"] = sizes.seed;
+        } else {
+            json["sizes"] = sizes.kind == Sizes::Kind::even ? "even" : "uneven";
+        }
+    }
     json["algorithm"]["summary"] = explained.choice.algorithm->summary;
     json["algorithm"]["source"] = explained.choice.algorithm->source;
     if (!explained.all.empty()) {
@@ -216,7 +203,7 @@ std::string as_svg(const std::string& dot) {
 }
 
 std::string as_dot(const Explained& explained, Level level) {
-    const std::string title = fmt::format("{}: {}", describe(explained.problem), print(explained.choice));
+    const std::string title = fmt::format("{}: {}", explained.asked.what(), print(explained.choice));
     return level == Level::queues ? draw(explained.queues, title) : draw(explained.shown, title);
 }
 
@@ -229,7 +216,7 @@ std::string as_text(const Explained& explained, Level level) {
     } else if (explained.shown.size() != explained.all.size()) {
         for (const List& list : explained.shown) text += print(list);
     } else {
-        text = print(ListSet{explained.problem, print(explained.choice), explained.shown});
+        text = print(ListSet{explained.problem(), print(explained.choice), explained.shown});
     }
     return text;
 }
@@ -293,7 +280,7 @@ int explain(const Options& options) {
     }
 
     Explained explained;
-    explained.problem = read_problem(options);
+    explained.asked = read(options);
     choose(options, explained);
     build(options, explained);
     lower_to(level, explained);
@@ -326,15 +313,10 @@ Command add_explain(CLI::App& tool) {
     auto options = std::make_shared<Options>();
     CLI::App* app =
         tool.add_subcommand("explain", "Show the task lists of a collective, and why this algorithm");
-    app->add_option("COLLECTIVE", options->collective, "barrier, broadcast, gather, alltoall, or MPI's name")
-        ->required();
+    add_problem_options(*app, options->problem);
     app->add_option("--algorithm", options->algorithm, "As pairwise:window=6; else the one that a run takes")
         ->type_name("A");
-    app->add_option("--ranks", options->ranks, "Size of the group")->type_name("P");
     app->add_option("--rank", options->rank, "Show this rank only")->type_name("R");
-    app->add_option("--bytes", options->bytes, "Bytes of one block, as 1000 or 64Ki (8)")->type_name("N");
-    app->add_option("--root", options->root, "The root, where there is one (0)")->type_name("R");
-    app->add_flag("--in-place", options->in_place, "gather: the root's block already stands in its out");
     app->add_option("--level", options->level,
                     "list; queues or chains: the lists as hardware or the kernel engine takes them")
         ->type_name("L");
@@ -346,6 +328,8 @@ Command add_explain(CLI::App& tool) {
         "  lapwing explain barrier --algorithm recursive_doubling --ranks 4 --level queues\n"
         "  lapwing explain MPI_Ialltoall --ranks 16 --bytes 64Ki --rank 3\n"
         "  lapwing explain broadcast --ranks 8 --root 2 -o broadcast.svg\n"
+        "  lapwing explain alltoallv --ranks 4 --bytes 1000 --sizes uneven\n"
+        "  lapwing explain scan --ranks 6 --op user --type opaque:24 --ordered\n"
         "\nWithout --algorithm the choice obeys LAPWING_ALGORITHM, as in a run.\n"
         "A list file that --format text prints is one that `lapwing verify` reads.");
     return {app, [options] { return explain(*options); }};

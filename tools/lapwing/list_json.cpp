@@ -36,6 +36,14 @@ Json to_json(const std::vector<QueuedTask>& queue) {
     return json;
 }
 
+Json to_json(const std::vector<Part>& parts) {
+    Json json = Json::array();
+    for (const Part& part : parts) {
+        json.push_back({{"peer", part.peer}, {"offset", part.offset}, {"bytes", part.bytes}});
+    }
+    return json;
+}
+
 Json to_json(const Step& step) {
     switch (step.kind) {
         case Step::Kind::send:
@@ -68,11 +76,17 @@ Json to_json(const std::vector<Chain>& chains) {
 Json to_json(const Problem& problem) {
     Json json = {{"collective", name(problem.collective)}, {"ranks", problem.ranks}};
     if (has_root(problem.collective)) json["root"] = problem.root;
-    if (problem.collective != Collective::barrier) json["bytes"] = problem.bytes;
-    if (problem.collective == Collective::gather) json["in_place"] = problem.in_place;
+    const bool has_bytes = problem.collective != Collective::barrier && !has_parts(problem.collective);
+    if (has_bytes || problem.bytes != 0) json["bytes"] = problem.bytes;
+    if (may_be_in_place(problem.collective)) json["in_place"] = problem.in_place;
     if (is_reduction(problem.collective)) {
         json["op"] = name(problem.op);
         json["type"] = name(problem.type);
+        if (problem.type == Type::opaque) json["element"] = problem.element;
+        json["ordered"] = problem.ordered;
+    }
+    for (const Parts& parts : problem.parts) {
+        json["parts"].push_back({{"sends", to_json(parts.sends)}, {"receives", to_json(parts.receives)}});
     }
     return json;
 }

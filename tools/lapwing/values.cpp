@@ -34,14 +34,6 @@ std::size_t pick(std::string_view what, std::string_view written, std::span<cons
     refuse(fmt::format("unknown {} '{}'{}", what, written, suggestion(written, valid)));
 }
 
-std::span<const Collective> all_collectives() {
-    static constexpr Collective all[] = {
-#define LAPWING_COLLECTIVE(name, mpi_name, rooted) Collective::name,
-#include "task/collectives.def"
-    };
-    return all;
-}
-
 Collective read_collective(std::string_view written) {
     if (const auto found = find_collective(written)) return *found;
     std::vector<std::string> names;
@@ -62,6 +54,43 @@ Collective read_collective(std::string_view written) {
 std::uint64_t read_bytes(std::string_view written) {
     if (const auto bytes = parse_bytes(written)) return *bytes;
     refuse(fmt::format("'{}' is no number of bytes; write it as 4096, 64Ki, 1Mi or 2Gi", written));
+}
+
+Operator read_operator(std::string_view written) {
+    if (const auto found = find_operator(written)) return *found;
+    static const std::vector<std::string> valid = {
+#define LAPWING_OPERATOR(name, integers_only, expression) #name,
+#include "task/operators.def"
+        "user",
+    };
+    refuse(fmt::format("unknown operator '{}'{}", written, suggestion(written, valid)));
+}
+
+std::pair<Type, std::uint64_t> read_type(std::string_view written) {
+    static const std::vector<std::string> valid = {
+#define LAPWING_TYPE(name, type) #name,
+#include "task/types.def"
+        "opaque",
+    };
+    const std::size_t colon = written.find(':');
+    const auto found = find_type(written.substr(0, colon));
+    if (!found)
+        refuse(fmt::format("unknown type '{}'{}", written, suggestion(written.substr(0, colon), valid)));
+    std::uint64_t element = 0;
+    const bool sized = colon != std::string_view::npos && read_number(written.substr(colon + 1), element);
+    if ((*found == Type::opaque) != sized || (!sized && colon != std::string_view::npos)) {
+        refuse(fmt::format("'{}' is no type; write it as int32 or, with the bytes of an element, opaque:24",
+                           written));
+    }
+    return {*found, element};
+}
+
+Sizes read_sizes(std::string_view written) {
+    static const std::vector<std::string> valid = {"even", "uneven"};
+    Sizes sizes{.kind = Sizes::Kind::random};
+    if (!read_number(written, sizes.seed))
+        sizes.kind = static_cast<Sizes::Kind>(pick("sizes", written, valid));
+    return sizes;
 }
 
 RankRange read_rank_range(std::string_view written) {

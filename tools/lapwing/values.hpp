@@ -5,10 +5,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/settings.hpp"
 #include "task/problem.hpp"
+#include "task/sample.hpp"
 
 namespace lapwing::tool {
 
@@ -16,14 +18,22 @@ namespace lapwing::tool {
 // ...".
 std::size_t pick(std::string_view what, std::string_view written, std::span<const std::string> valid);
 
-std::span<const Collective> all_collectives();
-
 // Throws Error (invalid_argument) that names the nearest collective, in the spelling nearest to what was
 // written.
 Collective read_collective(std::string_view written);
 
 // "4096", "64Ki", "1Mi", "2Gi". Throws Error (invalid_argument).
 std::uint64_t read_bytes(std::string_view written);
+
+// "sum", "user". Throws Error (invalid_argument).
+Operator read_operator(std::string_view written);
+
+// "int32"; "opaque:24" with the bytes of one element, which are 0 for the others. Throws Error
+// (invalid_argument).
+std::pair<Type, std::uint64_t> read_type(std::string_view written);
+
+// "even", "uneven", or the seed of random ones. Throws Error (invalid_argument).
+Sizes read_sizes(std::string_view written);
 
 // "8" or "1:64". Throws Error (invalid_argument).
 struct RankRange {

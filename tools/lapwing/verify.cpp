@@ -28,6 +28,8 @@ struct Options {
     bool json = false;
 };
 
+constexpr std::size_t most_parts_to_read = 8;
+
 void print_outcome(const Outcome& outcome) {
     std::vector<std::vector<std::string>> rows = {
         {"collective", "algorithm", "lists proved", "chain forms", "problems", "declined", "longest queue"}};
@@ -41,7 +43,13 @@ void print_outcome(const Outcome& outcome) {
     }
     fmt::print("{}\n", align(rows));
     for (const CounterExample& example : outcome.examples) {
-        fmt::print("{} by {}\n  {}\n", print(example.problem), print(example.choice), example.what);
+        fmt::print("{} by {}\n", print(example.problem), print(example.choice));
+        // Of larger groups there would be too much to read; --json has them.
+        const std::vector<Parts>& parts = example.problem.parts;
+        for (std::size_t rank = 0; parts.size() <= most_parts_to_read && rank < parts.size(); ++rank) {
+            fmt::print("  parts {} {}\n", rank, print(parts[rank]));
+        }
+        fmt::print("  {}\n", example.what);
     }
     const Tally total = outcome.total();
     fmt::print("{}proved {} lists and {} chain forms of {} problems, {} violations\n",
@@ -110,7 +118,8 @@ Command add_verify(CLI::App& tool) {
     auto options = std::make_shared<Options>();
     CLI::App* app = tool.add_subcommand("verify", "Prove task lists: of files, or of every algorithm");
     app->add_option("FILE", options->files, "List files, as `lapwing explain --format text` prints them");
-    app->add_flag("--all", options->all, "Every algorithm, with several parameters, roots and sizes");
+    app->add_flag("--all", options->all,
+                  "Every algorithm, with several parameters, and problems of every form");
     CLI::Option* ranks = app->add_option("--ranks", options->ranks, "Numbers of ranks, as 8 or 1:64 (1:64)")
                              ->type_name("FIRST:LAST");
     app->add_option("--collective", options->collective, "Only algorithms of this collective")

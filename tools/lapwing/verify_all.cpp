@@ -6,15 +6,16 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "collectives/catalogue.hpp"
 #include "lapwing/progress_bar.hpp"
 #include "task/lowering.hpp"
+#include "task/sample.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -42,26 +43,21 @@ std::vector<Choice> variations(const Algorithm& algorithm) {
     return result;
 }
 
-// Sizes that a block may have: none, one byte, one that no number of ranks above 1 but a few divides.
+// Sizes that a block may have: none, one byte or element, fewer elements than most groups have ranks, and
+// such that few numbers of ranks divide.
+std::vector<std::uint64_t> sizes_of(Collective collective) {
+    if (collective == Collective::barrier) return {0};
+    if (has_parts(collective)) return {0, is_reduction(collective) ? 24U : 1U, 1000};
+    if (is_reduction(collective)) return {0, 8, 24, 1000, 4096};
+    return {0, 1, 8, 1000, 4096};
+}
+
 std::vector<Problem> problems_of(const Job& job) {
     const Collective collective = job.choice.algorithm->collective;
-    std::set<int> roots = {0};
-    if (has_root(collective)) roots = {0, std::min(1, job.ranks - 1), job.ranks / 2, job.ranks - 1};
-    std::vector<std::uint64_t> sizes = {0, 1, 8, 1000, 4096};
-    if (collective == Collective::barrier) sizes = {0};
-
     std::vector<Problem> problems;
-    for (const int root : roots) {
-        for (const std::uint64_t bytes : sizes) {
-            Problem problem;
-            problem.collective = collective;
-            problem.ranks = job.ranks;
-            problem.root = root;
-            problem.bytes = bytes;
-            problems.push_back(problem);
-            if (collective != Collective::gather) continue;
-            problem.in_place = true;
-            problems.push_back(problem);
+    for (const std::uint64_t bytes : sizes_of(collective)) {
+        for (Problem& problem : sample_problems(collective, job.ranks, bytes)) {
+            problems.push_back(std::move(problem));
         }
     }
     return problems;

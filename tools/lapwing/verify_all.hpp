@@ -1,4 +1,5 @@
-// Every algorithm of the catalogue against the checker: parameters, numbers of ranks, roots and sizes.
+// Every algorithm of the catalogue against the checker: parameters, numbers of ranks, and problems of every
+// form.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,6 @@
 // Gather along a binomial tree.
 // Kaiser et al. 2009, "Implementation and Analysis of Nonblocking Collective Operations on SCI Networks",
 // section 3.1.
-//
-// Counted from the root, rank r collects the ranks [r, r + b) where b is its lowest bit.
-#include <algorithm>
-
 #include "collectives/arithmetic.hpp"
 #include "collectives/gather/tree.hpp"
 
@@ -15,20 +11,8 @@ Verdict applies(const Problem&, const Parameters&) {
     return Verdict::yes();
 }
 
-int subtree_end(int relative, int ranks) {
-    return relative == 0 ? ranks : std::min(ranks, relative + lowest_bit(relative));
-}
-
 List build(const Problem& problem, int rank, const Parameters&) {
-    const int ranks = problem.ranks;
-    const int relative = relative_rank(rank, problem.root, ranks);
-    Place place;
-    place.own = {relative, subtree_end(relative, ranks)};
-    if (relative != 0) place.parent = relative - lowest_bit(relative);
-    for (int child = 1; child < place.own.end - relative; child *= 2) {
-        place.children.push_back({relative + child, subtree_end(relative + child, ranks)});
-    }
-    return build_along_tree(problem, rank, place);
+    return build_along_tree(problem, rank, binomial_place(problem, rank));
 }
 
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {

@@ -45,6 +45,12 @@ Plan::Plan(const Chains& chains)
         for (const Chain& chain : stage.chains) planned.chains.push_back(plan(chain));
     }
     for (const Chain& chain : chains.receives) receives.push_back(plan(chain));
+    const auto look = [this](const std::vector<Task>& tasks) {
+        for (const Task& task : tasks)
+            if (task.kind == Kind::reduce && task.op == Operator::user) needs_caller = true;
+    };
+    look(last);
+    for (const PlannedStage& stage : stages) look(stage.local);
     if (chains.stages.empty()) return;
     for (const Task& work : chains.stages.front().local) {
         for (const Chain& chain : chains.stages.front().chains) {

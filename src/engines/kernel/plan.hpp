@@ -37,6 +37,7 @@ struct Plan {
     // No send of the first stage reads what its local work writes: the work can be done while they are on
     // their way.
     bool local_may_follow = true;
+    bool needs_caller = false;  // some of it is the caller's own function
 
     explicit Plan(const Chains& chains);
 };

@@ -355,13 +355,14 @@ void Reactor::advance(Run& run, bool may_work) {
     while (run.state == Run::State::running && run.stage_open == 0) {
         const Plan& plan = *run.plan;
         if (run.stage + 1 < plan.stages.size()) {
-            if (!may_work) return workless_.push_back(&run);
+            if (!may_work || (plan.needs_caller && attending_)) return workless_.push_back(&run);
             work(run.memory, plan.stages[run.stage + 1].local);
             enter_stage(run, run.stage + 1);
             continue;
         }
         if (run.receives_open > 0 || run.notifications > 0 || !run.first_work_done) return;
-        if (!plan.last.empty() && !may_work) return workless_.push_back(&run);
+        if (!plan.last.empty() && (!may_work || (plan.needs_caller && attending_)))
+            return workless_.push_back(&run);
         work(run.memory, plan.last);
         complete(run);
     }
@@ -436,7 +437,7 @@ bool Reactor::attendant_is_needed() const {
     }
     if (!ground_.attendant_works) return false;
     return std::any_of(runs_.begin(), runs_.end(), [](const Run* run) {
-        return run != nullptr && run->state == Run::State::running &&
+        return run != nullptr && run->state == Run::State::running && !run->plan->needs_caller &&
                (run->stage + 1 < run->plan->stages.size() || !run->plan->last.empty());
     });
 }
@@ -461,7 +462,9 @@ void Reactor::attend() {
             if (run != nullptr && run->state == Run::State::running && !run->pressed) submit(*run);
         }
     }
+    attending_ = true;
     settle(ground_.attendant_works);
+    attending_ = false;
     if (free_ids_.size() != alive) {
         // Somebody may sleep on the ring for what has completed here.
         ring_.reserve(1);

@@ -81,6 +81,7 @@ class Reactor : public GroupState {
     std::vector<std::deque<Run*>> lanes_;  // the first of each is on its way, the others wait for it
     std::vector<Run*> touched_;            // by completions, and not looked at since
     std::vector<Run*> workless_;           // whose local work waits for a thread of the program
+    bool attending_ = false;               // it is the attendant's thread that looks
     bool watched_ = false;                 // the attendant looks at the ring
 };
 

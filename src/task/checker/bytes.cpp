@@ -3,6 +3,7 @@
 
 #include "task/checker/memory.hpp"
 #include "task/checker/rules.hpp"
+#include "task/result.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::checker {
@@ -18,8 +19,9 @@ class Bytes {
           memory_(problem.ranks),
           received_(traffic.size(), 0),
           times_(problem.ranks, 0) {
-        if (problem.collective == Collective::gather && problem.in_place) {
-            memory_.set_own(problem.root, block(problem.root), 0);
+        for (int rank = 0; problem.in_place && rank < problem.ranks; ++rank) {
+            const Span own = whole_input(problem, rank);
+            if (own.space == Space::out && own.length > 0) memory_.set_own(rank, own, 0);
         }
     }
 
@@ -33,7 +35,8 @@ class Bytes {
                     receive(burst.rank, traffic_.pair_of(burst.rank, i), task.count);
                 } else if (task.kind == Kind::copy) {
                     memory_.move(burst.rank, task.source, burst.rank, task.target);
-                } else if (task.kind == Kind::reduce && !memory_.reduce(burst.rank, task)) {
+                } else if (task.kind == Kind::reduce &&
+                           !memory_.reduce(burst.rank, task, problem_.element_bytes())) {
                     findings_.add(Rule::provenance, burst.rank, i,
                                   fmt::format("its elements of {} are pieced together from parts of elements",
                                               name(task.type)));
@@ -42,40 +45,19 @@ class Bytes {
         }
     }
 
-    // What must stand in the rank's out, block by block; the first that does not is told.
+    // What must stand in the rank's out; the first that does not is told.
     void check_out(int rank) {
-        const bool root = rank == problem_.root;
-        switch (problem_.collective) {
-            case Collective::barrier:
-                break;
-            case Collective::broadcast:
-                if (!root) check_block(rank, block(0), problem_.root, 0);
-                break;
-            case Collective::gather:
-                for (int r = 0; root && r < problem_.ranks; ++r) {
-                    if (!check_block(rank, block(r), r, 0)) return;
-                }
-                break;
-            case Collective::alltoall:
-                for (int r = 0; r < problem_.ranks; ++r) {
-                    if (!check_block(rank, block(r), r, block(rank).offset)) return;
-                }
-                break;
-            case Collective::reduce:
-                if (root) check_reduced(rank);
-                break;
-            case Collective::allreduce:
-                check_reduced(rank);
-                break;
+        for (const Result& result : results(problem_, rank)) {
+            if (result.first == result.last && is_block(rank, result)) continue;
+            if (!check_pieces(rank, result.out,
+                              [&](const Piece& piece) { return check_contributions(rank, piece, result); })) {
+                return;
+            }
         }
     }
 
   private:
     using Piece = Memory::Piece;
-
-    Span block(int number) const {
-        return {Space::out, problem_.bytes * static_cast<std::uint64_t>(number), problem_.bytes};
-    }
 
     void receive(int rank, PairIndex index, std::uint64_t count) {
         const Pair& pair = traffic_[index];
@@ -115,48 +97,55 @@ class Bytes {
         return right;
     }
 
-    // The span must hold in of rank `from`, from `offset` on.
-    bool check_block(int rank, const Span& span, int from, std::uint64_t offset) {
-        const Content right{static_cast<std::uint32_t>(from), shift(span, offset)};
-        bool all = false;  // the usual case: one piece, and it is right
+    // The usual case of bytes that are only moved: one piece, and it is right.
+    bool is_block(int rank, const Result& result) const {
+        const Span& span = result.out;
+        const Content right{static_cast<std::uint32_t>(result.first), shift(span, result.offset)};
+        bool is = false;
         memory_.visit(rank, span, [&](const Piece& piece) {
-            all = piece.offset == span.offset && piece.end == span.end() && piece.value == right;
+            is = piece.offset == span.offset && piece.end == span.end() && piece.value == right;
             return false;
         });
-        if (all || span.length == 0) return true;
-        return check_pieces(rank, span, [&](const Piece& piece) {
-            if (piece.value == right) return true;
-            const Span wrong{Space::out, piece.offset, piece.end - piece.offset};
-            tell(rank, wrong,
-                 fmt::format("{} holds {}, must hold {}", print(wrong), describe(piece, piece.value),
-                             describe(piece, right)));
-            return false;
-        });
+        return is;
     }
 
-    void check_reduced(int rank) {
-        check_pieces(rank, block(0), [&](const Piece& piece) { return check_contributions(rank, piece); });
-    }
-
-    // Every rank once, each with the byte at the same offset.
-    bool check_contributions(int rank, const Piece& piece) {
+    // Every rank of the result once, each with the same byte of its input; in order, when order matters.
+    bool check_contributions(int rank, const Piece& piece, const Result& result) {
         const Span span{Space::out, piece.offset, piece.end - piece.offset};
+        const std::int64_t right = shift(result.out, result.offset);
         std::string wrong;
+        if (result.first == result.last && !memory_.contributions().reduced(piece.value.what)) {
+            const Content wanted{static_cast<std::uint32_t>(result.first), right};
+            if (piece.value == wanted) return true;
+            tell(rank, span,
+                 fmt::format("{} holds {}, must hold {}", print(span), describe(piece, piece.value),
+                             describe(piece, wanted)));
+            return false;
+        }
         times_.assign(times_.size(), 0);
         int ranks = 0;
+        int last = -1;
         memory_.contributions().visit(piece.value, [&](int from, std::int64_t shift) {
-            if (shift != 0) {
+            if (shift != right) {
                 wrong = fmt::format("{} holds {}, must hold {}", print(span),
                                     describe(piece, {static_cast<std::uint32_t>(from), shift}),
-                                    describe(piece, {static_cast<std::uint32_t>(from), 0}));
+                                    describe(piece, {static_cast<std::uint32_t>(from), right}));
+            } else if (from < result.first || from > result.last) {
+                wrong = fmt::format("the contribution of rank {} does not belong into {}", from, print(span));
             } else if (++times_[from] > 1) {
                 wrong = fmt::format("the contribution of rank {} counts twice in {}", from, print(span));
+            } else if (problem_.ordered && from < last) {
+                wrong = fmt::format(
+                    "the contribution of rank {} stands behind that of rank {} in {}, and order matters",
+                    from, last, print(span));
             } else {
                 ++ranks;
+                last = from;
             }
             return wrong.empty();
         });
-        for (int from = 0; wrong.empty() && ranks < problem_.ranks; ++from) {
+        for (int from = result.first;
+             wrong.empty() && ranks < result.last - result.first + 1 && from <= result.last; ++from) {
             if (times_[from] == 0) {
                 wrong = fmt::format("the contribution of rank {} is lost in {}", from, print(span));
             }
@@ -173,11 +162,9 @@ class Bytes {
         const auto from = static_cast<int>(content.what);
         const std::uint64_t offset = piece.offset + static_cast<std::uint64_t>(content.shift);
         const std::uint64_t length = piece.end - piece.offset;
-        if (problem_.in_place && from == problem_.root) {
-            const Span own{Space::out, block(from).offset + offset, length};
-            return fmt::format("{} of rank {} as it was at the start", print(own), from);
-        }
-        return fmt::format("{} of rank {}", print(Span{Space::in, offset, length}), from);
+        const Span stood = input(problem_, from, offset, length);
+        return fmt::format("{} of rank {}{}", print(stood), from,
+                           stood.space == Space::out ? " as it was at the start" : "");
     }
 
     // A receive's bytes arrive later than it is posted, but nothing else may write there between the two.

@@ -25,6 +25,7 @@ class Form {
         if (!check_head()) return;
         signalled_.assign(static_cast<std::size_t>(chains_.gates), 0);
         awaited_.assign(static_cast<std::size_t>(chains_.gates), 0);
+        awaited_by_.assign(static_cast<std::size_t>(chains_.gates), nullptr);
         for (std::size_t i = 0; i < chains_.receives.size(); ++i) {
             if (!check_chain(chains_.receives[i], false, fmt::format("receive chain {}", i))) return;
         }
@@ -57,6 +58,8 @@ class Form {
 
     // Only whether a step may stand there at all; one finding ends the look at this rank.
     bool check_chain(const Chain& chain, bool sending, const std::string& which) {
+        // The pieces of the sending chain are one.
+        awaiting_ = sending ? static_cast<const void*>(&chains_.stages) : &chain;
         if (chain.empty()) {
             refuse(std::nullopt, fmt::format("{} has no steps", which));
             return false;
@@ -85,6 +88,10 @@ class Form {
             if (step.kind == Step::Kind::signal) {
                 ++signalled_[step.gate];
             } else {
+                // Of chains that run beside each other, each could take the other's signals.
+                const void*& by = awaited_by_[step.gate];
+                if (by != nullptr && by != awaiting_) return "awaits a gate that another chain awaits, too";
+                by = awaiting_;
                 awaited_[step.gate] += step.count;
             }
             return {};
@@ -175,6 +182,8 @@ class Form {
     std::vector<std::uint32_t> steps_;  // by task
     std::vector<std::uint64_t> signalled_;
     std::vector<std::uint64_t> awaited_;
+    std::vector<const void*> awaited_by_;  // a receive chain, or the sending chain
+    const void* awaiting_ = nullptr;       // the chain in hand
 };
 
 }  // namespace

@@ -1,7 +1,11 @@
 // Rule form: each list can be read by itself, and fits the problem.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "task/checker/rules.hpp"
+#include "task/result.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::checker {
@@ -12,13 +16,42 @@ bool inside(const Span& span, const List& list) {
     return span.length <= bytes && span.offset <= bytes - span.length;
 }
 
-class Form {
+// What a list may write of its rank's out: the result, and its input where that stands in out. Between blocks
+// there may be bytes of the caller's.
+class Writable {
   public:
-    Form(const Problem& problem, const List& list) : problem_(problem), list_(list) {
-        if (problem.collective == Collective::gather && problem.in_place && list.rank == problem.root) {
-            kept_ = {Space::out, problem.bytes * static_cast<std::uint64_t>(list.rank), problem.bytes};
+    Writable(const Problem& problem, int rank) {
+        std::vector<Span> spans;
+        for (const Result& result : results(problem, rank)) spans.push_back(result.out);
+        const Span own = whole_input(problem, rank);
+        if (own.space == Space::out) spans.push_back(own);
+        std::sort(spans.begin(), spans.end(),
+                  [](const Span& a, const Span& b) { return a.offset < b.offset; });
+        for (const Span& span : spans) {
+            if (spans_.empty() || spans_.back().end() < span.offset) {
+                spans_.push_back(span);
+            } else {
+                Span& last = spans_.back();
+                last.length = std::max(last.end(), span.end()) - last.offset;
+            }
         }
     }
+
+    bool holds(const Span& span) const {
+        auto behind = std::partition_point(spans_.begin(), spans_.end(), [&](const Span& candidate) {
+            return candidate.offset <= span.offset;
+        });
+        return behind != spans_.begin() && span.end() <= (behind - 1)->end();
+    }
+
+  private:
+    std::vector<Span> spans_;  // apart, in order
+};
+
+class Form {
+  public:
+    Form(const Problem& problem, const List& list)
+        : problem_(problem), list_(list), writable_(problem, list.rank) {}
 
     // What is wrong with the task; empty when nothing is.
     std::string fault(const Task& task) const {
@@ -34,9 +67,8 @@ class Form {
         if ((has & TARGET) != 0) {
             if (!inside(task.target, list_)) return outside(task.target);
             if (task.target.length > 0 && task.target.space == Space::in) return "in is only read";
-            if (task.target.overlaps(kept_) && task.target.length > 0 && kept_.length > 0) {
-                return fmt::format("{} already holds the rank's own block (in_place) and is only read",
-                                   print(kept_));
+            if (task.target.length > 0 && task.target.space == Space::out && !writable_.holds(task.target)) {
+                return fmt::format("no block of the result stands in all of {}", print(task.target));
             }
         }
         if ((has & TARGET) != 0 && (has & SOURCE) != 0) return fault_of_two(task);
@@ -60,7 +92,7 @@ class Form {
             return fmt::format("the problem is to reduce by {} of {}", name(problem_.op),
                                name(problem_.type));
         }
-        if (task.target.length % size_in_bytes(task.type) != 0) {
+        if (task.target.length % problem_.element_bytes() != 0) {
             return fmt::format("{} bytes are not whole elements of {}", task.target.length, name(task.type));
         }
         return {};
@@ -68,7 +100,7 @@ class Form {
 
     const Problem& problem_;
     const List& list_;
-    Span kept_;  // of out, that must stay as it is
+    const Writable writable_;
 };
 
 }  // namespace

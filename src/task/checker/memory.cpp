@@ -14,11 +14,11 @@ void Memory::move(int source_rank, const Span& source, int target_rank, const Sp
     space(target_rank, target).replace(target.offset, target.end(), pieces_);
 }
 
-bool Memory::reduce(int rank, const Task& task) {
+bool Memory::reduce(int rank, const Task& task, std::uint64_t element_bytes) {
     const Span& target = task.target;
     read(rank, task.source, target.offset, pieces_);
     read(rank, target, target.offset, other_pieces_);
-    const auto size = static_cast<std::int64_t>(size_in_bytes(task.type));
+    const auto size = static_cast<std::int64_t>(element_bytes);
     const auto whole = [&](const Piece& piece) {
         return (static_cast<std::int64_t>(target.offset) + piece.value.shift) % size == 0;
     };

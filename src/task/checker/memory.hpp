@@ -35,7 +35,7 @@ class Memory {
     void set_own(int rank, const Span& span, std::uint64_t offset);
     void move(int source_rank, const Span& source, int target_rank, const Span& target);
     // False when somewhere an element of the reduction is no whole element of in.
-    bool reduce(int rank, const Task& task);
+    bool reduce(int rank, const Task& task, std::uint64_t element_bytes);
 
   private:
     Segments<Content>& space(int rank, const Span& span) {

@@ -1,0 +1,83 @@
+// Allreduce by recursive doubling. For short vectors.
+// Thakur, Rabenseifner, Gropp 2005, "Optimization of Collective Communication Operations in MPICH",
+// section 4.4.
+//
+// In step k each rank exchanges what it has combined with the rank 2^k away. A number of ranks that is no
+// power of two is folded.
+#include "collectives/algorithm.hpp"
+#include "collectives/allreduce/sits_out.hpp"
+#include "collectives/reduce/fold.hpp"
+
+namespace lapwing::allreduce {
+namespace {
+
+Verdict applies(const Problem& problem, const Parameters&) {
+    return reduce::within_scratch(problem.bytes,
+                                  2 * static_cast<std::uint64_t>(ceil_log2(problem.ranks)) + 4);
+}
+
+List build(const Problem& problem, int rank, const Parameters&) {
+    const reduce::Fold fold(problem.ranks);
+    const int partner = fold.partner(rank);
+    if (fold.sits_out(rank)) return build_sitting_out(problem, rank, partner);
+
+    const int me = fold.core_rank(rank);
+    const int steps = ceil_log2(fold.core());
+    const Span own = input(problem, rank, 0, problem.bytes);
+    const Span result = out(0, problem.bytes);
+    Builder list(problem, rank, 5 * static_cast<std::uint64_t>(steps) + 6);
+    const Span from_partner = fold.paired(rank) ? list.scratch(problem.bytes) : Span{};
+    if (fold.paired(rank)) list.recv(partner, from_partner);
+    std::vector<Span> arrivals;
+    for (int step = 0; step < steps; ++step) {
+        const int peer = fold.rank_of(me ^ (1 << step));
+        const bool lands = step + 1 == steps && !problem.in_place && reduce::may_land(problem, peer < rank);
+        arrivals.push_back(lands ? result : list.scratch(problem.bytes));
+        list.recv(peer, arrivals.back());
+    }
+
+    Span held = own;
+    if (fold.paired(rank)) {
+        list.wait(partner);
+        held = reduce::combine(list, problem, own, from_partner, partner < rank);
+    }
+    for (int step = 0; step < steps; ++step) {
+        const int peer = fold.rank_of(me ^ (1 << step));
+        const Span arrival = arrivals[static_cast<std::size_t>(step)];
+        list.send(peer, reduce::sendable(list, held, result));
+        list.wait(peer);
+        if (step + 1 == steps) {
+            reduce::combine_into(list, problem, result, held, arrival, peer < rank);
+        } else {
+            held = reduce::combine(list, problem, held, arrival, peer < rank);
+        }
+    }
+    if (steps == 0) list.copy(result, own);
+    if (fold.paired(rank)) list.send(partner, result);
+    return list.finish();
+}
+
+double cost(const Problem& problem, const Parameters&, const Machine& machine) {
+    const reduce::Fold fold(problem.ranks);
+    const double bytes = static_cast<double>(problem.bytes);
+    const double message = machine.latency + 2 * machine.task + bytes * machine.per_byte;
+    const double combination = bytes * machine.copy_per_byte;
+    return ceil_log2(fold.core()) * (message + combination) +
+           (fold.pairs() > 0 ? 2 * message + combination : 0);
+}
+
+}  // namespace
+
+extern const Algorithm recursive_doubling;
+const Algorithm recursive_doubling = {
+    .collective = Collective::allreduce,
+    .name = "recursive_doubling",
+    .summary = "exchange partial results with the rank 1, 2, 4, ... away",
+    .source = "Thakur, Rabenseifner, Gropp 2005, section 4.4",
+    .parameters = {},
+    .applies = applies,
+    .build = build,
+    .cost = cost,
+};
+
+}  // namespace lapwing::allreduce

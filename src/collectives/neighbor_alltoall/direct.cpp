@@ -1,0 +1,51 @@
+#include "collectives/neighbor_alltoall/direct.hpp"
+
+#include <algorithm>
+
+#include "task/builder.hpp"
+
+namespace lapwing::neighbor_alltoall {
+namespace {
+
+Span block(Space space, const Part& part) {
+    return {space, part.offset, part.bytes};
+}
+
+// The first block that a rank has for itself goes where it expects its first from itself, and so on.
+void copy_own(Builder& list, const Parts& parts, int rank) {
+    const auto own = [&](const Part& part) { return part.peer == rank; };
+    auto receive = parts.receives.begin();
+    for (const Part& send : parts.sends) {
+        if (!own(send)) continue;
+        receive = std::find_if(receive, parts.receives.end(), own);
+        if (receive == parts.receives.end()) return;
+        list.copy(block(Space::out, *receive), block(Space::in, send));
+        ++receive;
+    }
+}
+
+}  // namespace
+
+List build_flat(const Problem& problem, int rank) {
+    const Parts& parts = problem.parts_of(rank);
+    const auto travels = [&](const Part& part) { return part.peer != rank && part.bytes > 0; };
+
+    Builder list(problem, rank, 2 * parts.receives.size() + parts.sends.size());
+    for (const Part& part : parts.receives) {
+        if (travels(part)) list.recv(part.peer, block(Space::out, part));
+    }
+    for (const Part& part : parts.sends) {
+        if (travels(part)) list.send(part.peer, block(Space::in, part));
+    }
+    copy_own(list, parts, rank);
+    for (const Part& part : parts.receives) {
+        if (travels(part)) list.wait(part.peer);
+    }
+    return list.finish();
+}
+
+double cost_of_flat(const Problem& problem, const Machine& machine) {
+    return machine.latency + (problem.ranks - 1) * 2 * machine.task;
+}
+
+}  // namespace lapwing::neighbor_alltoall

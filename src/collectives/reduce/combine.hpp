@@ -1,0 +1,110 @@
+// Partial results, and how two or many of them become one: what all reductions share.
+//
+// A reduce task overwrites its right operand, and what a list has sent it may not overwrite. Where the
+// operator commutes, the operands are taken so that an arrival is overwritten; where it does not, a copy may
+// be needed.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/verdict.hpp"
+#include "task/builder.hpp"
+
+namespace lapwing::reduce {
+
+constexpr std::uint64_t most_scratch = std::uint64_t{1} << 30;
+
+// Whether `spans` spans of so many bytes are not too much scratch.
+inline Verdict within_scratch(std::uint64_t bytes, std::uint64_t spans) {
+    if (bytes > most_scratch / std::max<std::uint64_t>(spans, 1)) {
+        return Verdict::no("the partial results of all steps need more than 1 GiB of scratch");
+    }
+    return Verdict::yes();
+}
+
+// `held` to send, or a copy of it where `result` is to be written over it later: in place, where the input
+// stands in out.
+inline Span sendable(Builder& list, Span held, Span result) {
+    if (!held.overlaps(result)) return held;
+    const Span copy = list.scratch(held.length);
+    list.copy(copy, held);
+    return copy;
+}
+
+// Whether an arrival may be received where the combination with it shall stand.
+inline bool may_land(const Problem& problem, bool from_below) {
+    return !problem.ordered || !from_below;
+}
+
+// Combines `held` with what has arrived from lower or from higher ranks and says where. Leaves `held` as it
+// is, since it may have been sent.
+inline Span combine(Builder& list, const Problem& problem, Span held, Span arrived, bool from_below) {
+    if (may_land(problem, from_below)) {
+        list.reduce(arrived, held);
+        return arrived;
+    }
+    const Span room = list.scratch(held.length);
+    list.copy(room, held);
+    list.reduce(room, arrived);
+    return room;
+}
+
+// The same, with the combination in `target`: `arrived` itself if it may land there; or `held` or other
+// memory.
+inline void combine_into(Builder& list, const Problem& problem, Span target, Span held, Span arrived,
+                         bool from_below) {
+    if (target == arrived) {
+        list.reduce(target, held);
+    } else if (!problem.ordered || from_below) {
+        list.copy(target, held);
+        list.reduce(target, arrived);
+    } else {
+        list.reduce(arrived, held);
+        list.copy(target, arrived);
+    }
+}
+
+// The own contribution and those of others, combined when all of them have arrived: from the right, so that
+// one span is overwritten and all others are only read.
+class Contributions {
+  public:
+    // `below` of the `others` have lower ranks. `result` is where the combination is wanted; empty: anywhere.
+    Contributions(Builder& list, const Problem& problem, Span own, Span result, std::size_t below,
+                  std::size_t others)
+        : parts_(others + 1), own_(problem.ordered ? below : (own == result ? others : 0)), result_(result) {
+        // In place the input stands in out until it has been read.
+        const bool lands = result.length > 0 && own.space != result.space;
+        for (std::size_t i = 0; i <= others; ++i) {
+            if (i == own_) {
+                parts_[i] = own;
+            } else {
+                parts_[i] = lands && i == others ? result : list.scratch(own.length);
+            }
+        }
+    }
+
+    // Where the contribution of another arrives, counted in the order of their ranks.
+    Span of(std::size_t other) const { return parts_[other < own_ ? other : other + 1]; }
+
+    // Says where the combination stands: in `result` if it may be there. One contribution stays where it is.
+    Span combine(Builder& list) {
+        Span& last = parts_.back();
+        if (own_ + 1 == parts_.size() && own_ > 0 && last != result_) {
+            const Span room = result_.overlaps(last) ? list.scratch(last.length) : result_;
+            list.copy(room, last);
+            last = room;
+        }
+        for (std::size_t i = parts_.size() - 1; i-- > 0;) list.reduce(last, parts_[i]);
+        return last;
+    }
+
+  private:
+    std::vector<Span> parts_;
+    std::size_t own_;
+    Span result_;
+};
+
+}  // namespace lapwing::reduce

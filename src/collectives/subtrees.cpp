@@ -1,0 +1,41 @@
+#include "collectives/subtrees.hpp"
+
+#include <algorithm>
+
+#include "collectives/arithmetic.hpp"
+
+namespace lapwing {
+namespace {
+
+int subtree_end(int relative, int ranks) {
+    return relative == 0 ? ranks : std::min(ranks, relative + lowest_bit(relative));
+}
+
+}  // namespace
+
+Place binomial_place(const Problem& problem, int rank) {
+    const int relative = relative_rank(rank, problem.root, problem.ranks);
+    Place place;
+    place.own = {relative, subtree_end(relative, problem.ranks)};
+    if (relative != 0) place.parent = relative - lowest_bit(relative);
+    for (int child = 1; child < place.own.end - relative; child *= 2) {
+        place.children.push_back({relative + child, subtree_end(relative + child, problem.ranks)});
+    }
+    return place;
+}
+
+Runs runs_between(const Problem& problem, int parent, Subtree child) {
+    const int wrap = problem.ranks - problem.root;  // the first relative rank that is less than the root
+    if (parent == 0 && child.begin < wrap && wrap < child.end) {
+        return {{{child.begin, wrap}, {wrap, child.end}}, 2};
+    }
+    return {{child, {}}, 1};
+}
+
+double cost_along_tree(const Problem& problem, int levels, const Machine& machine) {
+    const double bytes = static_cast<double>(problem.bytes);
+    return levels * (machine.latency + 2 * machine.task) + (problem.ranks - 1) * bytes * machine.per_byte +
+           bytes * machine.copy_per_byte;
+}
+
+}  // namespace lapwing

@@ -1,0 +1,233 @@
+// What all collectives share on their way from the program's call to a request: who takes it, where the bytes
+// stand, who answers when it is not taken.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "mpi/completion.hpp"
+#include "mpi/datatype.hpp"
+#include "mpi/group.hpp"
+#include "mpi/guard.hpp"
+#include "mpi/request.hpp"
+#include "mpi/runtime.hpp"
+
+namespace lapwing {
+
+// The group that takes the call, or null when the MPI underneath must have it.
+Group* taking_group(MPI_Comm communicator, Collective collective);
+// Counts a call that the MPI underneath must have for a reason that all ranks see.
+void count_fallback(Collective collective, Fallback reason);
+
+// Elements of one of the program's buffers, or none.
+struct Elements {
+    const void* address = nullptr;
+    std::uint64_t count = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    Layout layout;
+
+    Elements() = default;
+    Elements(const void* where, std::uint64_t number, MPI_Datatype datatype)
+        : address(where), count(number), type(datatype), layout(layout_of(datatype)) {}
+    std::uint64_t bytes() const { return count * layout.size; }
+    Elements from(std::int64_t first, std::uint64_t number) const {
+        Elements some = *this;
+        some.address = static_cast<const char*>(address) + static_cast<MPI_Aint>(first) * layout.extent;
+        some.count = number;
+        return some;
+    }
+};
+
+// Where a list finds the bytes of `elements`: in place, or packed.
+const std::byte* input(Request& request, const Elements& elements, int* error);
+// The same as a copy of its own, when a list may overwrite the original before it is sent.
+const std::byte* copied_input(Request& request, const Elements& elements, int* error);
+// Where a list puts the bytes of `elements`. What is not in place there is put right at the end.
+std::byte* output(Request& request, const Elements& elements, int* error);
+// The same when the elements [first, first + number) hold the rank's own contribution already.
+std::byte* output_in_place(Request& request, const Elements& elements, std::uint64_t first,
+                           std::uint64_t number, int* error);
+
+// Blocks of elements, one for each peer, at places of their own.
+class Blocks {
+  public:
+    void reserve(std::size_t count) { blocks_.reserve(count); }
+    void add(int peer, const Elements& elements) { blocks_.push_back({peer, elements}); }
+    // Not MPI_SUCCESS: the first error of a datatype.
+    int error() const;
+    bool in_place() const;  // no packing anywhere
+    // Where they stand for a list: in place, counted from base(); or packed side by side.
+    std::vector<Part> parts() const;
+    std::uint64_t bytes() const;  // of all together
+
+    // As the functions above, for the memory that parts() counts from.
+    const std::byte* input(Request& request, int* error) const;
+    const std::byte* copied_input(Request& request, int* error) const;
+    std::byte* output(Request& request, int* error) const;
+    // The block at `own` holds the rank's own contribution already.
+    std::byte* output_in_place(Request& request, std::size_t own, int* error) const;
+
+  private:
+    struct Block {
+        int peer;
+        Elements elements;
+    };
+    const char* base() const;
+    int pack_one(std::size_t which, std::byte* packed) const;
+    std::vector<Block> blocks_;
+};
+
+// Block r at displacements[r], counted in elements, for `number` peers 0, 1, ...
+template <typename Count, typename Displacement>
+Blocks blocks_of(std::size_t number, const void* buffer, const Count* counts,
+                 const Displacement* displacements, MPI_Datatype type) {
+    Blocks blocks;
+    if (number == 0) return blocks;
+    blocks.reserve(number);
+    const Elements all(buffer, 0, type);
+    for (std::size_t i = 0; i < number; ++i) {
+        blocks.add(static_cast<int>(i), all.from(static_cast<std::int64_t>(displacements[i]),
+                                                 static_cast<std::uint64_t>(counts[i])));
+    }
+    return blocks;
+}
+
+// The same with displacements in bytes and a type for each block.
+template <typename Count, typename Displacement>
+Blocks typed_blocks_of(std::size_t number, const void* buffer, const Count* counts,
+                       const Displacement* displacements, const MPI_Datatype* types) {
+    Blocks blocks;
+    blocks.reserve(number);
+    for (std::size_t i = 0; i < number; ++i) {
+        // A block without elements need not have a type that makes sense.
+        const auto count = static_cast<std::uint64_t>(counts[i]);
+        blocks.add(static_cast<int>(i),
+                   count == 0
+                       ? Elements()
+                       : Elements(static_cast<const char*>(buffer) + displacements[i], count, types[i]));
+    }
+    return blocks;
+}
+
+enum class Outcome { taken, declined, failed };
+
+struct Started {
+    Outcome outcome;
+    int error = MPI_SUCCESS;
+    Request* request = nullptr;
+
+    static Started failed_by(int code) { return {Outcome::failed, code, nullptr}; }
+};
+
+// Starts the problem; `prepare(request, buffers, error)` fills the buffers, from the program's.
+class Preparation {
+  public:
+    virtual ~Preparation() = default;
+    virtual void prepare(Request& request, Buffers& buffers, int* error) const = 0;
+};
+Started start(Group& group, Problem problem, const Preparation& preparation);
+
+template <typename Prepare>
+Started start(Group& group, Problem problem, Prepare prepare) {
+    struct Own : Preparation {
+        Prepare& work;
+        explicit Own(Prepare& given) : work(given) {}
+        void prepare(Request& request, Buffers& buffers, int* error) const override {
+            work(request, buffers, error);
+        }
+    };
+    return start(group, std::move(problem), static_cast<const Preparation&>(Own(prepare)));
+}
+
+// The end of a nonblocking call: the program gets its request.
+template <typename Native>
+int hand_over(const Started& started, MPI_Comm communicator, MPI_Request* handle, Native native) {
+    switch (started.outcome) {
+        case Outcome::taken:
+            *handle = started.request->handle;
+            return MPI_SUCCESS;
+        case Outcome::declined:
+            return native();
+        case Outcome::failed:
+            break;
+    }
+    PMPI_Comm_call_errhandler(communicator, started.error);
+    return started.error;
+}
+
+// A call is a struct of its arguments with `collective`, plausible(group), false for arguments that are wrong
+// on this rank (they are left to the MPI, whose message the program expects), and start(group).
+template <typename Call, typename Native>
+int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, Native native) {
+    return guarded([&] {
+        Group* group = handle == nullptr ? nullptr : taking_group(communicator, Call::collective);
+        if (group == nullptr || !call.plausible(*group)) return native();
+        return hand_over(call.start(*group), communicator, handle, native);
+    });
+}
+
+template <typename Call, typename Native>
+int blocking(const Call& call, MPI_Comm communicator, Native native) {
+    if (!takes_calls() || !runtime.takes_blocking) return native();
+    return guarded([&] {
+        Group* group = taking_group(communicator, Call::collective);
+        if (group == nullptr || !call.plausible(*group)) return native();
+        const Started started = call.start(*group);
+        MPI_Request handle = MPI_REQUEST_NULL;
+        const int error = hand_over(started, communicator, &handle, native);
+        return started.outcome == Outcome::taken ? wait_for(*started.request, &handle, MPI_STATUS_IGNORE)
+                                                 : error;
+    });
+}
+
+inline bool plausible(MPI_Count count, MPI_Datatype type) {
+    return count >= 0 && type != MPI_DATATYPE_NULL;
+}
+template <typename Count, typename Displacement>
+bool plausible_blocks(std::size_t number, const Count* counts, const Displacement* displacements,
+                      MPI_Datatype type) {
+    if (counts == nullptr || displacements == nullptr || type == MPI_DATATYPE_NULL) return number == 0;
+    return std::all_of(counts, counts + number, [](Count count) { return count >= 0; });
+}
+template <typename Count, typename Displacement>
+bool plausible_typed_blocks(std::size_t number, const Count* counts, const Displacement* displacements,
+                            const MPI_Datatype* types) {
+    if (counts == nullptr || displacements == nullptr || types == nullptr) return number == 0;
+    for (std::size_t i = 0; i < number; ++i) {
+        if (counts[i] < 0 || (counts[i] > 0 && types[i] == MPI_DATATYPE_NULL)) return false;
+    }
+    return true;
+}
+inline std::size_t size(const Group& group) {
+    return static_cast<std::size_t>(group.ranks);
+}
+inline bool plausible_root(const Group& group, int root) {
+    return root >= 0 && root < group.ranks;
+}
+
+}  // namespace lapwing
+
+// A nonblocking function, and the blocking one: of a call, with the parameters before the communicator, and
+// their names. Both lists in parentheses.
+#define LAPWING_LIST(...) __VA_ARGS__
+#define LAPWING_FUNCTIONS(Nonblocking, Blocking, Call, parameters, names)                          \
+    LAPWING_MPI MPI_##Nonblocking(LAPWING_LIST parameters, MPI_Comm comm, MPI_Request* request) {  \
+        return nonblocking(Call{LAPWING_LIST names}, comm, request,                                \
+                           [&] { return PMPI_##Nonblocking(LAPWING_LIST names, comm, request); }); \
+    }                                                                                              \
+    LAPWING_MPI MPI_##Blocking(LAPWING_LIST parameters, MPI_Comm comm) {                           \
+        return blocking(Call{LAPWING_LIST names}, comm,                                            \
+                        [&] { return PMPI_##Blocking(LAPWING_LIST names, comm); });                \
+    }
+
+// The functions with data exist twice since MPI-4: with counts that are ints, and with large ones.
+// `functions` is a macro of (suffix, Count, Displacement).
+#if MPI_VERSION >= 4
+#define LAPWING_WITH_COUNTS(functions) functions(, int, int) functions(_c, MPI_Count, MPI_Aint)
+#else
+#define LAPWING_WITH_COUNTS(functions) functions(, int, int)
+#endif

@@ -1,0 +1,59 @@
+// Blocks of several lengths: made, measured, checked.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "task/problem.hpp"
+
+namespace lapwing {
+
+// Where the last of them ends; 0: there are none.
+std::uint64_t end_of(std::span<const Part> parts);
+
+// The parts of all ranks, blocks side by side in the order of their peers; `bytes(from, to)` is the length of
+// a block. Ranks are neighbours where that is not 0; a gatherv or allgatherv asks for the block of `from`
+// only (to is the root, or 0), a scatterv or reduce_scatter for that of `to` (from is the root, or 0), a
+// neighbor_allgather for that of any neighbour. Heeds the problem's collective, ranks, root and in_place.
+using BlockLength = std::function<std::uint64_t(int from, int to)>;
+std::vector<Parts> all_parts(const Problem& problem, const BlockLength& bytes);
+
+// Who sends to a rank, and to whom it sends, each in an order of its own; a rank may be there several times.
+struct Neighbors {
+    std::vector<int> sources;
+    std::vector<int> destinations;
+};
+// A line of ranks whose ends meet: each sends to the one before it and the one behind it.
+std::vector<Neighbors> periodic_line(int ranks);
+
+// The parts of all ranks of a neighbour collective, one of `neighbors` for each rank. Blocks between the same
+// two ranks have one length; those of zero bytes are there, too.
+std::vector<Parts> parts_of_graph(const Problem& problem, std::span<const Neighbors> neighbors,
+                                  const BlockLength& bytes);
+
+// What problem.bytes is to be, given the parts: the average block, in whole elements, where all ranks know
+// all of them; else 0.
+std::uint64_t average_block(const Problem& problem);
+
+// For each receive of `rank` the index of the send that it meets, among those of its peer. The problem is
+// valid and has the parts of all ranks.
+std::vector<std::size_t> meetings(const Problem& problem, int rank);
+
+class PartsError : public Error {
+  public:
+    PartsError(int rank, const std::string& why) : Error(ErrorCode::invalid_argument, why), rank_(rank) {}
+    int rank() const noexcept { return rank_; }  // whose parts are wrong
+
+  private:
+    int rank_;
+};
+
+// Throws Error (invalid_argument) when there are parts of some ranks only. Throws PartsError: peers that are
+// no ranks, or not in their order; receives that overlap; sizes beyond 2^62 bytes; parts that do not meet.
+// Parts of one rank alone are not looked at, since it is not said whose they are.
+void validate_parts(const Problem& problem);
+
+}  // namespace lapwing

@@ -1,0 +1,183 @@
+#include "task/sample.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+namespace lapwing {
+namespace {
+
+bool has_neighbors(Collective collective) {
+    return collective == Collective::neighbor_allgather || collective == Collective::neighbor_alltoall;
+}
+
+// Numbers that look random, the same everywhere (splitmix64).
+std::uint64_t mixed(std::uint64_t number) {
+    number += 0x9e3779b97f4a7c15U;
+    number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9U;
+    number = (number ^ (number >> 27)) * 0x94d049bb133111ebU;
+    return number ^ (number >> 31);
+}
+std::uint64_t mixed(std::uint64_t seed, int from, int to) {
+    return mixed(mixed(mixed(seed) + static_cast<std::uint64_t>(from)) + static_cast<std::uint64_t>(to));
+}
+
+BlockLength lengths(const Problem& problem, std::uint64_t bytes, const Sizes& sizes) {
+    const std::uint64_t element = is_reduction(problem.collective) ? problem.element_bytes() : 1;
+    const std::uint64_t elements = bytes / element;
+    const bool one_for_all = problem.collective == Collective::neighbor_allgather;
+    return [=](int from, int to) {
+        if (one_for_all) to = 0;
+        switch (sizes.kind) {
+            case Sizes::Kind::even:
+                break;
+            case Sizes::Kind::uneven: {
+                constexpr std::uint64_t halves[] = {2, 0, 4, 1, 3};
+                // No two of the ranks that follow each other have the same lengths for the same others.
+                const std::size_t turn =
+                    (static_cast<std::size_t>(from) + 2 * static_cast<std::size_t>(to)) % 5;
+                return elements * halves[turn] / 2 * element;
+            }
+            case Sizes::Kind::random:
+                return mixed(sizes.seed, from, to) % (2 * elements + 1) * element;
+        }
+        return elements * element;
+    };
+}
+
+// From the last to the first, with gaps.
+void set_apart(std::vector<Part>& parts, int rank) {
+    if (parts.size() == 1) return;
+    std::uint64_t end = 0;
+    for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+        end += 1 + static_cast<std::uint64_t>(rank % 3);
+        part->offset = end;
+        end += part->bytes;
+    }
+}
+
+void set_apart(Problem& problem) {
+    // These stand side by side by their nature.
+    if (problem.collective == Collective::reduce_scatter) return;
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        Parts& parts = problem.parts[static_cast<std::size_t>(rank)];
+        set_apart(parts.receives, rank);
+        if (problem.collective != Collective::neighbor_allgather) set_apart(parts.sends, rank);
+    }
+}
+
+// Each rank sends to itself and to the next.
+std::vector<Neighbors> line_with_loops(int ranks) {
+    std::vector<Neighbors> graph;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const int before = rank == 0 ? ranks - 1 : rank - 1;
+        const int behind = rank == ranks - 1 ? 0 : rank + 1;
+        graph.push_back({{rank, before}, {behind, rank}});
+    }
+    return graph;
+}
+
+// Each rank sends to the next twice, and to the one before it in between.
+std::vector<Neighbors> line_with_double_edges(int ranks) {
+    std::vector<Neighbors> graph;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const int before = rank == 0 ? ranks - 1 : rank - 1;
+        const int behind = rank == ranks - 1 ? 0 : rank + 1;
+        graph.push_back({{before, before, behind}, {behind, before, behind}});
+    }
+    return graph;
+}
+
+// About four neighbours for each rank, some of them twice; the order of sources is not that of their ranks.
+std::vector<Neighbors> random_graph(int ranks) {
+    std::vector<Neighbors> graph(static_cast<std::size_t>(ranks));
+    const auto wanted = static_cast<std::uint64_t>(std::max(2, ranks / 4));
+    for (int from = 0; from < ranks; ++from) {
+        for (int to = 0; to < ranks; ++to) {
+            const std::uint64_t number = mixed(static_cast<std::uint64_t>(ranks), from, to);
+            if (number % wanted != 0) continue;
+            for (std::uint64_t times = number / wanted % 4 == 0 ? 2 : 1; times > 0; --times) {
+                graph[static_cast<std::size_t>(from)].destinations.push_back(to);
+                std::vector<int>& sources = graph[static_cast<std::size_t>(to)].sources;
+                sources.insert(sources.begin(), from);
+            }
+        }
+    }
+    return graph;
+}
+
+// With `problem` as it is given, but for its blocks.
+void add_blocks(std::vector<Problem>& problems, const Problem& problem, std::uint64_t bytes) {
+    using Kind = Sizes::Kind;
+    if (!has_parts(problem.collective)) {
+        problems.push_back(with_blocks(problem, bytes));
+    } else if (bytes == 0) {
+        problems.push_back(with_blocks(problem, 0));
+    } else if (has_neighbors(problem.collective)) {
+        const int ranks = problem.ranks;
+        problems.push_back(with_blocks(problem, bytes));
+        problems.push_back(with_blocks(problem, bytes, {.kind = Kind::uneven}, line_with_loops(ranks)));
+        problems.push_back(with_blocks(problem, bytes, {.apart = true}, line_with_double_edges(ranks)));
+        problems.push_back(
+            with_blocks(problem, bytes, {.kind = Kind::random, .apart = true}, random_graph(ranks)));
+    } else {
+        problems.push_back(with_blocks(problem, bytes));
+        problems.push_back(with_blocks(problem, bytes, {.kind = Kind::uneven}));
+        problems.push_back(with_blocks(problem, bytes, {.kind = Kind::random, .seed = bytes, .apart = true}));
+    }
+}
+
+}  // namespace
+
+Problem with_blocks(Problem problem, std::uint64_t bytes, const Sizes& sizes) {
+    return with_blocks(std::move(problem), bytes, sizes, {});
+}
+
+Problem with_blocks(Problem problem, std::uint64_t bytes, const Sizes& sizes,
+                    std::span<const Neighbors> graph) {
+    const BlockLength length = lengths(problem, bytes, sizes);
+    if (!has_parts(problem.collective)) {
+        if (problem.collective != Collective::barrier) problem.bytes = length(0, 0);
+        return problem;
+    }
+    if (has_neighbors(problem.collective)) {
+        problem.parts = graph.empty() ? parts_of_graph(problem, periodic_line(problem.ranks), length)
+                                      : parts_of_graph(problem, graph, length);
+    } else {
+        problem.parts = all_parts(problem, length);
+    }
+    if (sizes.apart) set_apart(problem);
+    problem.bytes = average_block(problem);
+    return problem;
+}
+
+std::vector<Problem> sample_problems(Collective collective, int ranks, std::uint64_t bytes) {
+    std::set<int> roots = {0};
+    if (has_root(collective)) roots = {0, std::min(1, ranks - 1), ranks / 2, ranks - 1};
+    std::vector<Problem> problems;
+    for (const int root : roots) {
+        for (const bool in_place : {false, true}) {
+            if (in_place && !may_be_in_place(collective)) continue;
+            Problem problem;
+            problem.collective = collective;
+            problem.ranks = ranks;
+            problem.root = root;
+            problem.in_place = in_place;
+            if (!is_reduction(collective)) {
+                add_blocks(problems, problem, bytes);
+                continue;
+            }
+            problem.type = Type::uint32;
+            add_blocks(problems, problem, bytes);
+            problem.op = Operator::user;
+            problem.type = Type::opaque;
+            problem.element = 8;
+            problem.ordered = true;
+            add_blocks(problems, problem, bytes);
+        }
+    }
+    return problems;
+}
+
+}  // namespace lapwing

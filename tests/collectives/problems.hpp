@@ -1,0 +1,55 @@
+// Problems of every collective, for tests that go through the catalogue; more stand in task/sample.hpp.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "task/parts.hpp"
+#include "task/problem.hpp"
+#include "task/sample.hpp"
+
+namespace lapwing {
+
+// Of `elements` for each block, which are bytes where nothing is reduced, four bytes where something is, and
+// three, of the caller's own type, where the order matters.
+inline Problem problem_of(Collective collective, int ranks, int root = 0, std::uint64_t elements = 0,
+                          bool in_place = false, bool ordered = false) {
+    Problem problem{.collective = collective, .ranks = ranks, .root = root, .bytes = elements};
+    problem.in_place = in_place;
+    problem.ordered = ordered;
+    if (!is_reduction(collective)) return problem;
+    problem.type = ordered ? Type::opaque : Type::uint32;
+    problem.op = ordered ? Operator::user : Operator::sum;
+    problem.element = ordered ? 3 : 0;
+    problem.bytes *= problem.element_bytes();
+    return problem;
+}
+
+// The problem with blocks of several kinds: of one length, of several, some of them empty, apart from each
+// other, one alone, none. As it is when its collective has no parts.
+inline std::vector<Problem> with_parts(const Problem& plain) {
+    if (!has_parts(plain.collective)) return {plain};
+    const std::uint64_t some = 5 * (is_reduction(plain.collective) ? plain.element_bytes() : 1);
+    std::vector<Problem> problems = {
+        with_blocks(plain, some), with_blocks(plain, some, {.kind = Sizes::Kind::uneven}),
+        with_blocks(plain, some, {.kind = Sizes::Kind::random, .seed = 1, .apart = true}),
+        with_blocks(plain, 0)};
+    const bool by_receiver =
+        plain.collective == Collective::scatterv || plain.collective == Collective::reduce_scatter;
+    Problem alone = plain;
+    alone.parts = all_parts(
+        plain, [&](int from, int to) { return (by_receiver ? to : from) == plain.ranks / 2 ? some : 0; });
+    alone.bytes = average_block(alone);
+    problems.push_back(std::move(alone));
+    return problems;
+}
+
+// What the rank itself knows: its own parts only.
+inline Problem seen_by(const Problem& problem, int rank) {
+    Problem own = problem;
+    if (!own.parts.empty()) own.parts = {problem.parts_of(rank)};
+    return own;
+}
+
+}  // namespace lapwing

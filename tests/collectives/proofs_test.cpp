@@ -1,0 +1,227 @@
+// What holds for every algorithm of the catalogue: its lists are right, and ranks that know less than the
+// checker build the same ones.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <ctime>
+
+#include "collectives/catalogue.hpp"
+#include "problems.hpp"
+#include "task/checker.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+// The usual values, and of few ranks each parameter in turn at others.
+std::vector<Parameters> variations(const Algorithm& algorithm, int ranks) {
+    std::vector<Parameters> all = {usual_parameters(algorithm)};
+    for (std::size_t i = 0; i < algorithm.parameters.size() && ranks <= 20; ++i) {
+        const Parameter& parameter = algorithm.parameters[i];
+        for (const std::int64_t value :
+             {parameter.least, std::min(parameter.usual + 2, parameter.most), parameter.most}) {
+            Parameters one = all.front();
+            one[i] = value;
+            all.push_back(one);
+        }
+    }
+    return all;
+}
+
+// Calls visit(problem, choice) for the algorithms that do not decline.
+template <typename Visit>
+void for_each_choice(const Problem& problem, Visit visit) {
+    for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
+        for (const Parameters& parameters : variations(*algorithm, problem.ranks)) {
+            if (algorithm->applies(problem, parameters)) visit(problem, Choice{algorithm, parameters});
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    }
+}
+
+// The same for all forms of all collectives, with blocks of about so many bytes.
+template <typename Visit>
+void for_each(int ranks, std::uint64_t bytes, Visit visit) {
+    for (const Collective collective : all_collectives()) {
+        for (const Problem& problem : sample_problems(collective, ranks, bytes)) {
+            for_each_choice(problem, visit);
+            if (testing::Test::HasFatalFailure()) return;
+        }
+    }
+}
+
+void expect_proven(const Problem& problem, const Choice& choice) {
+    const ListSet set = build_all(problem, choice);
+    const auto violations = check(problem, set.lists);
+    ASSERT_TRUE(violations.empty()) << print(problem) << " " << set.algorithm << ": "
+                                    << violations.front().what(set.lists);
+}
+
+void expect_proven_chains(const Problem& problem, const Choice& choice) {
+    const ListSet set = build_all(problem, choice);
+    for (const List& list : set.lists) {
+        const Verdict has = has_chains(list);
+        ASSERT_TRUE(has) << print(problem) << " " << set.algorithm << ": " << has.reason();
+    }
+    const auto violations = check_chains(set.lists);
+    ASSERT_TRUE(violations.empty()) << print(problem) << " " << set.algorithm << ": "
+                                    << violations.front().what(set.lists);
+}
+
+TEST(Proofs, AllListsAreProven) {
+    for (int ranks = 1; ranks <= 20; ++ranks) {
+        for (const std::uint64_t bytes : {0U, 1U, 8U, 24U, 200U}) {
+            for_each(ranks, bytes, expect_proven);
+            if (HasFatalFailure()) return;
+        }
+    }
+}
+
+TEST(Proofs, AlsoOfManyRanks) {
+    for (const int ranks : {21, 24, 31, 32, 33, 48, 57, 63, 64}) {
+        for_each(ranks, 160, expect_proven);
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST(Proofs, AlsoWithEveryRootAndWhereFewHaveBlocks) {
+    for (int ranks = 1; ranks <= 12; ++ranks) {
+        for (const Collective collective : all_collectives()) {
+            for (int root = 0; root < (has_root(collective) ? ranks : 1); ++root) {
+                for (const bool in_place : {false, true}) {
+                    if ((in_place && !may_be_in_place(collective)) || collective == Collective::barrier)
+                        continue;
+                    for (const Problem& problem :
+                         with_parts(problem_of(collective, ranks, root, 5, in_place)))
+                        for_each_choice(problem, expect_proven);
+                    if (HasFatalFailure()) return;
+                }
+            }
+        }
+    }
+}
+
+TEST(Proofs, AllChainFormsAreProven) {
+    for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17}) {
+        for_each(ranks, ranks < 6 ? 600 : 24, expect_proven_chains);
+        if (HasFatalFailure()) return;
+    }
+}
+
+// Where collectives have a root, only that knows whether its input stands in out.
+TEST(Proofs, OnlyTheRootNeedKnowWhatIsInPlace) {
+    for_each(6, 8, [](const Problem& problem, const Choice& choice) {
+        if (!has_root(problem.collective) || !problem.in_place) return;
+        for (int rank = 0; rank < problem.ranks; ++rank) {
+            if (rank == problem.root) continue;
+            Problem other = seen_by(problem, rank);
+            other.in_place = false;
+            ASSERT_EQ(build(problem, rank, choice), build(other, rank, choice))
+                << print(problem) << " " << print(choice);
+        }
+    });
+}
+
+TEST(Proofs, ARankNeedsItsOwnPartsOnly) {
+    for_each(7, 8, [](const Problem& problem, const Choice& choice) {
+        for (int rank = 0; rank < problem.ranks; ++rank) {
+            ASSERT_EQ(build(problem, rank, choice), build(seen_by(problem, rank), rank, choice))
+                << print(problem) << " " << print(choice);
+        }
+    });
+}
+
+// By what it knows, every rank must come to the same choice.
+TEST(Proofs, AllRanksCountTheSameCosts) {
+    const auto expect_equal = [](const Problem& a, const Problem& b, const Algorithm& algorithm) {
+        const Parameters parameters = usual_parameters(algorithm);
+        ASSERT_EQ(static_cast<bool>(algorithm.applies(a, parameters)),
+                  static_cast<bool>(algorithm.applies(b, parameters)))
+            << print(a) << " " << algorithm.name;
+        ASSERT_EQ(algorithm.cost(a, parameters, {}), algorithm.cost(b, parameters, {}))
+            << print(a) << " " << algorithm.name;
+    };
+    for (const Algorithm* algorithm : catalogue()) {
+        const Collective collective = algorithm->collective;
+        const std::vector<Problem> problems = sample_problems(collective, 9, 24);
+        for (const Problem& problem : problems) {
+            for (int rank = 0; rank < problem.ranks; ++rank) {
+                Problem own = seen_by(problem, rank);
+                if (has_root(collective) && rank != problem.root) own.in_place = false;
+                expect_equal(problem, own, *algorithm);
+            }
+            // Where ranks do not know each other's blocks, these do not count at all.
+            if (has_parts(collective) && problem.bytes == 0 && problems.front().bytes == 0)
+                expect_equal(problem, problems.front(), *algorithm);
+        }
+        if (HasFatalFailure()) return;
+    }
+}
+
+// One rank's view of a problem with as many ranks as nobody could build all lists of.
+Problem large_problem(Collective collective, int ranks, int rank) {
+    // Of a vector that algorithms cut there is something for each rank.
+    const bool cut = collective == Collective::broadcast ||
+                     (is_reduction(collective) && collective != Collective::reduce_scatter_block);
+    Problem problem = problem_of(collective, ranks, 0, cut ? static_cast<std::uint64_t>(ranks) : 1);
+    if (collective == Collective::barrier) problem.bytes = 0;
+    if (!has_parts(collective)) return problem;
+    Parts parts;
+    const auto to_all = [&] {
+        std::vector<Part> all;
+        for (int peer = 0; peer < ranks; ++peer) {
+            all.push_back({peer, all.size() * problem.element_bytes(), problem.element_bytes()});
+        }
+        return all;
+    };
+    const std::vector<Part> to_one = {{rank == 1 ? 2 : 1, 0, problem.element_bytes()}};
+    switch (collective) {
+        case Collective::gatherv:
+            parts = {{{0, 0, 1}}, rank == 0 ? to_all() : std::vector<Part>()};
+            break;
+        case Collective::scatterv:
+            parts = {rank == 0 ? to_all() : std::vector<Part>(), {{0, 0, 1}}};
+            break;
+        case Collective::allgatherv:
+            parts = {{{rank, 0, 1}}, to_all()};
+            break;
+        case Collective::reduce_scatter:
+            parts = {to_all(), {{rank, 0, problem.element_bytes()}}};
+            break;
+        case Collective::alltoallv:
+            parts = {to_all(), to_all()};
+            break;
+        default:
+            parts = {to_one, to_one};
+    }
+    problem.parts = {parts};
+    return problem;
+}
+
+double seconds_of_build(const Problem& problem, int rank, const Choice& choice, std::size_t* tasks) {
+    const std::clock_t began = std::clock();
+    *tasks = build(problem, rank, choice).tasks.size();
+    return static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
+}
+
+TEST(Proofs, AListTakesTimeInProportionToItsTasks) {
+    for (const Algorithm* algorithm : catalogue()) {
+        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        for (const int rank : {0, 12345}) {
+            // The time of a list that only few others need would not show among fewer ranks.
+            for (const int ranks : {1 << 15, 1 << 20}) {
+                const Problem problem = large_problem(algorithm->collective, ranks, rank);
+                if (!algorithm->applies(problem, choice.parameters)) continue;
+                std::size_t tasks = 0;
+                const double seconds = seconds_of_build(problem, rank, choice, &tasks);
+                EXPECT_LT(seconds, 0.2 + static_cast<double>(tasks) * 10e-6)
+                    << name(algorithm->collective) << " " << algorithm->name << " of " << ranks << " ranks, "
+                    << tasks << " tasks";
+                if (has_parts(algorithm->collective) || tasks > 1000) break;
+            }
+        }
+    }
+}
+
+}  // namespace
+}  // namespace lapwing

@@ -1,0 +1,194 @@
+// Random nonblocking collectives by the program's functions, and blocking ones by the MPI's own, compared
+// byte for byte.
+//   fuzz-<mpi> [SEED [SEQUENCES]]
+// SEQUENCES is a number, or a time as in 60s. With FUZZ_VERBOSE in the environment each collective is told.
+// Each sequence starts up to four collectives at once and completes them in one of the ways that MPI has.
+#include <mpi.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fuzz/operations.hpp"
+
+namespace {
+
+using namespace fuzz;
+
+Place place_of(MPI_Comm communicator, std::string name) {
+    Place place;
+    place.communicator = communicator;
+    place.name = std::move(name);
+    MPI_Comm_rank(communicator, &place.rank);
+    MPI_Comm_size(communicator, &place.ranks);
+    int topology = MPI_UNDEFINED;
+    MPI_Topo_test(communicator, &topology);
+    place.has_neighbors = topology != MPI_UNDEFINED;
+#ifndef OPEN_MPI
+    // On a ring of two, MPICH 4.0 lets what is sent downwards arrive from below.
+    if (topology == MPI_CART && place.ranks < 3) place.has_neighbors = false;
+#endif
+    return place;
+}
+
+// Without parallel edges: MPICH lets the last of them meet the first.
+MPI_Comm random_graph(int rank, int ranks) {
+    Random random(5);
+    std::set<std::pair<int, int>> edges;
+    std::vector<int> sources;
+    std::vector<int> destinations;
+    for (int i = 0; i < 3 * ranks; ++i) {
+        const int from = random.below(ranks);
+        const int to = random.below(ranks);
+        if (!edges.emplace(from, to).second) continue;
+        if (from == rank) destinations.push_back(to);
+        if (to == rank) sources.push_back(from);
+    }
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, static_cast<int>(sources.size()), sources.data(),
+                                   MPI_UNWEIGHTED, static_cast<int>(destinations.size()), destinations.data(),
+                                   MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &made);
+    return made;
+}
+
+// Every rank is in one of each.
+std::vector<Place> make_places() {
+    int rank = 0;
+    int ranks = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm made = MPI_COMM_NULL;
+    std::vector<Place> places = {place_of(MPI_COMM_WORLD, "MPI_COMM_WORLD")};
+    MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    places.push_back(place_of(made, "a duplicate"));
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &made);
+    places.push_back(place_of(made, "every second rank, backwards"));
+    MPI_Comm_split(MPI_COMM_WORLD, 0, (rank * 7) % ranks, &made);
+    places.push_back(place_of(made, "all ranks, mixed"));
+    const int line_periods[1] = {1};
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, line_periods, 0, &made);
+    places.push_back(place_of(made, "a ring"));
+    int sizes[2] = {0, 0};
+    MPI_Dims_create(ranks, 2, sizes);
+    const int periods[2] = {0, 0};
+    MPI_Cart_create(MPI_COMM_WORLD, 2, sizes, periods, 0, &made);
+    places.push_back(place_of(made, "a grid"));
+    places.push_back(place_of(random_graph(rank, ranks), "a graph"));
+    return places;
+}
+
+void complete(std::vector<MPI_Request>& requests, Random& random) {
+    const int count = static_cast<int>(requests.size());
+    int flag = 0;
+    switch (random.below(7)) {
+        case 0:
+            MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
+            break;
+        case 1:
+            for (int i = count; i-- > 0;) MPI_Wait(&requests[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
+            break;
+        case 2:
+            while (flag == 0) MPI_Testall(count, requests.data(), &flag, MPI_STATUSES_IGNORE);
+            break;
+        case 3:
+            for (int i = 0, which = 0; i < count; ++i)
+                MPI_Waitany(count, requests.data(), &which, MPI_STATUS_IGNORE);
+            break;
+        case 4: {
+            std::vector<int> which(requests.size());
+            for (int done = 0, some = 0; done < count; done += some)
+                MPI_Waitsome(count, requests.data(), &some, which.data(), MPI_STATUSES_IGNORE);
+            break;
+        }
+        case 5: {
+            std::vector<int> which(requests.size());
+            for (int done = 0, some = 0; done < count; done += some == MPI_UNDEFINED ? 0 : some)
+                MPI_Testsome(count, requests.data(), &some, which.data(), MPI_STATUSES_IGNORE);
+            break;
+        }
+        default:
+            for (MPI_Request& request : requests) {
+                MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
+                for (flag = 0; flag == 0;) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+            }
+    }
+}
+
+const bool verbose = std::getenv("FUZZ_VERBOSE") != nullptr;
+
+// False, and told, when something differs.
+bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
+    Random random(seed);
+    Random own_random(seed * 1000 + static_cast<std::uint64_t>(rank));
+    std::vector<std::unique_ptr<Operation>> operations;
+    std::vector<MPI_Request> requests;
+    const int count = random.between(1, 4);
+    for (int i = 0; i < count; ++i) {
+        // All ranks of the world draw alike; who is in another half draws for another group, at the same
+        // place.
+        auto& place = places[static_cast<std::size_t>(random.below(static_cast<int>(places.size())))];
+        Random of_operation(seed * 16 + static_cast<std::uint64_t>(i));
+        operations.push_back(std::make_unique<Operation>(place, of_operation));
+        if (verbose) {
+            std::fprintf(stderr, "rank %d, seed %llu: %s\n", rank, static_cast<unsigned long long>(seed),
+                         operations.back()->what().c_str());
+        }
+    }
+    const bool mpi_first = random.one_in(2);
+    const auto run_by_mpi = [&] {
+        for (const auto& operation : operations) operation->run_by_mpi();
+    };
+    if (mpi_first) run_by_mpi();
+    for (const auto& operation : operations) {
+        requests.push_back(MPI_REQUEST_NULL);
+        operation->start(&requests.back());
+    }
+    if (mpi_first && own_random.one_in(2)) {
+        for (const auto& operation : operations) operation->forget_handles();
+    }
+    complete(requests, own_random);
+    if (!mpi_first) run_by_mpi();
+    for (const auto& operation : operations) {
+        const std::string difference = operation->difference();
+        if (difference.empty()) continue;
+        std::printf("rank %d, seed %llu: %s: %s\n", rank, static_cast<unsigned long long>(seed),
+                    operation->what().c_str(), difference.c_str());
+        std::fflush(stdout);
+        return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
+    const std::string length = argc > 2 ? argv[2] : "100";
+    const bool in_seconds = length.back() == 's';
+    const long long limit = std::atoll(length.c_str());
+    const auto began = std::chrono::steady_clock::now();
+    MPI_Init(&argc, &argv);
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::vector<Place> places = make_places();
+    long long done = 0;
+    for (int go_on = 1; go_on != 0; ++done) {
+        if (!run(places, first + static_cast<std::uint64_t>(done), rank)) MPI_Abort(MPI_COMM_WORLD, 1);
+        const auto spent =
+            std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - began);
+        go_on = (in_seconds ? spent.count() : done + 1) < limit;
+        if (in_seconds) PMPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    if (rank == 0) std::printf("%lld sequences, nothing differs\n", done);
+    for (Place& place : places) {
+        if (place.communicator != MPI_COMM_WORLD) MPI_Comm_free(&place.communicator);
+    }
+    MPI_Finalize();
+    return 0;
+}

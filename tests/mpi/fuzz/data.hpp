@@ -1,0 +1,98 @@
+// Random types, and memory of the program's with elements of them.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace fuzz {
+
+// Equal on all ranks where it is seeded alike.
+class Random {
+  public:
+    explicit Random(std::uint64_t seed) : engine_(seed) {}
+    int below(int limit) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(limit)); }
+    int between(int first, int last) { return first + below(last - first + 1); }
+    bool one_in(int times) { return below(times) == 0; }
+    template <typename Container>
+    auto& pick(Container& from) {
+        return from[static_cast<std::size_t>(below(static_cast<int>(from.size())))];
+    }
+
+  private:
+    std::mt19937_64 engine_;
+};
+
+// What an element is made of.
+struct Basic {
+    MPI_Datatype type;
+    int bytes;  // of one in memory, with its padding
+    bool integer;
+    bool pair;  // a value and an index: for MPI_MINLOC and MPI_MAXLOC only
+    void (*fill)(std::byte* at, int value);
+};
+const std::vector<Basic>& basics();
+
+// A datatype of `units` basic elements, laid out in one way or another; owns it.
+class Layout {
+  public:
+    enum class Kind { plain, contiguous, strided, reversed, spread, backwards };
+#ifdef OPEN_MPI
+    static constexpr int kinds = 5;  // its own collectives refuse types that grow downwards, or mix them up
+#else
+    static constexpr int kinds = 6;
+#endif
+    Layout(const Basic& basic, int units, Kind kind);
+    ~Layout();
+    Layout(const Layout&) = delete;
+    Layout& operator=(const Layout&) = delete;
+
+    MPI_Datatype type() const {
+        return type_;
+    }
+    // Elements of the type that carry `units` basic elements.
+    int count(int blocks) const {
+        return per_block_ * blocks;
+    }
+    MPI_Aint extent() const {
+        return extent_;
+    }
+    MPI_Aint lower() const {
+        return lower_;
+    }
+    MPI_Aint upper() const {
+        return upper_;
+    }
+
+  private:
+    MPI_Datatype type_ = MPI_DATATYPE_NULL;
+    bool owned_ = true;
+    int per_block_ = 1;
+    MPI_Aint extent_ = 0;
+    MPI_Aint lower_ = 0;  // of the data of one element
+    MPI_Aint upper_ = 0;
+};
+
+// Memory for blocks of elements at displacements in bytes from its address(), filled with small values.
+class Memory {
+  public:
+    struct Block {
+        MPI_Aint displacement = 0;
+        const Layout* layout = nullptr;
+        int count = 0;  // elements
+    };
+    Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64_t seed);
+
+    void* address() { return bytes_.data() - begin_; }
+    // The first byte below address() + limit that differs, counted from the first that there is; -1: none.
+    std::ptrdiff_t first_difference(const Memory& other, std::ptrdiff_t limit) const;
+
+  private:
+    std::ptrdiff_t begin_ = 0;
+    std::vector<std::byte> bytes_;
+};
+
+}  // namespace fuzz

@@ -1,0 +1,57 @@
+// One random collective: the same call for the program's function and for the MPI's own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "fuzz/data.hpp"
+
+namespace fuzz {
+
+struct Place {
+    MPI_Comm communicator = MPI_COMM_NULL;
+    std::string name;
+    int rank = 0;
+    int ranks = 0;
+    bool has_neighbors = false;
+};
+
+// Collective over the communicator: `random` is equal on all its ranks.
+class Operation {
+  public:
+    Operation(const Place& place, Random& random);
+    ~Operation();
+
+    const std::string& what() const { return what_; }
+    // By the function that the program calls; and by the MPI's own, which blocks. Each has its own buffers,
+    // equal at the beginning.
+    int start(MPI_Request* request);
+    int run_by_mpi();
+    // Frees its types and its operator, which it may as soon as it is started.
+    void forget_handles();
+    // Where the two results differ: a sentence; empty: nowhere.
+    std::string difference() const;
+
+  private:
+    struct Making;
+    struct Buffers {
+        std::unique_ptr<Memory> sent;  // null: none, or in place
+        std::unique_ptr<Memory> received;
+    };
+    using Start = std::function<int(void* sent, void* received, MPI_Request* request)>;
+
+    int run(Buffers& own, MPI_Request* request);
+
+    std::string what_;
+    std::vector<std::unique_ptr<Layout>> layouts_;
+    MPI_Op op_ = MPI_OP_NULL;
+    bool owns_op_ = false;
+    // So far the result reaches, from its address: behind it an MPI may leave what it likes.
+    std::ptrdiff_t compared_ = PTRDIFF_MAX;
+    Buffers buffers_[2];
+    Start start_;
+};
+
+}  // namespace fuzz

@@ -1,0 +1,158 @@
+// Reductions by all kinds of operators, through an unmodified program's calls.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <complex>
+#include <vector>
+
+namespace {
+
+const MPI_Comm world = MPI_COMM_WORLD;
+
+int own_rank() {
+    int rank = 0;
+    MPI_Comm_rank(world, &rank);
+    return rank;
+}
+int all_ranks() {
+    int ranks = 0;
+    MPI_Comm_size(world, &ranks);
+    return ranks;
+}
+
+// Maps x -> a * x + b: to follow one another is associative and does not commute.
+struct Map {
+    unsigned a;
+    unsigned b;
+    bool operator==(const Map&) const = default;
+};
+Map map_of(int rank, int number) {
+    return {static_cast<unsigned>(rank + 2), static_cast<unsigned>(10 * rank + number)};
+}
+Map follow(const Map& left, const Map& right) {
+    return {left.a * right.a, left.a * right.b + left.b};
+}
+Map of_ranks(int first, int last, int number) {
+    Map result = map_of(first, number);
+    for (int rank = first + 1; rank <= last; ++rank) result = follow(result, map_of(rank, number));
+    return result;
+}
+
+MPI_Datatype type_seen = MPI_DATATYPE_NULL;
+void follow_all(void* left, void* right, int* count, MPI_Datatype* type) {
+    type_seen = *type;
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+    MPI_Type_get_extent(*type, &lower, &extent);
+    for (int i = 0; i < *count; ++i) {
+        const auto* a = reinterpret_cast<const Map*>(static_cast<char*>(left) + i * extent);
+        auto* b = reinterpret_cast<Map*>(static_cast<char*>(right) + i * extent);
+        *b = follow(*a, *b);
+    }
+}
+
+class Reductions : public testing::TestWithParam<int> {
+};  // by the number of maps that an element takes in memory
+
+// Elements with holes travel packed; the function gets them as they are in memory.
+TEST_P(Reductions, OperatorsThatDoNotCommuteKeepTheOrderOfTheRanks) {
+    const int ranks = all_ranks();
+    const int rank = own_rank();
+    const int stride = GetParam();
+    const int count = 3;
+    MPI_Datatype pair = MPI_DATATYPE_NULL;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_contiguous(2, MPI_UNSIGNED, &pair);
+    MPI_Type_create_resized(pair, 0, stride * static_cast<MPI_Aint>(sizeof(Map)), &type);
+    MPI_Type_commit(&type);
+    MPI_Type_free(&pair);
+    const auto place = [&](int number) { return static_cast<std::size_t>(number * stride); };
+    const Map untouched{7, 7};
+    std::vector<Map> sent(place(count * ranks), untouched);
+    for (int i = 0; i < count * ranks; ++i) sent[place(i)] = map_of(rank, i);
+    enum { reduce, allreduce, scan, exscan, block, reduce_scatter, in_place, kinds };
+    std::vector<std::vector<Map>> received(kinds, std::vector<Map>(place(count * ranks), untouched));
+    received[in_place] = sent;
+    const std::vector<int> counts(static_cast<std::size_t>(ranks), count);
+    MPI_Op op = MPI_OP_NULL;
+    MPI_Op_create(follow_all, 0, &op);
+    MPI_Request requests[kinds];
+    MPI_Ireduce(sent.data(), received[reduce].data(), count, type, op, ranks - 1, world, &requests[reduce]);
+    MPI_Iallreduce(sent.data(), received[allreduce].data(), count, type, op, world, &requests[allreduce]);
+    MPI_Iscan(sent.data(), received[scan].data(), count, type, op, world, &requests[scan]);
+    MPI_Iexscan(sent.data(), received[exscan].data(), count, type, op, world, &requests[exscan]);
+    MPI_Ireduce_scatter_block(sent.data(), received[block].data(), count, type, op, world, &requests[block]);
+    MPI_Ireduce_scatter(sent.data(), received[reduce_scatter].data(), counts.data(), type, op, world,
+                        &requests[reduce_scatter]);
+    MPI_Iallreduce(MPI_IN_PLACE, received[in_place].data(), count, type, op, world, &requests[in_place]);
+    const MPI_Datatype handle = type;
+    MPI_Op_free(&op);
+    MPI_Type_free(&type);
+    EXPECT_EQ(op, MPI_OP_NULL);
+    EXPECT_EQ(type, MPI_DATATYPE_NULL);
+    MPI_Waitall(kinds, requests, MPI_STATUSES_IGNORE);
+    if (ranks > 1) {
+        EXPECT_EQ(type_seen, handle) << "the function sees the type that the program gave";
+    }
+    for (int i = 0; i < count; ++i) {
+        const Map all = of_ranks(0, ranks - 1, i);
+        EXPECT_EQ(received[reduce][place(i)], rank == ranks - 1 ? all : untouched);
+        EXPECT_EQ(received[allreduce][place(i)], all);
+        EXPECT_EQ(received[scan][place(i)], of_ranks(0, rank, i));
+        if (rank > 0) {
+            EXPECT_EQ(received[exscan][place(i)], of_ranks(0, rank - 1, i));
+        }
+        EXPECT_EQ(received[block][place(i)], of_ranks(0, ranks - 1, rank * count + i));
+        EXPECT_EQ(received[reduce_scatter][place(i)], of_ranks(0, ranks - 1, rank * count + i));
+        EXPECT_EQ(received[in_place][place(i)], all);
+        if (stride > 1) {
+            EXPECT_EQ(received[allreduce][place(i) + 1], untouched);
+        }
+    }
+}
+INSTANTIATE_TEST_SUITE_P(Elements, Reductions, testing::Values(1, 2));
+
+TEST(Reduction, OperatorsAndTypesThatOnlyTheMpiKnows) {
+    const int ranks = all_ranks();
+    const int rank = own_rank();
+    struct {
+        double value;
+        int rank;
+    } sent{static_cast<double>((rank * 3) % 4), rank}, least{0, -1};
+    const std::complex<double> factor(0, 1);
+    std::complex<double> product;
+    const bool truth = rank != 0;
+    bool all_true = true;
+    MPI_Request requests[3];
+    MPI_Iallreduce(&sent, &least, 1, MPI_DOUBLE_INT, MPI_MINLOC, world, &requests[0]);
+    MPI_Iallreduce(&factor, &product, 1, MPI_C_DOUBLE_COMPLEX, MPI_PROD, world, &requests[1]);
+    MPI_Iallreduce(&truth, &all_true, 1, MPI_C_BOOL, MPI_LAND, world, &requests[2]);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    EXPECT_EQ(least.value, 0);
+    EXPECT_EQ(least.rank, 0);
+    std::complex<double> right(1, 0);
+    for (int i = 0; i < ranks; ++i) right *= factor;
+    EXPECT_EQ(product, right);
+    EXPECT_FALSE(all_true);
+}
+
+TEST(Reduction, LogicalOperatorsGiveZeroOrOne) {
+    const int ranks = all_ranks();
+    const int rank = own_rank();
+    const int sent[3] = {rank + 5, rank == 0 ? 9 : 0, 4};
+    int all[3];
+    int any[3];
+    int odd[3];
+    MPI_Request requests[3];
+    MPI_Iallreduce(sent, all, 3, MPI_INT, MPI_LAND, world, &requests[0]);
+    MPI_Iallreduce(sent, any, 3, MPI_INT, MPI_LOR, world, &requests[1]);
+    MPI_Iallreduce(sent, odd, 3, MPI_INT, MPI_LXOR, world, &requests[2]);
+    MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+    if (ranks == 1) GTEST_SKIP() << "a group of one copies";
+    EXPECT_EQ(all[0], 1);
+    EXPECT_EQ(all[1], 0);
+    EXPECT_EQ(any[1], 1);
+    EXPECT_EQ(odd[2], ranks % 2);
+}
+
+}  // namespace

@@ -1,0 +1,190 @@
+// The text form of problems: their line and the parts of their ranks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "checker_lists.hpp"
+#include "checker_verdict.hpp"
+#include "parse_fault.hpp"
+#include "task/builder.hpp"
+#include "task/sample.hpp"
+
+namespace lapwing {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+TEST(Print, ProblemsNameWhatTheirCollectiveHas) {
+    Problem problem;
+    problem.ranks = 4;
+    EXPECT_EQ(print(problem), "problem barrier ranks 4");
+    problem.collective = Collective::gather;
+    problem.root = 2;
+    problem.bytes = 12;
+    EXPECT_EQ(print(problem), "problem gather ranks 4 root 2 bytes 12");
+    problem.in_place = true;
+    EXPECT_EQ(print(problem), "problem gather ranks 4 root 2 bytes 12 in_place");
+    problem = {.collective = Collective::allreduce, .ranks = 4, .bytes = 8, .type = Type::float64};
+    EXPECT_EQ(print(problem), "problem allreduce ranks 4 bytes 8 op sum type float64");
+    problem.ordered = true;
+    EXPECT_EQ(print(problem), "problem allreduce ranks 4 bytes 8 op sum type float64 ordered");
+    problem = {.collective = Collective::reduce,
+               .ranks = 4,
+               .bytes = 48,
+               .in_place = true,
+               .op = Operator::user,
+               .type = Type::opaque,
+               .element = 24};
+    EXPECT_EQ(print(problem), "problem reduce ranks 4 root 0 bytes 48 in_place op user type opaque:24");
+    // With parts, only an average.
+    problem = {.collective = Collective::gatherv, .ranks = 4};
+    EXPECT_EQ(print(problem), "problem gatherv ranks 4 root 0");
+    problem = {.collective = Collective::allgatherv, .ranks = 4};
+    EXPECT_EQ(print(problem), "problem allgatherv ranks 4");
+    problem.bytes = 7;
+    EXPECT_EQ(print(problem), "problem allgatherv ranks 4 bytes 7");
+    EXPECT_EQ(print(Part{3, 16, 8}), "3:16+8");
+}
+
+TEST(Text, CarriesAllOfAProblem) {
+    for (const Collective collective : all_collectives()) {
+        for (const int ranks : {1, 2, 5}) {
+            for (const Problem& problem : sample_problems(collective, ranks, 24)) {
+                ListSet set{problem, "", {}};
+                for (int rank = 0; rank < ranks; ++rank) set.lists.push_back(Builder(problem, rank).finish());
+                const std::string text = print(set);
+                EXPECT_EQ(parse(text), set) << text;
+            }
+        }
+    }
+}
+
+TEST(Text, TakesThePartsOfARankInEitherOrder) {
+    const std::string text = hand_written::alltoallv_of_2;
+    EXPECT_EQ(
+        parse(with(text, "sends 0:1+2 1:4+0 receives 0:1+6 1:0+0", "receives 0:1+6 1:0+0 sends 0:1+2 1:4+0")),
+        parse(text));
+    EXPECT_EQ(parse(with(text, "parts 1 sends", "\n# of the other\n  parts   1\tsends")), parse(text));
+    // What is empty may be said to be so.
+    EXPECT_EQ(parse(with(hand_written::gatherv_in_place, "parts 2 receives", "parts 2 sends receives")),
+              parse(hand_written::gatherv_in_place));
+}
+
+TEST(Parse, TheProblemLineIsWhole) {
+    EXPECT_EQ(fault(""), "1:1: file is empty: 'problem' is missing");
+    EXPECT_EQ(fault("\n# nothing\n"), "3:1: file is empty: 'problem' is missing");
+    EXPECT_EQ(fault("list 0\n"), "1:1: expected 'problem', not 'list'");
+    EXPECT_THAT(fault("problem"), StartsWith("1:8: collective is missing; valid: barrier, broadcast,"));
+    EXPECT_EQ(fault("problem barrier\n"), "1:16: 'ranks' is missing");
+    EXPECT_EQ(fault("problem broadcast ranks 2 bytes 8\n"), "1:34: 'root' is missing");
+    EXPECT_EQ(fault("problem broadcast ranks 2 root 0\n"), "1:33: 'bytes' is missing");
+    EXPECT_EQ(fault("problem allreduce ranks 2 bytes 8 op sum\n"), "1:41: 'type' is missing");
+    EXPECT_EQ(fault("problem barrier ranks 2 ranks 2\n"), "1:25: 'ranks' is given twice");
+    EXPECT_EQ(fault("problem barrier ranks 2 root 0\n"), "1:25: barrier has no 'root'");
+    EXPECT_EQ(fault("problem broadcast in_place\n"), "1:19: broadcast has no 'in_place'");
+    EXPECT_EQ(fault("problem barrier ranks\n"), "1:22: a number is missing for ranks");
+    EXPECT_EQ(fault("problem barrier ranks 2 algorithm\n"), "1:34: an algorithm is missing");
+    EXPECT_EQ(fault("problem barrier ranks 2 algorithm a/b\n"),
+              "1:36: '/' has no place in an algorithm's name");
+}
+
+TEST(Parse, TheProblemLineIsThatOfItsCollective) {
+    EXPECT_EQ(fault("problem alltoall ranks 2 bytes 8 ordered\n"), "1:34: alltoall has no 'ordered'");
+    EXPECT_EQ(fault("problem gatherv ranks 2 root 0 bytes 8\n"), "1:32: gatherv has no 'bytes'");
+    EXPECT_EQ(fault("problem scan ranks 2 bytes 8 ordered op sum type int32 ordered\n"),
+              "1:56: 'ordered' is given twice");
+    const std::string user = "problem scan ranks 1 bytes 8 op user type ";
+    EXPECT_EQ(fault(user + "opaque\n"), "1:43: an opaque type needs the bytes of an element, as opaque:24");
+    EXPECT_EQ(fault(user + "opaque:\n"), "1:50: a number is missing for bytes of an element");
+    EXPECT_EQ(fault(user + "opaque:x\n"), "1:50: expected a number for bytes of an element, not 'x'");
+    EXPECT_EQ(fault(user + "opaque:0\n"), "1:1: elements of an opaque type need a size");
+    EXPECT_EQ(fault(user + "opaque:3\n"), "1:1: 8 bytes are not whole elements of opaque");
+    EXPECT_EQ(fault(user + "opaqe:3\n"), "1:43: unknown type 'opaqe'; did you mean 'opaque'?");
+    EXPECT_EQ(fault(user + "int32:4\n"), "1:48: the size of an element of int32 is known");
+    EXPECT_THAT(fault(user + "int32\n"),
+                HasSubstr("1:1: an opaque type is reduced by the caller's own function"));
+}
+
+TEST(Parse, TheProblemMakesSense) {
+    EXPECT_EQ(fault("problem barrier ranks 0\n"), "1:1: a group has at least 1 rank, not 0");
+    EXPECT_EQ(fault("problem broadcast ranks 2 root 2 bytes 1\n"), "1:1: root 2 is none of the 2 ranks");
+    EXPECT_EQ(fault("problem allreduce ranks 2 bytes 6 op sum type int32\n"),
+              "1:1: 6 bytes are not whole elements of int32");
+    EXPECT_THAT(fault("problem alltoall ranks 2000000000 bytes 4000000000\n"), HasSubstr("too many"));
+}
+
+TEST(Parse, EveryRankHasItsParts) {
+    const std::string problem = "problem alltoallv ranks 2\n";
+    const std::string first = "parts 0 sends 0:0+1 1:1+2 receives 0:0+1 1:1+4\n";
+    const std::string second = "parts 1 sends 0:0+4 1:4+1 receives 0:0+2 1:2+1\n";
+    const std::string lists =
+        "list 0 in 3 out 5 scratch 0\nend\n"
+        "list 1 in 5 out 3 scratch 0\nend\n";
+    EXPECT_EQ(fault(problem + first + second + lists), "parsed");
+    EXPECT_EQ(fault(problem), "2:1: parts of rank 0 are missing");
+    EXPECT_EQ(fault(problem + first), "3:1: parts of rank 1 are missing");
+    EXPECT_EQ(fault(problem + lists), "2:1: parts of rank 0 are missing");
+    EXPECT_EQ(fault(problem + first + lists), "3:1: parts of rank 1 are missing");
+    EXPECT_EQ(fault(problem + second), "2:7: parts of rank 0 are missing: they stand in rank order");
+    EXPECT_EQ(fault(problem + first + first), "3:7: parts of rank 0 are given twice");
+    EXPECT_EQ(fault(problem + first + second + second + lists), "4:1: all ranks have their parts already");
+    EXPECT_EQ(fault("problem barrier ranks 1\n" + first), "2:1: barrier has no parts");
+    EXPECT_EQ(fault(problem + "prats 0\n"), "2:1: expected 'parts', not 'prats'");
+    EXPECT_EQ(fault(problem + "parts\n"), "2:6: a number is missing for rank");
+    EXPECT_EQ(fault(problem + "parts 2\n"), "2:7: rank 2 is none of the 2 ranks");
+}
+
+TEST(Parse, PartsAreBlocks) {
+    const auto with_part = [](const std::string& part) {
+        return fault("problem neighbor_alltoall ranks 2\nparts 0 sends " + part + "\n");
+    };
+    EXPECT_EQ(with_part("0:0+"), "2:19: a number is missing for length");
+    EXPECT_EQ(with_part("0:+1"), "2:17: a number is missing for offset");
+    EXPECT_EQ(with_part(":0+1"), "2:15: a number is missing for peer");
+    EXPECT_EQ(with_part("2:0+1"), "2:15: peer 2 is none of the 2 ranks");
+    EXPECT_EQ(with_part("0:0-1"), "2:15: expected a block as 1:0+8, not '0:0-1'");
+    EXPECT_EQ(with_part("0+0:1"), "2:15: expected a block as 1:0+8, not '0+0:1'");
+    EXPECT_EQ(with_part("0:0+18446744073709551616"), "2:19: '18446744073709551616' does not fit in 64 bits");
+    EXPECT_EQ(with_part("1:0+1 sends"), "2:21: 'sends' is given twice");
+    EXPECT_EQ(with_part("receives receives"), "2:24: 'receives' is given twice");
+    EXPECT_EQ(fault("problem neighbor_alltoall ranks 2\nparts 0 0:0+1\n"),
+              "2:9: unknown word '0:0+1'; valid: sends, receives");
+    EXPECT_EQ(fault("problem neighbor_alltoall ranks 2\nparts 0 send 0:0+1\n"),
+              "2:9: unknown word 'send'; did you mean 'sends'?");
+}
+
+TEST(Parse, PartsMeet) {
+    const std::string text = hand_written::alltoallv_of_2;
+    EXPECT_EQ(fault(with(text, "receives 0:2+4 1:10+2", "receives 0:2+4 1:10+1")),
+              "3:1: rank 1 has 2 bytes for rank 0, which expects 1 in this alltoallv");
+    EXPECT_EQ(fault(with(text, "1:4+0 receives", "receives")),
+              "4:1: in this alltoallv rank 1 has sends with all ranks, in their order");
+    EXPECT_EQ(fault(with(text, "receives 0:2+4 1:10+2", "receives 0:7+4 1:10+2")),
+              "3:1: in out of rank 0 the blocks from ranks 0 and 1 overlap");
+    EXPECT_EQ(fault(with(text, "sends 0:8+4", "sends 0:4611686018427387904+4")),
+              "3:1: a block of rank 0 is too long or too far away");
+    EXPECT_EQ(fault(with(hand_written::reduce_scatter_of_3, "type uint32", "type uint64")),
+              "3:1: 4 bytes are not whole elements of uint64");
+    EXPECT_EQ(fault(with(hand_written::neighbors_of_2, "receives 0:0+4 0:4+4", "receives 0:0+4")),
+              "4:1: rank 1 expects fewer blocks from rank 0 than that sends");
+}
+
+TEST(Parse, ManyRanksWithPartsCostNoMoreThanTheirText) {
+    constexpr int ranks = 100'000;
+    std::string text = "problem neighbor_allgather ranks " + std::to_string(ranks) + "\nparts 0 sends";
+    for (int rank = 1; rank < ranks; ++rank) text += " " + std::to_string(rank) + ":0+8";
+    text += "\n";
+    for (int rank = 1; rank < ranks; ++rank) text += "parts " + std::to_string(rank) + " receives 0:0+8\n";
+    const std::string gatherv =
+        with(text, "problem neighbor_allgather ranks 100000\n", "problem gatherv ranks 100000 root 0\n");
+    text += "list 0 in 8 out 0 scratch 0\nend\n";
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_THAT(fault(text), HasSubstr("list of rank 1 is missing"));
+    EXPECT_THAT(fault(gatherv), HasSubstr("in this gatherv rank 0 has sends with rank 0 alone"));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
+}  // namespace
+}  // namespace lapwing
