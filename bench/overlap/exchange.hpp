@@ -22,27 +22,9 @@ struct Caller {
     bool test(MPI_Request& request) const;
 };
 
-// What each rank moves when the collective is done in the simplest way: blocks straight to their targets, a
-// broadcast down the binomial tree, a barrier by dissemination. At most one message to and from each peer.
-struct Traffic {
-    struct Send {
-        int peer = 0;
-        std::uint64_t bytes = 0;
-        int after = 0;  // so many of the receives, in their order, come before
-    };
-    struct Receive {
-        int peer = 0;
-        std::uint64_t bytes = 0;
-    };
-    std::vector<Send> sends;
-    std::vector<Receive> receives;
-
-    std::uint64_t bytes() const;  // sent and received
-};
-Traffic traffic_of(Collective collective, std::uint64_t bytes, int rank, int ranks, int root);
-
 class Exchange {
   public:
+    // Throws Error (invalid_argument) when uneven blocks lie beyond what MPI's displacements reach.
     Exchange(Collective collective, std::uint64_t bytes, int rank, int ranks, int root = 0);
 
     // Puts this iteration's data into the buffers. All ranks give the same number.
@@ -57,7 +39,20 @@ class Exchange {
     std::uint64_t bytes() const { return bytes_; }
 
   private:
-    void check_block(const Caller& caller, const unsigned char* block, int from, int to) const;
+    // A buffer, and the blocks in it: one after the other, a block for each rank or one for all.
+    struct Side {
+        std::vector<unsigned char> buffer;
+        std::vector<std::uint64_t> lengths;
+        std::vector<std::uint64_t> places;
+        // The same for MPI; only where blocks are uneven.
+        std::vector<int> counts;
+        std::vector<int> displacements;
+
+        void make(const std::vector<std::uint64_t>& lengths_of_blocks);
+        void tell_mpi();
+    };
+
+    void refuse(const Caller& caller, std::uint64_t byte, const std::string& of) const;
 
     Collective collective_;
     std::uint64_t bytes_;
@@ -65,8 +60,8 @@ class Exchange {
     int ranks_;
     int root_;
     std::uint64_t iteration_ = 0;
-    std::vector<unsigned char> out_;
-    std::vector<unsigned char> in_;
+    Side out_;
+    Side in_;
 };
 
 }  // namespace lapwing::overlap

@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "base/error.hpp"
 #include "measure.hpp"
@@ -144,7 +146,9 @@ void run(Bench& bench, const char* argument) {
     bench.callers = make_callers(bench);
     const std::vector<Case> cases = cases_of(bench.settings);
     std::uint64_t most = 1;
-    for (const Case& one : cases) most = std::max(most, one.bytes);
+    for (const Case& one : cases) {
+        most = std::max(most, traffic_of(one.collective, one.bytes, bench.rank, bench.ranks, 0).longest());
+    }
     if (bench.settings.limit) bench.plain = std::make_unique<Plain>(*bench.mesh, most);
     calibrate(bench);
     result["operations_per_second"] = bench.operations_per_second;
@@ -186,6 +190,8 @@ int main(int argument_count, char** arguments) {
         gethostname(host, sizeof host - 1);
         fmt::print(stderr, "lapwing bench overlap: rank {} on {}: {}\n", bench.rank, host, error.what());
         std::fflush(nullptr);
+        // MPICH's launcher drops what it has not forwarded yet when a rank aborts.
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     MPI_Finalize();

@@ -15,6 +15,7 @@
 #include "mesh.hpp"
 #include "plain.hpp"
 #include "settings.hpp"
+#include "traffic.hpp"
 
 namespace lapwing::overlap {
 

@@ -15,8 +15,8 @@
 #include <thread>
 #include <vector>
 
-#include "exchange.hpp"
 #include "mesh.hpp"
+#include "traffic.hpp"
 
 namespace lapwing::overlap {
 

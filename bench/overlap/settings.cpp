@@ -7,8 +7,9 @@
 namespace lapwing::overlap {
 namespace {
 
-constexpr Collective collectives[] = {Collective::barrier, Collective::broadcast, Collective::gather,
-                                      Collective::alltoall};
+constexpr Collective collectives[] = {Collective::barrier,  Collective::broadcast, Collective::gather,
+                                      Collective::gatherv,  Collective::scatter,   Collective::allgather,
+                                      Collective::alltoall, Collective::alltoallv, Collective::allreduce};
 constexpr Method methods[] = {Method::wait, Method::poll};
 
 template <typename Kind, std::size_t count>
@@ -29,8 +30,18 @@ const char* name(Collective collective) {
             return "MPI_Ibcast";
         case Collective::gather:
             return "MPI_Igather";
+        case Collective::gatherv:
+            return "MPI_Igatherv";
+        case Collective::scatter:
+            return "MPI_Iscatter";
+        case Collective::allgather:
+            return "MPI_Iallgather";
         case Collective::alltoall:
             return "MPI_Ialltoall";
+        case Collective::alltoallv:
+            return "MPI_Ialltoallv";
+        case Collective::allreduce:
+            return "MPI_Iallreduce";
     }
     return "";
 }

@@ -7,14 +7,24 @@
 
 namespace lapwing::overlap {
 
-enum class Collective { barrier, broadcast, gather, alltoall };
+enum class Collective {
+    barrier,
+    broadcast,
+    gather,
+    gatherv,
+    scatter,
+    allgather,
+    alltoall,
+    alltoallv,
+    allreduce
+};
 enum class Method { wait, poll };
 enum class Compute { work, sleep };
 
 struct Settings {
     std::vector<std::string> engines;  // "mpi": the MPI underneath, untouched
     std::vector<Collective> collectives;
-    std::vector<std::uint64_t> bytes;  // of a block
+    std::vector<std::uint64_t> bytes;  // of a block; where blocks are uneven, of the average one
     std::vector<Method> methods;
     Compute compute = Compute::work;
     int rounds = 0;

@@ -18,6 +18,7 @@ from support import TOOL, ToolTest, clean_environment
 BUILD = pathlib.Path(os.environ["LAPWING_BUILD"])
 MPI = os.environ["MPI_FAMILY"]
 LIMIT = 150  # seconds
+FURTHER = "iscatter,iallgather,igatherv,ialltoallv,iallreduce"
 
 
 def launcher_environment():
@@ -86,6 +87,39 @@ class Overlap(ToolTest):
         self.assertAlmostEqual(engine["summary"]["limit"]["median"], limit)
         self.assertLessEqual(engine["summary"]["base"]["q1"], engine["summary"]["base"]["q3"])
 
+    # Bytes that the rank sends and receives which moves most, with blocks of 4 KiB.
+    def test_further_collectives(self):
+        busiest = {"MPI_Iscatter": 4096, "MPI_Iallgather": 8192, "MPI_Igatherv": 6144,
+                   "MPI_Ialltoallv": 12288, "MPI_Iallreduce": 8192}
+        result, output = self.measure("--engine", "mpi,host", "--bytes", "1,4Ki", "--collective", FURTHER)
+        self.assertEqual([(row["collective"], row["bytes"]) for row in result["rows"]],
+                         [(name, size) for name in busiest for size in (1, 4096)])
+        for row in result["rows"]:
+            self.assertEqual([engine["used"] for engine in row["engines"]], ["mpi", "host"])
+            for engine in row["engines"]:
+                self.check_summary(engine, row["plain"])
+        self.assertEqual({row["collective"]: row["busiest_bytes"] for row in result["rows"][1::2]}, busiest)
+        for name in busiest:
+            self.assertIn(f"{name}: wait method", output)
+
+    def test_further_collectives_of_three_ranks(self):
+        size = 33001
+        half = size // 2
+        # Of the 4126 doubles the last rank's share is one more than the others': 1375, 1375, 1376.
+        busiest = {"MPI_Iscatter": 2 * size, "MPI_Iallgather": 4 * size, "MPI_Igatherv": 2 * size,
+                   "MPI_Ialltoallv": 4 * (size + half), "MPI_Iallreduce": 2 * 8 * (2 * 1376 + 2 * 1375)}
+        result, _ = self.measure("--engine", "mpi,host", "--bytes", size, "--collective", FURTHER, "--compute",
+                                 "sleep", ranks=3)
+        self.assertEqual({row["collective"]: row["busiest_bytes"] for row in result["rows"]}, busiest)
+        for row in result["rows"]:
+            self.assertTrue(all(engine["confirmed"] for engine in row["engines"]))
+
+    def test_the_helper_reaches_the_ranks(self):
+        words = ["bench", "overlap", "--dry-run", "--collective", "iallreduce", "--", *jobs.launcher(MPI, 2)]
+        out, _ = self.call(*words, LAPWING_HELPER="auto")
+        self.assertRegex(out, "LAPWING_HELPER[= ]auto")
+        self.assertEqual(json.loads(shlex.split(out)[-1])["collectives"], ["MPI_Iallreduce"])
+
     def test_polling(self):
         result, output = self.measure("--method", "poll", "--engine", "host,mpi", "--collective", "ialltoall",
                                       "--bytes", "64Ki")
@@ -110,12 +144,16 @@ class Overlap(ToolTest):
         self.assertIn("sleep of 100 x the base time", output)
 
     def test_a_wrong_byte_is_found(self):
-        for collective in ("ialltoall", "ibcast", "igather"):
+        # The last byte that a rank has received; of uneven blocks either rank's may be reported first.
+        last = {"ialltoall": "4095", "ibcast": "4095", "igather": "4095", "iscatter": "4095",
+                "iallgather": "4095", "igatherv": "6143", "ialltoallv": "(6143|2047)", "iallreduce": "4095"}
+        for collective, byte in last.items():
             result, output = self.measure("--engine", "host,mpi", "--collective", collective, "--bytes",
                                           "4Ki", "--corrupt", "mpi", status=1)
             self.assertIsNone(result)
             self.assertIn("by engine mpi: wrong data on rank", output)
-            self.assertIn("byte 4095", output)
+            sender = "the sum" if collective == "iallreduce" else "what rank [01] sent"
+            self.assertRegex(output, f"byte {byte} of {sender}")
 
     def test_an_engine_that_did_not_run_is_noticed(self):
         # An installation whose preload library is no library: the loader goes on without it.
@@ -165,6 +203,7 @@ class Overlap(ToolTest):
         wrong("overlap", "--engine", "auto", because="unknown engine 'auto'")
         wrong("overlap", "--engine", "mpi,,host", because="a word is missing")
         wrong("overlap", "--collective", "ialtoall", because="'Ialltoall'")
+        wrong("overlap", "--collective", "ireduce", because="MPI_Ireduce is not measured; valid: ialltoall")
         wrong("overlap", "--method", "wiat", because="'wait'")
         wrong("overlap", "--compute", "wrok", because="'work'")
         wrong("overlap", "--bytes", "64k", because="'64k' is no number of bytes")
