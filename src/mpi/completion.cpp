@@ -112,7 +112,10 @@ int look_until(int count, const MPI_Request* handles, Blocking blocking, Native 
         tell_mpi(ours);
         bool happened = false;
         const int error = native(&happened);
-        if (happened || error != MPI_SUCCESS) return error;
+        if (happened || error != MPI_SUCCESS) {
+            clock.stop();
+            return error;
+        }
         vigil.lose(ours.data(), ours.size());
     }
 }

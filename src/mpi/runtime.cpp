@@ -9,6 +9,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "engines/catalogue.hpp"
+#include "mpi/fortran.hpp"
 #include "mpi/group.hpp"
 #include "mpi/guard.hpp"
 #include "mpi/hook.hpp"
@@ -130,12 +131,14 @@ bool start_runtime(bool collective) {
 }  // namespace lapwing
 
 LAPWING_MPI MPI_Init(int* argc, char*** argv) {
+    lapwing::take_fortran();
     const int error = PMPI_Init(argc, argv);
     if (error == MPI_SUCCESS) lapwing::start_runtime(true);
     return error;
 }
 
 LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    lapwing::take_fortran();
     const int error = PMPI_Init_thread(argc, argv, required, provided);
     if (error == MPI_SUCCESS) lapwing::start_runtime(true);
     return error;

@@ -1,0 +1,66 @@
+"""Fortran programs under `lapwing run`: results right, every call taken, those that start and those that complete."""
+
+import json
+import pathlib
+import sys
+import tempfile
+
+import jobs
+
+# How often each rank calls each collective.
+CALLS = {
+    "f08": {"MPI_Ibarrier": 2, "MPI_Ibcast": 2, "MPI_Iallgather": 2, "MPI_Ialltoall": 2, "MPI_Igather": 1,
+            "MPI_Iscatter": 2, "MPI_Iallgatherv": 1, "MPI_Igatherv": 1, "MPI_Iscatterv": 1, "MPI_Ialltoallv": 2,
+            "MPI_Iallreduce": 18, "MPI_Ireduce": 1, "MPI_Iscan": 1, "MPI_Iexscan": 1, "MPI_Ireduce_scatter_block": 1,
+            "MPI_Ireduce_scatter": 1, "MPI_Ineighbor_allgather": 2, "MPI_Ineighbor_alltoall": 3},
+    "f90": {"MPI_Ibarrier": 1, "MPI_Ibcast": 1, "MPI_Iallgather": 1, "MPI_Ialltoall": 2, "MPI_Ialltoallv": 1,
+            "MPI_Iallreduce": 2},
+    "f77": {"MPI_Ibarrier": 1, "MPI_Ibcast": 1, "MPI_Ialltoall": 1, "MPI_Ireduce": 1, "MPI_Iallreduce": 3},
+}
+# Program, ranks, options of `lapwing run`, blocking calls that are taken as well.
+RUNS = [(program, ranks, ["--engine", engine], {}) for program in CALLS for ranks, engine in ((4, "host"), (3, "kernel"))]
+RUNS += [("f08", 1, ["--engine", "host"], {}), ("f77", 2, ["--engine", "host", "--blocking"], {"MPI_Iallreduce": 1})]
+
+
+def wrong(rows, program, ranks, engine, blocking):
+    """What the report says that it should not."""
+    found = {row["name"]: row for row in rows if row["taken"] > 0}
+    for name, calls in CALLS[program].items():
+        row = found.get(name, {"taken": 0})
+        if row["taken"] != ranks * (calls + blocking.get(name, 0)):
+            yield f"{name}: {row['taken']} of {ranks} x {calls} calls taken"
+        elif row["wait_seconds"] <= 0:
+            yield f"{name}: completed by calls that were not taken"
+        elif engine not in [use["engine"] for use in row["uses_of_rank_0"]]:
+            yield f"{name}: not by {engine}: {row['uses_of_rank_0']}"
+    for name in found.keys() - CALLS[program].keys():
+        yield f"{name}: the program does not call it"
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    mpi = sys.argv[2]
+    failed = 0
+    for program, ranks, options, blocking in RUNS:
+        with tempfile.TemporaryDirectory() as scratch:
+            report = pathlib.Path(scratch) / "report.json"
+            environment = jobs.environment(mpi, build)
+            environment["LAPWING_CHECK"] = "1"
+            status, output = jobs.execute(
+                [build / "bin" / "lapwing", "run", "--report", "--json", "--report-file", report, *options, "--",
+                 *jobs.launcher(mpi, ranks), build / "tests" / f"{program}-{mpi}"], 60, environment)
+            try:
+                rows = json.loads(report.read_text())["collectives"]
+                faults = list(wrong(rows, program, ranks, options[1], blocking))
+            except (OSError, ValueError, KeyError) as error:
+                faults = [f"no report: {error}"]
+        good = status == 0 and not faults
+        print(f"{mpi}: {program} on {ranks} ranks {' '.join(options)}: {'ok' if good else 'FAILED'}", flush=True)
+        if not good:
+            print(f"exit status {status}\n{output}\n" + "\n".join(faults), flush=True)
+            failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
