@@ -48,7 +48,27 @@ function(lapwing_preload family)
   install(TARGETS lapwing-${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
+# LibNBC's interface: functions by MPI's own. It needs no other library of ours: the calls are taken where the
+# preload library is loaded.
+function(lapwing_nbc family)
+  if(NOT TARGET lapwing_mpi_${family})
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS mpi/nbc/*.c)
+  add_library(nbc-lapwing-${family} SHARED ${sources})
+  target_include_directories(nbc-lapwing-${family} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
+                             INTERFACE ${CMAKE_CURRENT_SOURCE_DIR}/mpi/nbc)
+  target_compile_definitions(nbc-lapwing-${family} PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  target_link_libraries(nbc-lapwing-${family} PUBLIC lapwing_mpi_${family})
+  target_link_options(nbc-lapwing-${family} PRIVATE -Wl,-z,defs)
+  set_target_properties(nbc-lapwing-${family} PROPERTIES SOVERSION 0)
+  install(TARGETS nbc-lapwing-${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES mpi/nbc/nbc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lapwing)
+endfunction()
+
 lapwing_find_mpi(openmpi "${LAPWING_OPENMPI_WRAPPER}" --showme:compile --showme:link)
 lapwing_find_mpi(mpich "${LAPWING_MPICH_WRAPPER}" -compile-info -link-info)
 lapwing_preload(openmpi)
 lapwing_preload(mpich)
+lapwing_nbc(openmpi)
+lapwing_nbc(mpich)

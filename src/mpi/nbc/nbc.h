@@ -3,8 +3,9 @@
  * same name (see the manual, "LibNBC's interface").
  *
  * Counts and displacements are in elements of the types, as in MPI. Buffers belong to the caller and must
- * not be touched before the handle is complete; count, displacement and type arrays may be as soon as the
- * call returns. Every function returns NBC_OK, one of the codes below, or an error code of MPI. */
+ * not be touched before the handle is complete; arrays of counts, displacements and types are copied at the
+ * call, as by LibNBC, where Lapwing takes it. Every function returns NBC_OK, one of the codes below, or an
+ * error code of MPI. */
 #ifndef LAPWING_NBC_H
 #define LAPWING_NBC_H
 
@@ -16,8 +17,11 @@ extern "C" {
 
 #define NBC_OK 0
 #define NBC_SUCCESS 0
-#define NBC_OOR 1      /* out of resources */
+#define NBC_OOR 1 /* out of resources */
+#define NBC_BAD_SCHED 2
 #define NBC_CONTINUE 3 /* not complete yet */
+#define NBC_DATATYPE_NOT_SUPPORTED 4
+#define NBC_OP_NOT_SUPPORTED 5
 #define NBC_NOT_IMPLEMENTED 6
 #define NBC_INVALID_PARAM 7
 #define NBC_INVALID_TOPOLOGY_COMM 8 /* the communicator has no topology */
@@ -30,7 +34,7 @@ typedef struct {
 } NBC_Handle;
 typedef NBC_Handle NBC_Request;
 
-/* Each exists as PNBC_ as well, so that a tool can stand in front of it. */
+/* Each exists as PNBC_ as well, so that a tool can stand in front of it, but for the Comm_ functions. */
 #define NBC_DECLARE(name, parameters) \
     int NBC_##name parameters;        \
     int PNBC_##name parameters
@@ -109,11 +113,14 @@ NBC_DECLARE(Icart_shift_xchg,
             (const void* sent, int send_count, MPI_Datatype send_type, void* received, int receive_count,
              MPI_Datatype receive_type, int dimension, int displacement, MPI_Comm comm, NBC_Handle* handle));
 
+/* Open MPI has functions of its own by these two names. */
+#define NBC_Comm_neighbors_count PNBC_Comm_neighbors_count
+#define NBC_Comm_neighbors PNBC_Comm_neighbors
 /* How many neighbours, and which: on grids two in each dimension, the lower one first, MPI_PROC_NULL where
  * there is none. Weights are those of a distributed graph. */
 NBC_DECLARE(Comm_neighbors_count, (MPI_Comm comm, int* indegree, int* outdegree, int* weighted));
-NBC_DECLARE(Comm_neighbors, (MPI_Comm comm, int most_sources, int sources[], int source_weights[],
-                             int most_destinations, int destinations[], int destination_weights[]));
+NBC_DECLARE(Comm_neighbors, (MPI_Comm comm, int most_sources, int* sources, int* source_weights,
+                             int most_destinations, int* destinations, int* destination_weights));
 
 /* Waits until it is complete; one that is complete returns at once. The status says nothing. */
 NBC_DECLARE(Wait, (NBC_Handle * handle, MPI_Status* status));
