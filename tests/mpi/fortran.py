@@ -15,11 +15,13 @@ CALLS = {
             "MPI_Ireduce_scatter": 1, "MPI_Ineighbor_allgather": 2, "MPI_Ineighbor_alltoall": 3},
     "f90": {"MPI_Ibarrier": 1, "MPI_Ibcast": 1, "MPI_Iallgather": 1, "MPI_Ialltoall": 2, "MPI_Ialltoallv": 1,
             "MPI_Iallreduce": 2},
+    "late": {"MPI_Ialltoall": 1},
     "f77": {"MPI_Ibarrier": 1, "MPI_Ibcast": 1, "MPI_Ialltoall": 1, "MPI_Ireduce": 1, "MPI_Iallreduce": 3},
 }
 # Program, ranks, options of `lapwing run`, blocking calls that are taken as well.
-RUNS = [(program, ranks, ["--engine", engine], {}) for program in CALLS for ranks, engine in ((4, "host"), (3, "kernel"))]
-RUNS += [("f08", 1, ["--engine", "host"], {}), ("f77", 2, ["--engine", "host", "--blocking"], {"MPI_Iallreduce": 1})]
+RUNS = [(program, ranks, ["--engine", engine], {}) for program in ("f08", "f90", "f77")
+        for ranks, engine in ((4, "host"), (3, "kernel"))]
+RUNS += [("late", 3, ["--engine", "kernel"], {}), ("f08", 1, ["--engine", "host"], {}), ("f77", 2, ["--engine", "host", "--blocking"], {"MPI_Iallreduce": 1})]
 
 
 def wrong(rows, program, ranks, engine, blocking):
@@ -48,7 +50,8 @@ def main():
             environment["LAPWING_CHECK"] = "1"
             status, output = jobs.execute(
                 [build / "bin" / "lapwing", "run", "--report", "--json", "--report-file", report, *options, "--",
-                 *jobs.launcher(mpi, ranks), build / "tests" / f"{program}-{mpi}"], 60, environment)
+                 *jobs.launcher(mpi, ranks), build / "tests" / f"{program}-{mpi}",
+                 *([build / "tests" / f"late_library-{mpi}"] if program == "late" else [])], 60, environment)
             try:
                 rows = json.loads(report.read_text())["collectives"]
                 faults = list(wrong(rows, program, ranks, options[1], blocking))
