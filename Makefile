@@ -36,7 +36,7 @@ check:
 	@scripts/install-dependencies test
 	cmake --preset release -DLAPWING_TESTS=ON
 	cmake --build --preset release --parallel $(JOBS)
-	ctest --preset release --parallel $(JOBS) --label-exclude mpi4py
+	ctest --preset release --parallel $(JOBS) --label-exclude 'mpi4py|pypi'
 
 format:
 	scripts/format

@@ -1,43 +1,84 @@
-# A preload library for each MPI that is installed: liblapwing-openmpi.so, liblapwing-mpich.so. Each is the room
-# mpi/ and the link over that MPI, compiled with that MPI's wrapper.
+# A preload library for each MPI that is installed: liblapwing-openmpi.so, liblapwing-mpich.so, and liblapwing-abi.so for
+# programs of the MPI standard ABI. Each is the room mpi/ and the link over that MPI, compiled with its header;
+# none is linked to an MPI, see mpi/underneath.hpp.
 set(LAPWING_OPENMPI_WRAPPER mpicc.openmpi CACHE STRING "Open MPI's C compiler wrapper; empty: none")
 set(LAPWING_MPICH_WRAPPER mpicc.mpich CACHE STRING "MPICH's C compiler wrapper; empty: none")
+set(LAPWING_ABI_WRAPPER mpicc_abi CACHE STRING "C compiler wrapper of an MPI with the standard ABI; empty: none")
 find_package(nlohmann_json REQUIRED)
 
 file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/*.cpp mpi/collectives/*.cpp)
 
-# Creates the interface target lapwing_mpi_<family> from what the wrapper passes to the compiler.
+# Creates the interface targets lapwing_mpi_<family>, from what the wrapper passes to the compiler, and
+# lapwing_mpi_<family>_header, the same without its library.
 function(lapwing_find_mpi family wrapper compile_option link_option)
   find_program(LAPWING_WRAPPER_${family} ${wrapper})
   if(NOT LAPWING_WRAPPER_${family})
     message(STATUS "${wrapper} is not installed: no preload library for ${family}")
     return()
   endif()
+  add_library(lapwing_mpi_${family}_header INTERFACE)
   add_library(lapwing_mpi_${family} INTERFACE)
+  target_link_libraries(lapwing_mpi_${family} INTERFACE lapwing_mpi_${family}_header)
   foreach(option ${compile_option} ${link_option})
     execute_process(COMMAND ${LAPWING_WRAPPER_${family}} ${option} OUTPUT_VARIABLE words COMMAND_ERROR_IS_FATAL ANY)
     separate_arguments(words UNIX_COMMAND "${words}")
     foreach(word ${words})
       if(word MATCHES "^-I(.+)")
-        target_include_directories(lapwing_mpi_${family} SYSTEM INTERFACE ${CMAKE_MATCH_1})
+        target_include_directories(lapwing_mpi_${family}_header SYSTEM INTERFACE ${CMAKE_MATCH_1})
+      elseif(word MATCHES "^-D(MPI_.+)")
+        target_compile_definitions(lapwing_mpi_${family}_header INTERFACE ${CMAKE_MATCH_1})
       elseif(word MATCHES "^-L(.+)")
         target_link_directories(lapwing_mpi_${family} INTERFACE ${CMAKE_MATCH_1})
       elseif(word MATCHES "^-l(.+)")
         target_link_libraries(lapwing_mpi_${family} INTERFACE ${CMAKE_MATCH_1})
+      elseif(word MATCHES "^-Wl,-rpath|^-Wl,/")
+        target_link_options(lapwing_mpi_${family} INTERFACE ${word})
       endif()
     endforeach()
   endforeach()
+endfunction()
+
+# Writes the header that makes each function of mpi.h one that is looked up in the MPI of the process.
+function(lapwing_look_up family header)
+  get_target_property(directories lapwing_mpi_${family}_header INTERFACE_INCLUDE_DIRECTORIES)
+  if(NOT directories)
+    set(directories /usr/include)
+  endif()
+  set(functions "")
+  foreach(directory ${directories})
+    file(GLOB files ${directory}/mpi.h ${directory}/mpi_*.h ${directory}/mpio.h)
+    foreach(file ${files})
+      file(STRINGS ${file} lines REGEX "^[^#]*(PMPI_|OMPI_C_)[A-Za-z0-9_]+ *[(]")
+      foreach(line IN LISTS lines)
+        string(REGEX MATCHALL "(PMPI_|OMPI_C_)[A-Za-z0-9_]+" names "${line}")
+        list(APPEND functions ${names})
+      endforeach()
+    endforeach()
+  endforeach()
+  list(REMOVE_DUPLICATES functions)
+  list(SORT functions)
+  if(NOT "PMPI_Send" IN_LIST functions)
+    message(FATAL_ERROR "no mpi.h with the functions PMPI_* in ${directories}")
+  endif()
+  set(text "// Made from mpi.h by src/preload.cmake.\n#pragma once\n#include \"mpi/underneath.hpp\"\n")
+  foreach(function ${functions})
+    string(APPEND text "#ifndef ${function}\n#define ${function} LAPWING_UNDERNEATH(${function})\n#endif\n")
+  endforeach()
+  file(CONFIGURE OUTPUT ${header} CONTENT "${text}" @ONLY)
 endfunction()
 
 function(lapwing_preload family)
   if(NOT TARGET lapwing_mpi_${family})
     return()
   endif()
+  set(header ${CMAKE_CURRENT_BINARY_DIR}/underneath/${family}.hpp)
+  lapwing_look_up(${family} ${header})
   add_library(lapwing-${family} SHARED ${mpi_sources} links/host_mpi.cpp)
-  target_compile_definitions(lapwing-${family} PRIVATE LAPWING_VERSION="${PROJECT_VERSION}" OMPI_SKIP_MPICXX
-                                                       MPICH_SKIP_MPICXX)
-  target_link_libraries(lapwing-${family} PRIVATE lapwing_plan lapwing_mpi_${family} nlohmann_json::nlohmann_json
-                                                  Threads::Threads ${CMAKE_DL_LIBS})
+  target_compile_definitions(lapwing-${family} PRIVATE
+    LAPWING_VERSION="${PROJECT_VERSION}" LAPWING_PRELOAD_FAMILY="${family}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  target_compile_options(lapwing-${family} PRIVATE SHELL:-include\ ${header})
+  target_link_libraries(lapwing-${family} PRIVATE
+    lapwing_plan lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
   # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.
   target_link_options(lapwing-${family} PRIVATE -Wl,-z,defs
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/preload.map)
@@ -68,7 +109,9 @@ endfunction()
 
 lapwing_find_mpi(openmpi "${LAPWING_OPENMPI_WRAPPER}" --showme:compile --showme:link)
 lapwing_find_mpi(mpich "${LAPWING_MPICH_WRAPPER}" -compile-info -link-info)
-lapwing_preload(openmpi)
-lapwing_preload(mpich)
+lapwing_find_mpi(abi "${LAPWING_ABI_WRAPPER}" -compile-info -link-info)
+foreach(family openmpi mpich abi)
+  lapwing_preload(${family})
+endforeach()
 lapwing_nbc(openmpi)
 lapwing_nbc(mpich)

@@ -161,7 +161,7 @@ LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
 
 LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
     if (none_alive() || handle == nullptr || flag == nullptr) return PMPI_Test(handle, flag, status);
-    return guarded([&] {
+    return guarded([&]() -> int {
         Request* request = find(*handle);
         if (request == nullptr) return PMPI_Test(handle, flag, status);
         WaitClock clock(&request, 1);
@@ -189,7 +189,7 @@ LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
 
 LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
     if (none_alive() || count <= 0 || handles == nullptr) return PMPI_Waitall(count, handles, statuses);
-    return guarded([&] {
+    return guarded([&]() -> int {
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return PMPI_Waitall(count, handles, statuses);
         WaitClock clock(ours.data(), ours.size());
@@ -281,7 +281,7 @@ LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* st
 
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     if (none_alive() || handle == nullptr) return PMPI_Request_free(handle);
-    return guarded([&] {
+    return guarded([&]() -> int {
         {
             const Entry entry;
             Request* request = find_request(*handle);

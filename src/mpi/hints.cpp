@@ -48,14 +48,14 @@ using namespace lapwing;
 LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
     const int error = PMPI_Comm_set_info(communicator, info);
     if (error != MPI_SUCCESS) return error;
-    return guarded([&] {
+    return guarded([&]() -> int {
         take(communicator, info);
         return MPI_SUCCESS;
     });
 }
 
 LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm communicator, MPI_Info info, MPI_Comm* duplicate) {
-    return guarded([&] {
+    return guarded([&]() -> int {
         if (Group* group = runtime_started ? existing_group(communicator) : nullptr) finish_links(*group);
         const int error = PMPI_Comm_dup_with_info(communicator, info, duplicate);
         if (error != MPI_SUCCESS) return error;
@@ -67,7 +67,7 @@ LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm communicator, MPI_Info info, MPI_Com
 LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
     int error = PMPI_Comm_get_info(communicator, info);
     if (error != MPI_SUCCESS || !takes_calls()) return error;
-    return guarded([&] {
+    return guarded([&]() -> int {
         const Group* group = find_group(communicator, &error);
         if (group == nullptr) return MPI_SUCCESS;
         PMPI_Info_set(*info, engine_key, group->options.engine.c_str());

@@ -4,20 +4,16 @@
 #include <mpi.h>
 
 #include <atomic>
-#include <semaphore>
+#include <chrono>
 #include <thread>
 
 #include "mpi/guard.hpp"
 #include "mpi/request.hpp"
 #include "mpi/runtime.hpp"
+#include "mpi/underneath.hpp"
 
 namespace lapwing {
 namespace {
-
-// Whether the MPI may be called from inside its own progress. Open MPI lets its components do so; MPICH holds
-// a lock there when threads share it.
-bool reentrant = true;
-std::atomic<bool> installed{false};
 
 int move_all() {
     if (!Entry::try_enter()) return 0;
@@ -32,8 +28,17 @@ int move_all() {
     return completed;
 }
 
-// Moves lists in the program's place while that is inside an MPI that must not be entered again. Sleeps
-// otherwise: it wakes when the program waits in the MPI with collectives in flight.
+// How the lists move while the program is inside the MPI.
+enum class Way {
+    none,
+    callback,  // the MPI calls Lapwing, and may be called from there
+    deputy,    // the MPI calls Lapwing, which must not call it back: the deputy does
+    patrol,    // the MPI calls nobody: the deputy looks every now and then
+};
+std::atomic<Way> way{Way::none};
+
+// A thread that moves lists in the program's place. Sleeps unless the program waits in the MPI with
+// collectives in flight or, on patrol, has any in flight.
 class Deputy {
   public:
     void start() { thread_ = std::thread(&Deputy::work, this); }
@@ -45,34 +50,35 @@ class Deputy {
         ending_ = false;
     }
     void wake() {
-        calls_.fetch_add(1, std::memory_order_relaxed);
-        if (asleep_.load(std::memory_order_acquire) && asleep_.exchange(false)) sleep_.release();
+        calls_.fetch_add(1);
+        calls_.notify_one();
     }
 
   private:
     void work() {
-        while (!ending_) {
-            asleep_ = true;
-            sleep_.acquire();
-            // As long as the MPI keeps asking for progress, which it does at least once in this time.
-            for (std::uint64_t seen = 0; !ending_ && seen != calls_;) {
-                seen = calls_;
+        std::uint64_t seen = 0;
+        for (;;) {
+            // Not asleep as long as the MPI keeps asking for progress, which it does at least once in the
+            // pause.
+            calls_.wait(seen);
+            if (ending_) return;
+            seen = calls_;
+            move_all();
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+            while (way == Way::patrol && !ending_ && live_requests > 0) {
                 move_all();
-                std::this_thread::sleep_for(std::chrono::microseconds(20));
+                std::this_thread::sleep_for(std::chrono::microseconds(200));
             }
         }
     }
 
     std::thread thread_;
-    std::binary_semaphore sleep_{0};
-    std::atomic<bool> asleep_{false};
     std::atomic<bool> ending_{false};
     std::atomic<std::uint64_t> calls_{0};
 };
 Deputy& deputy = *new Deputy;  // never destroyed, see request.cpp
 
-#ifdef OPEN_MPI
-
+// Open MPI calls what is registered here in all of its progress, and lets it call the MPI.
 using Register = int (*)(int (*)());
 
 int opal_callback() {
@@ -80,26 +86,32 @@ int opal_callback() {
     return move_all();
 }
 
-bool attach() {
-    const auto add = reinterpret_cast<Register>(dlsym(RTLD_DEFAULT, "opal_progress_register"));
+bool attach_to_opal() {
+    const auto add = reinterpret_cast<Register>(find_in_libraries("opal_progress_register"));
     return add != nullptr && add(opal_callback) == 0;
 }
 
-void detach() {
-    const auto remove = reinterpret_cast<Register>(dlsym(RTLD_DEFAULT, "opal_progress_unregister"));
+void detach_from_opal() {
+    const auto remove = reinterpret_cast<Register>(find_in_libraries("opal_progress_unregister"));
     if (remove != nullptr) remove(opal_callback);
+}
+
+#ifdef OPEN_MPI
+
+bool attach_to_ucx() {
+    return false;
 }
 
 #else
 
 std::atomic<bool> seen{false};
 
-bool attach() {
-    reentrant = !runtime.threads;
+bool attach_to_ucx() {
     // Any look at a request that is not complete passes through the function below, if at all.
     MPI_Request request = MPI_REQUEST_NULL;
-    PMPI_Grequest_start([](void*, MPI_Status*) { return MPI_SUCCESS; }, [](void*) { return MPI_SUCCESS; },
-                        [](void*, int) { return MPI_SUCCESS; }, nullptr, &request);
+    PMPI_Grequest_start([](void*, MPI_Status*) -> int { return MPI_SUCCESS; },
+                        [](void*) -> int { return MPI_SUCCESS; },
+                        [](void*, int) -> int { return MPI_SUCCESS; }, nullptr, &request);
     for (int i = 0; i < 1000 && !seen; ++i) {
         int complete = 0;
         PMPI_Test(&request, &complete, MPI_STATUS_IGNORE);
@@ -109,33 +121,47 @@ bool attach() {
     return seen;
 }
 
-void detach() {}
-
 #endif
 
 }  // namespace
 
+bool offers_a_hook() {
+    return find_in_libraries("opal_progress_register") != nullptr ||
+           find_in_libraries("ucp_worker_progress") != nullptr;
+}
+
 bool install_hook() {
-    if (!attach()) return false;
-    if (!reentrant) deputy.start();
-    installed = true;
-    return true;
+    if (attach_to_opal()) {
+        way = Way::callback;
+    } else if (attach_to_ucx()) {
+        // MPICH holds a lock there when threads share it.
+        way = runtime.threads ? Way::deputy : Way::callback;
+    } else if (runtime.threads) {
+        way = Way::patrol;
+    }
+    if (way == Way::deputy || way == Way::patrol) deputy.start();
+    return way != Way::none;
 }
 
 void remove_hook() {
-    if (!installed.exchange(false)) return;
-    detach();
+    if (way.exchange(Way::none) == Way::none) return;
+    detach_from_opal();
     deputy.stop();
+}
+
+void collective_started() {
+    if (way.load(std::memory_order_relaxed) == Way::patrol) deputy.wake();
 }
 
 void native_progress() {
 #ifndef OPEN_MPI
     seen.store(true, std::memory_order_relaxed);
 #endif
-    if (live_requests.load(std::memory_order_relaxed) == 0 || Entry::busy() || !installed) return;
-    if (reentrant) {
+    if (live_requests.load(std::memory_order_relaxed) == 0 || Entry::busy()) return;
+    const Way now = way.load(std::memory_order_relaxed);
+    if (now == Way::callback) {
         move_all();
-    } else {
+    } else if (now == Way::deputy) {
         deputy.wake();
     }
 }
@@ -148,7 +174,13 @@ void native_progress() {
 // libucp, which this library stands in front of.
 extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) {
     using Progress = unsigned (*)(void*);
-    static const auto next = reinterpret_cast<Progress>(dlsym(RTLD_NEXT, "ucp_worker_progress"));
+    static const auto next = [] {
+        // What else is preloaded; or UCX, which is not in the scope of a preload library when MPI was loaded
+        // by Python.
+        void* const found = dlsym(RTLD_NEXT, "ucp_worker_progress");
+        return reinterpret_cast<Progress>(
+            found != nullptr ? found : lapwing::find_in_libraries("ucp_worker_progress"));
+    }();
     const unsigned count = next(worker);
     lapwing::native_progress();
     return count;

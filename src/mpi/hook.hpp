@@ -4,10 +4,17 @@
 
 namespace lapwing {
 
-// After MPI_Init. False when this MPI offers no way in.
+// Whether the MPI calls others from its progress. Where it does not, a thread of Lapwing's looks after the
+// lists, which takes MPI_THREAD_MULTIPLE.
+bool offers_a_hook();
+
+// After MPI_Init. False when there is no way in.
 bool install_hook();
 // Before MPI_Finalize.
 void remove_hook();
+
+// After each start.
+void collective_started();
 
 // Called by the MPI while it waits or looks for messages.
 void native_progress();

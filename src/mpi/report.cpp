@@ -15,9 +15,11 @@ std::string mpi_version() {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int length = 0;
     PMPI_Get_library_version(text, &length);
-    // "Open MPI v4.1.4, package: ..." and "MPICH Version:\t4.0.2\n..."
+    // "Open MPI v4.1.4, package: ...", "MPICH Version:\t4.0.2\n..."
     const std::string_view all = text;
     const std::string_view line = all.substr(0, all.find_first_of(",\n"));
+    // "Intel(R) MPI Library 2021.18 for Linux* OS"
+    if (line.starts_with("Intel")) return std::string(line.substr(0, line.find(" for ")));
     const std::size_t number = line.find_first_of("0123456789");
     if (number == std::string_view::npos) return std::string(line);
     const std::string_view name =

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "mpi/hook.hpp"
 #include "mpi/runtime.hpp"
 
 namespace lapwing {
@@ -246,6 +247,7 @@ void run(Request& request) {
     running.push_back(&request);
     ++running_requests;
     ++live_requests;
+    collective_started();
 }
 
 void give_back(Request& request) {

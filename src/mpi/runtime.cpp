@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <mutex>
 
@@ -130,16 +132,29 @@ bool start_runtime(bool collective) {
 
 }  // namespace lapwing
 
+namespace {
+
+int thread_level(int wanted) {
+    const char* const engine = std::getenv("LAPWING_ENGINE");
+    const bool leaves_all = engine != nullptr && std::strcmp(engine, "mpi") == 0;
+    return leaves_all || lapwing::offers_a_hook() ? wanted : MPI_THREAD_MULTIPLE;
+}
+
+}  // namespace
+
 LAPWING_MPI MPI_Init(int* argc, char*** argv) {
     lapwing::take_fortran();
-    const int error = PMPI_Init(argc, argv);
+    int provided = MPI_THREAD_SINGLE;
+    const int level = thread_level(MPI_THREAD_SINGLE);
+    const int error =
+        level == MPI_THREAD_SINGLE ? PMPI_Init(argc, argv) : PMPI_Init_thread(argc, argv, level, &provided);
     if (error == MPI_SUCCESS) lapwing::start_runtime(true);
     return error;
 }
 
 LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     lapwing::take_fortran();
-    const int error = PMPI_Init_thread(argc, argv, required, provided);
+    const int error = PMPI_Init_thread(argc, argv, thread_level(required), provided);
     if (error == MPI_SUCCESS) lapwing::start_runtime(true);
     return error;
 }

@@ -20,7 +20,7 @@ class Info(ToolTest):
         told = json.loads(out)
         self.assertRegex(told["version"], r"^\d+\.\d+\.\d+$")
         self.assertTrue(next(engine for engine in told["engines"] if engine["name"] == "host")["available"])
-        self.assertEqual([mpi["name"] for mpi in told["mpi"]], ["openmpi", "mpich"])
+        self.assertEqual([mpi["name"] for mpi in told["mpi"]], ["openmpi", "mpich", "abi"])
         variables = {variable["name"]: variable for variable in told["variables"]}
         self.assertEqual(variables["LAPWING_ENGINE"]["value"], "host")
         self.assertEqual(variables["LAPWING_ENGINE"]["default"], "auto")

@@ -4,6 +4,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import subprocess
 import tempfile
 import time
 import unittest
@@ -85,6 +86,21 @@ class Run(ToolTest):
         self.launcher("mpirun", "Intel(R) MPI Library for Linux* OS, Version 2021.8 Build 20221129")
         self.assertEqual(self.rewritten("--", "mpirun", "a")[1:4], ["-genv", "LD_PRELOAD", self.mpich])
 
+    def test_a_program_of_the_standard_abi(self):
+        abi = self.preload("liblapwing-abi.so")
+        library = self.prefix / "libmpi_abi.so.1"
+        compiler = ["cc", "-x", "c", "-", "-x", "none", "-o"]
+        subprocess.run([*compiler, library, "-shared", "-fPIC", f"-Wl,-soname,{library.name}"], check=True,
+                       input="int MPI_Finalize(void) { return 0; }", text=True)
+        program = self.prefix / "bin" / "program"
+        subprocess.run([*compiler, program, library], check=True, text=True,
+                       input="int MPI_Finalize(void); int main(void) { return MPI_Finalize(); }")
+        for word in (program, "program"):
+            self.assertEqual(self.rewritten("--", "mpiexec", "-n", "2", word)[2:4], ["LD_PRELOAD", abi])
+        self.assertEqual(self.rewritten("--", program)[1], f"LD_PRELOAD={abi}")
+        self.assertEqual(self.rewritten("--mpi", "mpich", "--", "mpiexec", program)[3], self.mpich)
+        self.assertEqual(self.rewritten("--mpi", "abi", "--", "mpiexec", "a.py")[3], abi)
+
     def test_variables_are_passed_on(self):
         words = self.rewritten("--", "mpirun", "a", LAPWING_ENGINE="mpi", LAPWING_BLOCKING="0")
         self.assertEqual(words[3:], ["-x", "LAPWING_ENGINE=mpi", "a"])
@@ -115,7 +131,7 @@ class Run(ToolTest):
             self.rewritten("--mpi", "mpich", "--engine", "host", "--", "srun", "-n", "2", "a"),
             ["env", f"LD_PRELOAD={self.mpich}", "LAPWING_ENGINE=host", "srun", "-n", "2", "a"],
         )
-        self.wrong("--", "srun", "-n", "2", "a", because="--mpi openmpi or --mpi mpich")
+        self.wrong("--", "srun", "-n", "2", "a", because="--mpi openmpi, --mpi mpich or --mpi abi")
 
     def test_a_script_of_the_user_is_not_run_to_be_asked(self):
         ran = self.prefix / "ran"

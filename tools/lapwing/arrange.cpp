@@ -39,15 +39,16 @@ Starter find_starter(const std::vector<std::string>& words, const std::string& m
     const Launcher launcher = identify_launcher(word, path);
     if (launcher.family != nullptr) {
         const bool openmpi = launcher.family == &mpi_families().front();
-        return {wanted != nullptr ? wanted : launcher.family, openmpi ? Way::openmpi : Way::hydra};
+        return {wanted != nullptr ? wanted : family_of_job(*launcher.family, words),
+                openmpi ? Way::openmpi : Way::hydra};
     }
     if (wanted != nullptr) return {wanted, Way::environment};
     throw Error(
         ErrorCode::invalid_argument,
         fmt::format(
             "'{}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them; say "
-            "--mpi openmpi or --mpi mpich if it hands its environment to the ranks, and put words "
-            "such as 'timeout 60' before lapwing",
+            "--mpi openmpi, --mpi mpich or --mpi abi if it hands its environment to the ranks, and put "
+            "words such as 'timeout 60' before lapwing",
             word));
 }
 

@@ -48,16 +48,26 @@ std::string version_in(const std::string& answer) {
     return "";
 }
 
+// What launchers say to --version.
+std::vector<std::string> signs_of(const std::string& family) {
+    if (family == "openmpi") return {"Open MPI", "OpenRTE", "PRRTE"};
+    if (family == "mpich") return {"HYDRA", "MPICH", "Intel(R) MPI"};
+    return {};  // the standard ABI has no launcher of its own
+}
+
+bool is_elf(const std::string& path) {
+    char start[4] = {};
+    std::ifstream(path, std::ios::binary).read(start, sizeof start);
+    return std::string_view(start, sizeof start) == "\177ELF";
+}
+
 }  // namespace
 
 std::span<const MpiFamily> mpi_families() {
     static const MpiFamily families[] = {
-        {"openmpi", "Open MPI", "liblapwing-openmpi.so", {"libmpi.so.40"}, {"Open MPI", "OpenRTE", "PRRTE"}},
-        {"mpich",
-         "MPICH",
-         "liblapwing-mpich.so",
-         {"libmpich.so.12", "libmpi.so.12"},
-         {"HYDRA", "MPICH", "Intel(R) MPI"}},
+#define LAPWING_MPI_FAMILY(name, title, ...) \
+    {#name, title, "liblapwing-" #name ".so", {__VA_ARGS__}, signs_of(#name)},
+#include "base/mpi_families.def"
     };
     return families;
 }
@@ -86,7 +96,7 @@ Launcher identify_launcher(const std::string& word, const std::string& path) {
 }
 
 const MpiFamily* family_of_program(const std::string& path) {
-    if (is_script(path) || !find_program("ldd")) return nullptr;
+    if (!is_elf(path) || !find_program("ldd")) return nullptr;
     const Finished answer = run_program({"ldd", path}, "", most_time_to_answer);
     for (const MpiFamily& family : mpi_families()) {
         for (const std::string& library : family.libraries) {
@@ -94,6 +104,18 @@ const MpiFamily* family_of_program(const std::string& path) {
         }
     }
     return nullptr;
+}
+
+const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std::string>& words) {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        if (words[i].empty() || words[i].front() == '-') continue;
+        // Hydra looks for programs in the working directory, too.
+        std::optional<std::string> path = find_program(words[i]);
+        if (!path) path = find_program("./" + words[i]);
+        const MpiFamily* const linked = path ? family_of_program(*path) : nullptr;
+        if (linked != nullptr) return linked->signs.empty() ? linked : &launcher;
+    }
+    return &launcher;
 }
 
 std::optional<std::string> find_preload(const MpiFamily& family, std::vector<std::string>& searched) {

