@@ -31,8 +31,17 @@ class Connections {
     virtual std::string told(int peer) const = 0;
     // Whether a connection to `peer` was given up here because the network has been silent for too long.
     virtual bool silent(int peer) const = 0;
+    // Shuts all connections down, so that whoever waits at them sees their end, here and at the peers; those
+    // that are still being made fail with `why`. By any thread.
+    virtual void give_up(const std::string& why) = 0;
 
     virtual Attendant& attendant() = 0;
 };
+
+// "rank 3 (node2, 10.77.0.3) closed the connection: ...": what `error`, an errno, of a connection to `peer`
+// means.
+std::string why_broken(const Connections& connections, int peer, int error);
+// Whether that is a reason which the peer knows better: it has closed the connection.
+bool peer_knows_better(const std::string& why);
 
 }  // namespace lapwing

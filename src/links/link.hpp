@@ -31,6 +31,10 @@ class Link {
 
     // True when the transfer is complete (or none is active); it is empty then. Throws Error (link).
     virtual bool test(Transfer& transfer) = 0;
+
+    // A descriptor that is readable when a test may go further than the last one did; for poll() only. -1:
+    // there is none.
+    virtual int rest() { return -1; }
 };
 
 }  // namespace lapwing

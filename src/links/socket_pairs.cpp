@@ -32,6 +32,11 @@ class Pairs : public Connections {
     void on_change(std::function<void()>) override {}
     std::string told(int peer) const override { return fmt::format("rank {}", peer); }
     bool silent(int) const override { return false; }
+    void give_up(const std::string&) override {
+        for (const int descriptor : descriptors_) {
+            if (descriptor >= 0) ::shutdown(descriptor, SHUT_RDWR);
+        }
+    }
     Attendant& attendant() override { return *attendant_; }
 
     int& at(int peer, int lane) {

@@ -87,5 +87,7 @@ bool one_host(const std::vector<Address>& members);
 
 // How many more descriptors this process may open before it meets its limit (RLIMIT_NOFILE).
 std::uint64_t free_descriptors();
+// The same, after the limit has been raised towards `wanted` free ones, as far as the system lets it.
+std::uint64_t make_room_for_descriptors(std::uint64_t wanted);
 
 }  // namespace lapwing::tcp

@@ -55,5 +55,7 @@ class PartsError : public Error {
 // no ranks, or not in their order; receives that overlap; sizes beyond 2^62 bytes; parts that do not meet.
 // Parts of one rank alone are not looked at, since it is not said whose they are.
 void validate_parts(const Problem& problem);
+// The same for the parts of `rank` alone, as far as they can be wrong by themselves.
+void validate_parts(const Problem& problem, int rank);
 
 }  // namespace lapwing

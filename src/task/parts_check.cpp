@@ -210,6 +210,10 @@ void check_meeting(const Problem& p, int rank) {
 
 }  // namespace
 
+void validate_parts(const Problem& p, int rank) {
+    check_rank(p, p.parts_of(rank), rank);
+}
+
 void validate_parts(const Problem& p) {
     const auto ranks = static_cast<std::size_t>(p.ranks);
     if (p.parts.size() != 1 && p.parts.size() != ranks) {

@@ -12,6 +12,7 @@
 #include "engines/expected.hpp"
 #include "links/process.hpp"
 #include "links/socket_pairs.hpp"
+#include "links/stream_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -62,17 +63,36 @@ void run_rank(const Engine& engine, const Problem& problem, const Choice& choice
     }
 }
 
-void run_all(const Engine& engine, const Problem& problem, const Choice& choice, bool buffered,
-             unsigned seed) {
+// The links of the ranks: messages between threads, or over stream sockets.
+struct Links {
+    std::vector<std::unique_ptr<Connections>> sockets;
+    std::vector<std::unique_ptr<Link>> links;
+};
+enum class Way { buffered, unbuffered, streams };
+
+Links links_of(int ranks, Way way) {
+    Links made;
+    if (way != Way::streams) {
+        made.links = process_links(ranks, way == Way::buffered);
+        return made;
+    }
+    made.sockets = socket_pairs(ranks, 1, 2048);
+    for (const auto& sockets : made.sockets)
+        made.links.push_back(std::make_unique<StreamLink>(*sockets, ranks));
+    return made;
+}
+
+void run_all(const Engine& engine, const Problem& problem, const Choice& choice, Way way, unsigned seed) {
     // Sockets that hold little make sends wait in their middle.
-    const auto links = process_links(problem.ranks, buffered);
-    const auto connections = socket_pairs(problem.ranks, 2, buffered ? 0 : 2048);
+    const Links made = links_of(problem.ranks, way);
+    const auto& messages = made.links;
+    const auto connections = socket_pairs(problem.ranks, 2, way == Way::buffered ? 0 : 2048);
     std::vector<std::string> wrong(static_cast<std::size_t>(problem.ranks));
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < problem.ranks; ++rank) {
         const std::size_t at = static_cast<std::size_t>(rank);
         ranks.emplace_back([&, rank, at] {
-            const Ground ground{.messages = links[at].get(), .connections = connections[at].get()};
+            const Ground ground{.messages = messages[at].get(), .connections = connections[at].get()};
             run_rank(engine, problem, choice, rank, ground, seed + static_cast<unsigned>(rank), wrong[at]);
         });
     }
@@ -90,11 +110,12 @@ TEST(Engines, EveryAlgorithmOnEveryEngine) {
                 for (const std::uint64_t bytes : {8U, 1000U, 30000U}) {
                     // Now one form of the problem, then another.
                     const auto problems = sample_problems(algorithm->collective, ranks, bytes);
-                    for (const bool buffered : {true, false}) {
+                    for (const Way way : {Way::buffered, Way::unbuffered, Way::streams}) {
+                        if (way == Way::streams && engine != &find_engine("host")) continue;
                         ++seed;
                         const Problem& problem = problems[seed * 7 % problems.size()];
                         if (!algorithm->applies(problem, choice.parameters)) continue;
-                        run_all(*engine, problem, choice, buffered, seed);
+                        run_all(*engine, problem, choice, way, seed);
                     }
                 }
             }

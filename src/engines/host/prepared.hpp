@@ -16,6 +16,7 @@ class HostPrepared : public Prepared {
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
+    int rest(Operation*) override { return link_.rest(); }
 
   private:
     struct Run;

@@ -24,23 +24,6 @@ std::uint64_t tag(std::uint32_t run, std::size_t line, std::size_t step) {
 }
 constexpr std::size_t most_lines = 1U << 24;
 
-std::string why_broken(int error) {
-    switch (error) {
-        case ECONNRESET:
-        case EPIPE:
-            return "closed the connection: its process has ended, or has given up";
-        case ETIMEDOUT:
-        case EHOSTUNREACH:
-        case ENETUNREACH:
-        case ENETDOWN:
-            return fmt::format(
-                "is out of reach: {} (LAPWING_TIMEOUT says how long the network may be silent)",
-                std::strerror(error));
-        default:
-            return std::strerror(error);
-    }
-}
-
 Ground without_state(const Ground& ground) {
     Ground copy = ground;
     copy.kernel_state = nullptr;
@@ -425,10 +408,7 @@ std::string Reactor::told(const Run& run, const PlannedStep& step, int error) co
     if (step.kind != Step::Kind::send && step.kind != Step::Kind::receive) {
         return fmt::format("a gate of the kernel engine: {}", std::strerror(error));
     }
-    const int peer = run.plan->peers[step.slot];
-    // The kernel tells ETIMEDOUT once: who asks next sees a connection that is closed.
-    if (connections_.silent(peer)) error = ETIMEDOUT;
-    return fmt::format("{} {}", connections_.told(peer), why_broken(error));
+    return why_broken(connections_, run.plan->peers[step.slot], error);
 }
 
 bool Reactor::attendant_is_needed() const {

@@ -40,4 +40,9 @@ bool Group::silent(int peer) const {
     return tcp::silent(*lines_, peer);
 }
 
+void Group::give_up(const std::string& why) {
+    lines_->give_up(why);
+    lines_->tell();
+}
+
 }  // namespace lapwing::tcp

@@ -30,6 +30,7 @@ class Group final : public Connections {
     void on_change(std::function<void()> work) override { lines_->on_change(std::move(work)); }
     std::string told(int peer) const override;
     bool silent(int peer) const override;
+    void give_up(const std::string& why) override;
     Attendant& attendant() override { return attendant_; }
 
   private:

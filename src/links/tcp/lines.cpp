@@ -66,19 +66,32 @@ bool Lines::want(int peer, int lane) {
 int Lines::descriptor(int peer, int lane) {
     check(peer, lane);
     Peer* const found = find(peer);
-    if (found == nullptr) return -1;
+    if (found == nullptr) {
+        fail_if_given_up();
+        return -1;
+    }
     auto& state = found->lanes[static_cast<std::size_t>(lane)].state;
     int value = state.load(std::memory_order_acquire);
     // From now on the program uses it: it is not exchanged for a newer one any more.
     while (value >= 0 && (value & 1) != 0 && !state.compare_exchange_weak(value, value & ~1)) {
     }
     if (value >= 0) return value >> 1;
-    if (value != failed) return -1;
+    if (value != failed) {
+        fail_if_given_up();
+        return -1;
+    }
     const std::lock_guard lock(mutex_);
     throw Error(ErrorCode::link, found->lanes[static_cast<std::size_t>(lane)].failure);
 }
 
+void Lines::fail_if_given_up() {
+    if (!closed()) return;
+    const std::lock_guard lock(mutex_);
+    throw Error(ErrorCode::link, given_up_);
+}
+
 const char* Lines::refuses(int member, int lane) {
+    if (closed()) return "it is of this job, but its group has been given up";
     const int peer = rank_of(member);
     if (peer < 0 || peer == rank_) return "it is of this job, but not of the group that it names";
     if (lane < 0 || lane >= lanes_) return "it is of this job, but its group has fewer lanes here";
@@ -140,6 +153,19 @@ void Lines::tell() {
     // It may replace itself.
     const auto work = change_;
     if (work) (*work)();
+}
+
+void Lines::give_up(const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    if (closed()) return;
+    given_up_ = why;
+    closed_.store(true, std::memory_order_release);
+    each_peer([&](int, Peer& peer) {
+        for (Lane& lane : peer.lanes) {
+            const int value = lane.state.load(std::memory_order_acquire);
+            if (value >= 0) shutdown(value >> 1, SHUT_RDWR);
+        }
+    });
 }
 
 void Lines::close() {

@@ -35,6 +35,9 @@ class Lines {
     // As Connections::descriptor.
     int descriptor(int peer, int lane);
     void on_change(std::function<void()> work);
+    // Shuts all down but keeps them; no connection is taken in any more, and those that do not stand have
+    // failed.
+    void give_up(const std::string& why);
     // Shuts down and closes all; no connection is taken in any more.
     void close();
     bool closed() const { return closed_.load(std::memory_order_acquire); }
@@ -80,6 +83,8 @@ class Lines {
     template <typename Work>
     void each_peer(const Work& work);
     void check(int peer, int lane) const;
+    // Throws Error (link).
+    void fail_if_given_up();
 
     const std::uint64_t group_;
     const std::vector<int> members_;
@@ -87,7 +92,8 @@ class Lines {
     const int lanes_;
     std::vector<std::atomic<Block*>> blocks_;
     std::atomic<bool> closed_{false};
-    std::mutex mutex_;  // of all that is written but a lane's change from new to seen
+    std::string given_up_;  // why
+    std::mutex mutex_;      // of all that is written but a lane's change from new to seen
     std::vector<std::unique_ptr<Block>> own_blocks_;
     std::vector<std::pair<int, std::unique_ptr<Peer>>> own_peers_;  // by rank
 

@@ -188,4 +188,14 @@ std::uint64_t free_descriptors() {
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
+std::uint64_t make_room_for_descriptors(std::uint64_t wanted) {
+    const std::uint64_t free = free_descriptors();
+    rlimit limit{};
+    if (free >= wanted || getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return free;
+    // A process may raise its limit as far as the hard one.
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, limit.rlim_cur + (wanted - free));
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? free_descriptors() : free;
+}
+
 }  // namespace lapwing::tcp

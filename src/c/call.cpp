@@ -1,0 +1,275 @@
+#include "c/call.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "c/status.hpp"
+#include "task/parts.hpp"
+
+namespace lapwing::c {
+namespace {
+
+constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+
+Collective collective_of(lapwing_collective given) {
+    switch (given) {
+        case LAPWING_BARRIER:
+            return Collective::barrier;
+        case LAPWING_BROADCAST:
+            return Collective::broadcast;
+        case LAPWING_GATHER:
+            return Collective::gather;
+        case LAPWING_GATHERV:
+            return Collective::gatherv;
+        case LAPWING_SCATTER:
+            return Collective::scatter;
+        case LAPWING_SCATTERV:
+            return Collective::scatterv;
+        case LAPWING_ALLGATHER:
+            return Collective::allgather;
+        case LAPWING_ALLGATHERV:
+            return Collective::allgatherv;
+        case LAPWING_ALLTOALL:
+            return Collective::alltoall;
+        case LAPWING_ALLTOALLV:
+            return Collective::alltoallv;
+        case LAPWING_REDUCE:
+            return Collective::reduce;
+        case LAPWING_ALLREDUCE:
+            return Collective::allreduce;
+        case LAPWING_REDUCE_SCATTER_BLOCK:
+            return Collective::reduce_scatter_block;
+        case LAPWING_REDUCE_SCATTER:
+            return Collective::reduce_scatter;
+        case LAPWING_SCAN:
+            return Collective::scan;
+        case LAPWING_EXSCAN:
+            return Collective::exscan;
+        case LAPWING_NEIGHBOR_ALLGATHER:
+            return Collective::neighbor_allgather;
+        case LAPWING_NEIGHBOR_ALLTOALL:
+            return Collective::neighbor_alltoall;
+    }
+    refuse(fmt::format("there is no collective {}", static_cast<int>(given)));
+}
+
+Type type_of(lapwing_type given) {
+    switch (given) {
+        case LAPWING_INT8:
+            return Type::int8;
+        case LAPWING_INT16:
+            return Type::int16;
+        case LAPWING_INT32:
+            return Type::int32;
+        case LAPWING_INT64:
+            return Type::int64;
+        case LAPWING_UINT8:
+            return Type::uint8;
+        case LAPWING_UINT16:
+            return Type::uint16;
+        case LAPWING_UINT32:
+            return Type::uint32;
+        case LAPWING_UINT64:
+            return Type::uint64;
+        case LAPWING_FLOAT32:
+            return Type::float32;
+        case LAPWING_FLOAT64:
+            return Type::float64;
+    }
+    refuse(fmt::format("there is no type {}", static_cast<int>(given)));
+}
+
+Operator operator_of(lapwing_operator given) {
+    switch (given) {
+        case LAPWING_SUM:
+            return Operator::sum;
+        case LAPWING_PRODUCT:
+            return Operator::product;
+        case LAPWING_MINIMUM:
+            return Operator::minimum;
+        case LAPWING_MAXIMUM:
+            return Operator::maximum;
+        case LAPWING_BIT_AND:
+            return Operator::bit_and;
+        case LAPWING_BIT_OR:
+            return Operator::bit_or;
+        case LAPWING_BIT_XOR:
+            return Operator::bit_xor;
+        case LAPWING_LOGICAL_AND:
+            return Operator::logical_and;
+        case LAPWING_LOGICAL_OR:
+            return Operator::logical_or;
+        case LAPWING_LOGICAL_XOR:
+            return Operator::logical_xor;
+        case LAPWING_USER:
+            return Operator::user;
+    }
+    refuse(fmt::format("there is no operator {}", static_cast<int>(given)));
+}
+
+// A structure of an earlier or later version of the header.
+lapwing_problem of_this_version(const lapwing_problem& given) {
+    lapwing_problem known = lapwing_problem_of(given.collective);
+    if (given.struct_size < sizeof known) refuse("a lapwing_problem is made by lapwing_problem_of");
+    std::memcpy(&known, &given, sizeof known);
+    const auto* const bytes = reinterpret_cast<const unsigned char*>(&given);
+    if (std::any_of(bytes + sizeof known, bytes + given.struct_size,
+                    [](unsigned char byte) { return byte != 0; }))
+        throw Error(ErrorCode::unsupported, "the lapwing_problem has fields that this version does not know");
+    return known;
+}
+
+void need(const void* array, const char* name, std::uint64_t entries) {
+    if (array == nullptr && entries > 0) refuse(fmt::format("{} is null", name));
+}
+
+Part part_of(int peer, const lapwing_part& part) {
+    return {peer, part.bytes == 0 ? 0 : part.offset, part.bytes};
+}
+
+class Parting {
+  public:
+    Parting(const Group& group, const lapwing_problem& given, Problem& problem)
+        : group_(group),
+          given_(given),
+          problem_(problem),
+          root_(group.rank() == given.root),
+          parts_(problem.parts.emplace_back()) {}
+
+    void fill() {
+        const int rank = group_.rank();
+        switch (problem_.collective) {
+            case Collective::gatherv:
+                if (!problem_.in_place) parts_.sends.push_back({problem_.root, 0, given_.bytes});
+                if (root_) of_all_ranks(parts_.receives, given_.receives, "parts");
+                break;
+            case Collective::scatterv:
+                if (root_) of_all_ranks(parts_.sends, given_.sends, "parts");
+                if (!problem_.in_place) parts_.receives.push_back({problem_.root, 0, given_.bytes});
+                break;
+            case Collective::allgatherv:
+                of_all_ranks(parts_.receives, given_.receives, "parts");
+                if (problem_.in_place) break;
+                parts_.sends.push_back({rank, 0, given_.bytes});
+                if (given_.bytes != parts_.receives[static_cast<std::size_t>(rank)].bytes)
+                    refuse(fmt::format("rank {} gives {} bytes, and its part has {}", rank, given_.bytes,
+                                       parts_.receives[static_cast<std::size_t>(rank)].bytes));
+                break;
+            case Collective::alltoallv:
+                of_all_ranks(parts_.sends, given_.sends, "sends");
+                of_all_ranks(parts_.receives, given_.receives, "receives");
+                break;
+            case Collective::reduce_scatter:
+                by_counts();
+                break;
+            default:
+                of_neighbors();
+        }
+    }
+
+  private:
+    void of_all_ranks(std::vector<Part>& parts, const lapwing_part* given, const char* name) {
+        need(given, name, 1);
+        for (int rank = 0; rank < group_.size(); ++rank) parts.push_back(part_of(rank, given[rank]));
+    }
+
+    void by_counts() {
+        need(given_.counts, "counts", 1);
+        const std::uint64_t element = problem_.element_bytes();
+        std::uint64_t offset = 0;
+        for (int rank = 0; rank < group_.size(); ++rank) {
+            if (given_.counts[rank] > (most_bytes - offset) / element) refuse("the counts are too large");
+            const std::uint64_t bytes = given_.counts[rank] * element;
+            parts_.sends.push_back({rank, bytes == 0 ? 0 : offset, bytes});
+            offset += bytes;
+        }
+        parts_.receives.push_back({group_.rank(), 0, given_.counts[group_.rank()] * element});
+    }
+
+    void of_neighbors() {
+        const lapwing_neighbors& around = given_.neighbors;
+        if (around.source_count < 0 || around.destination_count < 0)
+            refuse("a number of neighbors is negative");
+        const auto sources = static_cast<std::uint64_t>(around.source_count);
+        const auto destinations = static_cast<std::uint64_t>(around.destination_count);
+        const bool alltoall = problem_.collective == Collective::neighbor_alltoall;
+        need(around.sources, "sources", sources);
+        need(around.destinations, "destinations", destinations);
+        need(given_.receives, "receives", sources);
+        if (alltoall) need(given_.sends, "sends", destinations);
+        for (std::uint64_t i = 0; i < destinations; ++i) {
+            const lapwing_part part = alltoall ? given_.sends[i] : lapwing_part{0, given_.bytes};
+            parts_.sends.push_back(part_of(around.destinations[i], part));
+        }
+        for (std::uint64_t i = 0; i < sources; ++i)
+            parts_.receives.push_back(part_of(around.sources[i], given_.receives[i]));
+    }
+
+    const Group& group_;
+    const lapwing_problem& given_;
+    Problem& problem_;
+    const bool root_;
+    Parts& parts_;
+};
+
+void fill_reduction(const lapwing_reduction& given, Problem& problem) {
+    problem.op = operator_of(given.op);
+    if (problem.op != Operator::user) {
+        problem.type = type_of(given.type);
+        return;
+    }
+    if (given.function == nullptr) refuse("LAPWING_USER needs a function");
+    problem.type = Type::opaque;
+    problem.element = given.element_bytes;
+    problem.ordered = given.commutes == 0;
+}
+
+}  // namespace
+
+Call call_of(const Group& group, const lapwing_problem& of_caller) {
+    const lapwing_problem given = of_this_version(of_caller);
+    Call call;
+    Problem& problem = call.problem;
+    problem.collective = collective_of(given.collective);
+    problem.ranks = group.size();
+    problem.in_place = given.in_place != 0;
+    if (has_root(problem.collective)) {
+        problem.root = given.root;
+        if (problem.root < 0 || problem.root >= group.size())
+            refuse(fmt::format("root {} is none of the {} ranks", problem.root, group.size()));
+        if (problem.in_place && group.rank() != problem.root && may_be_in_place(problem.collective))
+            refuse("only the root is in place");
+    }
+    const bool reduces = is_reduction(problem.collective);
+    if (reduces) {
+        fill_reduction(given.reduction, problem);
+        if (problem.op == Operator::user) call.function = CallersFunction(given.reduction);
+        if (problem.element_bytes() == 0) refuse("element_bytes is 0");
+    }
+    if (has_parts(problem.collective)) {
+        Parting(group, given, problem).fill();
+        validate_parts(problem, group.rank());
+        problem.bytes = average_block(problem);
+    } else if (reduces) {
+        if (given.count > most_bytes / problem.element_bytes())
+            refuse(fmt::format("{} elements are too many", given.count));
+        problem.bytes = given.count * problem.element_bytes();
+    } else {
+        problem.bytes = problem.collective == Collective::barrier ? 0 : given.bytes;
+    }
+    validate(problem);
+    return call;
+}
+
+Buffers buffers_of(const Group& group, const Problem& problem, const void* in, void* out) {
+    if (in == LAPWING_IN_PLACE) in = nullptr;
+    if (out == LAPWING_IN_PLACE) out = nullptr;
+    if (in == nullptr && in_bytes(problem, group.rank()) > 0) refuse("in is null");
+    if (out == nullptr && out_bytes(problem, group.rank()) > 0) refuse("out is null");
+    return {static_cast<const std::byte*>(in), static_cast<std::byte*>(out)};
+}
+
+}  // namespace lapwing::c

@@ -1,0 +1,223 @@
+// How a group comes into being and to its end.
+#include "c/group.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string_view>
+
+#include "c/log.hpp"
+#include "c/status.hpp"
+#include "engines/kernel/engine.hpp"
+#include "links/process.hpp"
+
+extern char** environ;
+
+namespace lapwing::c {
+namespace {
+
+// That the program and the engine's gates may want besides.
+constexpr std::uint64_t kept_descriptors = 48;
+// Connections of one group, by what they are for.
+enum : std::uint64_t { for_lanes = 1, for_messages = 2, for_lives = 3 };
+
+constexpr std::string_view mark = "lapwing";
+constexpr std::uint32_t version_of_hello = 1;
+
+void put(char* target, std::size_t size, const std::string& text) {
+    const std::size_t length = std::min(size - 1, text.size());
+    std::memcpy(target, text.data(), length);
+    target[length] = '\0';
+}
+
+}  // namespace
+
+// What ranks tell each other by the exchange function.
+struct Group::Hello {
+    char mark[8];
+    std::uint32_t version;
+    std::uint32_t rank;
+    std::uint32_t size;
+    std::uint32_t cannot;  // take part: 1 + ErrorCode
+    std::uint64_t digest;
+    tcp::Key key;  // of rank 0: the group's
+    tcp::Address address;
+    char why_not[256];        // it cannot take part
+    char why_no_kernel[256];  // the kernel engine does not run here
+};
+
+Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, const char* const* options)
+    : process_(::getpid()), rank_(rank), size_(size) {
+    if (size < 1) refuse(fmt::format("a group has at least 1 rank, not {}", size));
+    if (rank < 0 || rank >= size) refuse(fmt::format("rank {} is none of the {} ranks", rank, size));
+    if (size > 1 && exchange == nullptr) refuse("the exchange function is null");
+    if (size == 1) {
+        options_ = read_group_settings(options, environ).plan;
+        link_ = std::move(process_links(1, true).front());
+        ground_.messages = link_.get();
+    } else {
+        join(exchange, context, options);
+    }
+    planner_.emplace(rank_, ground_, options_);
+}
+
+Group::~Group() = default;
+
+void Group::join(lapwing_exchange* exchange, void* context, const char* const* options) {
+    // Whatever is wrong here is told to all ranks: they would wait otherwise.
+    Hello own{};
+    GroupSettings settings;
+    mark.copy(own.mark, sizeof own.mark);
+    own.version = version_of_hello;
+    own.rank = static_cast<std::uint32_t>(rank_);
+    own.size = static_cast<std::uint32_t>(size_);
+    try {
+        settings = read_group_settings(options, environ);
+        options_ = settings.plan;
+        own.digest = settings.digest;
+        prepare(settings, own);
+    } catch (const Error& error) {
+        own.cannot = 1 + static_cast<std::uint32_t>(error.code());
+        put(own.why_not, sizeof own.why_not, error.what());
+    }
+    std::vector<Hello> all(static_cast<std::size_t>(size_));
+    const int failure = exchange(context, &own, all.data(), sizeof(Hello));
+    if (failure != 0) throw ExchangeError(fmt::format("the exchange function has failed with {}", failure));
+    agree(all, settings.plan.engine != "host");
+    // The key was all that had to be kept from others.
+    std::vector<tcp::Address> addresses;
+    for (const Hello& hello : all) addresses.push_back(hello.address);
+    endpoint_->admit(all.front().key, std::move(addresses), rank_);
+    for (Hello& hello : all) ::explicit_bzero(&hello.key, sizeof hello.key);
+    ::explicit_bzero(&own.key, sizeof own.key);
+    connect(settings);
+}
+
+// What this rank can do, and its address.
+void Group::prepare(const GroupSettings& settings, Hello& own) {
+    const std::uint64_t peers = static_cast<std::uint64_t>(size_) - 1;
+    const std::uint64_t least = peers + (rank_ == 0 ? peers : 1) + kept_descriptors;
+    const std::uint64_t lanes = peers * static_cast<std::uint64_t>(settings.network.lanes);
+    const std::uint64_t free = tcp::make_room_for_descriptors(least + lanes);
+    if (free < least) {
+        throw Error(
+            ErrorCode::system,
+            fmt::format("{} descriptors are free, and a group of {} ranks takes {}; raise `ulimit -n`", free,
+                        size_, least));
+    }
+    std::string why_no_kernel;
+    if (const Verdict available = kernel_engine().available(); !available) {
+        why_no_kernel = available.reason();
+    } else if (free < least + lanes) {
+        why_no_kernel = fmt::format(
+            "{} descriptors are free, and its connections take {}; raise `ulimit -n`, "
+            "or lower LAPWING_TCP_LANES",
+            free, least + lanes);
+    }
+    put(own.why_no_kernel, sizeof own.why_no_kernel, why_no_kernel);
+    endpoint_ =
+        std::make_unique<tcp::Endpoint>(settings.network.tcp, [rank = rank_](const std::string& line) {
+            log_line(fmt::format("lapwing: rank {}: {}", rank, line));
+        });
+    if (!settings.network.helper_processors.empty())
+        endpoint_->attendant().place(settings.network.helper_processors);
+    own.address = endpoint_->address();
+    if (rank_ == 0) own.key = tcp::random_key();
+}
+
+// All ranks read the same blocks, and so come to the same end. Throws Error.
+void Group::agree(std::vector<Hello>& all, bool wants_kernel) {
+    for (int rank = 0; rank < size_; ++rank) {
+        Hello& hello = all[static_cast<std::size_t>(rank)];
+        hello.why_not[sizeof hello.why_not - 1] = hello.why_no_kernel[sizeof hello.why_no_kernel - 1] = '\0';
+        hello.address.name[sizeof hello.address.name - 1] = '\0';
+        if (std::string_view(hello.mark, mark.size()) != mark ||
+            hello.rank != static_cast<std::uint32_t>(rank)) {
+            throw ExchangeError(
+                fmt::format("the exchange function has not given the block of rank {} in its place", rank));
+        }
+        if (hello.version != version_of_hello || hello.size != static_cast<std::uint32_t>(size_)) {
+            refuse(
+                hello.version != version_of_hello
+                    ? fmt::format("rank {} has another version of Lapwing", rank)
+                    : fmt::format("the group has {} ranks here and {} at rank {}", size_, hello.size, rank));
+        }
+    }
+    for (int rank = 0; rank < size_; ++rank) {
+        const Hello& hello = all[static_cast<std::size_t>(rank)];
+        if (hello.cannot == 0) continue;
+        const std::string who = rank == rank_ ? "" : fmt::format("rank {}: ", rank);
+        throw Error(static_cast<ErrorCode>(hello.cannot - 1), who + hello.why_not);
+    }
+    for (int rank = 1; rank < size_; ++rank) {
+        if (all[static_cast<std::size_t>(rank)].digest != all.front().digest) {
+            refuse(fmt::format(
+                "the options or LAPWING_* variables of rank {} differ from those of rank 0: engine, "
+                "algorithm and lanes must be the same at all ranks",
+                rank));
+        }
+    }
+    if (!wants_kernel) return;
+    for (int rank = 0; rank < size_ && note_.empty(); ++rank) {
+        const Hello& hello = all[static_cast<std::size_t>(rank)];
+        if (hello.why_no_kernel[0] != '\0')
+            note_ = fmt::format("rank {} ({}): {}", rank, hello.address.name, hello.why_no_kernel);
+    }
+}
+
+void Group::connect(const GroupSettings& settings) {
+    std::vector<int> members(static_cast<std::size_t>(size_));
+    std::iota(members.begin(), members.end(), 0);
+    messages_ = endpoint_->group(for_messages, members, rank_, 1);
+    auto link = std::make_unique<StreamLink>(*messages_, size_);
+    link_ = std::move(link);
+    ground_.messages = link_.get();
+    if (options_.engine != "host" && note_.empty()) {
+        lanes_ = endpoint_->group(for_lanes, members, rank_, settings.network.lanes);
+        ground_.connections = lanes_.get();
+        ground_.attendant_works = settings.network.wishes.attendant_works;
+        ground_.attendant_submits = settings.network.wishes.attendant_submits;
+        ground_.zero_copy_bytes = settings.network.wishes.zero_copy_bytes;
+    }
+    lives_ = endpoint_->group(for_lives, members, rank_, 1);
+    const auto limit = settings.network.tcp.patience + settings.network.tcp.handshake;
+    lifeline_ = std::make_unique<Lifeline>(*lives_, rank_, size_, limit,
+                                           [this](const std::string& why) { note_broken(why); });
+}
+
+// By any thread, also the attendant's, which must not wait for mutex_.
+void Group::note_broken(const std::string& why) {
+    {
+        const std::lock_guard lock(broken_mutex_);
+        if (broken_) return;
+        why_broken_ = why;
+        broken_ = true;
+    }
+    broken_changed_.notify_all();
+    if (lanes_ != nullptr) lanes_->give_up(why);
+    if (messages_ != nullptr) messages_->give_up(why);
+}
+
+void Group::break_up(const std::string& why) {
+    // First the others are told, then the connections end: so they know why.
+    if (lifeline_ != nullptr)
+        lifeline_->give_up(why);
+    else
+        note_broken(why);
+}
+
+// For `limit` at most.
+std::string Group::await_reason(std::chrono::milliseconds limit) {
+    std::unique_lock lock(broken_mutex_);
+    broken_changed_.wait_for(lock, limit, [this] { return broken_.load(); });
+    return why_broken_;
+}
+
+bool Group::of_this_process() const {
+    return process_ == ::getpid();
+}
+
+}  // namespace lapwing::c

@@ -1,0 +1,135 @@
+// The state behind a lapwing_group.
+#pragma once
+
+#include <lapwing.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "c/options.hpp"
+#include "links/lifeline.hpp"
+#include "links/stream_link.hpp"
+#include "links/tcp.hpp"
+#include "plan/planner.hpp"
+
+namespace lapwing::c {
+
+// The caller's own operator, as engines call it.
+class CallersFunction final : public Reducer {
+  public:
+    CallersFunction() = default;
+    explicit CallersFunction(const lapwing_reduction& reduction) : reduction_(reduction) {}
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+        reduction_.function(reduction_.context, source, target, bytes / reduction_.element_bytes);
+    }
+
+  private:
+    lapwing_reduction reduction_{};
+};
+
+class Group;
+
+}  // namespace lapwing::c
+
+struct lapwing_operation {
+    std::shared_ptr<lapwing::c::Group> group;  // while it belongs to the caller
+    lapwing::Plan* plan = nullptr;
+    lapwing::Operation* run = nullptr;  // the engine's
+    lapwing::c::CallersFunction function;
+    std::atomic<bool> complete{false};  // read without the group's lock
+    lapwing_status status = LAPWING_SUCCESS;
+    std::string message;
+};
+
+struct lapwing_group {
+    std::shared_ptr<lapwing::c::Group> group;
+};
+
+namespace lapwing::c {
+
+class Group : public std::enable_shared_from_this<Group> {
+  public:
+    // Joins. Throws Error, ExchangeError.
+    Group(int rank, int size, lapwing_exchange* exchange, void* context, const char* const* options);
+    ~Group();
+    Group(const Group&) = delete;
+    Group& operator=(const Group&) = delete;
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+    const char* engine() const { return ground_.connections != nullptr ? "kernel" : "host"; }
+    const std::string& note() const { return note_; }
+
+    // All of these may be called by any thread.
+
+    // A plan that stays until unpin(). Throws Error.
+    Plan& pin(const Problem& problem);
+    void unpin(Plan& plan);
+    // Starts a problem, or a plan that is pinned. Throws Error.
+    lapwing_operation* start(const Problem& problem, Buffers buffers, const CallersFunction& function);
+    lapwing_operation* start(Plan& plan, Buffers buffers, const CallersFunction& function);
+    // Moves all operations. Whether `awaited` is complete; it may be null.
+    bool move(lapwing_operation* awaited, bool press);
+    // move(), unless another thread is in the group.
+    void try_move();
+    // Before a sleep: descriptors that are readable when something has moved. False: somebody must ask again.
+    bool rest(std::vector<int>& descriptors);
+    // Ends a complete operation: its status, with its message for this thread.
+    lapwing_status give_back(lapwing_operation* operation);
+    void break_up(const std::string& why);
+    bool busy();  // operations or plans are left
+    bool of_this_process() const;
+    std::atomic<int> waiters{0};  // threads that wait for an operation of this group
+
+  private:
+    struct Hello;
+    void join(lapwing_exchange* exchange, void* context, const char* const* options);
+    void prepare(const GroupSettings& settings, Hello& own);
+    void agree(std::vector<Hello>& all, bool wants_kernel);
+    void connect(const GroupSettings& settings);
+    void note_broken(const std::string& why);
+    std::string lost(const std::string& why);
+    std::string await_reason(std::chrono::milliseconds limit);
+    void check_usable();
+    lapwing_operation* begin(Plan& plan, Buffers buffers, const CallersFunction& function);
+    bool step(lapwing_operation& operation, bool press);
+
+    const pid_t process_;
+    const int rank_;
+    const int size_;
+    PlanOptions options_;
+    std::string note_;
+
+    std::mutex broken_mutex_;
+    std::condition_variable broken_changed_;
+    std::atomic<bool> broken_{false};
+    std::string why_broken_;
+
+    // In this order: what stands below uses what stands above.
+    std::unique_ptr<tcp::Endpoint> endpoint_;
+    std::unique_ptr<Connections> lanes_;     // the kernel engine's
+    std::unique_ptr<Connections> messages_;  // the host engine's
+    std::unique_ptr<Connections> lives_;     // the lifeline's
+    std::unique_ptr<Link> link_;
+    Ground ground_;
+
+    std::mutex mutex_;  // of all that follows
+    std::optional<Planner> planner_;
+    std::uint32_t next_channel_ = 0;
+    int pinned_ = 0;
+    int held_ = 0;  // operations that belong to the caller
+    std::vector<lapwing_operation*> running_;
+    std::vector<std::unique_ptr<lapwing_operation>> operations_;  // every one ever made
+    std::vector<lapwing_operation*> idle_;
+
+    std::unique_ptr<Lifeline> lifeline_;  // ends first: it calls note_broken()
+};
+
+}  // namespace lapwing::c

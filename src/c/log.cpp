@@ -1,0 +1,27 @@
+#include "c/log.hpp"
+
+#include <lapwing.h>
+
+#include <mutex>
+
+namespace lapwing::c {
+namespace {
+
+std::mutex mutex;
+lapwing_log* function = nullptr;
+void* function_context = nullptr;
+
+}  // namespace
+
+void log_line(const std::string& line) {
+    const std::lock_guard lock(mutex);
+    if (function != nullptr) function(function_context, line.c_str());
+}
+
+}  // namespace lapwing::c
+
+void lapwing_set_log(lapwing_log* log, void* context) {
+    const std::lock_guard lock(lapwing::c::mutex);
+    lapwing::c::function = log;
+    lapwing::c::function_context = context;
+}

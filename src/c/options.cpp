@@ -1,0 +1,89 @@
+#include "c/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/nearest_name.hpp"
+#include "c/status.hpp"
+#include "engines/catalogue.hpp"
+
+namespace lapwing::c {
+namespace {
+
+constexpr std::string_view prefix = "LAPWING_";
+
+std::vector<std::string> option_names() {
+    std::vector<std::string> names;
+    for (const SettingRow& row : setting_rows()) {
+        std::string name = row.variable + prefix.size();
+        std::transform(name.begin(), name.end(), name.begin(),
+                       [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+        names.push_back(name);
+    }
+    return names;
+}
+
+// "engine=host" as the variable would be written: "LAPWING_ENGINE=host".
+std::string as_variable(std::string_view option) {
+    const std::size_t equals = option.find('=');
+    if (equals == std::string_view::npos)
+        refuse(fmt::format("option '{}' is not of the form name=value", option));
+    const std::string_view name = option.substr(0, equals);
+    const std::vector<std::string> names = option_names();
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) refuse(fmt::format("unknown option '{}'{}", name, suggestion(name, names)));
+    const SettingRow& row = setting_rows()[static_cast<std::size_t>(found - names.begin())];
+    return fmt::format("{}{}", row.variable, option.substr(equals));
+}
+
+std::uint64_t digest_of(const Settings& settings) {
+    std::uint64_t digest = 0xcbf29ce484222325U;
+    for (const std::string* text :
+         {&settings.engine, &settings.algorithm, &settings.tcp_lanes, &settings.zero_copy}) {
+        for (const char letter : *text + '\n') {
+            digest = (digest ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
+        }
+    }
+    return digest;
+}
+
+}  // namespace
+
+GroupSettings read_group_settings(const char* const* options, const char* const* environment) {
+    std::vector<std::string> chosen;
+    for (; options != nullptr && *options != nullptr; ++options) chosen.push_back(as_variable(*options));
+    std::vector<const char*> all;
+    for (; environment != nullptr && *environment != nullptr; ++environment) {
+        if (std::string_view(*environment).starts_with(prefix)) all.push_back(*environment);
+    }
+    // What comes later counts more.
+    for (const std::string& variable : chosen) all.push_back(variable.c_str());
+    all.push_back(nullptr);
+    const Settings settings = read_settings(all.data());
+
+    GroupSettings group;
+    std::vector<std::string> engine_names = {"auto"};
+    for (const Engine* engine : engines()) engine_names.emplace_back(engine->name());
+    if (std::find(engine_names.begin(), engine_names.end(), settings.engine) == engine_names.end()) {
+        refuse(fmt::format("LAPWING_ENGINE: a group without MPI has no engine '{}'{}", settings.engine,
+                           suggestion(settings.engine, engine_names)));
+    }
+    group.plan.engine = settings.engine;
+    group.plan.wishes = Wishes::parse(settings.algorithm);
+#ifdef NDEBUG
+    constexpr bool usual_check = false;
+#else
+    constexpr bool usual_check = true;
+#endif
+    group.plan.check = settings.check == "auto" ? usual_check : parse_switch("LAPWING_CHECK", settings.check);
+    group.network = read_network_settings(settings);
+    group.digest = digest_of(settings);
+    return group;
+}
+
+}  // namespace lapwing::c

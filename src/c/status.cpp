@@ -1,0 +1,88 @@
+#include "c/status.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace lapwing::c {
+namespace {
+
+// Plain memory: nothing is to be freed when a thread ends.
+thread_local char message_of_thread[1024] = "";
+
+}  // namespace
+
+lapwing_status failed(lapwing_status status, const char* message) noexcept {
+    const std::size_t length = std::min(std::strlen(message), sizeof message_of_thread - 1);
+    std::memmove(message_of_thread, message, length);
+    message_of_thread[length] = '\0';
+    return status;
+}
+
+lapwing_status status_of(const std::exception& exception) noexcept {
+    if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) return LAPWING_NO_MEMORY;
+    if (dynamic_cast<const ExchangeError*>(&exception) != nullptr) return LAPWING_EXCHANGE;
+    const auto* error = dynamic_cast<const Error*>(&exception);
+    if (error == nullptr) return LAPWING_INTERNAL;
+    switch (error->code()) {
+        case ErrorCode::invalid_argument:
+        case ErrorCode::parse:
+            return LAPWING_INVALID_ARGUMENT;
+        case ErrorCode::unsupported:
+            return LAPWING_UNSUPPORTED;
+        case ErrorCode::link:
+            return LAPWING_LINK;
+        case ErrorCode::system:
+            return LAPWING_SYSTEM;
+        case ErrorCode::internal:
+            break;
+    }
+    return LAPWING_INTERNAL;
+}
+
+lapwing_status failed_by_exception() noexcept {
+    try {
+        throw;
+    } catch (const std::bad_alloc&) {
+        return failed(LAPWING_NO_MEMORY, "out of memory");
+    } catch (const std::exception& exception) {
+        return failed(status_of(exception), exception.what());
+    } catch (...) {
+        return failed(LAPWING_INTERNAL, "an exception of an unknown type");
+    }
+}
+
+void refuse(const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, why);
+}
+
+}  // namespace lapwing::c
+
+const char* lapwing_version(void) {
+    return LAPWING_VERSION;
+}
+
+const char* lapwing_message(void) {
+    return lapwing::c::message_of_thread;
+}
+
+const char* lapwing_status_name(lapwing_status status) {
+    switch (status) {
+        case LAPWING_SUCCESS:
+            return "LAPWING_SUCCESS";
+        case LAPWING_INVALID_ARGUMENT:
+            return "LAPWING_INVALID_ARGUMENT";
+        case LAPWING_UNSUPPORTED:
+            return "LAPWING_UNSUPPORTED";
+        case LAPWING_LINK:
+            return "LAPWING_LINK";
+        case LAPWING_SYSTEM:
+            return "LAPWING_SYSTEM";
+        case LAPWING_NO_MEMORY:
+            return "LAPWING_NO_MEMORY";
+        case LAPWING_EXCHANGE:
+            return "LAPWING_EXCHANGE";
+        case LAPWING_INTERNAL:
+            return "LAPWING_INTERNAL";
+    }
+    return "unknown";
+}

@@ -1,0 +1,39 @@
+// How exceptions leave the library: as a status and a message of the thread.
+#pragma once
+
+#include <lapwing.h>
+
+#include <exception>
+#include <new>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace lapwing::c {
+
+// The exchange function failed, or what it gave back cannot be.
+class ExchangeError : public Error {
+  public:
+    explicit ExchangeError(const std::string& message) : Error(ErrorCode::system, message) {}
+};
+
+// Leaves the message for the calling thread.
+lapwing_status failed(lapwing_status status, const char* message) noexcept;
+// The same for the exception that is being handled.
+lapwing_status failed_by_exception() noexcept;
+lapwing_status status_of(const std::exception& exception) noexcept;
+
+template <typename Work>
+lapwing_status guarded(const Work& work) noexcept {
+    try {
+        work();
+        return LAPWING_SUCCESS;
+    } catch (...) {
+        return failed_by_exception();
+    }
+}
+
+// Throws Error (invalid_argument).
+[[noreturn]] void refuse(const std::string& why);
+
+}  // namespace lapwing::c

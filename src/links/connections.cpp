@@ -1,0 +1,41 @@
+#include "links/connections.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace lapwing {
+namespace {
+
+constexpr const char* closed = "closed the connection: its process has ended, or has given up";
+
+}  // namespace
+
+bool peer_knows_better(const std::string& why) {
+    return why.ends_with(closed);
+}
+
+std::string why_broken(const Connections& connections, int peer, int error) {
+    // The kernel tells ETIMEDOUT once: who asks next sees a connection that is closed.
+    if (connections.silent(peer)) error = ETIMEDOUT;
+    std::string why;
+    switch (error) {
+        case ECONNRESET:
+        case EPIPE:
+            why = closed;
+            break;
+        case ETIMEDOUT:
+        case EHOSTUNREACH:
+        case ENETUNREACH:
+        case ENETDOWN:
+            why = fmt::format("is out of reach: {} (LAPWING_TIMEOUT says how long the network may be silent)",
+                              std::strerror(error));
+            break;
+        default:
+            why = std::strerror(error);
+    }
+    return fmt::format("{} {}", connections.told(peer), why);
+}
+
+}  // namespace lapwing

@@ -1,0 +1,213 @@
+// Every collective through the C API, in every form, on both engines, with 1 to 5 ranks: results are computed
+// from the problem alone.
+#include <gtest/gtest.h>
+
+#include "c/ranks.hpp"
+#include "engines/catalogue.hpp"
+#include "engines/expected.hpp"
+#include "task/sample.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+using namespace testing_c;
+using namespace testing_engines;
+
+void compose(void* context, const void* left, void* right, std::uint64_t count) {
+    ASSERT_STREQ(static_cast<const char*>(context), "the caller's");
+    Composition().reduce(static_cast<std::byte*>(right), static_cast<const std::byte*>(left), count * 8);
+}
+char context_of_caller[] = "the caller's";
+
+lapwing_reduction reduction_of(const Problem& problem) {
+    lapwing_reduction reduction{};
+    if (problem.op == Operator::user) {
+        reduction.op = LAPWING_USER;
+        reduction.element_bytes = problem.element;
+        reduction.function = compose;
+        reduction.context = context_of_caller;
+        reduction.commutes = problem.ordered ? 0 : 1;
+        return reduction;
+    }
+    // The rows of the tables have the order of the header.
+    reduction.op = static_cast<lapwing_operator>(problem.op);
+    reduction.type = static_cast<lapwing_type>(problem.type);
+    return reduction;
+}
+
+// The arrays of a problem of one rank.
+struct Arguments {
+    Arguments(const Problem& whole, int own) : problem(whole), rank(own), reduction(reduction_of(whole)) {
+        if (!has_parts(problem.collective)) return;
+        const Parts& parts = problem.parts_of(rank);
+        for (const Part& part : parts.sends) {
+            sends.push_back({part.offset, part.bytes});
+            destinations.push_back(part.peer);
+            counts.push_back(part.bytes / (is_reduction(problem.collective) ? problem.element_bytes() : 1));
+        }
+        for (const Part& part : parts.receives) {
+            receives.push_back({part.offset, part.bytes});
+            sources.push_back(part.peer);
+        }
+        neighbors = {static_cast<int>(sources.size()), static_cast<int>(destinations.size()), sources.data(),
+                     destinations.data()};
+    }
+    bool here() const { return problem.in_place && (!has_root(problem.collective) || rank == problem.root); }
+    std::uint64_t first_send() const { return sends.empty() ? 0 : sends.front().bytes; }
+    std::uint64_t first_receive() const { return receives.empty() ? 0 : receives.front().bytes; }
+
+    lapwing_problem as_problem() const {
+        lapwing_problem made = lapwing_problem_of(static_cast<lapwing_collective>(problem.collective));
+        made.root = problem.root;
+        made.bytes = !has_parts(problem.collective)               ? problem.bytes
+                     : problem.collective == Collective::scatterv ? first_receive()
+                                                                  : first_send();
+        if (is_reduction(problem.collective)) {
+            made.count = problem.bytes / problem.element_bytes();
+            made.reduction = reduction;
+        }
+        made.in_place = here();
+        made.sends = sends.data();
+        made.receives = receives.data();
+        made.counts = counts.data();
+        made.neighbors = neighbors;
+        return made;
+    }
+
+    lapwing_status start(lapwing_group* group, const void* in, void* out,
+                         lapwing_operation** operation) const {
+        const bool scatters =
+            problem.collective == Collective::scatter || problem.collective == Collective::scatterv;
+        if (here()) (scatters ? out : const_cast<void*&>(in)) = LAPWING_IN_PLACE;
+        const std::uint64_t bytes = problem.bytes;
+        const std::uint64_t count = bytes / problem.element_bytes();
+        const int root = problem.root;
+        switch (problem.collective) {
+            case Collective::barrier:
+                return lapwing_barrier(group, operation);
+            case Collective::broadcast:
+                return lapwing_broadcast(group, rank == root ? const_cast<void*>(in) : out, bytes, root,
+                                         operation);
+            case Collective::gather:
+                return lapwing_gather(group, in, bytes, out, root, operation);
+            case Collective::gatherv:
+                return lapwing_gatherv(group, in, first_send(), out, receives.data(), root, operation);
+            case Collective::scatter:
+                return lapwing_scatter(group, in, out, bytes, root, operation);
+            case Collective::scatterv:
+                return lapwing_scatterv(group, in, sends.data(), out, first_receive(), root, operation);
+            case Collective::allgather:
+                return lapwing_allgather(group, in, bytes, out, operation);
+            case Collective::allgatherv:
+                return lapwing_allgatherv(group, in, first_send(), out, receives.data(), operation);
+            case Collective::alltoall:
+                return lapwing_alltoall(group, in, out, bytes, operation);
+            case Collective::alltoallv:
+                return lapwing_alltoallv(group, in, sends.data(), out, receives.data(), operation);
+            case Collective::reduce:
+                return lapwing_reduce(group, in, out, count, &reduction, root, operation);
+            case Collective::allreduce:
+                return lapwing_allreduce(group, in, out, count, &reduction, operation);
+            case Collective::reduce_scatter_block:
+                return lapwing_reduce_scatter_block(group, in, out, count, &reduction, operation);
+            case Collective::reduce_scatter:
+                return lapwing_reduce_scatter(group, in, out, counts.data(), &reduction, operation);
+            case Collective::scan:
+                return lapwing_scan(group, in, out, count, &reduction, operation);
+            case Collective::exscan:
+                return lapwing_exscan(group, in, out, count, &reduction, operation);
+            case Collective::neighbor_allgather:
+                return lapwing_neighbor_allgather(group, &neighbors, in, first_send(), out, receives.data(),
+                                                  operation);
+            case Collective::neighbor_alltoall:
+                return lapwing_neighbor_alltoall(group, &neighbors, in, sends.data(), out, receives.data(),
+                                                 operation);
+        }
+        return LAPWING_INTERNAL;
+    }
+
+    const Problem& problem;
+    int rank;
+    lapwing_reduction reduction;
+    std::vector<lapwing_part> sends;
+    std::vector<lapwing_part> receives;
+    std::vector<std::uint64_t> counts;
+    std::vector<int> sources;
+    std::vector<int> destinations;
+    lapwing_neighbors neighbors{};
+};
+
+std::vector<Problem> problems_of(int ranks) {
+    std::vector<Problem> problems;
+    for (const Collective collective : all_collectives()) {
+        for (const std::uint64_t bytes : {8U, 40000U}) {
+            const auto samples = sample_problems(collective, ranks, bytes);
+            problems.insert(problems.end(), samples.begin(), samples.end());
+        }
+    }
+    return problems;
+}
+
+void expect_result(const Problem& problem, int rank, int run, const Bytes& out) {
+    EXPECT_TRUE(out == out_after(problem, rank, run, out)) << print(problem) << ": rank " << rank;
+}
+
+void run_all(lapwing_group* group, int rank, const std::vector<Problem>& problems) {
+    for (const Problem& problem : problems) {
+        const Arguments arguments(problem, rank);
+        // The function of its name, and a plan that is started twice, all in flight together.
+        constexpr int runs = 3;
+        Bytes in[runs];
+        Bytes out[runs];
+        lapwing_operation* operations[runs] = {};
+        for (int run = 0; run < runs; ++run) {
+            in[run] = in_of(problem, rank, run);
+            out[run] = out_before(problem, rank, run);
+        }
+        EXPECT_WORKS(arguments.start(group, in[0].data(), out[0].data(), &operations[0]));
+        lapwing_plan* plan = nullptr;
+        const lapwing_problem as_problem = arguments.as_problem();
+        EXPECT_WORKS(lapwing_plan_create(group, &as_problem, &plan));
+        if (plan == nullptr) return;
+        for (const int run : {1, 2})
+            EXPECT_WORKS(lapwing_start(plan, in[run].data(), out[run].data(), &operations[run]));
+        EXPECT_WORKS(lapwing_plan_destroy(plan));
+        EXPECT_WORKS(lapwing_wait_all(runs, operations));
+        for (int run = 0; run < runs; ++run) {
+            EXPECT_EQ(operations[run], nullptr);
+            expect_result(problem, rank, run, out[run]);
+        }
+        if (testing::Test::HasFailure()) {
+            lapwing_group_abort(group, "a result is wrong");
+            return;
+        }
+    }
+}
+
+class CollectivesTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(CollectivesTest, EveryFormWithOneToFiveRanks) {
+    if (!find_engine(GetParam()).available()) GTEST_SKIP() << find_engine(GetParam()).available().reason();
+    for (const int ranks : {1, 2, 3, 4, 5}) {
+        const std::vector<Problem> problems = problems_of(ranks);
+        as_threads(ranks, {std::string("engine=") + GetParam()}, [&](lapwing_group* group, int rank) {
+            EXPECT_STREQ(lapwing_group_engine(group), ranks == 1 ? "host" : GetParam());
+            EXPECT_EQ(lapwing_group_rank(group), rank);
+            EXPECT_EQ(lapwing_group_size(group), ranks);
+            run_all(group, rank, problems);
+        });
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(OnBothEngines, CollectivesTest, testing::Values("host", "kernel"),
+                         [](const auto& engine) { return std::string(engine.param); });
+
+TEST(Collectives, TheTablesHaveTheOrderOfTheHeader) {
+    EXPECT_STREQ(name(static_cast<Operator>(LAPWING_LOGICAL_XOR)), "logical_xor");
+    EXPECT_STREQ(name(static_cast<Type>(LAPWING_FLOAT64)), "float64");
+    EXPECT_STREQ(name(static_cast<Collective>(LAPWING_NEIGHBOR_ALLTOALL)), "neighbor_alltoall");
+}
+
+}  // namespace
+}  // namespace lapwing
