@@ -3,94 +3,37 @@
 // with "lapwing-overlap ": "progress SHARE", and at the end "result JSON".
 #include <fmt/format.h>
 #include <mpi.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <exception>
-#include <fstream>
-#include <map>
+#include <set>
 #include <thread>
 
 #include "base/error.hpp"
 #include "measure.hpp"
+#include "places.hpp"
 
 namespace lapwing::overlap {
 namespace {
 
-using Text = std::array<char, 128>;
-
-Text text(const std::string& written) {
-    Text result{};
-    written.copy(result.data(), result.size() - 1);
-    return result;
-}
-
-// Hosts of one machine (containers, network namespaces) share its boot.
-std::string machine() {
-    std::string id;
-    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
-    return id;
-}
-
-std::string processors() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
-    std::string list;
-    for (int i = 0; i < CPU_SETSIZE; ++i) {
-        if (CPU_ISSET(i, &set)) list += fmt::format("{}{}", list.empty() ? "" : ",", i);
-    }
-    return list;
-}
-
-// "Open MPI v4.1.4", "MPICH 4.0.2": of what the library says, the beginning.
-std::string mpi_version() {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    MPI_Get_library_version(version, &length);
-    std::string result = version;
-    result.resize(std::min(result.size(), result.find_first_of(",\n")));
-    const std::string between = " Version:\t";
-    if (const std::size_t at = result.find(between); at != std::string::npos)
-        result.replace(at, between.size(), " ");
-    return result;
-}
-
-// What each rank says of itself, known to all.
-std::vector<std::string> of_all_ranks(const Bench& bench, const std::string& own) {
-    const Text mine = text(own);
-    std::vector<Text> all(static_cast<std::size_t>(bench.ranks));
-    PMPI_Allgather(mine.data(), static_cast<int>(mine.size()), MPI_BYTE, all.data(),
-                   static_cast<int>(mine.size()), MPI_BYTE, bench.world);
-    std::vector<std::string> result;
-    for (const Text& one : all) result.emplace_back(one.data());
-    return result;
-}
-
 nlohmann::json surroundings(Bench& bench) {
     utsname system{};
     uname(&system);
-    const std::vector<std::string> machines = of_all_ranks(bench, machine());
-    std::map<std::string, int> ranks_of;
-    for (const std::string& one : machines) ++ranks_of[one];
-    const int own_processors = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-    const bool short_of = ranks_of[machine()] > own_processors;
-    bench.crowded = bench.slowest(short_of ? 1 : 0) > 0;
+    const std::vector<std::string> machines = of_all_ranks(bench.world, machine());
+    bench.crowded = more_ranks_than_processors(bench.world);
     return {{"ranks", bench.ranks},
             {"mpi", mpi_version()},
             {"kernel", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
-            {"hosts", of_all_ranks(bench, system.nodename)},
-            {"machines", ranks_of.size()},
-            {"processors", own_processors},
-            {"processors_of_ranks", of_all_ranks(bench, processors())},
+            {"hosts", of_all_ranks(bench.world, system.nodename)},
+            {"machines", std::set<std::string>(machines.begin(), machines.end()).size()},
+            {"processors", static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))},
+            {"processors_of_ranks", of_all_ranks(bench.world, processors())},
             {"more_ranks_than_processors", bench.crowded},
-            {"addresses", of_all_ranks(bench, bench.mesh->address())}};
+            {"addresses", of_all_ranks(bench.world, bench.mesh->address())}};
 }
 
 // An engine is asked for by a hint on a communicator of its own, before its first collective.

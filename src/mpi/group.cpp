@@ -114,6 +114,10 @@ int begin_links(Group& group) {
     }
     group.begun = true;
     if (runtime.network.runs()) group.members = runtime.network.members(group.communicator, group.ranks);
+    // Where the members' hosts are not known, they are taken to be like the whole job's.
+    if (!group.members.empty() && runtime.network.on_one_host(group.members)) {
+        group.options.several_hosts = false;
+    }
     if (!may_have_connections(group)) {
         group.settled = true;
         return MPI_SUCCESS;

@@ -16,8 +16,9 @@ namespace {
 // That the program, the MPI and the engine's gates may want besides.
 constexpr std::uint64_t kept_descriptors = 48;
 
-// One rank's reason, told to all: the lowest rank's that has one.
-std::string agree(const std::string& mine, int self, const char* host) {
+}  // namespace
+
+std::string agree_on_trouble(const std::string& mine, int self) {
     int ranks = 0;
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
     int first = mine.empty() ? ranks : self;
@@ -25,23 +26,18 @@ std::string agree(const std::string& mine, int self, const char* host) {
     if (first == ranks) return "";
     char text[512] = {};
     if (first == self) {
-        fmt::format_to_n(text, sizeof text - 1, "rank {} ({}): {}", self, host, mine);
+        fmt::format_to_n(text, sizeof text - 1, "rank {} ({}): {}", self, tcp::host_name(), mine);
     }
     PMPI_Bcast(text, sizeof text, MPI_CHAR, first, MPI_COMM_WORLD);
     return text;
 }
 
-}  // namespace
-
-void Network::start(const Settings& settings, const std::string& engine) {
+void Network::start(const Settings& settings, const std::string& engine, bool several_hosts) {
     if (engine != "kernel" && engine != "auto") return;
     int ranks = 0;
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
     PMPI_Comm_rank(MPI_COMM_WORLD, &self_);
-    const std::uint64_t host = tcp::host_number();
-    std::uint64_t hosts[2] = {host, ~host};
-    PMPI_Allreduce(MPI_IN_PLACE, hosts, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-    if (engine == "auto" && hosts[0] == ~hosts[1]) {
+    if (engine == "auto" && !several_hosts) {
         why_not_ = "all ranks are on one host, where the host engine is faster";
         return;
     }
@@ -61,13 +57,13 @@ void Network::start(const Settings& settings, const std::string& engine) {
             trouble = error.what();
         }
     }
-    why_not_ = agree(trouble, self_, tcp::host_name().c_str());
+    why_not_ = agree_on_trouble(trouble, self_);
     free_at_start_ = tcp::free_descriptors();
     if (why_not_.empty()) {
         // What every group of this size would take: known now, so that MPI_COMM_WORLD need not ask again.
         if (!reserve_descriptors(ranks))
             trouble = "too few descriptors for MPI_COMM_WORLD; raise `ulimit -n`";
-        why_not_ = agree(trouble, self_, tcp::host_name().c_str());
+        why_not_ = agree_on_trouble(trouble, self_);
     }
     if (!why_not_.empty()) {
         endpoint_.reset();

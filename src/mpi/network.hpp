@@ -15,11 +15,16 @@
 
 namespace lapwing {
 
+// One rank's trouble, told to all: "rank 3 (node2): ..." of the lowest rank that has one, empty when none
+// has. Collective over MPI_COMM_WORLD.
+std::string agree_on_trouble(const std::string& mine, int self);
+
 class Network {
   public:
     // Collective over MPI_COMM_WORLD: makes the endpoint, and exchanges addresses and the job's key. `engine`
-    // is the one that was asked for. Throws Error (invalid_argument) for a setting that cannot be.
-    void start(const Settings& settings, const std::string& engine);
+    // is the one that was asked for; `several_hosts`: not all ranks are on one. Throws Error
+    // (invalid_argument) for a setting that cannot be.
+    void start(const Settings& settings, const std::string& engine, bool several_hosts);
     void stop();
 
     // Why there are no connections; empty when there are, or when the engine that was asked for needs none.

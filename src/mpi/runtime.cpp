@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "engines/catalogue.hpp"
+#include "links/tcp/addresses.hpp"
 #include "mpi/fortran.hpp"
 #include "mpi/group.hpp"
 #include "mpi/guard.hpp"
@@ -50,6 +51,8 @@ void read(const Settings& settings) {
     for (const Engine* engine : engines()) names.emplace_back(engine->name());
     runtime.options.engine = one_of("LAPWING_ENGINE", settings.engine, names);
     runtime.options.wishes = Wishes::parse(settings.algorithm);
+    if (!settings.tuning.empty())
+        runtime.options.tuning = std::make_shared<const Tuning>(Tuning::read(settings.tuning));
     runtime.takes_blocking = parse_switch("LAPWING_BLOCKING", settings.blocking);
 #ifdef NDEBUG
     constexpr bool usual_check = false;
@@ -67,7 +70,8 @@ void read(const Settings& settings) {
 // Ranks that choose by different settings would build lists that do not fit together.
 void compare_settings(const Settings& settings) {
     const std::string all = settings.engine + '\n' + settings.algorithm + '\n' + settings.blocking + '\n' +
-                            settings.tcp_lanes + '\n' + (settings.report == "none" ? "" : "report");
+                            settings.tcp_lanes + '\n' + (settings.tuning.empty() ? "" : "tuning") + '\n' +
+                            (settings.report == "none" ? "" : "report");
     const std::uint64_t hash = std::hash<std::string>{}(all);
     std::uint64_t both[2] = {hash, ~hash};
     std::uint64_t most[2] = {0, 0};
@@ -75,6 +79,29 @@ void compare_settings(const Settings& settings) {
     if (most[0] != hash || most[1] != ~hash) {
         give_up("the LAPWING_* variables differ between ranks; pass them to all hosts, as lapwing run does");
     }
+}
+
+// So would ranks whose tuning files differ, although the variables name the same path.
+void compare_tunings(const Settings& settings) {
+    if (settings.tuning.empty()) return;
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const std::uint64_t mine = runtime.options.tuning->fingerprint();
+    std::uint64_t first = mine;
+    PMPI_Bcast(&first, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    const std::string differs = agree_on_trouble(mine == first ? "" : "it differs from rank 0's", rank);
+    if (!differs.empty()) {
+        give_up(fmt::format("the tuning file '{}' (LAPWING_TUNING) is not the same on all hosts: {}",
+                            settings.tuning, differs));
+    }
+}
+
+// Whether the job spans hosts: the MPI underneath is another machine then.
+bool spans_hosts() {
+    const std::uint64_t host = tcp::host_number();
+    std::uint64_t hosts[2] = {host, ~host};
+    PMPI_Allreduce(MPI_IN_PLACE, hosts, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
+    return hosts[0] != ~hosts[1];
 }
 
 // MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
@@ -107,7 +134,9 @@ bool start_runtime(bool collective) {
         read(settings);
         if (collective) {
             compare_settings(settings);
-            runtime.network.start(settings, runtime.options.engine);
+            compare_tunings(settings);
+            runtime.options.several_hosts = spans_hosts();
+            runtime.network.start(settings, runtime.options.engine, runtime.options.several_hosts);
         }
     } catch (const Error& error) {
         give_up(error.what());

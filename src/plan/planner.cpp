@@ -12,11 +12,9 @@ namespace {
 
 constexpr int most_checked_ranks = 64;
 
-const Engine& choose_engine(const std::string& wanted, const List& list, const Ground& ground) {
-    const auto can = [&](const Engine& engine) {
-        return engine.available() && engine.stands_on(ground) && engine.supports(list);
-    };
-    // The engine that was asked for may decline; then the others are tried in their order, as for "auto".
+// The engine that was asked for may decline; then the others are tried in their order, as for "auto".
+template <typename Can>
+const Engine& first_engine(const std::string& wanted, Can can) {
     if (wanted != "auto") {
         const Engine& engine = find_engine(wanted);
         if (can(engine)) return engine;
@@ -25,6 +23,18 @@ const Engine& choose_engine(const std::string& wanted, const List& list, const G
         if (can(*engine)) return *engine;
     }
     throw Error(ErrorCode::unsupported, "no engine can run this list");
+}
+
+const Engine& choose_engine(const std::string& wanted, const List& list, const Ground& ground) {
+    return first_engine(wanted, [&](const Engine& engine) {
+        return engine.available() && engine.stands_on(ground) && engine.supports(list);
+    });
+}
+
+// The one that will run the list, before there is a list.
+const Engine& likely_engine(const std::string& wanted, const Ground& ground) {
+    return first_engine(wanted,
+                        [&](const Engine& engine) { return engine.available() && engine.stands_on(ground); });
 }
 
 void prove(const Problem& problem, const Choice& choice) {
@@ -78,7 +88,9 @@ Plan& Planner::find_or_make(const Problem& problem) {
 Plan Planner::make(const Problem& problem) const {
     Plan plan;
     plan.problem = problem;
-    plan.choice = select(problem, options_.wishes).choice;
+    const Guidance guidance{options_.tuning.get(),
+                            {likely_engine(options_.engine, ground_).name(), options_.several_hosts}};
+    plan.choice = select(problem, options_.wishes, guidance).choice;
     // Where a rank knows its own parts only, the others' lists cannot be built here.
     const bool all_known =
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);

@@ -26,6 +26,8 @@ struct Plan {
 struct PlanOptions {
     std::string engine = "auto";  // an engine's name, or auto: the first that can
     Wishes wishes;
+    std::shared_ptr<const Tuning> tuning = nullptr;  // null: none
+    bool several_hosts = false;                      // the group spans more than one
     // Prove the lists of all ranks before the first run: in groups of up to 64 ranks, where this rank knows
     // all parts.
     bool check = false;

@@ -74,21 +74,49 @@ std::vector<Candidate> candidates(const Problem& problem, const Machine& machine
     return found;
 }
 
-Selection select(const Problem& problem, const Wishes& wishes, const Machine& machine) {
-    std::string declined;
-    if (const Choice* wish = wishes.find(problem.collective)) {
-        const Verdict applies = wish->algorithm->applies(problem, wish->parameters);
-        if (applies) return {*wish, "asked for"};
-        declined = fmt::format("{} declined: {}; ", wish->algorithm->name, applies.reason());
+Machine Guidance::machine(int ranks, std::string* where) const {
+    for (const Tuning* measured : {tuning, &shipped_tuning()}) {
+        if (measured == nullptr) continue;
+        if (const Tuning::Table* table = measured->constants(ranks, surroundings)) {
+            if (where != nullptr) *where = measured->where(*table);
+            return *table->machine;
+        }
     }
-    const std::vector<Candidate> found = candidates(problem, machine);
+    if (where != nullptr) *where = "built in";
+    return {};
+}
+
+Selection select(const Problem& problem, const Wishes& wishes, const Guidance& guidance) {
+    std::string declined;
+    const auto takes = [&](const Choice& choice, const std::string& asked_by) {
+        const Verdict applies = choice.algorithm->applies(problem, choice.parameters);
+        if (!applies) {
+            declined +=
+                fmt::format("{}{} declined: {}; ", choice.algorithm->name, asked_by, applies.reason());
+        }
+        return static_cast<bool>(applies);
+    };
+    if (const Choice* wish = wishes.find(problem.collective)) {
+        if (takes(*wish, "")) return {*wish, Selection::By::wish, "asked for"};
+    }
+    for (const Tuning* measured : {guidance.tuning, &shipped_tuning()}) {
+        if (measured == nullptr) continue;
+        const Tuning::Found found = measured->find(problem, guidance.surroundings);
+        if (found.row == nullptr || !takes(found.row->choice, fmt::format(" ({})", found.where))) continue;
+        return {found.row->choice,
+                measured == guidance.tuning ? Selection::By::tuning : Selection::By::defaults,
+                fmt::format("{}{}: measured to be the fastest from {} bytes on", declined, found.where,
+                            found.row->from)};
+    }
+    std::string where;
+    const std::vector<Candidate> found = candidates(problem, guidance.machine(problem.ranks, &where));
     if (found.empty() || !found.front().applies) {
         throw Error(
             ErrorCode::unsupported,
             fmt::format("no algorithm for {}", found.empty() ? name(problem.collective) : "this problem"));
     }
-    const Candidate& best = found.front();
-    return {best.choice, declined + "cheapest by the cost model"};
+    return {found.front().choice, Selection::By::cost,
+            fmt::format("{}cheapest by the cost model, constants: {}", declined, where)};
 }
 
 }  // namespace lapwing

@@ -1,5 +1,6 @@
-// Which algorithm takes a problem: the one that was asked for, or the cheapest that applies. Depends only on
-// what all ranks of the group share, so that all choose the same.
+// Which algorithm takes a problem: the one that was asked for, or the one that was measured to be the
+// fastest, or the cheapest by the cost model; always one that applies. Depends only on what all ranks of the
+// group share, so that all choose the same.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
+#include "plan/tuning.hpp"
 
 namespace lapwing {
 
@@ -31,13 +33,23 @@ struct Candidate {
 // Every algorithm of the problem's collective with its verdict and cost, cheapest first, decliners last.
 std::vector<Candidate> candidates(const Problem& problem, const Machine& machine = {});
 
+// What was measured, and where the group stands.
+struct Guidance {
+    const Tuning* tuning = nullptr;  // of the user; null: none. What is shipped is asked after it.
+    Surroundings surroundings;
+
+    // Of the cost model: the tuning's, else the shipped ones, else the built-in ones. `where` says which.
+    Machine machine(int ranks, std::string* where = nullptr) const;
+};
+
 struct Selection {
+    enum class By { wish, tuning, defaults, cost };
     Choice choice;
-    std::string
-        why;  // one clause: "asked for", "cheapest by the cost model", "ring declined: ...; cheapest ..."
+    By by = By::cost;
+    std::string why;  // one clause: "asked for", "ring declined: ...; cheapest by the cost model, ..."
 };
 
 // Throws Error (unsupported) when no algorithm applies.
-Selection select(const Problem& problem, const Wishes& wishes = {}, const Machine& machine = {});
+Selection select(const Problem& problem, const Wishes& wishes = {}, const Guidance& guidance = {});
 
 }  // namespace lapwing

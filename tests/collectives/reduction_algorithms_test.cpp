@@ -155,7 +155,8 @@ TEST(RecursiveDoublingScan, TakesOneStepForEachDoubling) {
 TEST(ReductionCosts, ShortVectorsTakeFewStepsLongOnesFewBytes) {
     const auto first = [](Collective collective, int ranks, std::uint64_t elements, bool ordered = false) {
         return std::string(
-            select(with_parts(problem_of(collective, ranks, 0, elements, false, ordered)).front())
+            candidates(with_parts(problem_of(collective, ranks, 0, elements, false, ordered)).front())
+                .front()
                 .choice.algorithm->name);
     };
     EXPECT_EQ(first(Collective::reduce, 8, 2), "flat");

@@ -108,6 +108,7 @@ class Faults:
                 ("LAPWING_ENGINE", "hots", "'host'"),
                 ("LAPWING_ALGORITHM", "ialltoall=pairwize", "'pairwise'"),
                 ("LAPWING_ALGORITHM", "ialltoal=flat", "'ialltoall'"),
+                ("LAPWING_TUNING", "/nowhere/tuning.json", "'/nowhere/tuning.json' cannot be read"),
                 ("LAPWING_BLOCKING", "perhaps", "0 or 1"),
                 ("LAPWING_HELPER", "some", "none, auto or a list"),
                 ("LAPWING_TIMEOUT", "0", "a number from 1"),
@@ -127,6 +128,30 @@ class Faults:
             script.chmod(0o755)
             status, output = jobs.execute([*words[:-1], "2", script], 30, jobs.environment(self.mpi, self.build))
         self.expect("ranks with different settings", status not in (0, None) and "differ between ranks" in output, output)
+
+    def tuning_files_that_differ(self):
+        words = jobs.launcher(self.mpi, 1)
+        with tempfile.TemporaryDirectory() as scratch:
+            # One path, but each rank sees another file, as on hosts with disks of their own.
+            for rank, take in enumerate(("ring", "ring", "flat")):
+                (pathlib.Path(scratch) / f"{rank}.json").write_text(
+                    '{"lapwing_tuning": 1, "tables": [{"engine": "host", "hosts": "one", "ranks": [2, 9],\n'
+                    f'"choices": {{"alltoall": [{{"from": 0, "take": "{take}"}}]}}}}]}}')
+            script = pathlib.Path(scratch) / "program"
+            script.write_text("#!/bin/sh\n"
+                              f"export LAPWING_TUNING={scratch}/${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}.json\n"
+                              f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so:$LD_PRELOAD exec {self.program} plain\n")
+            script.chmod(0o755)
+            environment = jobs.environment(self.mpi, self.build)
+            status, output = jobs.execute([*words[:-1], "2", script], 30, environment)
+            self.expect("equal tuning files", status == 0 and "all done" in output, output)
+            status, output = jobs.execute([*words[:-1], "3", script], 30, environment)
+            self.expect("tuning files that differ", status not in (0, None) and "all done" not in output and
+                        "is not the same on all hosts: rank 2 (" in output, output)
+            (pathlib.Path(scratch) / "1.json").unlink()
+            status, output = jobs.execute([*words[:-1], "3", script], 30, environment)
+            self.expect("a tuning file that one rank has not", status not in (0, None) and "all done" not in output and
+                        "1.json' cannot be read" in output, output)
 
     def the_mpi_underneath(self):
         status, output = self.run(["plain"], 2, options=["--engine", "mpi", "--report"])
@@ -158,6 +183,7 @@ def main():
     faults.a_stranger_at_the_port()
     faults.wrong_variables()
     faults.ranks_that_differ()
+    faults.tuning_files_that_differ()
     faults.the_mpi_underneath()
     faults.a_program_of_the_other_mpi()
     faults.a_report_that_cannot_be_written()

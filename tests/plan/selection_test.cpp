@@ -44,6 +44,22 @@ TEST(Select, TakesTheWish) {
     EXPECT_EQ(selection.why, "asked for");
 }
 
+TEST(Select, TakesTheCheapestByTheConstantsOfEngineAndPlace) {
+    const Problem problem{.collective = Collective::alltoall, .ranks = 8, .bytes = 64};
+    for (const bool several : {false, true}) {
+        for (const char* engine : {"kernel", "host"}) {
+            const Guidance guidance{nullptr, {engine, several}};
+            const Selection selection = select(problem, {}, guidance);
+            EXPECT_EQ(selection.by, Selection::By::cost);
+            EXPECT_EQ(selection.choice, candidates(problem, guidance.machine(8)).front().choice);
+            const auto shipped = shipped_tuning().constants(8, guidance.surroundings);
+            EXPECT_EQ(guidance.machine(8).latency, shipped->machine->latency);
+            EXPECT_EQ(selection.why,
+                      "cheapest by the cost model, constants: " + shipped_tuning().where(*shipped));
+        }
+    }
+}
+
 TEST(Select, TakesTheCheapestWhenTheWishDeclines) {
     const Problem problem{.collective = Collective::alltoall, .ranks = 1024, .bytes = 1 << 20};
     const Selection selection = select(problem, Wishes::parse("ialltoall=ring"));
@@ -52,10 +68,11 @@ TEST(Select, TakesTheCheapestWhenTheWishDeclines) {
     EXPECT_THAT(selection.why, testing::HasSubstr("cheapest"));
 }
 
-TEST(Select, ByCost) {
+TEST(Candidates, OfTheTextbooksMachine) {
     const auto chosen = [](Collective collective, int ranks, std::uint64_t bytes) {
-        return std::string(
-            select({.collective = collective, .ranks = ranks, .bytes = bytes}).choice.algorithm->name);
+        return std::string(candidates({.collective = collective, .ranks = ranks, .bytes = bytes})
+                               .front()
+                               .choice.algorithm->name);
     };
     EXPECT_EQ(chosen(Collective::barrier, 16, 0), "recursive_doubling");
     EXPECT_EQ(chosen(Collective::barrier, 17, 0), "dissemination");

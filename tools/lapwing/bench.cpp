@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
-#include <ctime>
 #include <fstream>
 #include <memory>
 
@@ -38,22 +37,6 @@ Settings settings_of(const BenchOptions& options) {
     if (!options.algorithm.empty()) settings.algorithm = options.algorithm;
     check_values(settings);
     return settings;
-}
-
-std::vector<std::string> own_command_line() {
-    std::vector<std::string> words;
-    std::ifstream file("/proc/self/cmdline", std::ios::binary);
-    for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-    return words;
-}
-
-std::string time_of_day() {
-    const std::time_t moment = std::time(nullptr);
-    std::tm utc{};
-    gmtime_r(&moment, &utc);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    return text;
 }
 
 // Standard output belongs to the JSON when it goes there.
@@ -94,7 +77,7 @@ int run(const CLI::App& app, const BenchOptions& options, const Words& words) {
                         words.words.front()));
     }
     std::vector<std::string> command = words.words;
-    command.push_back(find_bench_program(*starter.family));
+    command.push_back(find_bench_program("lapwing-overlap", *starter.family));
     command.push_back(asked.dump());
     const Launch launch = arrange(starter, command, settings);
     if (options.dry_run) {
@@ -102,7 +85,7 @@ int run(const CLI::App& app, const BenchOptions& options, const Words& words) {
         return success;
     }
     Output output(options.json);
-    BenchJob job = run_bench(launch);
+    BenchJob job = run_bench(launch, "lapwing-overlap");
     if (job.status != 0 || !job.result) {
         fmt::print(stderr, "lapwing bench: no result; the launcher ended with status {}\n", job.status);
         return violations_found;

@@ -12,7 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <vector>
 
 #include "base/error.hpp"
@@ -35,7 +37,7 @@ constexpr int cannot_start = 127;
     try {
         execute(launch);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "lapwing bench: {}\n", error.what());
+        fmt::print(stderr, "lapwing: {}\n", error.what());
         std::fflush(stderr);
     }
     _exit(cannot_start);
@@ -43,15 +45,19 @@ constexpr int cannot_start = 127;
 
 class Reader {
   public:
+    explicit Reader(const std::string& program)
+        : progress_(program + " progress "), result_of_(program + " result ") {}
+
     void take(const std::string& line) {
-        const std::string_view progress = "lapwing-overlap progress ";
-        const std::string_view result = "lapwing-overlap result ";
-        if (line.starts_with(progress)) {
-            const double share = std::atof(line.c_str() + progress.size());
+        if (line.starts_with(progress_)) {
+            const double share = std::atof(line.c_str() + progress_.size());
+            const std::size_t what = line.find(' ', progress_.size());
+            if (what != std::string::npos && !bar_.visible())
+                fmt::print(stderr, "{:3.0f} %{}\n", share * 100, line.substr(what));
             bar_.advance(share - done_);
             done_ = share;
-        } else if (line.starts_with(result)) {
-            result_ = nlohmann::json::parse(line.substr(result.size()), nullptr, false);
+        } else if (line.starts_with(result_of_)) {
+            result_ = nlohmann::json::parse(line.substr(result_of_.size()), nullptr, false);
             if (result_->is_discarded()) result_.reset();
         } else {
             fmt::print(stderr, "{}\n", line);
@@ -60,6 +66,8 @@ class Reader {
     std::optional<nlohmann::json> result() { return std::move(result_); }
 
   private:
+    std::string progress_;
+    std::string result_of_;
     ProgressBar bar_{1};
     double done_ = 0;
     std::optional<nlohmann::json> result_;
@@ -67,16 +75,16 @@ class Reader {
 
 }  // namespace
 
-std::string find_bench_program(const MpiFamily& family) {
+std::string find_bench_program(const std::string& program, const MpiFamily& family) {
     const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    const std::string name = fmt::format("lapwing-overlap-{}", family.name);
+    const std::string name = fmt::format("{}-{}", program, family.name);
     std::vector<std::string> searched;
     for (const char* directory : {LAPWING_INSTALL_LIBEXECDIR, "libexec"}) {
         const auto place = (bin.parent_path() / directory / "lapwing").lexically_normal();
         if (!searched.empty() && searched.back() == place) continue;
         searched.push_back(place);
-        const std::filesystem::path program = place / name;
-        if (access(program.c_str(), X_OK) == 0) return program;
+        const std::filesystem::path found = place / name;
+        if (access(found.c_str(), X_OK) == 0) return found;
     }
     throw Error(
         ErrorCode::system,
@@ -85,7 +93,23 @@ std::string find_bench_program(const MpiFamily& family) {
                     name, fmt::join(searched, ", ")));
 }
 
-BenchJob run_bench(const Launch& launch) {
+std::vector<std::string> own_command_line() {
+    std::vector<std::string> words;
+    std::ifstream file("/proc/self/cmdline", std::ios::binary);
+    for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+    return words;
+}
+
+std::string time_of_day() {
+    const std::time_t moment = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&moment, &utc);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return text;
+}
+
+BenchJob run_bench(const Launch& launch, const std::string& program) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) refuse("pipe");
     std::fflush(nullptr);
@@ -96,7 +120,7 @@ BenchJob run_bench(const Launch& launch) {
     close(ends[1]);
 
     BenchJob job;
-    Reader reader;
+    Reader reader(program);
     std::string line;
     char block[65536];
     while (true) {

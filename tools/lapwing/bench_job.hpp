@@ -4,22 +4,29 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lapwing/launch.hpp"
 #include "lapwing/mpi_family.hpp"
 
 namespace lapwing::tool {
 
-// The program beside this tool: in a build tree, or where it was installed. Throws Error (system) when it is
-// not there.
-std::string find_bench_program(const MpiFamily& family);
+// A program such as "lapwing-overlap" for an MPI, beside this tool: in a build tree, or where it was
+// installed. Throws Error (system) when it is not there.
+std::string find_bench_program(const std::string& program, const MpiFamily& family);
+
+// What stands in the header of results: the words that this tool was started with, and the time, as
+// 2026-05-31T12:00:00Z.
+std::vector<std::string> own_command_line();
+std::string time_of_day();
 
 struct BenchJob {
     int status = 0;                        // the launcher's; 128 + number of the signal that ended it
     std::optional<nlohmann::json> result;  // none when the program ended without one
 };
-// Shows the progress; passes on to standard error what else the job prints. Throws Error (system) when the
-// launcher cannot be started.
-BenchJob run_bench(const Launch& launch);
+// Reads lines that begin with the program's name: "lapwing-overlap progress SHARE WHAT" and "... result
+// JSON". Shows the progress, as a bar on a terminal; elsewhere as a line for each WHAT. Passes on to standard
+// error what else the job prints. Throws Error (system) when the launcher cannot be started.
+BenchJob run_bench(const Launch& launch, const std::string& program);
 
 }  // namespace lapwing::tool

@@ -6,8 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -16,27 +14,8 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30U;  // MPI counts with int
-constexpr std::uint64_t step_of_range = 4;
-
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, why);
-}
-
-// "a,b,c", each once.
-std::vector<std::string> read_list(const char* option, const std::string& written,
-                                   const std::function<std::string(const std::string&)>& read) {
-    std::vector<std::string> result;
-    std::size_t begin = 0;
-    while (begin <= written.size()) {
-        const std::size_t end = std::min(written.find(',', begin), written.size());
-        const std::string word = written.substr(begin, end - begin);
-        if (word.empty()) refuse(fmt::format("{}: a word is missing in '{}'", option, written));
-        const std::string value = read(word);
-        if (std::find(result.begin(), result.end(), value) == result.end()) result.push_back(value);
-        begin = end + 1;
-    }
-    return result;
 }
 
 // The MPI underneath, and the engines from the last choice to the first. "auto" is none: what it would choose
@@ -70,30 +49,6 @@ std::string measurable_collective(const std::string& written) {
         refuse(fmt::format("{} is not measured; valid: {}", mpi_name(collective), fmt::join(words, ", ")));
     }
     return mpi_name(collective);
-}
-
-std::uint64_t read_block(const std::string& written) {
-    const std::uint64_t bytes = read_bytes(written);
-    if (bytes == 0 || bytes > most_bytes) refuse(fmt::format("a block has 1 to 1Gi bytes, not {}", written));
-    return bytes;
-}
-
-// "64Ki,256Ki", or "4Ki:1Mi" for 4Ki, 16Ki, 64Ki, 256Ki, 1Mi.
-std::vector<std::uint64_t> read_sizes(const std::string& written) {
-    const std::size_t colon = written.find(':');
-    std::vector<std::uint64_t> sizes;
-    if (colon == std::string::npos) {
-        read_list("--bytes", written, [&](const std::string& word) {
-            sizes.push_back(read_block(word));
-            return word;
-        });
-        return sizes;
-    }
-    const std::uint64_t first = read_block(written.substr(0, colon));
-    const std::uint64_t last = read_block(written.substr(colon + 1));
-    if (last < first) refuse(fmt::format("'{}' ends before it begins", written));
-    for (std::uint64_t bytes = first; bytes <= last; bytes *= step_of_range) sizes.push_back(bytes);
-    return sizes;
 }
 
 std::string read_word(const char* what, const std::string& written, const std::vector<std::string>& valid) {
@@ -153,7 +108,7 @@ nlohmann::json program_settings(const BenchOptions& options) {
     return {
         {"engines", options.engines.empty() ? engines : read_list("--engine", options.engines, engine)},
         {"collectives", read_list("--collective", options.collectives, measurable_collective)},
-        {"bytes", read_sizes(options.bytes)},
+        {"bytes", read_blocks(options.bytes)},
         {"methods", read_list("--method", options.methods, method)},
         {"compute", read_word("compute", options.compute, {"work", "sleep"})},
         {"rounds", options.rounds},

@@ -1,6 +1,5 @@
 // lapwing explain: the lists, queues or chains of one collective, and why this algorithm was taken.
 #include <fmt/format.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <fstream>
@@ -11,13 +10,13 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "lapwing/command.hpp"
+#include "lapwing/explain_choice.hpp"
 #include "lapwing/explain_problem.hpp"
 #include "lapwing/list_json.hpp"
 #include "lapwing/process.hpp"
 #include "lapwing/tables.hpp"
 #include "lapwing/totals.hpp"
 #include "lapwing/values.hpp"
-#include "plan/selection.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
 #include "task/drawing.hpp"
@@ -35,7 +34,7 @@ enum class Level { list, queues, chains };
 
 struct Options {
     ProblemOptions problem;
-    std::string algorithm;
+    ChoiceOptions choice;
     std::optional<int> rank;
     std::string level = "list";
     std::string format;
@@ -44,15 +43,14 @@ struct Options {
 
 struct Explained {
     AskedProblem asked;
-    Choice choice;
-    std::string why;                    // empty when the algorithm was named on the command line
-    std::vector<Candidate> candidates;  // as above
-    std::vector<List> all;              // of all ranks; empty when there are too many
+    Chosen chosen;
+    std::vector<List> all;  // of all ranks; empty when there are too many
     std::vector<List> shown;
     std::vector<Queues> queues;  // of those that are shown, at this level
     std::vector<Chains> chains;  // as above
 
     const Problem& problem() const { return asked.problem; }
+    const Choice& choice() const { return chosen.choice; }
 };
 
 AskedProblem read(const Options& options) {
@@ -65,31 +63,9 @@ AskedProblem read(const Options& options) {
     return asked;
 }
 
-void choose(const Options& options, Explained& explained) {
-    const Problem& problem = explained.problem();
-    const Settings settings = read_settings(environ);
-    if (algorithms_of(problem.collective).empty()) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("there is no algorithm for {}", name(problem.collective)));
-    }
-    if (options.algorithm.empty()) {
-        Selection selection = select(problem, Wishes::parse(settings.algorithm));
-        explained.choice = selection.choice;
-        explained.why = std::move(selection.why);
-        explained.candidates = candidates(problem);
-        return;
-    }
-    explained.choice = parse_choice(problem.collective, options.algorithm);
-    const Verdict verdict = explained.choice.algorithm->applies(problem, explained.choice.parameters);
-    if (!verdict) {
-        throw Error(ErrorCode::unsupported, fmt::format("{} declines this problem: {}",
-                                                        explained.choice.algorithm->name, verdict.reason()));
-    }
-}
-
 void build(const Options& options, Explained& explained) {
     const Problem& problem = explained.problem();
-    const auto list_of = [&](int rank) { return lapwing::build(problem, rank, explained.choice); };
+    const auto list_of = [&](int rank) { return lapwing::build(problem, rank, explained.choice()); };
     std::size_t tasks = 0;
     if (!options.rank || problem.ranks <= most_ranks_for_totals) {
         for (int rank = 0; rank < problem.ranks; ++rank) {
@@ -117,8 +93,8 @@ std::string describe(const Totals& of, bool with_steps) {
 }
 
 std::string header(const Explained& explained) {
-    const Algorithm& algorithm = *explained.choice.algorithm;
-    std::string text = fmt::format("{}: {}\n", explained.asked.what(), print(explained.choice));
+    const Algorithm& algorithm = *explained.choice().algorithm;
+    std::string text = fmt::format("{}: {}\n", explained.asked.what(), print(explained.choice()));
     const auto line = [&](const char* key, const std::string& value) {
         text += fmt::format("  {:<11} {}\n", key, value);
     };
@@ -130,18 +106,21 @@ std::string header(const Explained& explained) {
     line("source", algorithm.source);
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
         const Parameter& parameter = algorithm.parameters[i];
-        line("parameter",
-             fmt::format("{} = {}: {} ({} to {}, usually {})", parameter.name, explained.choice.parameters[i],
-                         parameter.meaning, parameter.least, parameter.most, parameter.usual));
+        line("parameter", fmt::format("{} = {}: {} ({} to {}, usually {})", parameter.name,
+                                      explained.choice().parameters[i], parameter.meaning, parameter.least,
+                                      parameter.most, parameter.usual));
     }
     if (!explained.all.empty()) line("all ranks", describe(totals(explained.all), true));
     if (explained.shown.size() != explained.all.size()) {
         line(fmt::format("rank {}", explained.shown.front().rank).c_str(),
              describe(totals(explained.shown), false));
     }
-    if (!explained.why.empty()) line("chosen", explained.why);
+    if (!explained.chosen.by.empty()) {
+        line("engine", explained.chosen.place());
+        line("chosen", explained.chosen.sentence());
+    }
     const char* key = "candidates";
-    for (const Candidate& candidate : explained.candidates) {
+    for (const Candidate& candidate : explained.chosen.candidates) {
         line(key, fmt::format("{:<30} {}", print(candidate.choice),
                               candidate.applies ? print_seconds(candidate.cost)
                                                 : fmt::format("declines: {}", candidate.applies.reason())));
@@ -151,7 +130,7 @@ std::string header(const Explained& explained) {
 }
 
 Json as_json(const Explained& explained, Level level) {
-    Json json = {{"problem", to_json(explained.problem())}, {"algorithm", to_json(explained.choice)}};
+    Json json = {{"problem", to_json(explained.problem())}, {"algorithm", to_json(explained.choice())}};
     const Sizes& sizes = explained.asked.sizes;
     if (has_parts(explained.problem().collective)) {
         if (sizes.kind == Sizes::Kind::random) {
@@ -160,14 +139,20 @@ Json as_json(const Explained& explained, Level level) {
             json["sizes"] = sizes.kind == Sizes::Kind::even ? "even" : "uneven";
         }
     }
-    json["algorithm"]["summary"] = explained.choice.algorithm->summary;
-    json["algorithm"]["source"] = explained.choice.algorithm->source;
+    json["algorithm"]["summary"] = explained.choice().algorithm->summary;
+    json["algorithm"]["source"] = explained.choice().algorithm->source;
     if (!explained.all.empty()) {
         const Totals of = totals(explained.all);
         json["totals"] = {{"sends", of.sends}, {"bytes", of.bytes}, {"steps", of.steps}};
     }
-    if (!explained.why.empty()) json["why"] = explained.why;
-    for (const Candidate& candidate : explained.candidates) {
+    if (const Chosen& chosen = explained.chosen; !chosen.by.empty()) {
+        json["why"] = chosen.why;
+        json["chosen_by"] = chosen.by;
+        json["engine"] = chosen.surroundings.engine;
+        json["hosts"] = chosen.surroundings.several_hosts ? "several" : "one";
+        json["modelled_seconds"] = chosen.seconds;
+    }
+    for (const Candidate& candidate : explained.chosen.candidates) {
         Json row = to_json(candidate.choice);
         if (candidate.applies) {
             row["seconds"] = candidate.cost;
@@ -203,7 +188,7 @@ std::string as_svg(const std::string& dot) {
 }
 
 std::string as_dot(const Explained& explained, Level level) {
-    const std::string title = fmt::format("{}: {}", explained.asked.what(), print(explained.choice));
+    const std::string title = fmt::format("{}: {}", explained.asked.what(), print(explained.choice()));
     return level == Level::queues ? draw(explained.queues, title) : draw(explained.shown, title);
 }
 
@@ -216,7 +201,7 @@ std::string as_text(const Explained& explained, Level level) {
     } else if (explained.shown.size() != explained.all.size()) {
         for (const List& list : explained.shown) text += print(list);
     } else {
-        text = print(ListSet{explained.problem(), print(explained.choice), explained.shown});
+        text = print(ListSet{explained.problem(), print(explained.choice()), explained.shown});
     }
     return text;
 }
@@ -281,7 +266,7 @@ int explain(const Options& options) {
 
     Explained explained;
     explained.asked = read(options);
-    choose(options, explained);
+    explained.chosen = choose(options.choice, explained.problem());
     build(options, explained);
     lower_to(level, explained);
 
@@ -314,8 +299,7 @@ Command add_explain(CLI::App& tool) {
     CLI::App* app =
         tool.add_subcommand("explain", "Show the task lists of a collective, and why this algorithm");
     add_problem_options(*app, options->problem);
-    app->add_option("--algorithm", options->algorithm, "As pairwise:window=6; else the one that a run takes")
-        ->type_name("A");
+    add_choice_options(*app, options->choice);
     app->add_option("--rank", options->rank, "Show this rank only")->type_name("R");
     app->add_option("--level", options->level,
                     "list; queues or chains: the lists as hardware or the kernel engine takes them")

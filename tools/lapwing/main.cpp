@@ -13,7 +13,7 @@
 namespace lapwing::tool {
 namespace {
 
-// `run`, `bench` and `cluster` have words behind "--" that are none of the tool's business; to
+// `run`, `bench`, `tune` and `cluster` have words behind "--" that are none of the tool's business; to
 // `cluster-shell` all words are ssh's.
 Words split_words(std::vector<std::string>& arguments) {
     Words result;
@@ -23,9 +23,8 @@ Words split_words(std::vector<std::string>& arguments) {
         arguments.resize(1);
         return result;
     }
-    if (arguments.front() != "run" && arguments.front() != "bench" && arguments.front() != "cluster") {
-        return result;
-    }
+    const std::string& first = arguments.front();
+    if (first != "run" && first != "bench" && first != "tune" && first != "cluster") return result;
     const auto separator = std::find(arguments.begin(), arguments.end(), "--");
     if (separator == arguments.end()) return result;
     result.separated = true;
@@ -76,10 +75,15 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
         "  lapwing explain barrier --ranks 4\n"
         "  lapwing verify --all\n"
         "\n`lapwing SUBCOMMAND --help` says more about each.");
-    const std::vector<Command> commands = {add_explain(tool),        add_verify(tool),
-                                           add_run(tool, words),     add_bench(tool, words),
-                                           add_cluster(tool, words), add_cluster_shell(tool, words),
-                                           add_info(tool),           add_probe(tool)};
+    const std::vector<Command> commands = {add_explain(tool),
+                                           add_verify(tool),
+                                           add_run(tool, words),
+                                           add_bench(tool, words),
+                                           add_tune(tool, words),
+                                           add_cluster(tool, words),
+                                           add_cluster_shell(tool, words),
+                                           add_info(tool),
+                                           add_probe(tool)};
     if (arguments.empty()) {
         fmt::print(stderr, "{}", tool.help());
         return wrong_usage;

@@ -32,13 +32,14 @@ void ProgressBar::advance(double work) {
 }
 
 void ProgressBar::draw() const {
-    const double share = std::clamp(done_ / total_, 1e-9, 1.0);
+    const double share = std::clamp(done_ / total_, 0.0, 1.0);
     const int filled = static_cast<int>(share * bar_width);
     const double elapsed = std::chrono::duration<double>(Clock::now() - started_).count();
-    fmt::print(stderr, "\r[{}{}] {:3.0f} %, {:.0f} s left\033[K",
-               std::string(static_cast<std::size_t>(filled), '#'),
-               std::string(static_cast<std::size_t>(bar_width - filled), '.'), share * 100,
-               std::ceil(elapsed * (1 - share) / share));
+    fmt::print(stderr, "\r[{}{}] {:3.0f} %", std::string(static_cast<std::size_t>(filled), '#'),
+               std::string(static_cast<std::size_t>(bar_width - filled), '.'), share * 100);
+    // Before anything is done nothing is known.
+    if (share > 0) fmt::print(stderr, ", {:.0f} s left", std::ceil(elapsed * (1 - share) / share));
+    fmt::print(stderr, "\033[K");
 }
 
 }  // namespace lapwing::tool

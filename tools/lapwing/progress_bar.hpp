@@ -14,6 +14,7 @@ class ProgressBar {
     ProgressBar(const ProgressBar&) = delete;
     ProgressBar& operator=(const ProgressBar&) = delete;
 
+    bool visible() const { return visible_; }
     void advance(double work);  // may be called by several threads
 
   private:

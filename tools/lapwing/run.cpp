@@ -18,6 +18,7 @@ namespace {
 struct Options {
     std::string engine;
     std::string algorithm;
+    std::string tuning;
     bool blocking = false;
     bool report = false;
     bool json = false;
@@ -31,6 +32,9 @@ Settings settings_of(const Options& options) {
     Settings settings = read_settings(environ);
     if (!options.engine.empty()) settings.engine = options.engine;
     if (!options.algorithm.empty()) settings.algorithm = options.algorithm;
+    if (!options.tuning.empty()) settings.tuning = options.tuning;
+    // Ranks may start in another directory.
+    if (!settings.tuning.empty()) settings.tuning = std::filesystem::absolute(settings.tuning);
     if (options.blocking) settings.blocking = "1";
     if (options.json) {
         settings.report = "json";
@@ -64,6 +68,8 @@ Command add_run(CLI::App& tool, const Words& words) {
         ->type_name("E");
     app->add_option("--algorithm", options->algorithm, "As ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
+    app->add_option("--tuning", options->tuning, "Algorithms from this file, which `lapwing tune` wrote")
+        ->type_name("FILE");
     app->add_flag("--blocking", options->blocking, "Take the blocking collectives, too");
     app->add_flag("--report", options->report, "Say at the end what was done, and what was not and why");
     app->add_flag("--json", options->json, "The report as JSON");

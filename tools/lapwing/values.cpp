@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/error.hpp"
@@ -23,6 +24,16 @@ template <typename Number>
 bool read_number(std::string_view text, Number& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
     return error == std::errc() && end == text.data() + text.size();
+}
+
+constexpr std::uint64_t most_bytes_of_block = std::uint64_t{1} << 30U;  // MPI counts with int
+constexpr std::uint64_t step_of_range = 4;
+
+std::uint64_t read_block(const std::string& written) {
+    const std::uint64_t bytes = read_bytes(written);
+    if (bytes == 0 || bytes > most_bytes_of_block)
+        refuse(fmt::format("a block has 1 to 1Gi bytes, not {}", written));
+    return bytes;
 }
 
 }  // namespace
@@ -54,6 +65,38 @@ Collective read_collective(std::string_view written) {
 std::uint64_t read_bytes(std::string_view written) {
     if (const auto bytes = parse_bytes(written)) return *bytes;
     refuse(fmt::format("'{}' is no number of bytes; write it as 4096, 64Ki, 1Mi or 2Gi", written));
+}
+
+std::vector<std::string> read_list(const char* option, const std::string& written,
+                                   const std::function<std::string(const std::string&)>& read) {
+    std::vector<std::string> result;
+    std::size_t begin = 0;
+    while (begin <= written.size()) {
+        const std::size_t end = std::min(written.find(',', begin), written.size());
+        const std::string word = written.substr(begin, end - begin);
+        if (word.empty()) refuse(fmt::format("{}: a word is missing in '{}'", option, written));
+        const std::string value = read(word);
+        if (std::find(result.begin(), result.end(), value) == result.end()) result.push_back(value);
+        begin = end + 1;
+    }
+    return result;
+}
+
+std::vector<std::uint64_t> read_blocks(const std::string& written) {
+    const std::size_t colon = written.find(':');
+    std::vector<std::uint64_t> sizes;
+    if (colon == std::string::npos) {
+        read_list("--bytes", written, [&](const std::string& word) {
+            sizes.push_back(read_block(word));
+            return word;
+        });
+        return sizes;
+    }
+    const std::uint64_t first = read_block(written.substr(0, colon));
+    const std::uint64_t last = read_block(written.substr(colon + 1));
+    if (last < first) refuse(fmt::format("'{}' ends before it begins", written));
+    for (std::uint64_t bytes = first; bytes <= last; bytes *= step_of_range) sizes.push_back(bytes);
+    return sizes;
 }
 
 Operator read_operator(std::string_view written) {
@@ -116,6 +159,7 @@ void check_values(const Settings& settings) {
     static const std::string reports[] = {"none", "text", "json"};
     pick("engine", settings.engine, engine_names());
     Wishes::parse(settings.algorithm);
+    if (!settings.tuning.empty()) Tuning::read(settings.tuning);
     parse_switch("LAPWING_BLOCKING", settings.blocking);
     if (settings.check != "auto") parse_switch("LAPWING_CHECK", settings.check);
     pick("report", settings.report, reports);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,14 @@ Collective read_collective(std::string_view written);
 
 // "4096", "64Ki", "1Mi", "2Gi". Throws Error (invalid_argument).
 std::uint64_t read_bytes(std::string_view written);
+
+// "a,b,c", each once, as `read` makes of it. Throws Error (invalid_argument) that names the option.
+std::vector<std::string> read_list(const char* option, const std::string& written,
+                                   const std::function<std::string(const std::string&)>& read);
+
+// Blocks of 1 byte to 1 GiB: "64Ki,256Ki", or "4Ki:1Mi" for 4Ki, 16Ki, 64Ki, 256Ki, 1Mi. Throws Error
+// (invalid_argument).
+std::vector<std::uint64_t> read_blocks(const std::string& written);
 
 // "sum", "user". Throws Error (invalid_argument).
 Operator read_operator(std::string_view written);

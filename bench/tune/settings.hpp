@@ -1,0 +1,24 @@
+// What `lapwing tune` asks of its MPI program: one JSON object as the only argument.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "task/problem.hpp"
+
+namespace lapwing::tune {
+
+struct Settings {
+    std::vector<std::string> engines;
+    std::vector<Collective> collectives;
+    std::vector<std::uint64_t> bytes;
+    std::vector<int> ranks;  // sizes of the groups that are measured; empty: all ranks
+    int rounds = 0;          // at most
+    double seconds = 0;      // that all of it is to take, about; at least three rounds are measured
+};
+
+// Throws std::exception for what `lapwing tune` would not have written.
+Settings read_settings(const char* text);
+
+}  // namespace lapwing::tune

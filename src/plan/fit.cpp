@@ -1,0 +1,108 @@
+#include "plan/fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "collectives/catalogue.hpp"
+
+namespace lapwing {
+namespace {
+
+// Times farther off than this count no more: what the model has not, it shall not bend the constants for.
+constexpr double most_error = 2.0;  // of the natural logarithm
+// So much each constant is held back where the measurements say nothing of it.
+constexpr double inertia = 1e-4;
+constexpr double first_step = 1.5;
+constexpr double last_step = 0.005;
+
+constexpr double Machine::*constants[] = {&Machine::latency, &Machine::task, &Machine::per_byte,
+                                          &Machine::copy_per_byte, &Machine::copy};
+
+double loss(const std::vector<Measured>& measured, const Machine& machine, const Machine& start) {
+    double sum = 0;
+    std::size_t count = 0;
+    for (const Measured& one : measured) {
+        // Among the fast ones it must tell them apart; how slow a slow one is matters less.
+        const double best = one.best();
+        for (const auto& [choice, seconds] : one.seconds) {
+            const double cost = choice.algorithm->cost(one.problem, choice.parameters, machine);
+            if (!(cost > 0) || !(seconds > 0)) continue;
+            const double error = std::min(std::abs(std::log(cost / seconds)), most_error);
+            const double weight = best / seconds;
+            sum += weight * error * error;
+            ++count;
+        }
+    }
+    double moved = 0;
+    for (const auto constant : constants) {
+        const double ratio = std::log(machine.*constant / start.*constant);
+        moved += ratio * ratio;
+    }
+    return sum / static_cast<double>(std::max<std::size_t>(count, 1)) + inertia * moved;
+}
+
+template <typename Choose>
+Quality quality(const std::vector<Measured>& measured, Choose choose) {
+    Quality quality;
+    double sum = 0;
+    for (const Measured& one : measured) {
+        const double* seconds = one.of(choose(one.problem));
+        if (seconds == nullptr || one.seconds.size() < 2) continue;
+        const double ratio = *seconds / one.best();
+        ++quality.cases;
+        if (ratio <= slack) ++quality.good;
+        sum += std::log(ratio);
+    }
+    if (quality.cases > 0) quality.mean_ratio = std::exp(sum / static_cast<double>(quality.cases));
+    return quality;
+}
+
+}  // namespace
+
+double Measured::best() const {
+    double least = seconds.front().second;
+    for (const auto& one : seconds) least = std::min(least, one.second);
+    return least;
+}
+
+const double* Measured::of(const Choice& choice) const {
+    for (const auto& one : seconds) {
+        if (one.first == choice) return &one.second;
+    }
+    return nullptr;
+}
+
+// One constant after the other, up and down, with smaller and smaller steps: there are five, and the costs
+// have corners.
+Machine fit(const std::vector<Measured>& measured, const Machine& start) {
+    Machine machine = start;
+    double least = loss(measured, machine, start);
+    for (double step = first_step; step > last_step; step /= 2) {
+        for (bool better = true; better;) {
+            better = false;
+            for (const auto constant : constants) {
+                for (const double direction : {step, -step}) {
+                    Machine other = machine;
+                    other.*constant *= std::exp(direction);
+                    const double found = loss(measured, other, start);
+                    if (found >= least * (1 - 1e-6)) continue;
+                    least = found;
+                    machine = other;
+                    better = true;
+                }
+            }
+        }
+    }
+    return machine;
+}
+
+Quality quality_of_model(const std::vector<Measured>& measured, const Machine& machine) {
+    return quality(measured,
+                   [&](const Problem& problem) { return candidates(problem, machine).front().choice; });
+}
+
+Quality quality_of_selection(const std::vector<Measured>& measured, const Guidance& guidance) {
+    return quality(measured, [&](const Problem& problem) { return select(problem, {}, guidance).choice; });
+}
+
+}  // namespace lapwing

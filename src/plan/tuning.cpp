@@ -1,0 +1,275 @@
+#include "plan/tuning.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "collectives/catalogue.hpp"
+#include "engines/catalogue.hpp"
+#include "task/sample.hpp"
+
+namespace lapwing {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int version = 1;
+constexpr std::streamoff most_bytes_of_file = 16 << 20;
+
+// A value, and where it stands: "tables[0].ranks".
+class Node {
+  public:
+    Node(const Json& json, const std::string& file, std::string path)
+        : json_(json), file_(file), path_(std::move(path)) {}
+
+    [[noreturn]] void refuse(const std::string& what) const {
+        throw Error(ErrorCode::parse,
+                    fmt::format("{}: {}{}{}", file_, path_, path_.empty() ? "" : ": ", what));
+    }
+    const Json& json() const { return json_; }
+
+    void be_object(const std::vector<std::string>& keys) const {
+        if (!json_.is_object()) refuse("must be an object, {...}");
+        for (const auto& entry : json_.items()) {
+            if (std::find(keys.begin(), keys.end(), entry.key()) == keys.end()) {
+                refuse(fmt::format("unknown field '{}'{}", entry.key(), suggestion(entry.key(), keys)));
+            }
+        }
+    }
+    bool has(const char* key) const { return json_.contains(key); }
+    Node operator[](const char* key) const {
+        if (!has(key)) refuse(fmt::format("the field '{}' is missing", key));
+        return {json_.at(key), file_, path_.empty() ? key : fmt::format("{}.{}", path_, key)};
+    }
+    std::vector<Node> elements() const {
+        if (!json_.is_array()) refuse("must be a list, [...]");
+        std::vector<Node> fields;
+        for (std::size_t i = 0; i < json_.size(); ++i) {
+            fields.emplace_back(json_[i], file_, fmt::format("{}[{}]", path_, i));
+        }
+        return fields;
+    }
+    std::string text() const {
+        if (!json_.is_string()) refuse("must be a text in quotes");
+        return json_.get<std::string>();
+    }
+    std::string one_of(const std::vector<std::string>& valid) const {
+        const std::string word = text();
+        if (std::find(valid.begin(), valid.end(), word) != valid.end()) return word;
+        refuse(fmt::format("unknown word '{}'{}", word, suggestion(word, valid)));
+    }
+    std::uint64_t whole(std::uint64_t least, std::uint64_t most) const {
+        if (!json_.is_number_unsigned() || json_.get<std::uint64_t>() < least ||
+            json_.get<std::uint64_t>() > most) {
+            refuse(fmt::format("must be a whole number from {} to {}", least, most));
+        }
+        return json_.get<std::uint64_t>();
+    }
+    double seconds() const {
+        constexpr double most = 1e6;
+        if (!json_.is_number() || !(json_.get<double>() >= 0) || json_.get<double>() > most) {
+            refuse(fmt::format("must be a number from 0 to {:.0f}", most));
+        }
+        return json_.get<double>();
+    }
+
+  private:
+    const Json& json_;
+    const std::string& file_;
+    std::string path_;
+};
+
+Machine read_machine(const Node& field) {
+    Machine machine;
+    const std::pair<const char*, double*> members[] = {
+        {"latency", &machine.latency},   {"task", &machine.task},
+        {"per_byte", &machine.per_byte}, {"copy_per_byte", &machine.copy_per_byte},
+        {"copy", &machine.copy},         {"buffer", &machine.buffer},
+    };
+    std::vector<std::string> keys;
+    for (const auto& member : members) keys.emplace_back(member.first);
+    field.be_object(keys);
+    for (const auto& member : members) {
+        if (!field.has(member.first)) continue;
+        if (std::string_view(member.first) == "buffer") {
+            *member.second = static_cast<double>(field["buffer"].whole(0, std::uint64_t{1} << 40));
+        } else {
+            *member.second = field[member.first].seconds();
+        }
+    }
+    return machine;
+}
+
+Choice read_choice(const Node& field, Collective collective) {
+    try {
+        return parse_choice(collective, field.text());
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::invalid_argument) throw;
+        field.refuse(error.what());
+    }
+}
+
+std::vector<Tuning::Row> read_rows(const Node& field, Collective collective) {
+    std::vector<Tuning::Row> rows;
+    for (const Node& element : field.elements()) {
+        element.be_object({"from", "take", "seconds"});
+        Tuning::Row row;
+        row.from = element["from"].whole(0, std::uint64_t{1} << 62);
+        row.choice = read_choice(element["take"], collective);
+        if (element.has("seconds")) row.seconds = element["seconds"].seconds();
+        if (!rows.empty() && rows.back().from >= row.from) {
+            element["from"].refuse(
+                fmt::format("must be more than {}, where the row before begins", rows.back().from));
+        }
+        rows.push_back(row);
+    }
+    return rows;
+}
+
+Tuning::Table read_table(const Node& field) {
+    field.be_object({"engine", "hosts", "ranks", "made", "measured", "machine", "choices"});
+    std::vector<std::string> engine_names;
+    for (const Engine* engine : engines()) engine_names.emplace_back(engine->name());
+
+    Tuning::Table table;
+    table.of.engine = field["engine"].one_of(engine_names);
+    table.of.several_hosts = field["hosts"].one_of({"one", "several"}) == "several";
+    const std::vector<Node> ranks = field["ranks"].elements();
+    if (ranks.size() != 2) field["ranks"].refuse("must be the first and the last number of ranks, as [4, 8]");
+    const auto read_ranks = [](const Node& one, int least) {
+        return static_cast<int>(
+            one.whole(static_cast<std::uint64_t>(least), std::numeric_limits<int>::max()));
+    };
+    table.first_ranks = read_ranks(ranks[0], 1);
+    table.last_ranks = read_ranks(ranks[1], table.first_ranks);
+    if (field.has("machine")) table.machine = read_machine(field["machine"]);
+    if (!field.has("choices")) return table;
+
+    const Node choices = field["choices"];
+    std::vector<std::string> names;
+    for (const Collective collective : all_collectives()) names.emplace_back(name(collective));
+    choices.be_object(names);
+    for (const Collective collective : all_collectives()) {
+        if (!choices.has(name(collective))) continue;
+        table.choices.emplace_back(collective, read_rows(choices[name(collective)], collective));
+    }
+    return table;
+}
+
+// What stands behind "[json.exception.parse_error.101] parse error ".
+std::string syntax_of(const char* what) {
+    std::string_view text = what;
+    for (const std::string_view before : {"] ", "parse error "}) {
+        const std::size_t at = text.find(before);
+        if (at != std::string_view::npos && at < 50) text.remove_prefix(at + before.size());
+    }
+    return std::string(text);
+}
+
+// FNV-1a: the same in every build.
+std::uint64_t fingerprint_of(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    return hash;
+}
+
+bool same(const Surroundings& one, const Surroundings& other) {
+    return one.engine == other.engine && one.several_hosts == other.several_hosts;
+}
+
+}  // namespace
+
+Problem measured_problem(Collective collective, int ranks, std::uint64_t bytes) {
+    Problem problem{.collective = collective, .ranks = ranks};
+    if (collective == Collective::barrier) return problem;
+    if (is_reduction(collective)) {
+        problem.type = Type::float64;
+        bytes = (bytes + sizeof(double) - 1) / sizeof(double) * sizeof(double);
+    }
+    return with_blocks(problem, bytes);
+}
+
+Tuning Tuning::parse(std::string_view text, const std::string& name) {
+    Json json;
+    try {
+        json = Json::parse(text);
+    } catch (const Json::exception& error) {  // of syntax; or a number beyond all bounds
+        throw Error(ErrorCode::parse, fmt::format("{}: {}", name, syntax_of(error.what())));
+    }
+    const Node file(json, name, "");
+    if (!json.is_object() || !json.contains("lapwing_tuning")) {
+        file.refuse("is no tuning file; `lapwing tune` writes one");
+    }
+    file["lapwing_tuning"].whole(version, version);
+    file.be_object({"lapwing_tuning", "tables"});
+    Tuning tuning;
+    tuning.name_ = name;
+    tuning.fingerprint_ = fingerprint_of(text);
+    for (const Node& table : file["tables"].elements()) tuning.tables_.push_back(read_table(table));
+    return tuning;
+}
+
+Tuning Tuning::read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    if (!file) throw Error(ErrorCode::system, fmt::format("the tuning file '{}' cannot be read", path));
+    const std::streamoff size = file.tellg();
+    if (size < 0 || size > most_bytes_of_file) {
+        throw Error(ErrorCode::system,
+                    fmt::format("'{}' is no tuning file: it is no file or too long", path));
+    }
+    file.seekg(0);
+    std::string text(static_cast<std::size_t>(size), '\0');
+    if (!file.read(text.data(), size)) {
+        throw Error(ErrorCode::system, fmt::format("the tuning file '{}' cannot be read", path));
+    }
+    return parse(text, path);
+}
+
+Tuning::Found Tuning::find(const Problem& problem, const Surroundings& surroundings) const {
+    for (const Table& table : tables_) {
+        if (!same(table.of, surroundings) || problem.ranks < table.first_ranks ||
+            problem.ranks > table.last_ranks) {
+            continue;
+        }
+        for (const auto& choices : table.choices) {
+            if (choices.first != problem.collective) continue;
+            const std::vector<Row>& rows = choices.second;
+            const auto after =
+                std::upper_bound(rows.begin(), rows.end(), problem.bytes,
+                                 [](std::uint64_t bytes, const Row& row) { return bytes < row.from; });
+            if (after == rows.begin()) continue;
+            return {&*(after - 1), fmt::format("{}.choices.{}[{}]", where(table), name(problem.collective),
+                                               after - 1 - rows.begin())};
+        }
+    }
+    return {};
+}
+
+const Tuning::Table* Tuning::constants(int ranks, const Surroundings& surroundings) const {
+    const Table* nearest = nullptr;
+    // Twice as many ranks are as far away as half of them.
+    const auto distance = [ranks](const Table& table) {
+        const int within = std::clamp(ranks, table.first_ranks, table.last_ranks);
+        return std::abs(std::log2(static_cast<double>(within) / ranks));
+    };
+    for (const Table& table : tables_) {
+        if (!table.machine || !same(table.of, surroundings)) continue;
+        if (nearest == nullptr || distance(table) < distance(*nearest)) nearest = &table;
+    }
+    return nearest;
+}
+
+std::string Tuning::where(const Table& table) const {
+    return fmt::format("{}, tables[{}]", name_, &table - tables_.data());
+}
+
+}  // namespace lapwing

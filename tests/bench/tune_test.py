@@ -1,0 +1,95 @@
+"""lapwing tune on 2 and 3 local ranks: a file that this build reads, and by which it chooses.
+
+Variables: LAPWING_TOOL, LAPWING_BUILD (the build directory), MPI_FAMILY (openmpi or mpich).
+"""
+
+import json
+import os
+import pathlib
+import tempfile
+import unittest
+
+import jobs
+from support import TOOL, ToolTest, clean_environment
+
+BUILD = pathlib.Path(os.environ["LAPWING_BUILD"])
+MPI = os.environ["MPI_FAMILY"]
+LIMIT = 100  # seconds
+TINY = ("--rounds", 3, "--time", 0, "--bytes", "64,1Ki")
+
+
+class Tune(ToolTest):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.file = pathlib.Path(directory.name) / "tuning.json"
+        self.environment = {**clean_environment(), **{
+            name: value for name, value in jobs.environment(MPI, BUILD).items() if name == "LD_PRELOAD"}}
+
+    def tune(self, *options, ranks=2, status=0):
+        command = [TOOL, "tune", "-o", self.file, *TINY, *options, "--", *jobs.launcher(MPI, ranks)]
+        ended, output = jobs.execute(command, LIMIT, self.environment)
+        self.assertEqual(ended, status, output)
+        return output
+
+    def tables(self):
+        return json.loads(self.file.read_text())["tables"]
+
+    def explained(self, collective, ranks, size):
+        out, _ = self.call("explain", collective, "--ranks", ranks, "--bytes", size, "--engine", "host", "--hosts",
+                           "one", "--format", "json", LAPWING_TUNING=str(self.file))
+        return json.loads(out)
+
+    def test_the_file_is_read_by_explain_and_by_ranks(self):
+        output = self.tune("--engine", "host", "--ranks", "2,3", ranks=3)
+        self.assertIn("% MPI_Ibarrier of 0 bytes on host, 2 ranks", output)  # no terminal: lines
+        self.assertIn("host engine, inside one host, 3 ranks", output)
+        two, three = self.tables()
+        self.assertEqual((two["engine"], two["hosts"], two["ranks"], three["ranks"]), ("host", "one", [2, 2], [3, 3]))
+        self.assertEqual(len(three["choices"]), 15)
+        self.assertIn("tune", three["made"]["command"])
+        for row in three["measured"]:
+            self.assertTrue(all(seconds > 0 for seconds in row["seconds"].values()), row)
+        # What stands in the file is what was measured to be the fastest, or as fast.
+        rows = {(row["collective"], row["bytes"]): row["seconds"] for row in three["measured"]}
+        for collective in ("alltoall", "allreduce"):
+            told = self.explained(collective, 3, 1024)
+            self.assertEqual(told["chosen_by"], "tuning")
+            self.assertIn(f"{self.file}, tables[1].choices.{collective}[", told["why"])
+            seconds = rows[collective, 1024]
+            taken = next(row["take"] for row in reversed(three["choices"][collective]) if row["from"] <= 1024)
+            self.assertEqual(taken.split(":")[0], told["algorithm"]["name"])
+            self.assertLessEqual(seconds[taken], 1.03 * min(seconds.values()) + 1e-12)
+        self.assertIn(f"constants: {self.file}, tables[1]", self.explained("alltoall", 4, 1024)["why"])
+
+        # Ranks choose by it: let it say what no one would.
+        table = {"engine": "host", "hosts": "one", "ranks": [3, 3],
+                 "choices": {"alltoall": [{"from": 0, "take": "ring"}], "barrier": [{"from": 0, "take": "dissemination"}]}}
+        self.file.write_text(json.dumps({"lapwing_tuning": 1, "tables": [table]}))
+        command = [TOOL, "run", "--engine", "host", "--tuning", self.file, "--report", "--", *jobs.launcher(MPI, 3),
+                   BUILD / "tests" / f"faults-{MPI}", "plain"]
+        ended, output = jobs.execute(command, LIMIT, self.environment)
+        self.assertEqual(ended, 0, output)
+        self.assertIn(" ring on host", output)
+        self.assertNotIn("pairwise on host", output)
+
+    def test_tables_are_added_and_replaced(self):
+        self.tune("--engine", "host", "--collective", "ibarrier")
+        first = self.tables()
+        self.tune("--engine", "kernel,host", "--collective", "ibarrier", "--add")
+        second = self.tables()
+        self.assertEqual([table["engine"] for table in second], ["kernel", "host"])
+        self.assertNotEqual(second[1]["made"]["command"], first[0]["made"]["command"])
+
+    def test_nothing_is_kept_of_what_fails(self):
+        output = self.tune("--engine", "host", "--collective", "ibarrier", "--ranks", "5", status=1)
+        self.assertIn("groups of 2 to 2 ranks can be measured here", output)
+        self.assertEqual(list(self.file.parent.iterdir()), [])
+        self.file.write_text("{}")
+        output = self.tune("--engine", "host", "--add", status=2)
+        self.assertIn("is no tuning file", output)
+        self.assertEqual(self.file.read_text(), "{}")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,195 @@
+#include "plan/tuning.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "links/process.hpp"
+#include "plan/planner.hpp"
+#include "plan/selection.hpp"
+
+namespace lapwing {
+namespace {
+
+using testing::HasSubstr;
+
+// A file with one table; of its fields some may be others.
+std::string file(const std::string& choices, const std::string& ranks = "[4, 8]",
+                 const std::string& more = "") {
+    return R"({"lapwing_tuning": 1, "tables": [{"engine": "host", "hosts": "one", "ranks": )" + ranks + more +
+           R"(, "choices": )" + choices + "}]}";
+}
+
+std::string message_of(const std::string& text) {
+    try {
+        Tuning::parse(text, "my.json");
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::parse);
+        return error.what();
+    }
+    return "no error";
+}
+
+Problem alltoall(int ranks, std::uint64_t bytes) {
+    return {.collective = Collective::alltoall, .ranks = ranks, .bytes = bytes};
+}
+
+const Surroundings inside{"host", false};
+
+TEST(Tuning, ARowCountsFromItsBytesToTheNext) {
+    const Tuning tuning = Tuning::parse(
+        file(R"({"alltoall": [{"from": 8, "take": "bruck"}, {"from": 100, "take": "pairwise:window=2"}]})"),
+        "my.json");
+    EXPECT_EQ(tuning.find(alltoall(4, 7), inside).row, nullptr);
+    EXPECT_EQ(print(tuning.find(alltoall(4, 8), inside).row->choice), "bruck");
+    EXPECT_EQ(print(tuning.find(alltoall(8, 99), inside).row->choice), "bruck");
+    const Tuning::Found found = tuning.find(alltoall(8, 100), inside);
+    EXPECT_EQ(print(found.row->choice), "pairwise:window=2");
+    EXPECT_EQ(found.where, "my.json, tables[0].choices.alltoall[1]");
+}
+
+TEST(Tuning, OtherGroupsAndCollectivesAreNotMeant) {
+    const Tuning tuning = Tuning::parse(file(R"({"alltoall": [{"from": 0, "take": "bruck"}]})"), "my.json");
+    EXPECT_EQ(tuning.find(alltoall(3, 8), inside).row, nullptr);
+    EXPECT_EQ(tuning.find(alltoall(9, 8), inside).row, nullptr);
+    EXPECT_EQ(tuning.find(alltoall(4, 8), {"host", true}).row, nullptr);
+    EXPECT_EQ(tuning.find(alltoall(4, 8), {"kernel", false}).row, nullptr);
+    EXPECT_EQ(tuning.find({.collective = Collective::barrier, .ranks = 4}, inside).row, nullptr);
+}
+
+TEST(Tuning, ConstantsAreThoseOfTheNearestNumberOfRanks) {
+    const Tuning tuning = Tuning::parse(R"({"lapwing_tuning": 1, "tables": [
+        {"engine": "host", "hosts": "one", "ranks": [2, 2], "machine": {"latency": 0.5}},
+        {"engine": "host", "hosts": "one", "ranks": [16, 32], "machine": {"latency": 0.25}},
+        {"engine": "host", "hosts": "one", "ranks": [6, 6]}]})",
+                                        "my.json");
+    const auto latency = [&](int ranks) { return tuning.constants(ranks, inside)->machine->latency; };
+    EXPECT_EQ(latency(2), 0.5);
+    EXPECT_EQ(latency(5), 0.5);
+    EXPECT_EQ(latency(6), 0.25);
+    EXPECT_EQ(latency(1000), 0.25);
+    EXPECT_EQ(tuning.constants(2, {"kernel", true}), nullptr);
+    // What is not given keeps its usual value.
+    EXPECT_EQ(tuning.constants(2, inside)->machine->per_byte, Machine{}.per_byte);
+}
+
+TEST(Tuning, ErrorsNameThePlaceAndTheNearest) {
+    const auto of_choices = [](const std::string& choices) { return message_of(file(choices)); };
+    EXPECT_THAT(message_of("{\n \"lapwing_tuning\": 1,\n]"), HasSubstr("my.json: at line 3, column 1"));
+    EXPECT_THAT(message_of(R"({"lapwing_tuning": 1e999})"), HasSubstr("my.json: number overflow"));
+    EXPECT_THAT(message_of("[1]"), HasSubstr("my.json: is no tuning file"));
+    EXPECT_THAT(message_of("{}"), HasSubstr("is no tuning file"));
+    EXPECT_EQ(message_of(R"({"lapwing_tuning": 2, "tables": []})"),
+              "my.json: lapwing_tuning: must be a whole number from 1 to 1");
+    EXPECT_EQ(message_of(R"({"lapwing_tuning": 1, "table": []})"),
+              "my.json: unknown field 'table'; did you mean 'tables'?");
+    EXPECT_EQ(message_of(R"({"lapwing_tuning": 1})"), "my.json: the field 'tables' is missing");
+    EXPECT_EQ(of_choices(R"({"alltoal": []})"),
+              "my.json: tables[0].choices: unknown field 'alltoal'; did you mean 'alltoall'?");
+    EXPECT_EQ(
+        of_choices(R"({"alltoall": [{"from": 0, "take": "pairwize"}]})"),
+        "my.json: tables[0].choices.alltoall[0].take: alltoall has no algorithm 'pairwize'; did you mean "
+        "'pairwise'?");
+    EXPECT_THAT(of_choices(R"({"alltoall": [{"from": 0, "take": "pairwise:window=0"}]})"),
+                HasSubstr("alltoall[0].take: pairwise:window is a number from 1"));
+    EXPECT_EQ(
+        of_choices(R"({"alltoall": [{"from": 9, "take": "ring"}, {"from": 9, "take": "flat"}]})"),
+        "my.json: tables[0].choices.alltoall[1].from: must be more than 9, where the row before begins");
+    EXPECT_THAT(of_choices(R"({"alltoall": [{"from": -1, "take": "ring"}]})"),
+                HasSubstr("alltoall[0].from: must be a whole number from 0"));
+    EXPECT_THAT(of_choices(R"({"alltoall": {}})"), HasSubstr("choices.alltoall: must be a list"));
+    EXPECT_THAT(message_of(file("{}", "[8, 4]")), HasSubstr("tables[0].ranks[1]: must be a whole number"));
+    EXPECT_THAT(message_of(file("{}", "[4]")), HasSubstr("must be the first and the last number of ranks"));
+    EXPECT_THAT(message_of(file("{}", "[4, 4]", R"(, "machine": {"latency": -1})")),
+                HasSubstr("tables[0].machine.latency: must be a number from 0"));
+    EXPECT_THAT(message_of(R"({"lapwing_tuning": 1, "tables": [{"engine": "kernle"}]})"),
+                HasSubstr("tables[0].engine: unknown word 'kernle'; did you mean 'kernel'?"));
+}
+
+TEST(Tuning, AFileThatCannotBeReadSaysSo) {
+    for (const char* path : {"/nowhere/tuning.json", "/"}) {
+        try {
+            Tuning::read(path);
+            FAIL() << path;
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::system);
+            EXPECT_THAT(error.what(), HasSubstr(path));
+        }
+    }
+}
+
+TEST(Tuning, TheFingerprintIsThatOfTheText) {
+    const std::string one = file(R"({"barrier": [{"from": 0, "take": "dissemination"}]})");
+    const std::string other = file(R"({"barrier": [{"from": 0, "take": "recursive_doubling"}]})");
+    EXPECT_EQ(Tuning::parse(one, "a").fingerprint(), Tuning::parse(one, "b").fingerprint());
+    EXPECT_NE(Tuning::parse(one, "a").fingerprint(), Tuning::parse(other, "a").fingerprint());
+}
+
+TEST(Tuning, WhatIsShippedHasConstantsForEveryEngineAndPlace) {
+    for (const char* engine : {"kernel", "host"}) {
+        for (const bool several : {false, true}) {
+            EXPECT_NE(shipped_tuning().constants(4, {engine, several}), nullptr) << engine << several;
+        }
+    }
+}
+
+class SelectByTuning : public testing::Test {
+  protected:
+    Tuning tuning = Tuning::parse(
+        file(
+            R"({"alltoall": [{"from": 0, "take": "ring"}], "reduce_scatter_block": [{"from": 0, "take": "ring"}]})",
+            "[4, 4]", R"(, "machine": {"latency": 1, "per_byte": 0})"),
+        "my.json");
+    Guidance guidance{&tuning, inside};
+};
+
+TEST_F(SelectByTuning, TheWishComesFirstThenTheFileThenTheCost) {
+    const Selection wish = select(alltoall(4, 8), Wishes::parse("ialltoall=bruck"), guidance);
+    EXPECT_STREQ(wish.choice.algorithm->name, "bruck");
+    EXPECT_EQ(wish.by, Selection::By::wish);
+    const Selection measured = select(alltoall(4, 8), {}, guidance);
+    EXPECT_STREQ(measured.choice.algorithm->name, "ring");
+    EXPECT_EQ(measured.by, Selection::By::tuning);
+    EXPECT_EQ(measured.why,
+              "my.json, tables[0].choices.alltoall[0]: measured to be the fastest from 0 bytes on");
+    const Selection modelled = select(alltoall(5, 8), {}, guidance);
+    EXPECT_EQ(modelled.by, Selection::By::cost);
+    EXPECT_THAT(modelled.why, HasSubstr("constants: my.json, tables[0]"));
+}
+
+TEST_F(SelectByTuning, TheConstantsDecideForOtherNumbersOfRanks) {
+    // With a latency of a second, and bytes for nothing, fewer steps win whatever the size.
+    EXPECT_STREQ(select(alltoall(64, 1 << 20), {}, guidance).choice.algorithm->name, "flat");
+    EXPECT_EQ(guidance.machine(64).latency, 1);
+}
+
+TEST_F(SelectByTuning, WhatDeclinesIsPassedOver) {
+    Problem problem = measured_problem(Collective::reduce_scatter_block, 4, 64);
+    EXPECT_EQ(select(problem, {}, guidance).by, Selection::By::tuning);
+    problem.ordered = true;
+    const Selection selection = select(problem, {}, guidance);
+    EXPECT_EQ(selection.by, Selection::By::cost);
+    EXPECT_THAT(selection.why,
+                HasSubstr("ring (my.json, tables[0].choices.reduce_scatter_block[0]) declined: "));
+    EXPECT_TRUE(selection.choice.algorithm->applies(problem, selection.choice.parameters));
+}
+
+// Also where shipped choices are, the variable's file counts.
+TEST_F(SelectByTuning, APlannerAsksForTheEngineThatWillRunTheList) {
+    const std::vector<std::unique_ptr<Link>> links = process_links(4, true);
+    const Ground ground{.messages = links[1].get()};
+    PlanOptions options;
+    options.tuning = std::make_shared<const Tuning>(tuning);
+    Planner planner(1, ground, options);
+    EXPECT_STREQ(planner.plan(alltoall(4, 8)).choice.algorithm->name, "ring");
+    options.several_hosts = true;
+    Planner elsewhere(1, ground, options);
+    EXPECT_STRNE(elsewhere.plan(alltoall(4, 8)).choice.algorithm->name, "ring");
+}
+
+}  // namespace
+}  // namespace lapwing

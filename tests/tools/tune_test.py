@@ -1,0 +1,105 @@
+"""lapwing tune without ranks: its options; and tuning files as `explain`, `run` and `info` take them."""
+
+import json
+import pathlib
+import re
+import stat
+import tempfile
+import unittest
+
+from support import ToolTest
+
+TABLE = {"engine": "kernel", "hosts": "several", "ranks": [4, 8], "machine": {"latency": 1},
+         "choices": {"alltoall": [{"from": 0, "take": "bruck"}, {"from": 4096, "take": "pairwise:window=3"}]}}
+
+
+class WithFile(ToolTest):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.scratch = pathlib.Path(directory.name)
+        self.file = self.write("tuning.json", {"lapwing_tuning": 1, "tables": [TABLE]})
+
+    def write(self, name, content):
+        path = self.scratch / name
+        path.write_text(json.dumps(content))
+        return str(path)
+
+
+class Explain(WithFile):
+    def chosen(self, *options, **variables):
+        out, _ = self.call("explain", "alltoall", *options, **variables)
+        return next(line for line in out.splitlines() if line.startswith("  chosen"))
+
+    def test_which_line_of_which_file(self):
+        line = self.chosen("--ranks", 8, "--bytes", "64Ki", LAPWING_TUNING=self.file)
+        self.assertRegex(line, r"^  chosen +pairwise:window=3 \(")
+        self.assertIn(f"{self.file}, tables[0].choices.alltoall[1]: measured", line)
+        self.assertRegex(line, r"; modelled [\d.]+ \w+; next \w+.* [\d.]+ \w+\)$")
+
+    def test_by_the_variable_by_constants_and_by_what_is_shipped(self):
+        self.assertRegex(
+            self.chosen("--ranks", 8, LAPWING_TUNING=self.file, LAPWING_ALGORITHM="ialltoall=ring"),
+            r"chosen +ring \(asked for by LAPWING_ALGORITHM; modelled 7\.\d s; next ")
+        self.assertIn(f"cost model, constants: {self.file}, tables[0]; modelled",
+                      self.chosen("--ranks", 9, LAPWING_TUNING=self.file))
+        self.assertIn("defaults, tables[", self.chosen("--ranks", 9))
+
+    def test_for_another_engine_or_place(self):
+        for options in (("--engine", "host"), ("--hosts", "one"), ("--engine", "kernel", "--hosts", "one")):
+            self.assertNotIn(self.file, self.chosen("--ranks", 8, *options, LAPWING_TUNING=self.file))
+        self.assertNotIn(self.file, self.chosen("--ranks", 8, LAPWING_TUNING=self.file, LAPWING_ENGINE="host"))
+        self.refused("explain", "alltoall", "--ranks", 8, "--engine", "kernle", because="'kernel'")
+        self.refused("explain", "alltoall", "--ranks", 8, "--hosts", "sevral", because="'several'")
+
+    def test_json(self):
+        out, _ = self.call("explain", "alltoall", "--ranks", 4, "--format", "json", LAPWING_TUNING=self.file)
+        told = json.loads(out)
+        self.assertEqual((told["chosen_by"], told["engine"], told["hosts"], told["algorithm"]["name"]),
+                         ("tuning", "kernel", "several", "bruck"))
+        self.assertGreater(told["modelled_seconds"], 0)
+
+    def test_the_manuals_example_is_a_tuning_file(self):
+        manual = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "manual.md").read_text()
+        example = next(text for text in re.findall(r"^```json\n(.*?)^```$", manual, re.M | re.S)
+                       if "lapwing_tuning" in text)
+        file = self.write("manual.json", json.loads(example))
+        self.assertIn("pairwise:window=2", self.chosen("--ranks", 8, "--bytes", "4Ki", LAPWING_TUNING=file))
+
+
+class WrongFiles(WithFile):
+    def test_are_told_before_anything_starts(self):
+        wrong = self.write("wrong.json", {"lapwing_tuning": 1, "tables": [{**TABLE, "choices": {
+            "alltoall": [{"from": 0, "take": "pairwize"}]}}]})
+        because = f"{wrong}: tables[0].choices.alltoall[0].take: alltoall has no algorithm 'pairwize'; did you mean 'pairwise'?"
+        self.refused("explain", "alltoall", "--ranks", 4, because=because, LAPWING_TUNING=wrong)
+        self.refused("run", "--tuning", wrong, "--", "mpirun", "-n", 2, "true", because=because)
+        self.assertIn(because, self.call("info", status=2, LAPWING_TUNING=wrong)[1])
+        self.refused("run", "--tuning", "/nowhere/t.json", "--", "mpirun", "true", because="'/nowhere/t.json' cannot be read")
+
+
+class Options(WithFile):
+    def launcher(self):
+        path = self.scratch / "mpirun"
+        path.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 4.1.4'\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def test_wrong_ones_name_the_nearest(self):
+        launcher = ("--", self.launcher(), "-n", 2)
+        for option, value, because in (
+                ("--engine", "kernle", "'kernel'"), ("--collective", "ialltoal", "alltoall'?"),
+                ("--collective", "iscatterv", "one algorithm only"), ("--ranks", "1", "no number of ranks"),
+                ("--bytes", "64Kb", "no number of bytes"), ("--rounds", 2, "rounds"),
+                ("--outptu", "f", "'--output'")):
+            self.refused("tune", option, value, *launcher, because=because)
+        self.refused("tune", because="no launcher")
+
+    def test_a_relative_file_is_passed_on_as_an_absolute_one(self):
+        out, _ = self.call("run", "--tuning", "tuning.json", "--dry-run", "--", self.launcher(), "-n", 2, "./p",
+                           cwd=self.scratch)
+        self.assertIn(f"LAPWING_TUNING={pathlib.Path(self.file).resolve()}", out)
+
+
+if __name__ == "__main__":
+    unittest.main()
