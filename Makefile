@@ -3,13 +3,14 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build demo test check format install clean
+.PHONY: help build demo test test-mpich-suite check format install clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
 	@echo "make demo              overlap on four virtual hosts, the MPI beside Lapwing, with a picture"
 	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
+	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
 	@echo "make check             the unit tests and the MPI programs only"
 	@echo "make format            format the C and C++ sources"
 	@echo "make install PREFIX=   install what make build has built, in $(PREFIX)"
@@ -31,6 +32,12 @@ demo:
 test:
 	@scripts/install-dependencies test
 	scripts/test
+
+test-mpich-suite:
+	@scripts/install-dependencies test
+	cmake --preset release -DLAPWING_TESTS=ON
+	cmake --build --preset release --parallel $(JOBS) --target lapwing_tool lapwing-mpich mpich_yield
+	tests/mpich_suite/run build --table build/mpich_suite/table.txt
 
 check:
 	@scripts/install-dependencies test

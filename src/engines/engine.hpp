@@ -44,6 +44,9 @@ struct Ground {
     bool attendant_submits = false;
     // Messages of at least so many bytes are sent without copying them into the socket.
     std::uint64_t zero_copy_bytes = UINT64_MAX;
+    // So many of the connections' lanes, the last ones, are for kept channels (link.hpp): channel
+    // first_kept_channel + i has lane i of them. The others are taken in turn.
+    int kept_lanes = 0;
     // The kernel engine's; made by its first prepare().
     mutable std::shared_ptr<GroupState> kernel_state = nullptr;
 };

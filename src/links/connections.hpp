@@ -9,8 +9,8 @@
 
 namespace lapwing {
 
-// Between two ranks there are up to lanes() connections. Every collective of a group uses one lane, in turn,
-// so that several can be in flight; on one connection bytes keep their order.
+// Between two ranks there are up to lanes() connections. Every collective of a group uses one lane, so that
+// several can be in flight; on one connection bytes keep their order.
 class Connections {
   public:
     virtual ~Connections() = default;

@@ -87,6 +87,8 @@ bool HostMpiLink::ready() {
     int complete = 0;
     check(PMPI_Test(&duplication_, &complete, MPI_STATUS_IGNORE));
     ready_ = complete != 0;
+    // It would call the program's handler, with a communicator that the program does not know.
+    if (ready_) check(PMPI_Comm_set_errhandler(duplicate_, MPI_ERRORS_RETURN));
     return ready_;
 }
 
@@ -94,12 +96,18 @@ void HostMpiLink::free() {
     if (ready_ && duplicate_ != MPI_COMM_NULL) check(PMPI_Comm_free(&duplicate_));
 }
 
+// The upper half of the tags is for kept channels.
+int HostMpiLink::tag(std::uint32_t channel) const {
+    const std::uint32_t half = tags_ / 2;
+    return static_cast<int>(channel < first_kept_channel ? channel % half
+                                                         : half + (channel - first_kept_channel) % half);
+}
+
 void HostMpiLink::send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                        Transfer& transfer) {
     const ByteSpan span(bytes);
     MPI_Request request = MPI_REQUEST_NULL;
-    check(PMPI_Isend(data, span.count(), span.type(), peer, static_cast<int>(channel % tags_), duplicate_,
-                     &request));
+    check(PMPI_Isend(data, span.count(), span.type(), peer, tag(channel), duplicate_, &request));
     keep(request, transfer);
 }
 
@@ -107,8 +115,7 @@ void HostMpiLink::recv(int peer, std::byte* data, std::uint64_t bytes, std::uint
                        Transfer& transfer) {
     const ByteSpan span(bytes);
     MPI_Request request = MPI_REQUEST_NULL;
-    check(PMPI_Irecv(data, span.count(), span.type(), peer, static_cast<int>(channel % tags_), duplicate_,
-                     &request));
+    check(PMPI_Irecv(data, span.count(), span.type(), peer, tag(channel), duplicate_, &request));
     keep(request, transfer);
 }
 

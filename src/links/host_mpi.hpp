@@ -44,6 +44,8 @@ class HostMpiLink : public Link {
     bool test(Transfer& transfer) override;
 
   private:
+    int tag(std::uint32_t channel) const;
+
     MPI_Comm duplicate_ = MPI_COMM_NULL;
     MPI_Request duplication_ = MPI_REQUEST_NULL;
     bool ready_ = false;

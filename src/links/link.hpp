@@ -7,7 +7,11 @@
 namespace lapwing {
 
 // Between two ranks, messages on one channel arrive in the order in which they were sent; channels are
-// independent of each other. Every collective in flight on a group has a channel of its own.
+// independent of each other. Every collective in flight on a group has a channel of its own: those that are
+// started once take the channels below first_kept_channel in turn; a list that is started again and again
+// keeps one from there on for all its starts, because their order among others may differ between ranks.
+constexpr std::uint32_t first_kept_channel = std::uint32_t{1} << 31;
+
 class Link {
   public:
     // One send or receive on its way. Belongs to the caller, who keeps it and its bytes in place until

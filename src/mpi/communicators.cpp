@@ -4,8 +4,10 @@
 // program's communicator, whenever it comes by. Another making of a communicator of the same parent consists
 // of such steps as well, and ranks that do not mix both in the same way wait for each other for ever. And it
 // loses a duplication whose communicator is freed before it is made. All these calls are collective, so a
-// rank may wait in them until the duplicate is there. MPI_Comm_idup must not, and MPI_Comm_create_group is
-// not for all ranks: they exchange messages of their own.
+// rank may wait in them until the duplicate is there. MPI_Comm_idup must not wait for what comes after it on
+// another rank, but nearly always may: it asks for the duplicate, so that this is never asked for while the
+// program's own is on its way, and waits for it for a while. MPI_Comm_create_group is not for all ranks, and
+// exchanges messages of its own.
 #include <mpi.h>
 
 #include "mpi/group.hpp"
@@ -23,6 +25,23 @@ int make_communicator(MPI_Comm parent, Native native) {
         return native();
     });
 }
+
+#ifdef OPEN_MPI
+// Who waits for a message that this rank sends only after it would wait in vain: it goes on after that.
+constexpr std::uint64_t patience = 1'000'000'000;
+
+template <typename Native>
+int make_communicator_later(MPI_Comm parent, Native native) {
+    if (parent == MPI_COMM_NULL || !takes_calls()) return native();
+    return guarded([&] {
+        int error = MPI_SUCCESS;
+        Group* group = find_group(parent, &error);
+        if (group != nullptr && !group->intercommunicator && begin_links(*group) == MPI_SUCCESS)
+            finish_links(*group, patience);
+        return native();
+    });
+}
+#endif
 
 template <typename Native>
 int free_communicator(const MPI_Comm* communicator, Native native) {
@@ -94,6 +113,12 @@ LAPWING_MAKES(Win_allocate_shared, comm,
 LAPWING_MAKES(Win_create_dynamic, comm, (MPI_Info info, MPI_Comm comm, MPI_Win* made), (info, comm, made))
 LAPWING_MAKES(File_open, comm, (MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* made),
               (comm, name, mode, info, made))
+
+#ifdef OPEN_MPI
+LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
+    return make_communicator_later(comm, [&] { return PMPI_Comm_idup(comm, made, request); });
+}
+#endif
 
 LAPWING_MPI MPI_Comm_free(MPI_Comm* communicator) {
     return free_communicator(communicator, [&] { return PMPI_Comm_free(communicator); });

@@ -64,25 +64,78 @@ class WaitClock {
     std::vector<Collective> collectives_;
 };
 
-// Gives a complete request back; returns its error.
+// Gives a complete request back; returns its error. A persistent one is inactive then.
 int take_completion(Request& request, MPI_Request* handle, MPI_Status* status) {
     set_empty(status);
     const int error = request.error;
+    if (request.persistence == nullptr) *handle = MPI_REQUEST_NULL;
     give_back(request);
-    *handle = MPI_REQUEST_NULL;
     return error;
 }
 
-int raise(MPI_Comm communicator, int error) {
-    if (error != MPI_SUCCESS) PMPI_Comm_call_errhandler(communicator, error);
-    return error;
+// What has failed among complete requests of ours is told by Lapwing: the MPI would not know whose error
+// handler to call.
+struct Failure {
+    int place = -1;  // in the array; -1: none
+    int error = MPI_SUCCESS;
+    MPI_Comm communicator = MPI_COMM_NULL;
+};
+
+Failure find_failure(int count, const MPI_Request* handles) {
+    const Entry entry;
+    for (int i = 0; i < count; ++i) {
+        const Request* request = find_request(handles[i]);
+        if (request != nullptr && request->state == Request::State::complete && request->error != MPI_SUCCESS)
+            return {i, request->error, request->group->communicator};
+    }
+    return {};
+}
+
+// Completes the request at that place, which may as well have succeeded.
+void complete_failed(const Failure& failure, MPI_Request* handles, MPI_Status* status) {
+    Request* request = nullptr;
+    bool in_mpi = false;
+    {
+        const Entry entry;
+        request = find_request(handles[failure.place]);
+        in_mpi = request->persistence != nullptr && is_with_mpi(*request);
+        if (!in_mpi) take_completion(*request, &handles[failure.place], status);
+    }
+    // A persistent one becomes inactive there; its own error handler is silent.
+    if (in_mpi) PMPI_Wait(&handles[failure.place], MPI_STATUS_IGNORE);
+    set_empty(status);
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = failure.error;
+}
+
+// Of an array whose requests of ours are all complete, and one of them has failed.
+int wait_for_all_with_failure(int count, MPI_Request* handles, MPI_Status* statuses, const Failure& first) {
+    std::vector<MPI_Request> others(handles, handles + count);
+    for (MPI_Request& handle : others) {
+        if (find(handle) != nullptr) handle = MPI_REQUEST_NULL;
+    }
+    const bool wanted = statuses != MPI_STATUSES_IGNORE;
+    const int error = PMPI_Waitall(count, others.data(), statuses);
+    for (int i = 0; i < count; ++i) {
+        if (wanted && error == MPI_SUCCESS) statuses[i].MPI_ERROR = MPI_SUCCESS;
+        if (const Request* request = find(handles[i]); request == nullptr) {
+            handles[i] = others[static_cast<std::size_t>(i)];
+        } else {
+            complete_failed({i, request->error, MPI_COMM_NULL}, handles,
+                            wanted ? &statuses[i] : MPI_STATUS_IGNORE);
+        }
+    }
+    return raise(first.communicator, MPI_ERR_IN_STATUS);
 }
 
 // Moves what runs, and lets the MPI know of those that are complete, before it looks at an array.
 void tell_mpi(const std::vector<Request*>& ours) {
     const Entry entry;
     progress();
-    for (Request* request : ours) give_to_mpi(*request);
+    for (Request* request : ours) {
+        give_to_mpi(*request);
+        if (request->persistence != nullptr && request->state == Request::State::running)
+            tell_mpi_of_start(*request);
+    }
 }
 
 // For the calls that look once at an array of requests.
@@ -136,15 +189,17 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status) {
     clock.stop();
     MPI_Comm communicator = MPI_COMM_NULL;
     int error = MPI_SUCCESS;
+    bool given = false;
     {
         const Entry entry;
         // Progress of another call may have given it to the MPI.
-        if (request.state == Request::State::complete) {
+        given = is_with_mpi(request);
+        if (!given) {
             communicator = request.group->communicator;
             error = take_completion(request, handle, status);
         }
     }
-    return *handle == MPI_REQUEST_NULL ? raise(communicator, error) : PMPI_Wait(handle, status);
+    return given ? PMPI_Wait(handle, status) : raise(communicator, error);
 }
 
 }  // namespace lapwing
@@ -171,7 +226,7 @@ LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
         {
             const Entry entry;
             *flag = test(*request) ? 1 : 0;
-            given = request->state == Request::State::given_to_mpi;
+            given = *flag && is_with_mpi(*request);
             communicator = request->group->communicator;
         }
         clock.stop();
@@ -180,7 +235,7 @@ LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
         {
             const Entry entry;
             // Another call's progress may have given it to the MPI in between.
-            given = request->state == Request::State::given_to_mpi;
+            given = is_with_mpi(*request);
             if (!given) error = take_completion(*request, handle, status);
         }
         return given ? PMPI_Test(handle, flag, status) : raise(communicator, error);
@@ -203,14 +258,16 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
             if (!complete) vigil.lose(ours.data(), ours.size());
         }
         clock.stop();
+        if (const Failure failure = find_failure(count, handles); failure.place >= 0)
+            return wait_for_all_with_failure(count, handles, statuses, failure);
         {
             const Entry entry;
             bool simple = true;
             for (int i = 0; i < count && simple; ++i) {
                 if (handles[i] == MPI_REQUEST_NULL) continue;
-                const Request* request = find_request(handles[i]);
+                Request* request = find_request(handles[i]);
                 simple = request != nullptr && request->state == Request::State::complete &&
-                         request->error == MPI_SUCCESS;
+                         request->error == MPI_SUCCESS && !is_with_mpi(*request);
             }
             if (simple) {
                 for (int i = 0; i < count; ++i) {
@@ -280,18 +337,17 @@ LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* st
 }
 
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
-    if (none_alive() || handle == nullptr) return PMPI_Request_free(handle);
+    if ((none_alive() && persistent_requests == 0) || handle == nullptr) return PMPI_Request_free(handle);
     return guarded([&]() -> int {
         {
             const Entry entry;
             Request* request = find_request(*handle);
+            if (request == nullptr) request = find_persistent(*handle);
             if (request != nullptr && request->state != Request::State::given_to_mpi) {
-                // The standard forbids it for collectives, but nothing is lost: it goes on, and nobody asks.
-                if (request->state == Request::State::running) {
-                    request->forgotten = true;
-                } else {
-                    give_back(*request);
-                }
+                // The standard forbids it for nonblocking collectives, but nothing is lost: it goes on, and
+                // nobody asks.
+                request->forgotten = true;
+                if (request->state != Request::State::running) give_back(*request);
                 *handle = MPI_REQUEST_NULL;
                 return MPI_SUCCESS;
             }

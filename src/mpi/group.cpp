@@ -1,6 +1,7 @@
 #include "mpi/group.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -22,7 +23,9 @@ Group* last = nullptr;
 int keyval = MPI_KEYVAL_INVALID;
 
 void free_link(Group& group) {
-    if (group.holds_descriptors) runtime.network.give_back_descriptors(group.ranks);
+    const int lanes =
+        (group.holds_descriptors ? runtime.network.lanes() : 0) + std::popcount(group.lanes_opened);
+    runtime.network.give_back_descriptors(group.ranks, lanes);
     try {
         group.link.free();
     } catch (const MpiError&) {
@@ -37,6 +40,7 @@ Group* orphan(Is is) {
     const auto found =
         std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return is(*group); });
     if (found == groups.end()) return nullptr;
+    (*found)->communicator = MPI_COMM_NULL;
     orphans.push_back(std::move(*found));
     groups.erase(found);
     last = nullptr;
@@ -100,6 +104,7 @@ void connect(Group& group, std::uint64_t number) {
     group.ground.attendant_works = wishes.attendant_works;
     group.ground.attendant_submits = wishes.attendant_submits;
     group.ground.zero_copy_bytes = wishes.zero_copy_bytes;
+    group.ground.kept_lanes = Network::kept_lanes;
 }
 
 }  // namespace
@@ -129,7 +134,7 @@ int begin_links(Group& group) {
     }
     // In the program's own communicator: this is the same place in the order of its collectives on all ranks.
     if (group.rank == 0) group.claim[0] = runtime.network.draw_number();
-    group.holds_descriptors = runtime.network.reserve_descriptors(group.ranks);
+    group.holds_descriptors = runtime.network.reserve_descriptors(group.ranks, runtime.network.lanes());
     group.claim[1] = group.holds_descriptors ? 0 : 1;
     return PMPI_Iallreduce(group.claim, group.agreed, 2, MPI_UINT64_T, MPI_MAX, group.communicator,
                            &group.agreement);
@@ -175,7 +180,12 @@ void free_all_groups() {
 }
 
 void finish_links(Group& group) {
-    for (bool ready = !group.begun; !ready;) {
+    finish_links(group, UINT64_MAX);
+}
+
+void finish_links(Group& group, std::uint64_t patience) {
+    const std::uint64_t began = nanoseconds();
+    for (bool ready = !group.begun; !ready && nanoseconds() - began < patience;) {
         {
             const Entry entry;
             // A rank that must come here first may wait for a list of ours.

@@ -22,15 +22,21 @@ struct Group {
           rank(own_rank),
           ranks(size),
           options(usual),
-          planner(own_rank, ground, options) {}
+          planner(own_rank, ground, options),
+          host_planner(own_rank, host_ground, options) {}
 
-    MPI_Comm communicator;  // the program's own
+    MPI_Comm communicator;  // the program's own; null when it has been freed
     int rank;
     int ranks;
     bool intercommunicator = false;
     std::uint32_t next_channel = 0;  // counts collectives, equal on all ranks
-    std::atomic<int> in_flight{0};
-    PlanOptions options;  // may be changed by hints, until it has begun
+    std::atomic<int> in_flight{0};   // and persistent ones that are kept
+
+    // Of persistent collectives. Lanes as bits, of the connections' kept ones.
+    std::uint32_t next_kept_channel = 0;  // counts them, equal on all ranks
+    std::uint32_t lanes_kept = 0;         // by one of them, on this rank
+    std::uint32_t lanes_opened = 0;       // ever, equal on all ranks: their descriptors are set aside
+    PlanOptions options;                  // may be changed by hints, until it has begun
 
     // Links are made once, beginning with the first collective. What takes an agreement of all ranks is
     // asked for there and awaited later, because a start must not wait for anybody.
@@ -49,6 +55,9 @@ struct Group {
     std::unique_ptr<Connections> connections;
     Ground ground{.messages = &link};
     Planner planner;
+    // For those that find no lane.
+    Ground host_ground{.messages = &link};
+    Planner host_planner;
 };
 
 // The group of a valid communicator; made at its first use and freed with the communicator. Null, with the
@@ -65,6 +74,8 @@ bool settle(Group& group);
 // Waits until what begin_links() has asked for is there, on all ranks: before calls that are collective
 // anyway. Outside of Entry.
 void finish_links(Group& group);
+// The same for a call that need not wait for the others: gives up after so many nanoseconds.
+void finish_links(Group& group, std::uint64_t patience);
 
 // Null when the communicator had no collective yet.
 Group* existing_group(MPI_Comm communicator);

@@ -16,6 +16,12 @@ void end_job(const std::string& message, int status) {
     std::abort();
 }
 
+int raise(MPI_Comm communicator, int error) {
+    if (error != MPI_SUCCESS)
+        PMPI_Comm_call_errhandler(communicator == MPI_COMM_NULL ? MPI_COMM_WORLD : communicator, error);
+    return error;
+}
+
 int handle_exception() {
     try {
         throw;

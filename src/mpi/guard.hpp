@@ -14,6 +14,10 @@ namespace lapwing {
 // want of memory.
 int handle_exception();
 
+// Calls the error handler of a communicator, or of MPI_COMM_WORLD when that has been freed, unless there is
+// no error. Gives the error back. Outside of Entry.
+int raise(MPI_Comm communicator, int error);
+
 template <typename Call>
 int guarded(Call call) {
     try {

@@ -61,7 +61,7 @@ void Network::start(const Settings& settings, const std::string& engine, bool se
     free_at_start_ = tcp::free_descriptors();
     if (why_not_.empty()) {
         // What every group of this size would take: known now, so that MPI_COMM_WORLD need not ask again.
-        if (!reserve_descriptors(ranks))
+        if (!reserve_descriptors(ranks, lanes_))
             trouble = "too few descriptors for MPI_COMM_WORLD; raise `ulimit -n`";
         why_not_ = agree_on_trouble(trouble, self_);
     }
@@ -118,16 +118,18 @@ std::uint64_t Network::draw_number() {
     return (static_cast<std::uint64_t>(self_) + 1) << 32 | (++numbers_ + number_of_world);
 }
 
-bool Network::reserve_descriptors(int ranks) {
-    const std::uint64_t needed = static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes_);
+bool Network::reserve_descriptors(int ranks, int lanes) {
+    const std::uint64_t needed = static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes);
     const std::uint64_t all = reserved_ + needed + kept_descriptors;
     if (all > free_at_start_) raise_limit(all - free_at_start_);
     if (all > free_at_start_) {
         if (!told_) {
             fmt::print(stderr,
-                       "lapwing: rank {}: a communicator of {} ranks takes {} connections, but only {} "
-                       "descriptors are free: the host engine runs its collectives; raise `ulimit -n`{}\n",
-                       self_, ranks, needed, free_at_start_ - std::min(free_at_start_, reserved_),
+                       "lapwing: rank {}: a communicator of {} ranks takes {} {}connections, but only {} "
+                       "descriptors are free: the host engine runs its {}collectives; raise `ulimit -n`{}\n",
+                       self_, ranks, needed, lanes == lanes_ ? "" : "more ",
+                       free_at_start_ - std::min(free_at_start_, reserved_),
+                       lanes == lanes_ ? "" : "persistent ",
                        lanes_ > 1 ? ", or lower LAPWING_TCP_LANES" : "");
         }
         told_ = true;
@@ -147,12 +149,12 @@ void Network::raise_limit(std::uint64_t by) {
         free_at_start_ += limit.rlim_cur - before;
 }
 
-void Network::give_back_descriptors(int ranks) {
-    reserved_ -= static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes_);
+void Network::give_back_descriptors(int ranks, int lanes) {
+    reserved_ -= static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes);
 }
 
 std::unique_ptr<Connections> Network::connect(std::uint64_t number, std::vector<int> members, int rank) {
-    return endpoint_->group(number, std::move(members), rank, lanes_);
+    return endpoint_->group(number, std::move(members), rank, lanes_ + kept_lanes);
 }
 
 }  // namespace lapwing

@@ -40,8 +40,11 @@ class Network {
     static constexpr std::uint64_t number_of_world = 1;
 
     // Sets descriptors aside for a group's connections. False when there are too few; says so once.
-    bool reserve_descriptors(int ranks);
-    void give_back_descriptors(int ranks);
+    bool reserve_descriptors(int ranks, int lanes);
+    void give_back_descriptors(int ranks, int lanes);
+    int lanes() const { return lanes_; }  // that collectives take in turn
+    // Those that persistent collectives may keep, besides, as long as descriptors last.
+    static constexpr int kept_lanes = 32;
 
     std::unique_ptr<Connections> connect(std::uint64_t number, std::vector<int> members, int rank);
     // What the variables say of how engines shall use the connections.

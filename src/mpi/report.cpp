@@ -118,6 +118,8 @@ const char* name(Fallback reason) {
             return "no way into this MPI's progress";
         case Fallback::no_plan:
             return "no algorithm or engine";
+        case Fallback::tool:
+            return "a tool stands before Lapwing";
     }
     return "";
 }

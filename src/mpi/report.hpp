@@ -12,8 +12,8 @@
 namespace lapwing {
 
 // Why a call went to the MPI underneath. The reasons depend only on what all ranks of the group share.
-enum class Fallback : std::uint8_t { intercommunicator, engine_mpi, no_hook, no_plan };
-constexpr std::size_t fallback_reasons = 4;
+enum class Fallback : std::uint8_t { intercommunicator, engine_mpi, no_hook, no_plan, tool };
+constexpr std::size_t fallback_reasons = 5;
 const char* name(Fallback reason);
 
 constexpr std::size_t reported_collectives = 0

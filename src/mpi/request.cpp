@@ -171,6 +171,13 @@ void begin(Request& request) {
     }
 }
 
+// A persistent one that the program has freed.
+void forget(Request& request) {
+    free_persistent(request);
+    table.erase(&request);
+    bare.push_back(&request);
+}
+
 // Starts what waited for the group's links, in order. False while they are not settled.
 bool begin_deferred(Group& group) {
     if (!settle(group)) return false;
@@ -204,7 +211,26 @@ bool move(Request& request, bool waited_for = false) {
     return true;
 }
 
+Request* bare_request() {
+    collect_freed();
+    if (bare.empty()) {
+        all.push_back(std::make_unique<Request>());
+        bare.push_back(all.back().get());
+    }
+    return bare.back();
+}
+
 }  // namespace
+
+Request& add_request(MPI_Request handle) {
+    Request* request = bare_request();
+    bare.pop_back();
+    request->handle = handle;
+    request->state = Request::State::idle;
+    request->forgotten = false;
+    table.insert(request);
+    return *request;
+}
 
 Request* take_request(int* error) {
     *error = MPI_SUCCESS;
@@ -213,12 +239,7 @@ Request* take_request(int* error) {
         request = idle.back();
         idle.pop_back();
     } else {
-        collect_freed();
-        if (bare.empty()) {
-            all.push_back(std::make_unique<Request>());
-            bare.push_back(all.back().get());
-        }
-        request = bare.back();
+        request = bare_request();
         *error = PMPI_Grequest_start(query, freed, cancel, request, &request->handle);
         if (*error != MPI_SUCCESS) return nullptr;
         bare.pop_back();
@@ -235,7 +256,8 @@ Request* take_request(int* error) {
 
 void run(Request& request) {
     Group& group = *request.group;
-    request.channel = group.next_channel++;
+    request.channel = request.persistence != nullptr ? request.persistence->channel
+                                                     : group.next_channel++ % first_kept_channel;
     if (request.plan != nullptr) {
         begin(request);
     } else {
@@ -256,9 +278,13 @@ void give_back(Request& request) {
         --live_requests;
     }
     release_types(request);
+    request.state = Request::State::idle;
+    if (request.persistence != nullptr) {
+        if (request.forgotten) forget(request);
+        return;
+    }
     request.in_staging.trim();
     request.out_staging.trim();
-    request.state = Request::State::idle;
     idle.push_back(&request);
 }
 
@@ -269,6 +295,11 @@ Request* find_request(MPI_Request handle) {
         return nullptr;
     }
     return request;
+}
+
+Request* find_persistent(MPI_Request handle) {
+    Request* request = table.find(handle);
+    return request == nullptr || request->persistence == nullptr ? nullptr : request;
 }
 
 void set_empty(MPI_Status* status) {
@@ -315,13 +346,28 @@ int rest(Request& request) {
 
 void give_to_mpi(Request& request) {
     if (request.state != Request::State::complete) return;
+    if (request.persistence != nullptr) {
+        tell_mpi_of_completion(request);
+        give_back(request);
+        return;
+    }
     leave_complete(request);
     request.state = Request::State::given_to_mpi;
     PMPI_Grequest_complete(request.handle);
 }
 
 void give_complete_to_mpi() {
-    while (!complete.empty()) give_to_mpi(*complete.back());
+    for (std::size_t i = complete.size(); i-- > 0;) {
+        // A persistent one that the MPI does not know to be active can not be waited for in there.
+        const Request& request = *complete[i];
+        if (request.persistence == nullptr || request.persistence->active_in_mpi) give_to_mpi(*complete[i]);
+    }
+}
+
+bool is_with_mpi(Request& request) {
+    if (request.persistence == nullptr) return request.state == Request::State::given_to_mpi;
+    if (request.persistence->active_in_mpi) give_to_mpi(request);
+    return request.state == Request::State::idle;
 }
 
 void drain_requests() {
@@ -339,6 +385,12 @@ void drain_requests() {
     {
         const Entry entry;
         kept.swap(idle);
+        for (const auto& request : all) {
+            if (request->persistence == nullptr || request->state == Request::State::running) continue;
+            request->forgotten = true;
+            give_back(*request);
+        }
+        free_message_communicator();
     }
     for (Request* request : kept) {
         MPI_Request handle = request->handle;

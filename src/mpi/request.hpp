@@ -11,11 +11,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engines/engine.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/group.hpp"
+#include "mpi/persistent.hpp"
 #include "mpi/reduction.hpp"
 
 namespace lapwing {
@@ -52,20 +54,25 @@ struct Request {
     std::uint64_t waiting_since = 0;  // when the present such call began; 0: none
     std::atomic<bool> freed{false};   // by the MPI; not yet collected
     Request* next_freed = nullptr;
+    std::unique_ptr<Persistence> persistence;  // null: of a nonblocking call
 };
 
 // All of these inside Entry.
-Request* take_request(int* error);  // idle, with a handle; null with the MPI's error code
-void run(
-    Request& request);  // starts its problem on the next channel of its group, as soon as that is settled
-void give_back(Request& request);           // to be used again
-Request* find_request(MPI_Request handle);  // the program's request, when it is one of ours and alive
-int progress();                             // moves everything that runs; how many completed
-bool test(Request& request);                // moves everything that runs; whether this one is complete
-bool press(Request& request);               // as test, by a caller who waits for just this
-int rest(Request& request);                 // before a caller sleeps: see Prepared::rest
-void give_to_mpi(Request& request);         // completes it in the MPI's eyes
-void give_complete_to_mpi();                // and all that are complete
+Request* take_request(int* error);         // idle, with a handle; null with the MPI's error code
+Request& add_request(MPI_Request handle);  // idle, with this handle
+// Starts its problem on its own channel or the next of its group, as soon as that is settled.
+void run(Request& request);
+void give_back(Request& request);              // to be used again
+Request* find_request(MPI_Request handle);     // the program's request, when it is one of ours and alive
+Request* find_persistent(MPI_Request handle);  // when it is a persistent one of ours, inactive or not
+int progress();                                // moves everything that runs; how many completed
+bool test(Request& request);                   // moves everything that runs; whether this one is complete
+bool press(Request& request);                  // as test, by a caller who waits for just this
+int rest(Request& request);                    // before a caller sleeps: see Prepared::rest
+void give_to_mpi(Request& request);            // completes it in the MPI's eyes
+void give_complete_to_mpi();                   // and all that are complete
+// Whether the MPI must answer for a request that has completed: it knows of it.
+bool is_with_mpi(Request& request);
 
 // The status of a request without a message.
 void set_empty(MPI_Status* status);

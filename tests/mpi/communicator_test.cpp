@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <vector>
 
 #include "reference.hpp"
@@ -102,6 +104,122 @@ TEST(Communicator, WrongArgumentsAreTheMpisToRefuse) {
     EXPECT_NE(MPI_Ibcast(&data, -1, MPI_INT, 0, returns, &request), MPI_SUCCESS);
     EXPECT_NE(MPI_Ibcast(&data, 1, MPI_DATATYPE_NULL, 0, returns, &request), MPI_SUCCESS);
     MPI_Comm_free(&returns);
+}
+
+// The program's own duplicate before, beside and after the first collective of a communicator.
+TEST(Communicator, DuplicatedWithCollectivesInFlight) {
+    for (int round = 0; round < 12; ++round) {
+        MPI_Comm own;
+        MPI_Comm_dup(world, &own);
+        MPI_Comm duplicate = MPI_COMM_NULL;
+        MPI_Request requests[2];
+        Exchange exchange(own, 5, round);
+        // Before the duplicate is asked for, or after that.
+        if (round % 2 == 0) exchange.start();
+        MPI_Comm_idup(own, &duplicate, &requests[0]);
+        if (round % 2 == 1) exchange.start();
+        requests[1] = exchange.request;
+        if (round % 3 == 0) {
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        } else {
+            // Each rank waits in an order of its own.
+            for (int i = 0; i < 2; ++i) MPI_Wait(&requests[(i + rank_in(world)) % 2], MPI_STATUS_IGNORE);
+        }
+        EXPECT_TRUE(exchange.right());
+        MPI_Comm_free(&own);
+        exchange_on(duplicate);
+        MPI_Comm_free(&duplicate);
+    }
+}
+
+TEST(Communicator, MadeWhileCollectivesAreInFlight) {
+    for (int round = 0; round < 5; ++round) {
+        MPI_Comm own;
+        MPI_Comm_dup(world, &own);
+        Exchange exchange(own, 100, round);
+        exchange.start();
+        MPI_Comm made = MPI_COMM_NULL;
+        MPI_Group group = MPI_GROUP_NULL;
+        switch (round) {
+            case 0:
+                MPI_Comm_dup(own, &made);
+                break;
+            case 1:
+                MPI_Comm_split(own, rank_in(own) % 2, 0, &made);
+                break;
+            case 2:
+            case 3:
+                MPI_Comm_group(own, &group);
+                if (round == 2)
+                    MPI_Comm_create(own, group, &made);
+                else
+                    MPI_Comm_create_group(own, group, 3, &made);
+                MPI_Group_free(&group);
+                break;
+            default:
+                MPI_Comm_split_type(own, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
+        }
+        exchange_on(made);
+        MPI_Comm_free(&made);
+        MPI_Comm_free(&own);
+        MPI_Wait(&exchange.request, MPI_STATUS_IGNORE);
+    }
+}
+
+MPI_Comm told_communicator = MPI_COMM_NULL;
+int told_class = MPI_SUCCESS;
+
+void note_error(MPI_Comm* communicator, int* error, ...) {
+    told_communicator = *communicator;
+    MPI_Error_class(*error, &told_class);
+}
+
+// With more bytes than a rank expects, by the host engine: a stream of bytes has no end to compare.
+TEST(Communicator, TruncationIsToldByTheCommunicatorsOwnHandler) {
+    const char* engine = std::getenv("LAPWING_ENGINE");
+    if (engine == nullptr || std::strcmp(engine, "kernel") == 0) GTEST_SKIP() << "is for the host engine";
+    if (size_of(world) < 2) GTEST_SKIP() << "needs two ranks";
+    MPI_Errhandler handler;
+    MPI_Comm_create_errhandler(note_error, &handler);
+    MPI_Comm own;
+    MPI_Comm_dup(world, &own);
+    MPI_Comm_set_errhandler(own, handler);
+#ifndef OPEN_MPI
+    // MPICH calls this one when a message is too long, whatever its communicator.
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN);
+#endif
+    const bool is_root = rank_in(own) == 0;
+    int data[2] = {1, 2};
+    static int gathered[64];  // messages that come after the one that is too long may still find their places
+    for (const bool all : {false, true}) {
+        told_communicator = MPI_COMM_NULL;
+        told_class = MPI_SUCCESS;
+        MPI_Request requests[2];
+        MPI_Igather(data, is_root ? 1 : 2, MPI_INT, gathered, 1, MPI_INT, 0, own, &requests[0]);
+        requests[1] = MPI_REQUEST_NULL;
+        if (all) MPI_Ibarrier(world, &requests[1]);
+        int error = MPI_SUCCESS;
+        MPI_Status statuses[2];
+        if (all) {
+            error = MPI_Waitall(2, requests, statuses);
+        } else {
+            error = MPI_Wait(&requests[0], &statuses[0]);
+        }
+        EXPECT_EQ(requests[0], MPI_REQUEST_NULL);
+        if (!is_root) continue;
+        EXPECT_EQ(told_communicator, own);
+        int error_class = MPI_SUCCESS;
+        MPI_Error_class(error, &error_class);
+        EXPECT_EQ(error_class, all ? MPI_ERR_IN_STATUS : MPI_ERR_TRUNCATE);
+        EXPECT_EQ(told_class, error_class);
+        if (!all) continue;
+        MPI_Error_class(statuses[0].MPI_ERROR, &error_class);
+        EXPECT_EQ(error_class, MPI_ERR_TRUNCATE);
+        EXPECT_EQ(statuses[1].MPI_ERROR, MPI_SUCCESS);
+    }
+    MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&handler);
+    MPI_Comm_free(&own);
 }
 
 TEST(Communicator, FreedWithACollectiveInFlight) {

@@ -2,9 +2,11 @@
 // byte for byte.
 //   fuzz-<mpi> [SEED [SEQUENCES]]
 // SEQUENCES is a number, or a time as in 60s. With FUZZ_VERBOSE in the environment each collective is told.
-// Each sequence starts up to four collectives at once and completes them in one of the ways that MPI has.
+// Each sequence starts up to four collectives at once, some of them persistent, and completes them in one of
+// the ways that MPI has; persistent ones are started up to three times.
 #include <mpi.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -120,7 +122,22 @@ void complete(std::vector<MPI_Request>& requests, Random& random) {
     }
 }
 
+// How many collectives this rank has started by the program's functions.
+long long calls = 0;
+
 const bool verbose = std::getenv("FUZZ_VERBOSE") != nullptr;
+
+bool is_same(const std::vector<std::unique_ptr<Operation>>& operations, std::uint64_t seed, int rank) {
+    for (const auto& operation : operations) {
+        const std::string difference = operation->difference();
+        if (difference.empty()) continue;
+        std::printf("rank %d, seed %llu: %s: %s\n", rank, static_cast<unsigned long long>(seed),
+                    operation->what().c_str(), difference.c_str());
+        std::fflush(stdout);
+        return false;
+    }
+    return true;
+}
 
 // False, and told, when something differs.
 bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
@@ -141,28 +158,44 @@ bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
         }
     }
     const bool mpi_first = random.one_in(2);
+    std::vector<bool> persistent;
+    for (int i = 0; i < count; ++i) persistent.push_back(random.one_in(2));
+    const int starts = random.between(1, 3);
     const auto run_by_mpi = [&] {
         for (const auto& operation : operations) operation->run_by_mpi();
     };
     if (mpi_first) run_by_mpi();
-    for (const auto& operation : operations) {
+    std::vector<MPI_Request> inactive;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
         requests.push_back(MPI_REQUEST_NULL);
-        operation->start(&requests.back());
+        if (persistent[i]) {
+            operations[i]->make_persistent(&requests.back());
+            inactive.push_back(requests.back());
+        } else {
+            operations[i]->start(&requests.back());
+        }
     }
+    calls += count;
     if (mpi_first && own_random.one_in(2)) {
         for (const auto& operation : operations) operation->forget_handles();
     }
+    // Each rank starts them in an order of its own.
+    if (own_random.one_in(2)) std::reverse(inactive.begin(), inactive.end());
+    if (!inactive.empty()) MPI_Startall(static_cast<int>(inactive.size()), inactive.data());
     complete(requests, own_random);
     if (!mpi_first) run_by_mpi();
-    for (const auto& operation : operations) {
-        const std::string difference = operation->difference();
-        if (difference.empty()) continue;
-        std::printf("rank %d, seed %llu: %s: %s\n", rank, static_cast<unsigned long long>(seed),
-                    operation->what().c_str(), difference.c_str());
-        std::fflush(stdout);
-        return false;
+    bool same = is_same(operations, seed, rank);
+    for (int start = 1; start < starts && same && !inactive.empty(); ++start) {
+        for (std::size_t i = 0; i < operations.size(); ++i) {
+            if (persistent[i]) operations[i]->rewind();
+        }
+        for (MPI_Request& request : inactive) MPI_Start(&request);
+        calls += static_cast<long long>(inactive.size());
+        complete(inactive, own_random);
+        same = is_same(operations, seed, rank);
     }
-    return true;
+    for (MPI_Request& request : inactive) MPI_Request_free(&request);
+    return same;
 }
 
 }  // namespace
@@ -185,7 +218,9 @@ int main(int argc, char** argv) {
         go_on = (in_seconds ? spent.count() : done + 1) < limit;
         if (in_seconds) PMPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
-    if (rank == 0) std::printf("%lld sequences, nothing differs\n", done);
+    long long all_calls = 0;
+    PMPI_Reduce(&calls, &all_calls, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank == 0) std::printf("%lld sequences, %lld calls, nothing differs\n", done, all_calls);
     for (Place& place : places) {
         if (place.communicator != MPI_COMM_WORLD) MPI_Comm_free(&place.communicator);
     }

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -45,7 +46,11 @@ def main():
             if row["fell_back"] > 0:
                 print(f"FAILED {what}: {row['name']} was left to the MPI: {row['reasons']}", flush=True)
                 failed += 1
-        print(f"{what}: {sequences} sequences, {sum(row['taken'] for row in rows)} calls taken, engine {engine}", flush=True)
+        calls = sum(row["taken"] for row in rows)
+        if calls != int(re.search(r"(\d+) calls, nothing differs", output)[1]):
+            print(f"FAILED {what}: {calls} calls were taken: {output}", flush=True)
+            failed += 1
+        print(f"{what}: {sequences} sequences, {calls} calls taken, engine {engine}", flush=True)
     names = {name for name, _ in taken}
     for name in sorted(names):
         for engine in ("host", "kernel"):

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "persistent_forms.hpp"
 #include "reference.hpp"
 
 namespace {
@@ -38,6 +39,42 @@ TEST(Threads, EachWithItsCommunicator) {
                 MPI_Wait(&barrier, MPI_STATUS_IGNORE);
                 if (!exchange.right() || sum != size_of(communicators[t])) ++wrong;
             }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+    for (MPI_Comm& communicator : communicators) MPI_Comm_free(&communicator);
+}
+
+TEST(Threads, EachWithItsPersistentCollective) {
+    int provided = 0;
+    MPI_Query_thread(&provided);
+    if (provided != MPI_THREAD_MULTIPLE) GTEST_SKIP() << "runs with --threads";
+    constexpr int count = 3;
+    MPI_Comm communicators[count];
+    for (MPI_Comm& communicator : communicators) MPI_Comm_dup(MPI_COMM_WORLD, &communicator);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < count; ++t) {
+        threads.emplace_back([&, t] {
+            int one = 0;
+            int sum = 0;
+            MPI_Request request;
+            PERSISTENT(Allreduce)(&one, &sum, 1, MPI_INT, MPI_SUM, communicators[t], MPI_INFO_NULL, &request);
+            for (int round = 0; round < 10; ++round) {
+                one = round + t;
+                MPI_Start(&request);
+                if (round % 3 == 0) {
+                    MPI_Wait(&request, MPI_STATUS_IGNORE);
+                } else if (round % 3 == 1) {
+                    for (int flag = 0; !flag;) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+                } else {
+                    int index = 0;
+                    MPI_Waitany(1, &request, &index, MPI_STATUS_IGNORE);
+                }
+                if (sum != one * size_of(communicators[t])) ++wrong;
+            }
+            MPI_Request_free(&request);
         });
     }
     for (std::thread& thread : threads) thread.join();

@@ -40,7 +40,8 @@ std::shared_ptr<Reactor> Reactor::of(const Ground& ground) {
 Reactor::Reactor(const Ground& ground)
     : connections_(*ground.connections),
       ground_(without_state(ground)),
-      lanes_(static_cast<std::size_t>(std::max(1, ground.connections->lanes()))) {
+      turns_(static_cast<std::size_t>(std::max(1, ground.connections->lanes() - ground.kept_lanes))),
+      lanes_(turns_) {
     door_->reactor = this;
     connections_.on_change([door = door_] { door->attend(); });
 }
@@ -56,16 +57,27 @@ Reactor::~Reactor() {
 
 void Reactor::want(const Plan& plan) {
     const std::lock_guard lock(mutex_);
-    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    for (std::size_t lane = 0; lane < turns_; ++lane) {
         for (const int peer : plan.peers) connections_.want(peer, static_cast<int>(lane));
     }
+}
+
+// Kept lanes are made when they are first used.
+std::size_t Reactor::lane_of(std::uint32_t channel) {
+    if (channel < first_kept_channel) return channel % turns_;
+    const std::size_t lane = turns_ + (channel - first_kept_channel);
+    if (lane >= lanes_.size()) lanes_.resize(lane + 1);
+    return lane;
 }
 
 void Reactor::start(Run& run, std::uint32_t channel) {
     const std::lock_guard lock(mutex_);
     run.state = Run::State::queued;
     run.error.clear();
-    run.lane = channel % lanes_.size();
+    run.lane = lane_of(channel);
+    if (run.lane >= turns_) {
+        for (const int peer : run.plan->peers) connections_.want(peer, static_cast<int>(run.lane));
+    }
     run.stage = 0;
     run.lines.clear();
     run.stage_open = run.receives_open = run.lines_in_kernel = 0;

@@ -70,6 +70,8 @@ class Reactor : public GroupState {
         }
     };
 
+    std::size_t lane_of(std::uint32_t channel);
+
     Connections& connections_;
     const std::shared_ptr<Door> door_ = std::make_shared<Door>();
     const Ground ground_;  // a copy without state
@@ -78,6 +80,7 @@ class Reactor : public GroupState {
     Gates gates_;
     std::vector<Run*> runs_;  // by id; null where free
     std::vector<std::uint32_t> free_ids_;
+    const std::size_t turns_;              // lanes that are taken in turn
     std::vector<std::deque<Run*>> lanes_;  // the first of each is on its way, the others wait for it
     std::vector<Run*> touched_;            // by completions, and not looked at since
     std::vector<Run*> workless_;           // whose local work waits for a thread of the program

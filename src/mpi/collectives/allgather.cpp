@@ -30,7 +30,7 @@ struct Allgather {
                                  .ranks = group.ranks,
                                  .bytes = block * all.layout.size,
                                  .in_place = in_place};
-        return lapwing::start(group, problem, [&](Request& request, Buffers& buffers, int* error) {
+        return lapwing::start(group, problem, [=, &group](Request& request, Buffers& buffers, int* error) {
             if (!in_place) buffers.in = input(request, own, error);
             const std::uint64_t kept = in_place ? block : 0;
             if (*error == MPI_SUCCESS) {
@@ -70,12 +70,14 @@ struct AnyAllgatherv {
                            .bytes = all.bytes() / size(group),
                            .in_place = in_place};
         problem.parts.push_back({own.parts(), all.parts()});
-        return lapwing::start(group, std::move(problem), [&](Request& request, Buffers& buffers, int* error) {
-            if (!in_place) buffers.in = own.input(request, error);
-            if (*error != MPI_SUCCESS) return;
-            buffers.out = in_place ? all.output_in_place(request, static_cast<std::size_t>(group.rank), error)
-                                   : all.output(request, error);
-        });
+        return lapwing::start(
+            group, std::move(problem), [=, &group](Request& request, Buffers& buffers, int* error) {
+                if (!in_place) buffers.in = own.input(request, error);
+                if (*error != MPI_SUCCESS) return;
+                buffers.out = in_place
+                                  ? all.output_in_place(request, static_cast<std::size_t>(group.rank), error)
+                                  : all.output(request, error);
+            });
     }
 };
 using Allgatherv = AnyAllgatherv<int, int>;
@@ -86,13 +88,13 @@ using Allgatherv_c = AnyAllgatherv<MPI_Count, MPI_Aint>;
 
 using namespace lapwing;
 
-#define LAPWING_ALLGATHER(suffix, Count, Displacement)                                                     \
-    LAPWING_FUNCTIONS(Iallgather##suffix, Allgather##suffix, Allgather,                                    \
-                      (const void* sent, Count send_count, MPI_Datatype send_type, void* received,         \
-                       Count receive_count, MPI_Datatype receive_type),                                    \
-                      (sent, send_count, send_type, received, receive_count, receive_type))                \
-    LAPWING_FUNCTIONS(Iallgatherv##suffix, Allgatherv##suffix, Allgatherv##suffix,                         \
-                      (const void* sent, Count send_count, MPI_Datatype send_type, void* received,         \
-                       const Count* counts, const Displacement* displacements, MPI_Datatype receive_type), \
+#define LAPWING_ALLGATHER(suffix, Count, Displacement)                                                      \
+    LAPWING_FUNCTIONS(Iallgather##suffix, Allgather##suffix, Allgather_init##suffix, Allgather,             \
+                      (const void* sent, Count send_count, MPI_Datatype send_type, void* received,          \
+                       Count receive_count, MPI_Datatype receive_type),                                     \
+                      (sent, send_count, send_type, received, receive_count, receive_type))                 \
+    LAPWING_FUNCTIONS(Iallgatherv##suffix, Allgatherv##suffix, Allgatherv_init##suffix, Allgatherv##suffix, \
+                      (const void* sent, Count send_count, MPI_Datatype send_type, void* received,          \
+                       const Count* counts, const Displacement* displacements, MPI_Datatype receive_type),  \
                       (sent, send_count, send_type, received, counts, displacements, receive_type))
 LAPWING_WITH_COUNTS(LAPWING_ALLGATHER)

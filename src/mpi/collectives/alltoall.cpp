@@ -30,7 +30,7 @@ struct Alltoall {
         }
         const Problem problem = {
             .collective = collective, .ranks = group.ranks, .bytes = received.bytes() / ranks};
-        return lapwing::start(group, problem, [&](Request& request, Buffers& buffers, int* error) {
+        return lapwing::start(group, problem, [=](Request& request, Buffers& buffers, int* error) {
             // In place, blocks arrive where others are still waiting to be sent.
             buffers.in = in_place ? copied_input(request, sent, error) : input(request, sent, error);
             if (*error == MPI_SUCCESS) buffers.out = output(request, received, error);
@@ -45,7 +45,7 @@ Started start_alltoallv(Group& group, const Blocks& sent, const Blocks& received
     }
     Problem problem = {.collective = Collective::alltoallv, .ranks = group.ranks};
     problem.parts.push_back({sent.parts(), received.parts()});
-    return start(group, std::move(problem), [&](Request& request, Buffers& buffers, int* error) {
+    return start(group, std::move(problem), [=](Request& request, Buffers& buffers, int* error) {
         buffers.in = in_place ? sent.copied_input(request, error) : sent.input(request, error);
         if (*error == MPI_SUCCESS) buffers.out = received.output(request, error);
     });
@@ -116,17 +116,17 @@ using Alltoallw_c = AnyAlltoallw<MPI_Count, MPI_Aint>;
 using namespace lapwing;
 
 #define LAPWING_ALLTOALL(suffix, Count, Displacement)                                                      \
-    LAPWING_FUNCTIONS(Ialltoall##suffix, Alltoall##suffix, Alltoall,                                       \
+    LAPWING_FUNCTIONS(Ialltoall##suffix, Alltoall##suffix, Alltoall_init##suffix, Alltoall,                \
                       (const void* sent, Count send_count, MPI_Datatype send_type, void* received,         \
                        Count receive_count, MPI_Datatype receive_type),                                    \
                       (sent, send_count, send_type, received, receive_count, receive_type))                \
-    LAPWING_FUNCTIONS(Ialltoallv##suffix, Alltoallv##suffix, Alltoallv##suffix,                            \
+    LAPWING_FUNCTIONS(Ialltoallv##suffix, Alltoallv##suffix, Alltoallv_init##suffix, Alltoallv##suffix,    \
                       (const void* sent, const Count* send_counts, const Displacement* send_displacements, \
                        MPI_Datatype send_type, void* received, const Count* receive_counts,                \
                        const Displacement* receive_displacements, MPI_Datatype receive_type),              \
                       (sent, send_counts, send_displacements, send_type, received, receive_counts,         \
                        receive_displacements, receive_type))                                               \
-    LAPWING_FUNCTIONS(Ialltoallw##suffix, Alltoallw##suffix, Alltoallw##suffix,                            \
+    LAPWING_FUNCTIONS(Ialltoallw##suffix, Alltoallw##suffix, Alltoallw_init##suffix, Alltoallw##suffix,    \
                       (const void* sent, const Count* send_counts, const Displacement* send_displacements, \
                        const MPI_Datatype* send_types, void* received, const Count* receive_counts,        \
                        const Displacement* receive_displacements, const MPI_Datatype* receive_types),      \

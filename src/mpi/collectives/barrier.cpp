@@ -22,6 +22,13 @@ LAPWING_MPI MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
     return nonblocking(Barrier{}, comm, request, [&] { return PMPI_Ibarrier(comm, request); });
 }
 
+#ifdef LAPWING_HAS_PERSISTENT
+LAPWING_INIT(Barrier_init)(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
+    return persistent(Barrier{}, comm, request,
+                      [&] { return LAPWING_NATIVE_INIT(Barrier_init)(comm, info, request); });
+}
+#endif
+
 LAPWING_MPI MPI_Barrier(MPI_Comm comm) {
     return blocking(Barrier{}, comm, [&] { return PMPI_Barrier(comm); });
 }

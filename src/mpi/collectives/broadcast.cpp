@@ -18,14 +18,15 @@ struct Broadcast {
         if (elements.layout.error != MPI_SUCCESS) return Started::failed_by(elements.layout.error);
         const Problem problem = {
             .collective = collective, .ranks = group.ranks, .root = root, .bytes = elements.bytes()};
-        return lapwing::start(group, problem, [&](Request& request, Buffers& buffers, int* error) {
-            if (group.rank == root) {
-                // A group of one moves nothing.
-                if (group.ranks > 1) buffers.in = input(request, elements, error);
-            } else {
-                buffers.out = output(request, elements, error);
-            }
-        });
+        return lapwing::start(group, problem,
+                              [=, *this, &group](Request& request, Buffers& buffers, int* error) {
+                                  if (group.rank == root) {
+                                      // A group of one moves nothing.
+                                      if (group.ranks > 1) buffers.in = input(request, elements, error);
+                                  } else {
+                                      buffers.out = output(request, elements, error);
+                                  }
+                              });
     }
 };
 
@@ -34,7 +35,7 @@ struct Broadcast {
 
 using namespace lapwing;
 
-#define LAPWING_BROADCAST(suffix, Count, Displacement)          \
-    LAPWING_FUNCTIONS(Ibcast##suffix, Bcast##suffix, Broadcast, \
+#define LAPWING_BROADCAST(suffix, Count, Displacement)                              \
+    LAPWING_FUNCTIONS(Ibcast##suffix, Bcast##suffix, Bcast_init##suffix, Broadcast, \
                       (void* buffer, Count count, MPI_Datatype type, int root), (buffer, count, type, root))
 LAPWING_WITH_COUNTS(LAPWING_BROADCAST)

@@ -29,9 +29,12 @@ void unpack_later(Request& request, const Elements& elements, const std::byte* p
     if (*error == MPI_SUCCESS) request.unpacking.push_back(unpacking);
 }
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
-
 }  // namespace
+
+bool fits(const Problem& problem) {
+    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+    return problem.bytes <= most_bytes / static_cast<std::uint64_t>(problem.ranks);
+}
 
 void count_fallback(Collective collective, Fallback reason) {
     ++count_of(collective).fell_back[static_cast<std::size_t>(reason)];
@@ -186,9 +189,7 @@ std::byte* Blocks::output_in_place(Request& request, std::size_t own, int* error
 }
 
 Started start(Group& group, Problem problem, const Preparation& preparation) {
-    if (problem.bytes > most_bytes / static_cast<std::uint64_t>(problem.ranks)) {
-        return {Outcome::declined, MPI_SUCCESS, nullptr};  // for the MPI to refuse
-    }
+    if (!fits(problem)) return {Outcome::declined, MPI_SUCCESS, nullptr};  // for the MPI to refuse
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     int error = begin_links(group);
     if (error != MPI_SUCCESS) return Started::failed_by(error);

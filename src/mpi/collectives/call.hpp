@@ -3,9 +3,13 @@
 #pragma once
 
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -13,6 +17,7 @@
 #include "mpi/datatype.hpp"
 #include "mpi/group.hpp"
 #include "mpi/guard.hpp"
+#include "mpi/persistent.hpp"
 #include "mpi/request.hpp"
 #include "mpi/runtime.hpp"
 
@@ -32,7 +37,7 @@ struct Elements {
 
     Elements() = default;
     Elements(const void* where, std::uint64_t number, MPI_Datatype datatype)
-        : address(where), count(number), type(datatype), layout(layout_of(datatype)) {}
+        : address(where), count(number), type(kept_for_starts(datatype)), layout(layout_of(datatype)) {}
     std::uint64_t bytes() const { return count * layout.size; }
     Elements from(std::int64_t first, std::uint64_t number) const {
         Elements some = *this;
@@ -123,24 +128,28 @@ struct Started {
     static Started failed_by(int code) { return {Outcome::failed, code, nullptr}; }
 };
 
-// Starts the problem; `prepare(request, buffers, error)` fills the buffers, from the program's.
-class Preparation {
-  public:
-    virtual ~Preparation() = default;
-    virtual void prepare(Request& request, Buffers& buffers, int* error) const = 0;
-};
+// Whether an MPI would take it at all.
+bool fits(const Problem& problem);
 Started start(Group& group, Problem problem, const Preparation& preparation);
+// Makes a request that is started by MPI_Start.
+Started keep(KeptForStarts& kept, Group& group, Problem problem,
+             std::unique_ptr<const Preparation> preparation);
 
+// Starts the problem, or keeps it for starts; `prepare(request, buffers, error)` fills the buffers, from the
+// program's. It holds by value all that it needs.
 template <typename Prepare>
 Started start(Group& group, Problem problem, Prepare prepare) {
     struct Own : Preparation {
-        Prepare& work;
-        explicit Own(Prepare& given) : work(given) {}
+        Prepare work;
+        explicit Own(Prepare given) : work(std::move(given)) {}
         void prepare(Request& request, Buffers& buffers, int* error) const override {
             work(request, buffers, error);
         }
     };
-    return start(group, std::move(problem), static_cast<const Preparation&>(Own(prepare)));
+    if (KeptForStarts* kept = KeptForStarts::present())
+        return keep(*kept, group, std::move(problem), std::make_unique<Own>(std::move(prepare)));
+    const Own own(std::move(prepare));
+    return start(group, std::move(problem), static_cast<const Preparation&>(own));
 }
 
 // The end of a nonblocking call: the program gets its request.
@@ -167,6 +176,24 @@ int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, Na
         Group* group = handle == nullptr ? nullptr : taking_group(communicator, Call::collective);
         if (group == nullptr || !call.plausible(*group)) return native();
         return hand_over(call.start(*group), communicator, handle, native);
+    });
+}
+
+// The same for a request that is started later, and again and again. It may wait for the other ranks.
+template <typename Call, typename Native>
+int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, Native native) {
+    return guarded([&] {
+        Group* group = handle == nullptr ? nullptr : taking_group(communicator, Call::collective);
+        if (group == nullptr || !call.plausible(*group)) return native();
+        if (!takes_persistent_requests()) {
+            count_fallback(Call::collective, Fallback::tool);
+            return native();
+        }
+        const Started made = [&] {
+            KeptForStarts kept;
+            return call.start(*group);
+        }();
+        return hand_over(made, communicator, handle, native);
     });
 }
 
@@ -211,10 +238,35 @@ inline bool plausible_root(const Group& group, int root) {
 
 }  // namespace lapwing
 
-// A nonblocking function, and the blocking one: of a call, with the parameters before the communicator, and
-// their names. Both lists in parentheses.
+// Persistent collectives stand in MPI-4; in Open MPI 4 they are an extension, with names of its own. A
+// library without it may take the place of the one that this is compiled against.
+#if MPI_VERSION >= 4
+#define LAPWING_HAS_PERSISTENT
+#define LAPWING_INIT(name) LAPWING_MPI MPI_##name
+#define LAPWING_NATIVE_INIT(name) PMPI_##name
+#elif defined(OMPI_HAVE_MPI_EXT_PCOLLREQ)
+#define LAPWING_HAS_PERSISTENT
+#define LAPWING_INIT(name)                                                \
+    extern "C" __attribute__((weak)) decltype(PMPIX_##name) PMPIX_##name; \
+    LAPWING_MPI MPIX_##name
+#define LAPWING_NATIVE_INIT(name) PMPIX_##name
+#endif
+
+// A nonblocking function, the blocking one, and the persistent one: of a call, with the parameters before the
+// communicator, and their names. Both lists in parentheses.
 #define LAPWING_LIST(...) __VA_ARGS__
-#define LAPWING_FUNCTIONS(Nonblocking, Blocking, Call, parameters, names)                          \
+#ifdef LAPWING_HAS_PERSISTENT
+#define LAPWING_PERSISTENT(Init, Call, parameters, names)                                              \
+    LAPWING_INIT(Init)(LAPWING_LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request * request) { \
+        return persistent(Call{LAPWING_LIST names}, comm, request, [&] {                               \
+            return LAPWING_NATIVE_INIT(Init)(LAPWING_LIST names, comm, info, request);                 \
+        });                                                                                            \
+    }
+#else
+#define LAPWING_PERSISTENT(Init, Call, parameters, names)
+#endif
+#define LAPWING_FUNCTIONS(Nonblocking, Blocking, Init, Call, parameters, names)                    \
+    LAPWING_PERSISTENT(Init, Call, parameters, names)                                              \
     LAPWING_MPI MPI_##Nonblocking(LAPWING_LIST parameters, MPI_Comm comm, MPI_Request* request) {  \
         return nonblocking(Call{LAPWING_LIST names}, comm, request,                                \
                            [&] { return PMPI_##Nonblocking(LAPWING_LIST names, comm, request); }); \

@@ -38,7 +38,7 @@ struct Gather {
                                  .root = root,
                                  .bytes = is_root ? block * all.layout.size : own.bytes(),
                                  .in_place = is_root && in_place};
-        return lapwing::start(group, problem, [&](Request& request, Buffers& buffers, int* error) {
+        return lapwing::start(group, problem, [=, *this](Request& request, Buffers& buffers, int* error) {
             if (!in_place) buffers.in = input(request, own, error);
             if (!is_root || *error != MPI_SUCCESS) return;
             const std::uint64_t kept = in_place ? block : 0;
@@ -81,12 +81,13 @@ struct AnyGatherv {
         Problem problem = {
             .collective = collective, .ranks = group.ranks, .root = root, .in_place = in_place};
         problem.parts.push_back({own.parts(), all.parts()});
-        return lapwing::start(group, std::move(problem), [&](Request& request, Buffers& buffers, int* error) {
-            if (!in_place) buffers.in = own.input(request, error);
-            if (!is_root || *error != MPI_SUCCESS) return;
-            buffers.out = in_place ? all.output_in_place(request, static_cast<std::size_t>(root), error)
-                                   : all.output(request, error);
-        });
+        return lapwing::start(
+            group, std::move(problem), [=, *this](Request& request, Buffers& buffers, int* error) {
+                if (!in_place) buffers.in = own.input(request, error);
+                if (!is_root || *error != MPI_SUCCESS) return;
+                buffers.out = in_place ? all.output_in_place(request, static_cast<std::size_t>(root), error)
+                                       : all.output(request, error);
+            });
     }
 };
 
@@ -99,12 +100,12 @@ using Gatherv_c = AnyGatherv<MPI_Count, MPI_Aint>;
 using namespace lapwing;
 
 #define LAPWING_GATHER(suffix, Count, Displacement)                                                       \
-    LAPWING_FUNCTIONS(Igather##suffix, Gather##suffix, Gather,                                            \
+    LAPWING_FUNCTIONS(Igather##suffix, Gather##suffix, Gather_init##suffix, Gather,                       \
                       (const void* sent, Count send_count, MPI_Datatype send_type, void* received,        \
                        Count receive_count, MPI_Datatype receive_type, int root),                         \
                       (sent, send_count, send_type, received, receive_count, receive_type, root))         \
     LAPWING_FUNCTIONS(                                                                                    \
-        Igatherv##suffix, Gatherv##suffix, Gatherv##suffix,                                               \
+        Igatherv##suffix, Gatherv##suffix, Gatherv_init##suffix, Gatherv##suffix,                         \
         (const void* sent, Count send_count, MPI_Datatype send_type, void* received, const Count* counts, \
          const Displacement* displacements, MPI_Datatype receive_type, int root),                         \
         (sent, send_count, send_type, received, counts, displacements, receive_type, root))

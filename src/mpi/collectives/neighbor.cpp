@@ -66,7 +66,7 @@ Started start_among(Group& group, Collective collective, const Neighbors& neighb
     for (const std::size_t source : neighbors.arrivals) {
         if (by_source[source] != nullptr) parts.receives.push_back(*by_source[source]);
     }
-    return start(group, std::move(problem), [&](Request& request, Buffers& buffers, int* error) {
+    return start(group, std::move(problem), [=](Request& request, Buffers& buffers, int* error) {
         buffers.in = sent.input(request, error);
         if (*error == MPI_SUCCESS) buffers.out = received.output(request, error);
     });
@@ -218,25 +218,30 @@ using NeighborAlltoallw_c = AmongNeighbors<AlltoallwArguments<MPI_Count>>;
 using namespace lapwing;
 
 #define LAPWING_NEIGHBOR(suffix, Count, Displacement)                                                        \
-    LAPWING_FUNCTIONS(Ineighbor_allgather##suffix, Neighbor_allgather##suffix, NeighborAllgather##suffix,    \
+    LAPWING_FUNCTIONS(Ineighbor_allgather##suffix, Neighbor_allgather##suffix,                               \
+                      Neighbor_allgather_init##suffix, NeighborAllgather##suffix,                            \
                       (const void* sent, Count send_count, MPI_Datatype send_type, void* received,           \
                        Count receive_count, MPI_Datatype receive_type),                                      \
                       (sent, send_count, send_type, received, receive_count, receive_type))                  \
-    LAPWING_FUNCTIONS(Ineighbor_allgatherv##suffix, Neighbor_allgatherv##suffix, NeighborAllgatherv##suffix, \
+    LAPWING_FUNCTIONS(Ineighbor_allgatherv##suffix, Neighbor_allgatherv##suffix,                             \
+                      Neighbor_allgatherv_init##suffix, NeighborAllgatherv##suffix,                          \
                       (const void* sent, Count send_count, MPI_Datatype send_type, void* received,           \
                        const Count* counts, const Displacement* displacements, MPI_Datatype receive_type),   \
                       (sent, send_count, send_type, received, counts, displacements, receive_type))          \
-    LAPWING_FUNCTIONS(Ineighbor_alltoall##suffix, Neighbor_alltoall##suffix, NeighborAlltoall##suffix,       \
+    LAPWING_FUNCTIONS(Ineighbor_alltoall##suffix, Neighbor_alltoall##suffix, Neighbor_alltoall_init##suffix, \
+                      NeighborAlltoall##suffix,                                                              \
                       (const void* sent, Count send_count, MPI_Datatype send_type, void* received,           \
                        Count receive_count, MPI_Datatype receive_type),                                      \
                       (sent, send_count, send_type, received, receive_count, receive_type))                  \
-    LAPWING_FUNCTIONS(Ineighbor_alltoallv##suffix, Neighbor_alltoallv##suffix, NeighborAlltoallv##suffix,    \
+    LAPWING_FUNCTIONS(Ineighbor_alltoallv##suffix, Neighbor_alltoallv##suffix,                               \
+                      Neighbor_alltoallv_init##suffix, NeighborAlltoallv##suffix,                            \
                       (const void* sent, const Count* send_counts, const Displacement* send_displacements,   \
                        MPI_Datatype send_type, void* received, const Count* receive_counts,                  \
                        const Displacement* receive_displacements, MPI_Datatype receive_type),                \
                       (sent, send_counts, send_displacements, send_type, received, receive_counts,           \
                        receive_displacements, receive_type))                                                 \
-    LAPWING_FUNCTIONS(Ineighbor_alltoallw##suffix, Neighbor_alltoallw##suffix, NeighborAlltoallw##suffix,    \
+    LAPWING_FUNCTIONS(Ineighbor_alltoallw##suffix, Neighbor_alltoallw##suffix,                               \
+                      Neighbor_alltoallw_init##suffix, NeighborAlltoallw##suffix,                            \
                       (const void* sent, const Count* send_counts, const MPI_Aint* send_displacements,       \
                        const MPI_Datatype* send_types, void* received, const Count* receive_counts,          \
                        const MPI_Aint* receive_displacements, const MPI_Datatype* receive_types),            \

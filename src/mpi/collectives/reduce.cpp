@@ -62,16 +62,16 @@ using namespace lapwing;
 
 #define LAPWING_REDUCE(suffix, Count, Displacement)                                                  \
     LAPWING_FUNCTIONS(                                                                               \
-        Ireduce##suffix, Reduce##suffix, Reduce,                                                     \
+        Ireduce##suffix, Reduce##suffix, Reduce_init##suffix, Reduce,                                \
         (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op, int root),     \
         (sent, received, count, type, op, root))                                                     \
-    LAPWING_FUNCTIONS(Iallreduce##suffix, Allreduce##suffix, Allreduce,                              \
+    LAPWING_FUNCTIONS(Iallreduce##suffix, Allreduce##suffix, Allreduce_init##suffix, Allreduce,      \
                       (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op), \
                       (sent, received, count, type, op))                                             \
-    LAPWING_FUNCTIONS(Iscan##suffix, Scan##suffix, Scan,                                             \
+    LAPWING_FUNCTIONS(Iscan##suffix, Scan##suffix, Scan_init##suffix, Scan,                          \
                       (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op), \
                       (sent, received, count, type, op))                                             \
-    LAPWING_FUNCTIONS(Iexscan##suffix, Exscan##suffix, Exscan,                                       \
+    LAPWING_FUNCTIONS(Iexscan##suffix, Exscan##suffix, Exscan_init##suffix, Exscan,                  \
                       (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op), \
                       (sent, received, count, type, op))
 LAPWING_WITH_COUNTS(LAPWING_REDUCE)

@@ -73,10 +73,12 @@ using ReduceScatter_c = AnyReduceScatter<MPI_Count>;
 using namespace lapwing;
 
 #define LAPWING_REDUCE_SCATTER(suffix, Count, Displacement)                                                  \
-    LAPWING_FUNCTIONS(Ireduce_scatter_block##suffix, Reduce_scatter_block##suffix, ReduceScatterBlock,       \
+    LAPWING_FUNCTIONS(Ireduce_scatter_block##suffix, Reduce_scatter_block##suffix,                           \
+                      Reduce_scatter_block_init##suffix, ReduceScatterBlock,                                 \
                       (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op),         \
                       (sent, received, count, type, op))                                                     \
-    LAPWING_FUNCTIONS(Ireduce_scatter##suffix, Reduce_scatter##suffix, ReduceScatter##suffix,                \
+    LAPWING_FUNCTIONS(Ireduce_scatter##suffix, Reduce_scatter##suffix, Reduce_scatter_init##suffix,          \
+                      ReduceScatter##suffix,                                                                 \
                       (const void* sent, void* received, const Count* counts, MPI_Datatype type, MPI_Op op), \
                       (sent, received, counts, type, op))
 LAPWING_WITH_COUNTS(LAPWING_REDUCE_SCATTER)

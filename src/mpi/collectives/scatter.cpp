@@ -38,7 +38,7 @@ struct Scatter {
                                  .root = root,
                                  .bytes = is_root ? block * all.layout.size : own.bytes(),
                                  .in_place = in_place};
-        return lapwing::start(group, problem, [&](Request& request, Buffers& buffers, int* error) {
+        return lapwing::start(group, problem, [=](Request& request, Buffers& buffers, int* error) {
             if (is_root) buffers.in = input(request, all, error);
             if (!in_place && *error == MPI_SUCCESS) buffers.out = output(request, own, error);
         });
@@ -77,7 +77,7 @@ struct AnyScatterv {
         Problem problem = {
             .collective = collective, .ranks = group.ranks, .root = root, .in_place = in_place};
         problem.parts.push_back({all.parts(), own.parts()});
-        return lapwing::start(group, std::move(problem), [&](Request& request, Buffers& buffers, int* error) {
+        return lapwing::start(group, std::move(problem), [=](Request& request, Buffers& buffers, int* error) {
             if (is_root) buffers.in = all.input(request, error);
             if (!in_place && *error == MPI_SUCCESS) buffers.out = own.output(request, error);
         });
@@ -92,12 +92,12 @@ using Scatterv_c = AnyScatterv<MPI_Count, MPI_Aint>;
 using namespace lapwing;
 
 #define LAPWING_SCATTER(suffix, Count, Displacement)                                                       \
-    LAPWING_FUNCTIONS(Iscatter##suffix, Scatter##suffix, Scatter,                                          \
+    LAPWING_FUNCTIONS(Iscatter##suffix, Scatter##suffix, Scatter_init##suffix, Scatter,                    \
                       (const void* sent, Count send_count, MPI_Datatype send_type, void* received,         \
                        Count receive_count, MPI_Datatype receive_type, int root),                          \
                       (sent, send_count, send_type, received, receive_count, receive_type, root))          \
     LAPWING_FUNCTIONS(                                                                                     \
-        Iscatterv##suffix, Scatterv##suffix, Scatterv##suffix,                                             \
+        Iscatterv##suffix, Scatterv##suffix, Scatterv_init##suffix, Scatterv##suffix,                      \
         (const void* sent, const Count* counts, const Displacement* displacements, MPI_Datatype send_type, \
          void* received, Count receive_count, MPI_Datatype receive_type, int root),                        \
         (sent, counts, displacements, send_type, received, receive_count, receive_type, root))

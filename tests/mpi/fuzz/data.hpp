@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -87,6 +88,10 @@ class Memory {
     Memory(const Basic& basic, const std::vector<Block>& blocks, std::uint64_t seed);
 
     void* address() { return bytes_.data() - begin_; }
+    // Those of another, into the same place as before.
+    void take_bytes(const Memory& other) {
+        std::copy(other.bytes_.begin(), other.bytes_.end(), bytes_.begin());
+    }
     // The first byte below address() + limit that differs, counted from the first that there is; -1: none.
     std::ptrdiff_t first_difference(const Memory& other, std::ptrdiff_t limit) const;
 

@@ -5,10 +5,14 @@
 #include <numeric>
 
 #include "fuzz/operations.hpp"
+#include "persistent_forms.hpp"
 
-// The blocking functions are the better tested ones of most MPIs.
-#define EITHER(nonblocking, blocking, ...) \
-    (request == nullptr ? PMPI_##blocking(__VA_ARGS__) : MPI_##nonblocking(__VA_ARGS__, request))
+// The program's function: nonblocking, or persistent. And, without a request, the MPI's own: the blocking
+// functions are the better tested ones of most MPIs.
+#define EITHER(nonblocking, blocking, ...)                                                    \
+    (request == nullptr           ? PMPI_##blocking(__VA_ARGS__)                              \
+     : Operation::is_persistent() ? PERSISTENT(blocking)(__VA_ARGS__, MPI_INFO_NULL, request) \
+                                  : MPI_##nonblocking(__VA_ARGS__, request))
 
 namespace fuzz {
 

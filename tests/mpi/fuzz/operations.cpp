@@ -153,6 +153,20 @@ int Operation::start(MPI_Request* request) {
     return run(buffers_[0], request);
 }
 
+bool Operation::persistent_ = false;
+
+int Operation::make_persistent(MPI_Request* request) {
+    first_received_ = std::make_unique<Memory>(*buffers_[0].received);
+    persistent_ = true;
+    const int error = run(buffers_[0], request);
+    persistent_ = false;
+    return error;
+}
+
+void Operation::rewind() {
+    buffers_[0].received->take_bytes(*first_received_);
+}
+
 int Operation::run_by_mpi() {
     return run(buffers_[1], nullptr);
 }

@@ -28,11 +28,18 @@ class Operation {
     // By the function that the program calls; and by the MPI's own, which blocks. Each has its own buffers,
     // equal at the beginning.
     int start(MPI_Request* request);
+    // A request for MPI_Start instead.
+    int make_persistent(MPI_Request* request);
     int run_by_mpi();
+    // The result of the program's function is as at the beginning, for another start.
+    void rewind();
     // Frees its types and its operator, which it may as soon as it is started.
     void forget_handles();
     // Where the two results differ: a sentence; empty: nowhere.
     std::string difference() const;
+
+    // Whether it is a persistent request that is made just now.
+    static bool is_persistent() { return persistent_; }
 
   private:
     struct Making;
@@ -51,7 +58,9 @@ class Operation {
     // So far the result reaches, from its address: behind it an MPI may leave what it likes.
     std::ptrdiff_t compared_ = PTRDIFF_MAX;
     Buffers buffers_[2];
+    std::unique_ptr<Memory> first_received_;  // as at the beginning
     Start start_;
+    static bool persistent_;
 };
 
 }  // namespace fuzz

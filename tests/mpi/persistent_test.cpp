@@ -1,0 +1,416 @@
+// Persistent collectives: started again and again, in any order, completed by every call.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "persistent_forms.hpp"
+#include "reference.hpp"
+
+namespace {
+
+const MPI_Comm world = MPI_COMM_WORLD;
+
+// An alltoall that is made once; each round has data of its own.
+class Rounds {
+  public:
+    Rounds(MPI_Comm communicator, int count)
+        : ranks_(size_of(communicator)), rank_(rank_in(communicator)), count_(count) {
+        sent_.resize(static_cast<std::size_t>(ranks_ * count));
+        received_.resize(sent_.size());
+        PERSISTENT(Alltoall)
+        (sent_.data(), count, MPI_INT, received_.data(), count, MPI_INT, communicator, MPI_INFO_NULL,
+         &request);
+    }
+    ~Rounds() {
+        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+    Rounds(const Rounds&) = delete;
+    Rounds& operator=(const Rounds&) = delete;
+
+    void fill(int round) {
+        std::fill(received_.begin(), received_.end(), -1);
+        for (int at = 0; at < ranks_ * count_; ++at)
+            sent_[static_cast<std::size_t>(at)] = value(rank_, at / count_, at % count_, round);
+    }
+    bool right(int round) const {
+        for (int at = 0; at < ranks_ * count_; ++at) {
+            if (received_[static_cast<std::size_t>(at)] != value(at / count_, rank_, at % count_, round))
+                return false;
+        }
+        return true;
+    }
+
+    MPI_Request request = MPI_REQUEST_NULL;
+
+  private:
+    int ranks_;
+    int rank_;
+    int count_;
+    std::vector<int> sent_;
+    std::vector<int> received_;
+};
+
+TEST(Persistent, EachStartMovesWhatTheBuffersHold) {
+    Rounds rounds(world, 7);
+    const MPI_Request handle = rounds.request;
+    for (int round = 0; round < 20; ++round) {
+        rounds.fill(round);
+        ASSERT_EQ(MPI_Start(&rounds.request), MPI_SUCCESS);
+        if (round % 2 == 0) {
+            ASSERT_EQ(MPI_Wait(&rounds.request, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        } else {
+            for (int flag = 0; !flag;)
+                ASSERT_EQ(MPI_Test(&rounds.request, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        }
+        EXPECT_EQ(rounds.request, handle);
+        ASSERT_TRUE(rounds.right(round));
+    }
+}
+
+TEST(Persistent, AnInactiveOneIsLikeNull) {
+    std::deque<Rounds> both;
+    both.emplace_back(world, 1);
+    both.emplace_back(world, 2);
+    for (int round = 0; round < 2; ++round) {
+        MPI_Request requests[] = {both[0].request, both[1].request};
+        int flag = 0;
+        int index = 0;
+        int some = 0;
+        int indices[2];
+        MPI_Status status;
+        EXPECT_EQ(MPI_Wait(&requests[0], &status), MPI_SUCCESS);
+        EXPECT_EQ(status.MPI_SOURCE, MPI_ANY_SOURCE);
+        EXPECT_EQ(status.MPI_TAG, MPI_ANY_TAG);
+        EXPECT_EQ(MPI_Test(&requests[0], &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(flag, 1);
+        flag = 0;
+        EXPECT_EQ(MPI_Request_get_status(requests[0], &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(flag, 1);
+        EXPECT_EQ(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+        flag = 0;
+        EXPECT_EQ(MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(flag, 1);
+        EXPECT_EQ(MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(index, MPI_UNDEFINED);
+        EXPECT_EQ(MPI_Testany(2, requests, &index, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(index, MPI_UNDEFINED);
+        EXPECT_EQ(MPI_Waitsome(2, requests, &some, indices, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(some, MPI_UNDEFINED);
+        EXPECT_EQ(MPI_Testsome(2, requests, &some, indices, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+        EXPECT_EQ(some, MPI_UNDEFINED);
+        EXPECT_EQ(requests[0], both[0].request);
+        // And again when they have been active.
+        for (Rounds& one : both) one.fill(round);
+        MPI_Startall(2, requests);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        for (Rounds& one : both) EXPECT_TRUE(one.right(round));
+    }
+}
+
+// Two persistent collectives, one more that stays inactive, persistent messages of the MPI's own, and a
+// nonblocking collective: completed together until nothing is active.
+using Complete = std::function<int(std::vector<MPI_Request>&)>;  // how many it has completed
+
+void complete_mixtures(const Complete& complete) {
+    const int ranks = size_of(world);
+    const int rank = rank_in(world);
+    const int below = (rank + ranks - 1) % ranks;
+    std::deque<Rounds> collectives;
+    for (int i = 0; i < 3; ++i) collectives.emplace_back(world, 10 * (i + 1));
+    int sent = 0;
+    int received = 0;
+    MPI_Request messages[2];
+    MPI_Send_init(&sent, 1, MPI_INT, (rank + 1) % ranks, 5, world, &messages[0]);
+    MPI_Recv_init(&received, 1, MPI_INT, below, 5, world, &messages[1]);
+    for (int round = 0; round < 3; ++round) {
+        sent = rank + round;
+        received = -1;
+        for (Rounds& one : collectives) one.fill(round);
+        std::vector<MPI_Request> requests = {messages[1], collectives[0].request, messages[0],
+                                             collectives[1].request};
+        ASSERT_EQ(MPI_Startall(4, requests.data()), MPI_SUCCESS);
+        requests.push_back(collectives[2].request);
+        Exchange exchange(world, 4, round);
+        exchange.start();
+        requests.insert(requests.begin() + 1, exchange.request);
+        for (int done = 0; done < 5;) done += complete(requests);
+        EXPECT_TRUE(collectives[0].right(round));
+        EXPECT_TRUE(collectives[1].right(round));
+        EXPECT_TRUE(exchange.right());
+        EXPECT_EQ(received, below + round);
+        EXPECT_EQ(requests[1], MPI_REQUEST_NULL);
+        EXPECT_EQ(requests[2], collectives[0].request);
+    }
+    for (MPI_Request& message : messages) MPI_Request_free(&message);
+}
+
+int length(const std::vector<MPI_Request>& requests) {
+    return static_cast<int>(requests.size());
+}
+
+TEST(Persistent, Waitall) {
+    complete_mixtures([](std::vector<MPI_Request>& requests) {
+        std::vector<MPI_Status> statuses(requests.size());
+        EXPECT_EQ(MPI_Waitall(length(requests), requests.data(), statuses.data()), MPI_SUCCESS);
+        return 5;
+    });
+}
+
+TEST(Persistent, Testall) {
+    complete_mixtures([](std::vector<MPI_Request>& requests) {
+        int flag = 0;
+        EXPECT_EQ(MPI_Testall(length(requests), requests.data(), &flag, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+        return flag ? 5 : 0;
+    });
+}
+
+TEST(Persistent, Waitany) {
+    complete_mixtures([](std::vector<MPI_Request>& requests) {
+        int index = -1;
+        EXPECT_EQ(MPI_Waitany(length(requests), requests.data(), &index, MPI_STATUS_IGNORE), MPI_SUCCESS);
+        EXPECT_NE(index, MPI_UNDEFINED);
+        EXPECT_NE(index, 5) << "which is inactive";
+        return 1;
+    });
+}
+
+TEST(Persistent, Testany) {
+    complete_mixtures([](std::vector<MPI_Request>& requests) {
+        int index = -1;
+        int flag = 0;
+        EXPECT_EQ(MPI_Testany(length(requests), requests.data(), &index, &flag, MPI_STATUS_IGNORE),
+                  MPI_SUCCESS);
+        EXPECT_FALSE(flag && index == MPI_UNDEFINED) << "although some are active";
+        return flag ? 1 : 0;
+    });
+}
+
+TEST(Persistent, WaitsomeAndTestsome) {
+    for (const auto some_of : {MPI_Waitsome, MPI_Testsome}) {
+        complete_mixtures([&](std::vector<MPI_Request>& requests) {
+            std::vector<int> indices(requests.size());
+            std::vector<MPI_Status> statuses(requests.size());
+            int some = 0;
+            EXPECT_EQ(some_of(length(requests), requests.data(), &some, indices.data(), statuses.data()),
+                      MPI_SUCCESS);
+            EXPECT_NE(some, MPI_UNDEFINED);
+            return std::max(some, 0);
+        });
+    }
+}
+
+// The first look shows the request to the MPI as one that is active; the wait is for it alone.
+TEST(Persistent, WaitAfterALookAtAll) {
+    complete_mixtures([](std::vector<MPI_Request>& requests) {
+        int flag = 0;
+        EXPECT_EQ(MPI_Testall(length(requests), requests.data(), &flag, MPI_STATUSES_IGNORE), MPI_SUCCESS);
+        for (std::size_t i = requests.size(); i-- > 0;) {
+            if (i % 2 == 0) {
+                EXPECT_EQ(MPI_Wait(&requests[i], MPI_STATUS_IGNORE), MPI_SUCCESS);
+            } else {
+                for (int done = 0; !done;)
+                    EXPECT_EQ(MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE), MPI_SUCCESS);
+            }
+        }
+        return 5;
+    });
+}
+
+TEST(Persistent, GetStatusLeavesItActive) {
+    Rounds rounds(world, 3);
+    rounds.fill(1);
+    MPI_Start(&rounds.request);
+    for (int flag = 0; !flag;)
+        ASSERT_EQ(MPI_Request_get_status(rounds.request, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_TRUE(rounds.right(1));
+    int index = MPI_UNDEFINED;
+    EXPECT_EQ(MPI_Waitany(1, &rounds.request, &index, MPI_STATUS_IGNORE), MPI_SUCCESS);
+    EXPECT_EQ(index, 0);
+}
+
+// More than the kernel engine keeps connections for, on a communicator of their own.
+TEST(Persistent, StartedInAnotherOrderOnEachRank) {
+    MPI_Comm own;
+    MPI_Comm_dup(world, &own);
+    {
+        std::deque<Rounds> many;
+        for (int i = 0; i < 40; ++i) many.emplace_back(own, 1 + i);
+        for (int round = 0; round < 3; ++round) {
+            std::vector<std::size_t> order(many.size());
+            for (std::size_t i = 0; i < order.size(); ++i)
+                order[i] = (i * 7 + static_cast<std::size_t>(rank_in(own) * 13 + round)) % order.size();
+            std::deque<Exchange> others;
+            std::vector<MPI_Request> requests;
+            for (const std::size_t i : order) {
+                many[i].fill(round);
+                MPI_Start(&many[i].request);
+                if (requests.size() % 10 == 0) others.emplace_back(own, 5, round).start();
+                requests.push_back(many[i].request);
+            }
+            ASSERT_EQ(MPI_Waitall(length(requests), requests.data(), MPI_STATUSES_IGNORE), MPI_SUCCESS);
+            for (Rounds& one : many) EXPECT_TRUE(one.right(round));
+            for (Exchange& other : others) {
+                MPI_Wait(&other.request, MPI_STATUS_IGNORE);
+                EXPECT_TRUE(other.right());
+            }
+        }
+    }
+    MPI_Comm_free(&own);
+}
+
+TEST(Persistent, MadeAndFreedManyTimes) {
+    for (int i = 0; i < 100; ++i) {
+        Rounds rounds(world, 1 + i % 3);
+        rounds.fill(i);
+        MPI_Start(&rounds.request);
+        MPI_Wait(&rounds.request, MPI_STATUS_IGNORE);
+        ASSERT_TRUE(rounds.right(i));
+    }
+}
+
+TEST(Persistent, FreedWhileActive) {
+    Rounds rounds(world, 100);
+    rounds.fill(4);
+    MPI_Start(&rounds.request);
+    ASSERT_EQ(MPI_Request_free(&rounds.request), MPI_SUCCESS);
+    EXPECT_EQ(rounds.request, MPI_REQUEST_NULL);
+    for (const double begin = MPI_Wtime(); !rounds.right(4) && MPI_Wtime() - begin < 10;) {
+        int found = 0;
+        MPI_Iprobe(MPI_ANY_SOURCE, 99, world, &found, MPI_STATUS_IGNORE);
+    }
+    EXPECT_TRUE(rounds.right(4));
+    // Others may still wait for what this rank sends: its buffers must stay.
+    MPI_Barrier(world);
+}
+
+TEST(Persistent, OutlivesItsCommunicator) {
+    MPI_Comm own;
+    MPI_Comm_dup(world, &own);
+    Rounds rounds(own, 3);
+    MPI_Comm_free(&own);
+    for (int round = 0; round < 3; ++round) {
+        rounds.fill(round);
+        MPI_Start(&rounds.request);
+        MPI_Wait(&rounds.request, MPI_STATUS_IGNORE);
+        ASSERT_TRUE(rounds.right(round));
+    }
+}
+
+void compose(void* left, void* right, int* count, MPI_Datatype*) {
+    const auto* a = static_cast<const unsigned*>(left);
+    auto* b = static_cast<unsigned*>(right);
+    for (int i = 0; i < *count; ++i, a += 2, b += 2) {
+        b[1] = a[0] * b[1] + a[1];
+        b[0] = a[0] * b[0];
+    }
+}
+
+TEST(Persistent, TypesAndOperatorsFreedAfterItIsMade) {
+    MPI_Datatype map;
+    MPI_Type_contiguous(2, MPI_UNSIGNED, &map);
+    MPI_Type_commit(&map);
+    MPI_Op op;
+    MPI_Op_create(compose, 0, &op);
+    unsigned own[2] = {0, 0};
+    unsigned result[2] = {0, 0};
+    MPI_Request request;
+    PERSISTENT(Allreduce)(own, result, 1, map, op, world, MPI_INFO_NULL, &request);
+    MPI_Type_free(&map);
+    MPI_Op_free(&op);
+    for (unsigned round = 1; round < 4; ++round) {
+        own[0] = static_cast<unsigned>(rank_in(world)) + round;
+        own[1] = round;
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        unsigned expected[2] = {1, 0};
+        for (unsigned rank = 0; rank < static_cast<unsigned>(size_of(world)); ++rank) {
+            expected[1] = expected[0] * round + expected[1];
+            expected[0] *= rank + round;
+        }
+        EXPECT_EQ(result[0], expected[0]);
+        EXPECT_EQ(result[1], expected[1]);
+    }
+    MPI_Request_free(&request);
+}
+
+TEST(Persistent, VectorsOverwrittenAfterItIsMade) {
+    const auto ranks = static_cast<std::size_t>(size_of(world));
+    MPI_Datatype strided;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &strided);
+    MPI_Type_commit(&strided);
+    std::vector<int> counts(ranks, 1);
+    std::vector<int> places;
+    for (std::size_t i = 0; i < ranks; ++i) places.push_back(static_cast<int>(i * 4 * sizeof(int)));
+    std::vector<MPI_Datatype> types(ranks, strided);
+    std::vector<int> sent(4 * ranks);
+    std::vector<int> received(4 * ranks);
+    MPI_Request request;
+    PERSISTENT(Alltoallw)
+    (sent.data(), counts.data(), places.data(), types.data(), received.data(), counts.data(), places.data(),
+     types.data(), world, MPI_INFO_NULL, &request);
+    MPI_Type_free(&strided);
+    std::fill(counts.begin(), counts.end(), -1);
+    std::fill(places.begin(), places.end(), -1);
+    std::fill(types.begin(), types.end(), MPI_DATATYPE_NULL);
+    for (int round = 0; round < 3; ++round) {
+        for (std::size_t at = 0; at < sent.size(); ++at)
+            sent[at] = value(rank_in(world), static_cast<int>(at / 4), static_cast<int>(at % 4), round);
+        std::fill(received.begin(), received.end(), -1);
+        MPI_Start(&request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (std::size_t at = 0; at < received.size(); ++at) {
+            const int expected = at % 2 == 0 && at % 4 < 3 ? value(static_cast<int>(at / 4), rank_in(world),
+                                                                   static_cast<int>(at % 4), round)
+                                                           : -1;
+            EXPECT_EQ(received[at], expected);
+        }
+    }
+    MPI_Request_free(&request);
+}
+
+// While the program waits for something else, in a call that is the MPI's alone.
+TEST(Persistent, GoesOnInsideTheMpi) {
+    if (size_of(world) < 2) GTEST_SKIP() << "needs two ranks";
+    MPI_Request barrier;
+    PERSISTENT(Barrier)(world, MPI_INFO_NULL, &barrier);
+    for (int round = 0; round < 3; ++round) {
+        MPI_Start(&barrier);
+        int data = round;
+        if (rank_in(world) == 0) {
+            // Comes when the others have passed the barrier.
+            for (int from = 1; from < size_of(world); ++from)
+                MPI_Recv(&data, 1, MPI_INT, from, 6, world, MPI_STATUS_IGNORE);
+            MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+            MPI_Send(&data, 1, MPI_INT, 0, 6, world);
+        }
+    }
+    MPI_Request_free(&barrier);
+}
+
+TEST(Persistent, AStartOfAnActiveOneIsRefused) {
+    MPI_Comm returns;
+    MPI_Comm_dup(world, &returns);
+    MPI_Comm_set_errhandler(returns, MPI_ERRORS_RETURN);
+    Rounds rounds(returns, 2);
+    rounds.fill(0);
+    ASSERT_EQ(MPI_Start(&rounds.request), MPI_SUCCESS);
+    int error_class = MPI_SUCCESS;
+    MPI_Error_class(MPI_Start(&rounds.request), &error_class);
+    EXPECT_EQ(error_class, MPI_ERR_REQUEST);
+    MPI_Wait(&rounds.request, MPI_STATUS_IGNORE);
+    EXPECT_TRUE(rounds.right(0));
+    int data = 0;
+    MPI_Request refused = MPI_REQUEST_NULL;
+    EXPECT_NE(PERSISTENT(Bcast)(&data, 1, MPI_INT, size_of(world), returns, MPI_INFO_NULL, &refused),
+              MPI_SUCCESS);
+    MPI_Comm_free(&returns);
+}
+
+}  // namespace

@@ -1,0 +1,30 @@
+// A profiling tool of the kind that is preloaded: counts what it sees of some functions, and hands them on by
+// their PMPI names. Says so in MPI_Finalize.
+#include <mpi.h>
+#include <stdio.h>
+
+static int sends, collectives, waits;
+
+int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
+    ++sends;
+    return PMPI_Send(buffer, count, type, to, tag, comm);
+}
+
+int MPI_Ialltoall(const void* sent, int send_count, MPI_Datatype send_type, void* received, int receive_count,
+                  MPI_Datatype receive_type, MPI_Comm comm, MPI_Request* request) {
+    ++collectives;
+    return PMPI_Ialltoall(sent, send_count, send_type, received, receive_count, receive_type, comm, request);
+}
+
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+    ++waits;
+    return PMPI_Wait(request, status);
+}
+
+int MPI_Finalize(void) {
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) printf("tool: %d sends, %d collectives, %d waits\n", sends, collectives, waits);
+    fflush(stdout);
+    return PMPI_Finalize();
+}
