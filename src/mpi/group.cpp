@@ -166,14 +166,18 @@ void free_groups() {
 
 void free_all_groups() {
     for (;;) {
-        MPI_Comm communicator;
+        Group* group = nullptr;
         {
             const std::lock_guard lock(mutex);
             if (groups.empty()) break;
-            communicator = groups.back()->communicator;
+            group = groups.back().get();
         }
+        // Lists of the kernel engine do not need the duplicate. Open MPI cannot end with one that is half
+        // made.
+        finish_links(*group);
+        const MPI_Comm communicator = group->communicator;
         // The communicator lives on, but not the group that its attribute names.
-        orphan([&](const Group& group) { return group.communicator == communicator; });
+        orphan([&](const Group& other) { return &other == group; });
         PMPI_Comm_delete_attr(communicator, keyval);
     }
     free_groups();
