@@ -1,9 +1,10 @@
 /* Lapwing's collectives for programs and libraries without MPI (and for MPI libraries): a collective is
  * compiled into a task list, and an engine runs the list while the program computes.
  *
- *   lapwing_group_create     several processes become a group of ranks, by an exchange function of the
- * caller's lapwing_allreduce, ...   start a collective and return at once, with an operation lapwing_wait
- * waits for an operation lapwing_plan_create      a collective that is started again and again
+ * lapwing_group_create makes a group of ranks of several processes, by an exchange function of the caller's.
+ * lapwing_allreduce and its like start a collective and return at once, with an operation.
+ * lapwing_wait waits for an operation.
+ * lapwing_plan_create makes a collective ready that is started again and again.
  *
  * Order. All ranks of a group start the same collectives in the same order, with arguments that fit together,
  * as in MPI. A start does not wait for other ranks.

@@ -53,7 +53,7 @@ class Hosts:
         self.expect("a link that is cut for two seconds", self.ended(status, output) and "all done" in output and
                     "on kernel" in output, output)
         began = time.monotonic()
-        status, output = self.run(2, 2, f"faults-{self.mpi} steady", "sleep 3; ip link set node2 down", 30,
+        status, output = self.run(2, 2, f"faults-{self.mpi} steady", "sleep 3; ip link set node2 down", 20,
                                   LAPWING_TIMEOUT="4")
         # Open MPI's own launcher may wait for the lost host for ever: the error is what the rank says.
         self.expect(f"a link that is cut for good ({time.monotonic() - began:.0f} s)",

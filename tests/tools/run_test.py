@@ -66,6 +66,12 @@ class Run(ToolTest):
              "-x", "LAPWING_ALGORITHM=ibcast=k_nomial:k=3", "a"],
         )
 
+    def test_a_tuning_file_is_passed_on_by_its_absolute_path(self):
+        file = self.prefix / "tuning.json"
+        file.write_text('{"lapwing_tuning": 1, "tables": []}')
+        self.assertIn(f"LAPWING_TUNING={file.resolve()}",
+                      self.rewritten("--tuning", "tuning.json", "--", "mpirun", "a", cwd=self.prefix))
+
     def test_openmpi_with_several_programs(self):
         preload = ["-x", f"LD_PRELOAD={self.openmpi}"]
         self.assertEqual(

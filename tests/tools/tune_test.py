@@ -95,11 +95,6 @@ class Options(WithFile):
             self.refused("tune", option, value, *launcher, because=because)
         self.refused("tune", because="no launcher")
 
-    def test_a_relative_file_is_passed_on_as_an_absolute_one(self):
-        out, _ = self.call("run", "--tuning", "tuning.json", "--dry-run", "--", self.launcher(), "-n", 2, "./p",
-                           cwd=self.scratch)
-        self.assertIn(f"LAPWING_TUNING={pathlib.Path(self.file).resolve()}", out)
-
 
 if __name__ == "__main__":
     unittest.main()
