@@ -278,7 +278,7 @@ LAPWING_MPI MPI_Start(MPI_Request* handle) {
 
 LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
     if (persistent_requests == 0 || handles == nullptr) return PMPI_Startall(count, handles);
-    return guarded([&] {
+    return guarded([&]() -> int {
         const auto is_ours = [](MPI_Request handle) { return find(handle) != nullptr; };
         if (count <= 0 || std::none_of(handles, handles + count, is_ours))
             return PMPI_Startall(count, handles);

@@ -5,6 +5,7 @@
 
 #include <random>
 #include <thread>
+#include <tuple>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
@@ -100,28 +101,32 @@ void run_all(const Engine& engine, const Problem& problem, const Choice& choice,
     for (const std::string& message : wrong) EXPECT_EQ(message, "");
 }
 
-TEST(Engines, EveryAlgorithmOnEveryEngine) {
-    unsigned seed = 1;
-    for (const Engine* engine : engines()) {
-        if (!engine->available()) continue;
-        for (const Algorithm* algorithm : catalogue()) {
-            const Choice choice{algorithm, usual_parameters(*algorithm)};
-            for (const int ranks : {1, 2, 3, 4, 7}) {
-                for (const std::uint64_t bytes : {8U, 1000U, 30000U}) {
-                    // Now one form of the problem, then another.
-                    const auto problems = sample_problems(algorithm->collective, ranks, bytes);
-                    for (const Way way : {Way::buffered, Way::unbuffered, Way::streams}) {
-                        if (way == Way::streams && engine != &find_engine("host")) continue;
-                        ++seed;
-                        const Problem& problem = problems[seed * 7 % problems.size()];
-                        if (!algorithm->applies(problem, choice.parameters)) continue;
-                        run_all(*engine, problem, choice, way, seed);
-                    }
-                }
+// Of an engine, and among so many ranks.
+class EnginesTest : public testing::TestWithParam<std::tuple<const char*, int>> {};
+
+TEST_P(EnginesTest, EveryAlgorithm) {
+    const Engine& engine = find_engine(std::get<0>(GetParam()));
+    if (const Verdict available = engine.available(); !available) GTEST_SKIP() << available.reason();
+    const int ranks = std::get<1>(GetParam());
+    unsigned seed = static_cast<unsigned>(ranks);
+    for (const Algorithm* algorithm : catalogue()) {
+        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        for (const std::uint64_t bytes : {8U, 30000U}) {
+            // Now one form of the problem, then another.
+            const auto problems = sample_problems(algorithm->collective, ranks, bytes);
+            for (const Way way : {Way::buffered, Way::unbuffered, Way::streams}) {
+                if (way == Way::streams && &engine != &find_engine("host")) continue;
+                ++seed;
+                const Problem& problem = problems[seed * 7 % problems.size()];
+                if (!algorithm->applies(problem, choice.parameters)) continue;
+                run_all(engine, problem, choice, way, seed);
             }
         }
     }
 }
+
+INSTANTIATE_TEST_SUITE_P(Ranks, EnginesTest,
+                         testing::Combine(testing::Values("host", "kernel"), testing::Values(1, 2, 3, 4, 7)));
 
 TEST(EngineCatalogue, NamesTheNearest) {
     EXPECT_STREQ(find_engine("host").name(), "host");
