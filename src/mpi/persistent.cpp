@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "base/error.hpp"
 #include "engines/kernel/engine.hpp"
@@ -16,17 +17,20 @@ thread_local KeptForStarts* KeptForStarts::present_ = nullptr;
 
 namespace {
 
-// Of this rank alone; a tag for each request that is there.
-MPI_Comm message_communicator = MPI_COMM_NULL;
+// Of this rank alone; a tag for each request that is there. (This library is loaded before MPI_COMM_NULL is.)
+std::optional<MPI_Comm> message_communicator;
 auto& free_tags = *new std::vector<int>;  // never destroyed, see request.cpp
 int next_tag = 0;
 
 int make_message_communicator() {
-    if (message_communicator != MPI_COMM_NULL) return MPI_SUCCESS;
-    const int error = PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &message_communicator);
+    if (message_communicator) return MPI_SUCCESS;
+    MPI_Comm made = MPI_COMM_NULL;
+    const int error = PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made);
+    if (error != MPI_SUCCESS) return error;
     // What fails is told in the name of the collective's communicator.
-    if (error == MPI_SUCCESS) PMPI_Comm_set_errhandler(message_communicator, MPI_ERRORS_RETURN);
-    return error;
+    PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    message_communicator = made;
+    return MPI_SUCCESS;
 }
 
 bool is_predefined(MPI_Datatype type) {
@@ -156,7 +160,7 @@ Started keep(KeptForStarts& kept, Group& group, Problem problem,
         if (free_tags.empty()) free_tags.push_back(next_tag++);
         persistence->tag = free_tags.back();
         MPI_Request handle = MPI_REQUEST_NULL;
-        error = PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, persistence->tag, message_communicator, &handle);
+        error = PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, persistence->tag, *message_communicator, &handle);
         if (error == MPI_SUCCESS) {
             free_tags.pop_back();
             Request& request = add_request(handle);
@@ -224,7 +228,7 @@ void tell_mpi_of_completion(Request& request) {
     static const char too_long = 0;
     const int bytes = request.error == MPI_SUCCESS ? 0 : 1;
     MPI_Request sent = MPI_REQUEST_NULL;
-    PMPI_Isend(&too_long, bytes, MPI_BYTE, 0, request.persistence->tag, message_communicator, &sent);
+    PMPI_Isend(&too_long, bytes, MPI_BYTE, 0, request.persistence->tag, *message_communicator, &sent);
     PMPI_Request_free(&sent);
     request.persistence->active_in_mpi = false;
 }
@@ -242,7 +246,8 @@ void free_persistent(Request& request) {
 }
 
 void free_message_communicator() {
-    if (message_communicator != MPI_COMM_NULL) PMPI_Comm_free(&message_communicator);
+    if (message_communicator) PMPI_Comm_free(&*message_communicator);
+    message_communicator.reset();
 }
 
 }  // namespace lapwing

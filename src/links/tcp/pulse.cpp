@@ -49,8 +49,15 @@ void feel(Lines& lines) {
 
 bool silent(Lines& lines, int peer) {
     bool found = false;
-    lines.each(
-        [&](int rank, int, int& suspicion) { found = found || (rank == peer && suspicion >= convicted); });
+    lines.each([&](int rank, int descriptor, int& suspicion) {
+        if (rank != peer) return;
+        tcp_info info{};
+        socklen_t size = sizeof info;
+        // Or the kernel's own timer was first, and has told another of the operations in flight.
+        found = found || suspicion >= convicted ||
+                (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+                 info.tcpi_state == TCP_CLOSE && unanswered(info));
+    });
     return found;
 }
 

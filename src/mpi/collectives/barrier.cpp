@@ -25,7 +25,7 @@ LAPWING_MPI MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
 #ifdef LAPWING_HAS_PERSISTENT
 LAPWING_INIT(Barrier_init)(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
     return persistent(Barrier{}, comm, request,
-                      [&] { return LAPWING_NATIVE_INIT(Barrier_init)(comm, info, request); });
+                      [&] { return native_init(LAPWING_NATIVE_INIT(Barrier_init), comm, info, request); });
 }
 #endif
 

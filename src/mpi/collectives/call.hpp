@@ -236,6 +236,12 @@ inline bool plausible_root(const Group& group, int root) {
     return root >= 0 && root < group.ranks;
 }
 
+// The MPI's own function, which is null where an MPI has taken the place of an older one with an extension.
+template <typename... Parameters, typename... Arguments>
+int native_init(int (*function)(Parameters...), Arguments... arguments) {
+    return function != nullptr ? function(arguments...) : MPI_ERR_UNSUPPORTED_OPERATION;
+}
+
 }  // namespace lapwing
 
 // Persistent collectives stand in MPI-4; in Open MPI 4 they are an extension, with names of its own. A
@@ -259,7 +265,7 @@ inline bool plausible_root(const Group& group, int root) {
 #define LAPWING_PERSISTENT(Init, Call, parameters, names)                                              \
     LAPWING_INIT(Init)(LAPWING_LIST parameters, MPI_Comm comm, MPI_Info info, MPI_Request * request) { \
         return persistent(Call{LAPWING_LIST names}, comm, request, [&] {                               \
-            return LAPWING_NATIVE_INIT(Init)(LAPWING_LIST names, comm, info, request);                 \
+            return native_init(LAPWING_NATIVE_INIT(Init), LAPWING_LIST names, comm, info, request);    \
         });                                                                                            \
     }
 #else
