@@ -381,7 +381,7 @@ TEST_F(KernelEngine, TheLastMayBeWaitedForFirst) {
         for (const int ranks : {2, 3}) {
             on_all_ranks({.problem = {.collective = Collective::gather, .ranks = ranks, .bytes = bytes}},
                          [](Rank& one, int, std::barrier<>&) {
-                             for (int i = 0; i < 200; ++i) {
+                             for (int i = 0; i < 60; ++i) {
                                  for (int run = 0; run < 5; ++run) one.start();
                                  one.wait_all(true);
                              }
@@ -395,7 +395,7 @@ TEST_F(KernelEngine, TheLastMayBeWaitedForFirst) {
 // completions.
 TEST_F(KernelEngine, TheLastMayBeWaitedForFirstWhenTheFirstNeedsLocalWork) {
     on_all_ranks({.problem = alltoall(3, 3000), .algorithm = "bruck"}, [](Rank& one, int, std::barrier<>&) {
-        for (int i = 0; i < 100; ++i) {
+        for (int i = 0; i < 40; ++i) {
             for (int run = 0; run < 5; ++run) one.start();
             one.wait_all(true);
         }
