@@ -70,7 +70,7 @@ def main():
         return SKIPPED
     # MPICH's ranks spin: more of them than cores take minutes, with and without Lapwing.
     if hosts.mpi == "openmpi":
-        hosts.many_ranks(64, 1000)
+        hosts.many_ranks(64, 600)
     else:
         hosts.many_ranks(2, 300)
     hosts.a_link_that_is_cut()
