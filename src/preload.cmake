@@ -76,7 +76,8 @@ function(lapwing_preload family)
   add_library(lapwing-${family} SHARED ${mpi_sources} links/host_mpi.cpp)
   target_compile_definitions(lapwing-${family} PRIVATE
     LAPWING_VERSION="${PROJECT_VERSION}" LAPWING_PRELOAD_FAMILY="${family}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
-  target_compile_options(lapwing-${family} PRIVATE SHELL:-include\ ${header})
+  # It is loaded with the program, so what its threads have of their own needs no call to be found.
+  target_compile_options(lapwing-${family} PRIVATE SHELL:-include\ ${header} -ftls-model=initial-exec)
   target_link_libraries(lapwing-${family} PRIVATE
     lapwing_plan lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
   # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.

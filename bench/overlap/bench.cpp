@@ -56,6 +56,22 @@ void calibrate(Bench& bench) {
         static_cast<double>(operations) / *std::min_element(seconds.begin(), seconds.end());
 }
 
+void run_rounds(const Bench& bench, const std::vector<std::function<void()>>& phases,
+                const std::function<void()>& begin, const std::function<void()>& end) {
+    constexpr int fewest = 3;
+    const double started = now();
+    const auto late = [&] { return bench.slowest(now() - started) > bench.settings.seconds; };
+    for (int round = 0; round < bench.settings.rounds; ++round) {
+        if (round >= fewest && bench.settings.seconds > 0 && late()) break;
+        begin();
+        for (std::size_t i = 0; i < phases.size(); ++i) {
+            phases[(i + static_cast<std::size_t>(round)) % phases.size()]();
+        }
+        end();
+        bench.report((round + 1.0) / bench.settings.rounds);
+    }
+}
+
 std::string engine_used(const Caller& caller) {
     if (caller.direct) return "mpi";
     MPI_Info info = MPI_INFO_NULL;

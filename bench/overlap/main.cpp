@@ -1,4 +1,4 @@
-// The MPI program of `lapwing bench overlap`, which starts it, prints its results as tables, and is the only
+// The MPI program of `lapwing bench`, which starts it, prints its results as tables, and is the only
 // one to call it: its argument is the settings as JSON. Rank 0 writes lines to standard output that begin
 // with "lapwing-overlap ": "progress SHARE", and at the end "result JSON".
 #include <fmt/format.h>
@@ -73,6 +73,11 @@ std::vector<Case> cases_of(const Settings& settings) {
     return cases;
 }
 
+bool computes(const Settings& settings) {
+    return settings.idle || std::any_of(settings.methods.begin(), settings.methods.end(),
+                                        [](Method method) { return method != Method::base; });
+}
+
 void say(const Bench& bench, const std::string& what) {
     if (bench.rank != 0) return;
     fmt::print("lapwing-overlap {}\n", what);
@@ -82,7 +87,7 @@ void say(const Bench& bench, const std::string& what) {
 void run(Bench& bench, const char* argument) {
     bench.settings = read_settings(argument);
     if (bench.ranks < 2) {
-        throw Error(ErrorCode::invalid_argument, "overlap is measured between ranks; start two or more");
+        throw Error(ErrorCode::invalid_argument, "collectives are measured between ranks; start two or more");
     }
     bench.mesh = std::make_unique<Mesh>(bench.world, bench.settings.interface);
     nlohmann::json result = surroundings(bench);
@@ -93,15 +98,19 @@ void run(Bench& bench, const char* argument) {
         most = std::max(most, traffic_of(one.collective, one.bytes, bench.rank, bench.ranks, 0).longest());
     }
     if (bench.settings.limit) bench.plain = std::make_unique<Plain>(*bench.mesh, most);
-    calibrate(bench);
-    result["operations_per_second"] = bench.operations_per_second;
+    if (computes(bench.settings)) {
+        calibrate(bench);
+        result["operations_per_second"] = bench.operations_per_second;
+    }
 
     const double parts = static_cast<double>(cases.size()) + (bench.settings.idle ? 1 : 0);
     double part = 0;
     bench.report = [&](double share) { say(bench, fmt::format("progress {:.4f}", (part + share) / parts)); };
     result["rows"] = nlohmann::json::array();
     for (const Case& one : cases) {
-        result["rows"].push_back(measure_row(bench, one.collective, one.bytes, one.method));
+        result["rows"].push_back(one.method == Method::base
+                                     ? measure_base_row(bench, one.collective, one.bytes)
+                                     : measure_row(bench, one.collective, one.bytes, one.method));
         ++part;
     }
     if (bench.settings.idle) result["idle"] = measure_idle(bench);
@@ -125,13 +134,13 @@ int main(int argument_count, char** arguments) {
     try {
         if (argument_count != 2) {
             throw lapwing::Error(lapwing::ErrorCode::invalid_argument,
-                                 "this program is started by `lapwing bench overlap`");
+                                 "this program is started by `lapwing bench`");
         }
         run(bench, arguments[1]);
     } catch (const std::exception& error) {
         char host[256] = "";
         gethostname(host, sizeof host - 1);
-        fmt::print(stderr, "lapwing bench overlap: rank {} on {}: {}\n", bench.rank, host, error.what());
+        fmt::print(stderr, "lapwing bench: rank {} on {}: {}\n", bench.rank, host, error.what());
         std::fflush(nullptr);
         // MPICH's launcher drops what it has not forwarded yet when a rank aborts.
         std::this_thread::sleep_for(std::chrono::milliseconds(200));

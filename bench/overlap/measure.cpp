@@ -315,19 +315,6 @@ class PlainRow {
     nlohmann::json rounds_;
 };
 
-// The phases of a round in turn; each round begins with another one.
-void run_rounds(const Bench& bench, const std::vector<std::function<void()>>& phases,
-                const std::function<void()>& begin, const std::function<void()>& end) {
-    for (int round = 0; round < bench.settings.rounds; ++round) {
-        begin();
-        for (std::size_t i = 0; i < phases.size(); ++i) {
-            phases[(i + static_cast<std::size_t>(round)) % phases.size()]();
-        }
-        end();
-        bench.report((round + 1.0) / bench.settings.rounds);
-    }
-}
-
 }  // namespace
 
 nlohmann::json measure_row(Bench& bench, Collective collective, std::uint64_t bytes, Method method) {

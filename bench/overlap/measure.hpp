@@ -43,10 +43,17 @@ struct Bench {
 // Sets operations_per_second.
 void calibrate(Bench& bench);
 
+// The phases of a round in turn; each round begins with another one. As many rounds as the settings say.
+void run_rounds(const Bench& bench, const std::vector<std::function<void()>>& phases,
+                const std::function<void()>& begin, const std::function<void()>& end);
+
 // Which engine served the communicator: what Lapwing says; "mpi" for direct calls; empty when nobody says.
 std::string engine_used(const Caller& caller);
 
 nlohmann::json measure_row(Bench& bench, Collective collective, std::uint64_t bytes, Method method);
+
+// The time of a collective when one follows the other at once, and nothing is computed.
+nlohmann::json measure_base_row(Bench& bench, Collective collective, std::uint64_t bytes);
 
 // How much longer work takes while a collective is pending in which nothing moves.
 nlohmann::json measure_idle(Bench& bench);

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -89,14 +90,19 @@ std::string text_of(const Place& place) {
     return fmt::format("{} port {}", host, port);
 }
 
-bool ready_within(int descriptor, short events, double seconds) {
-    pollfd ready{descriptor, events, 0};
+// Asleep, but not for long: what this rank has sent by MPI before may need it to reach ranks that are still
+// in the MPI, which has connections to make.
+bool readable_within(int descriptor, double seconds) {
+    constexpr double slice = 0.01;
     const double deadline = now() + seconds;
-    int found = 0;
-    do {
-        found = poll(&ready, 1, std::max(0, static_cast<int>((deadline - now()) * 1000)));
-    } while (found < 0 && errno == EINTR);
-    return found > 0;
+    for (;;) {
+        pollfd ready{descriptor, POLLIN, 0};
+        const double left = std::clamp(deadline - now(), 0.0, slice);
+        if (poll(&ready, 1, static_cast<int>(left * 1000)) > 0) return true;
+        if (now() >= deadline) return false;
+        int found = 0;
+        PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+    }
 }
 
 int connect_to(const Place& place, int peer, const Hello& hello) {
@@ -117,7 +123,7 @@ int connect_to(const Place& place, int peer, const Hello& hello) {
 // The next connection of a rank of this job, and what it said. Strangers are closed.
 int accept_next(int listener, const Hello& own, Hello& hello) {
     const double deadline = now() + patience_seconds;
-    while (ready_within(listener, POLLIN, deadline - now())) {
+    while (readable_within(listener, deadline - now())) {
         const int descriptor = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
         if (descriptor < 0) {
             if (errno == EMFILE || errno == ENFILE) refuse("accept; raise `ulimit -n`");
@@ -228,6 +234,7 @@ void Mesh::barrier(bool sleep) {
         const int before = barriers_[static_cast<std::size_t>((rank_ - distance + ranks_) % ranks_)];
         char byte = 0;
         send_all(after, &byte, 1);
+        while (sleep && !readable_within(before, 1)) continue;
         while (!sleep) {
             const ssize_t received = recv(before, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
             if (received >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) break;

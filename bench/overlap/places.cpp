@@ -33,9 +33,9 @@ std::string mpi_version() {
     MPI_Get_library_version(version, &length);
     std::string result = version;
     result.resize(std::min(result.size(), result.find_first_of(",\n")));
-    const std::string between = " Version:\t";
+    const std::string between = " Version:";
     if (const std::size_t at = result.find(between); at != std::string::npos)
-        result.replace(at, between.size(), " ");
+        result.replace(at, result.find_first_not_of("\t ", at + between.size()) - at, " ");
     return result;
 }
 

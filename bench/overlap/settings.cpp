@@ -10,7 +10,7 @@ namespace {
 constexpr Collective collectives[] = {Collective::barrier,  Collective::broadcast, Collective::gather,
                                       Collective::gatherv,  Collective::scatter,   Collective::allgather,
                                       Collective::alltoall, Collective::alltoallv, Collective::allreduce};
-constexpr Method methods[] = {Method::wait, Method::poll};
+constexpr Method methods[] = {Method::wait, Method::poll, Method::base};
 
 template <typename Kind, std::size_t count>
 Kind find(const Kind (&kinds)[count], const std::string& written) {
@@ -47,7 +47,15 @@ const char* name(Collective collective) {
 }
 
 const char* name(Method method) {
-    return method == Method::wait ? "wait" : "poll";
+    switch (method) {
+        case Method::wait:
+            return "wait";
+        case Method::poll:
+            return "poll";
+        case Method::base:
+            return "base";
+    }
+    return "";
 }
 
 Settings read_settings(const char* text) {
@@ -63,6 +71,7 @@ Settings read_settings(const char* text) {
     }
     settings.compute = json.at("compute") == "sleep" ? Compute::sleep : Compute::work;
     json.at("rounds").get_to(settings.rounds);
+    json.at("seconds").get_to(settings.seconds);
     json.at("iterations").get_to(settings.iterations);
     json.at("work_factor").get_to(settings.work_factor);
     json.at("quantum_seconds").get_to(settings.quantum_seconds);

@@ -1,4 +1,4 @@
-// What `lapwing bench overlap` asks of its MPI program: one JSON object as the only argument.
+// What `lapwing bench` asks of its MPI program: one JSON object as the only argument.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ enum class Collective {
     alltoallv,
     allreduce
 };
-enum class Method { wait, poll };
+// base: nothing is computed, one collective follows the other.
+enum class Method { wait, poll, base };
 enum class Compute { work, sleep };
 
 struct Settings {
@@ -28,6 +29,7 @@ struct Settings {
     std::vector<Method> methods;
     Compute compute = Compute::work;
     int rounds = 0;
+    double seconds = 0;          // for the rounds of a row, of which there are three at least; 0: no limit
     int iterations = 0;          // of each phase in a round; 0: as many as fit into 10 ms, at least one
     double work_factor = 0;      // work is so many times the base time
     double quantum_seconds = 0;  // of work between two tests; 0: a hundredth of the base time
@@ -37,7 +39,7 @@ struct Settings {
     std::string corrupt;         // engine whose result gets a wrong byte: shows that mistakes are found
 };
 
-// Throws std::exception for what `lapwing bench overlap` would not have written.
+// Throws std::exception for what `lapwing bench` would not have written.
 Settings read_settings(const char* text);
 
 const char* name(Collective collective);  // "MPI_Ibarrier"

@@ -14,7 +14,7 @@ namespace {
 
 // Nothing of ours can be among the program's requests.
 bool none_alive() {
-    return live_requests.load(std::memory_order_relaxed) == 0;
+    return live_requests == 0;
 }
 
 Request* find(MPI_Request handle) {
@@ -41,13 +41,18 @@ class WaitClock {
         begin_ = nanoseconds();
         for (std::size_t i = 0; i < count_; ++i) {
             requests_[i]->waiting_since = begin_;
-            collectives_.push_back(requests_[i]->problem.collective);
+            collectives_.push_back(requests_[i]->collective);
         }
     }
     // Before the requests are given back.
     void stop() {
         if (count_ == 0) return;
         const Entry entry;
+        stop_inside();
+    }
+    // The same inside Entry.
+    void stop_inside() {
+        if (count_ == 0) return;
         const std::uint64_t spent = nanoseconds() - begin_;
         for (std::size_t i = 0; i < count_; ++i) {
             requests_[i]->waited += spent;
@@ -73,12 +78,38 @@ int take_completion(Request& request, MPI_Request* handle, MPI_Status* status) {
     return error;
 }
 
+// What a look at a request has shown to a call that waits for it.
+struct Seen {
+    bool complete = false;
+    bool with_mpi = false;  // which must answer for it
+    int error = MPI_SUCCESS;
+    MPI_Comm communicator{};  // of the error
+};
+
+// Inside Entry. When it is complete, it is given back.
+Seen look_at(Request& request, MPI_Request* handle, MPI_Status* status, WaitClock* clock = nullptr) {
+    Seen seen;
+    if (!press(request)) return seen;
+    if (clock != nullptr) clock->stop_inside();
+    seen.complete = true;
+    // Progress of another call may have given it to the MPI.
+    seen.with_mpi = is_with_mpi(request);
+    if (seen.with_mpi) return seen;
+    seen.communicator = request.group->communicator;
+    seen.error = take_completion(request, handle, status);
+    return seen;
+}
+
+int end_of_wait(const Seen& seen, MPI_Request* handle, MPI_Status* status) {
+    return seen.with_mpi ? PMPI_Wait(handle, status) : raise(seen.communicator, seen.error);
+}
+
 // What has failed among complete requests of ours is told by Lapwing: the MPI would not know whose error
 // handler to call.
 struct Failure {
     int place = -1;  // in the array; -1: none
     int error = MPI_SUCCESS;
-    MPI_Comm communicator = MPI_COMM_NULL;
+    MPI_Comm communicator{};
 };
 
 Failure find_failure(int count, const MPI_Request* handles) {
@@ -178,28 +209,16 @@ int look_until(int count, const MPI_Request* handles, Blocking blocking, Native 
 int wait_for(Request& request, MPI_Request* handle, MPI_Status* status) {
     Request* const one = &request;
     WaitClock clock(&one, 1);
+    Seen seen;
     Vigil vigil;
     for (;;) {
         {
             const Entry entry;
-            if (press(request)) break;
+            seen = look_at(request, handle, status, &clock);
         }
+        if (seen.complete) return end_of_wait(seen, handle, status);
         vigil.lose(&one, 1);
     }
-    clock.stop();
-    MPI_Comm communicator = MPI_COMM_NULL;
-    int error = MPI_SUCCESS;
-    bool given = false;
-    {
-        const Entry entry;
-        // Progress of another call may have given it to the MPI.
-        given = is_with_mpi(request);
-        if (!given) {
-            communicator = request.group->communicator;
-            error = take_completion(request, handle, status);
-        }
-    }
-    return given ? PMPI_Wait(handle, status) : raise(communicator, error);
 }
 
 }  // namespace lapwing
@@ -208,9 +227,16 @@ using namespace lapwing;
 
 LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
     if (none_alive() || handle == nullptr) return PMPI_Wait(handle, status);
-    return guarded([&] {
-        Request* request = find(*handle);
-        return request == nullptr ? PMPI_Wait(handle, status) : wait_for(*request, handle, status);
+    return guarded([&]() -> int {
+        Request* request = nullptr;
+        Seen seen;
+        {
+            const Entry entry;
+            request = find_request(*handle);
+            if (request != nullptr && !runtime.measures) seen = look_at(*request, handle, status);
+        }
+        if (request == nullptr) return PMPI_Wait(handle, status);
+        return seen.complete ? end_of_wait(seen, handle, status) : wait_for(*request, handle, status);
     });
 }
 

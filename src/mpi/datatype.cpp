@@ -40,10 +40,11 @@ bool is_contiguous(MPI_Datatype type) {
 
 // Predefined types live as long as the program, so what is known of them can be kept by handle.
 struct Known {
-    MPI_Datatype type = MPI_DATATYPE_NULL;
+    bool known = false;
+    MPI_Datatype type{};  // what MPI_DATATYPE_NULL is the MPI must be asked for in some
     Layout layout;
 };
-thread_local Known last_predefined;
+constinit thread_local Known last_predefined;
 
 // Copies through a message to oneself: the one way of MPI that takes any count and any size.
 int copy_by_message(const void* source, std::uint64_t source_count, MPI_Datatype source_type, void* target,
@@ -84,7 +85,7 @@ MPI_Datatype bytes_type(std::uint64_t bytes) {
 }  // namespace
 
 Layout layout_of(MPI_Datatype type) {
-    if (type == last_predefined.type && type != MPI_DATATYPE_NULL) return last_predefined.layout;
+    if (last_predefined.known && type == last_predefined.type) return last_predefined.layout;
     Layout layout;
     MPI_Count size = 0;
     MPI_Aint lower = 0;
@@ -98,7 +99,7 @@ Layout layout_of(MPI_Datatype type) {
     int types = 0;
     int combiner = 0;
     PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    if (combiner == MPI_COMBINER_NAMED) last_predefined = {type, layout};
+    if (combiner == MPI_COMBINER_NAMED) last_predefined = {true, type, layout};
     return layout;
 }
 

@@ -13,13 +13,12 @@
 namespace lapwing {
 namespace {
 
-// Communicators are few; the one that was used last is looked at first. Guarded by a mutex of its own,
-// because communicators are freed by calls that are not Lapwing's.
+// Communicators are few. Guarded by a mutex of its own, because communicators are freed by calls that are not
+// Lapwing's.
 std::recursive_mutex mutex;
 // Never destroyed, see request.cpp.
 auto& groups = *new std::vector<std::unique_ptr<Group>>;
 auto& orphans = *new std::vector<std::unique_ptr<Group>>;  // freed with something in flight
-Group* last = nullptr;
 int keyval = MPI_KEYVAL_INVALID;
 
 void free_link(Group& group) {
@@ -43,7 +42,7 @@ Group* orphan(Is is) {
     (*found)->communicator = MPI_COMM_NULL;
     orphans.push_back(std::move(*found));
     groups.erase(found);
-    last = nullptr;
+    groups_given_up.fetch_add(1, std::memory_order_release);
     return orphans.back().get();
 }
 
@@ -76,15 +75,17 @@ Group* make(MPI_Comm communicator, int* error) {
 
 }  // namespace
 
-Group* find_group(MPI_Comm communicator, int* error) {
+constinit thread_local LastGroup last_group;
+std::atomic<std::uint64_t> groups_given_up{0};
+
+Group* find_group_among_all(MPI_Comm communicator, int* error) {
     *error = MPI_SUCCESS;
-    std::unique_lock lock(mutex, std::defer_lock);
-    if (runtime.threads) lock.lock();
-    if (last != nullptr && last->communicator == communicator) return last;
-    for (const auto& group : groups) {
-        if (group->communicator == communicator) return last = group.get();
-    }
-    return last = make(communicator, error);
+    const std::lock_guard lock(mutex);
+    const auto found = std::find_if(groups.begin(), groups.end(),
+                                    [&](const auto& group) { return group->communicator == communicator; });
+    Group* const group = found != groups.end() ? found->get() : make(communicator, error);
+    last_group = {group, communicator, groups_given_up.load(std::memory_order_relaxed)};
+    return group;
 }
 
 namespace {

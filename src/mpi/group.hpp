@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "links/host_mpi.hpp"
+#include "mpi/count.hpp"
 #include "plan/planner.hpp"
 
 namespace lapwing {
@@ -29,8 +30,9 @@ struct Group {
     int rank;
     int ranks;
     bool intercommunicator = false;
+    bool left_to_mpi = false;        // by a hint: engine "mpi"
     std::uint32_t next_channel = 0;  // counts collectives, equal on all ranks
-    std::atomic<int> in_flight{0};   // and persistent ones that are kept
+    Count in_flight;                 // and persistent ones that are kept
 
     // Of persistent collectives. Lanes as bits, of the connections' kept ones.
     std::uint32_t next_kept_channel = 0;  // counts them, equal on all ranks
@@ -60,10 +62,29 @@ struct Group {
     Planner host_planner;
 };
 
+// The group that this thread used last, as long as none has been given up since: no other thread may free its
+// communicator while this one uses it.
+struct LastGroup {
+    Group* group = nullptr;
+    MPI_Comm communicator{};
+    std::uint64_t given_up = 0;
+};
+extern constinit thread_local LastGroup last_group;
+extern std::atomic<std::uint64_t> groups_given_up;  // so far
+
 // The group of a valid communicator; made at its first use and freed with the communicator. Null, with the
 // MPI's error code, when the MPI refuses. Call it outside of Entry: it may run the program's attribute
 // callbacks.
-Group* find_group(MPI_Comm communicator, int* error);
+Group* find_group_among_all(MPI_Comm communicator, int* error);
+inline Group* find_group(MPI_Comm communicator, int* error) {
+    const LastGroup& last = last_group;
+    if (last.communicator != communicator || last.group == nullptr ||
+        last.given_up != groups_given_up.load(std::memory_order_acquire)) {
+        return find_group_among_all(communicator, error);
+    }
+    *error = MPI_SUCCESS;
+    return last.group;
+}
 
 // Asks for the group's links, once; the same place in the order of collectives on all ranks. Gives back the
 // MPI's error code. Call it outside of Entry, too.

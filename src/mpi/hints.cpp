@@ -36,6 +36,7 @@ void take(MPI_Comm communicator, MPI_Info info) {
     if (!engine.empty()) {
         if (engine != "auto" && engine != "mpi") find_engine(engine);
         group->options.engine = engine;
+        group->left_to_mpi = engine == "mpi";
     }
     if (!algorithm.empty()) group->options.wishes = Wishes::parse(algorithm);
 }

@@ -82,7 +82,7 @@ Deputy& deputy = *new Deputy;  // never destroyed, see request.cpp
 using Register = int (*)(int (*)());
 
 int opal_callback() {
-    if (live_requests.load(std::memory_order_relaxed) == 0 || Entry::busy()) return 0;
+    if (live_requests == 0 || Entry::busy()) return 0;
     return move_all();
 }
 
@@ -157,7 +157,7 @@ void native_progress() {
 #ifndef OPEN_MPI
     seen.store(true, std::memory_order_relaxed);
 #endif
-    if (live_requests.load(std::memory_order_relaxed) == 0 || Entry::busy()) return;
+    if (live_requests == 0 || Entry::busy()) return;
     const Way now = way.load(std::memory_order_relaxed);
     if (now == Way::callback) {
         move_all();

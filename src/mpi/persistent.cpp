@@ -13,7 +13,7 @@
 namespace lapwing {
 
 std::atomic<int> persistent_requests{0};
-thread_local KeptForStarts* KeptForStarts::present_ = nullptr;
+constinit thread_local KeptForStarts* KeptForStarts::present_ = nullptr;
 
 namespace {
 
@@ -111,16 +111,15 @@ bool takes_persistent_requests() {
     return all;
 }
 
-MPI_Datatype kept_for_starts(MPI_Datatype type) {
-    KeptForStarts* kept = KeptForStarts::present();
-    if (kept == nullptr || type == MPI_DATATYPE_NULL) return type;
-    for (const auto& [theirs, ours] : kept->persistence->types) {
+MPI_Datatype kept_for_starts(MPI_Datatype type, KeptForStarts& kept) {
+    if (type == MPI_DATATYPE_NULL) return type;
+    for (const auto& [theirs, ours] : kept.persistence->types) {
         if (theirs == type) return ours;
     }
     if (is_predefined(type)) return type;
     MPI_Datatype ours = MPI_DATATYPE_NULL;
     if (PMPI_Type_dup(type, &ours) != MPI_SUCCESS) return type;
-    kept->persistence->types.emplace_back(type, ours);
+    kept.persistence->types.emplace_back(type, ours);
     return ours;
 }
 
@@ -131,7 +130,7 @@ void keep_for_starts(MPI_Op op, MPI_Datatype type, const Layout& layout) {
     kept->persistence->operands.hold(op, type, layout);
 }
 
-Started keep(KeptForStarts& kept, Group& group, Problem problem,
+Started keep(KeptForStarts& kept, Group& group, const Problem& problem,
              std::unique_ptr<const Preparation> preparation) {
     if (!fits(problem)) return {Outcome::declined, MPI_SUCCESS, nullptr};
     int error = begin_links(group);
@@ -171,7 +170,7 @@ Started keep(KeptForStarts& kept, Group& group, Problem problem,
             request.persistence = std::move(persistence);
             request.group = &group;
             request.plan = plan;
-            request.problem = std::move(problem);
+            request.collective = problem.collective;
             // As long as the program may start it.
             ++plan->in_flight;
             ++group.in_flight;
@@ -206,7 +205,7 @@ int start_again(Request& request) {
         give_back(request);
         return error;
     }
-    CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.problem.collective)];
+    CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.collective)];
     ++count.taken;
     if (runtime.measures) {
         request.started = nanoseconds();

@@ -57,7 +57,7 @@ class KeptForStarts {
     std::unique_ptr<Persistence> persistence = std::make_unique<Persistence>();
 
   private:
-    static thread_local KeptForStarts* present_;
+    static constinit thread_local KeptForStarts* present_;
 };
 
 // Whether all functions that a persistent request may be given to are Lapwing's: a tool that stands before
@@ -66,7 +66,11 @@ bool takes_persistent_requests();
 
 // The datatype that takes the place of the program's for all starts: the same one where nothing is kept. The
 // MPI's error shows when it is used.
-MPI_Datatype kept_for_starts(MPI_Datatype type);
+MPI_Datatype kept_for_starts(MPI_Datatype type, KeptForStarts& kept);
+inline MPI_Datatype kept_for_starts(MPI_Datatype type) {
+    KeptForStarts* kept = KeptForStarts::present();
+    return kept == nullptr ? type : kept_for_starts(type, *kept);
+}
 void keep_for_starts(MPI_Op op, MPI_Datatype type, const Layout& layout);
 
 // Persistent collectives of ours that the program has not freed. Read without Entry, for the short way.

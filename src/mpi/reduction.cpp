@@ -207,6 +207,7 @@ int reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& 
 }
 
 void MpiReducer::hold(MPI_Op op, MPI_Datatype type, const Layout& layout) {
+    holds_ = true;
     op_ = op;
     type_ = type;
     layout_ = layout;
@@ -214,11 +215,10 @@ void MpiReducer::hold(MPI_Op op, MPI_Datatype type, const Layout& layout) {
     types.hold(type);
 }
 
-void MpiReducer::release() {
-    if (op_ == MPI_OP_NULL) return;
+void MpiReducer::free() {
     operators.release(op_, PMPI_Op_free);
     types.release(type_, PMPI_Type_free);
-    op_ = MPI_OP_NULL;
+    holds_ = false;
     left_.trim();
     right_.trim();
 }

@@ -36,14 +36,19 @@ class MpiReducer final : public Reducer {
   public:
     // From now to release() the operator and the type stay, even if the program frees them.
     void hold(MPI_Op op, MPI_Datatype type, const Layout& layout);
-    void release();
+    void release() {
+        if (holds_) free();
+    }
 
     // Elements that travel packed are unpacked for the MPI, and packed again.
     void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override;
 
   private:
-    MPI_Op op_ = MPI_OP_NULL;
-    MPI_Datatype type_ = MPI_DATATYPE_NULL;
+    void free();
+
+    bool holds_ = false;
+    MPI_Op op_{};
+    MPI_Datatype type_{};
     Layout layout_;
     Staging left_;
     Staging right_;

@@ -12,8 +12,8 @@
 
 namespace lapwing {
 
-std::atomic<int> live_requests{0};
-std::atomic<int> running_requests{0};
+Count live_requests;
+Count running_requests;
 
 namespace {
 
@@ -94,7 +94,6 @@ int freed(void* state) {
     request->next_freed = freed_requests.load(std::memory_order_relaxed);
     while (!freed_requests.compare_exchange_weak(request->next_freed, request, std::memory_order_release)) {
     }
-    --live_requests;
     return MPI_SUCCESS;
 }
 
@@ -136,8 +135,7 @@ void finish(Request& request) {
     --running_requests;
     --request.group->in_flight;
     if (runtime.measures) {
-        CollectiveCount& count =
-            runtime.report.collectives[static_cast<std::size_t>(request.problem.collective)];
+        CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.collective)];
         // From the return of the starting call to completion, less the calls that waited for it.
         const std::uint64_t now = nanoseconds();
         const std::uint64_t waited =
@@ -162,12 +160,11 @@ void begin(Request& request) {
     if (request.plan == nullptr) request.plan = &group.planner.plan(request.problem);
     request.operation = request.plan->prepared->start(request.buffers, request.channel);
     ++request.plan->in_flight;
-    CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.problem.collective)];
+    CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.collective)];
     count.bytes_sent += request.plan->bytes_sent;
     group.engine_used = request.plan->engine;
     if (runtime.measures) {
-        runtime.report.count_use(request.problem.collective, request.plan->choice.algorithm,
-                                 request.plan->engine);
+        runtime.report.count_use(request.collective, request.plan->choice.algorithm, request.plan->engine);
     }
 }
 
@@ -276,8 +273,9 @@ void give_back(Request& request) {
     if (request.state == Request::State::complete) {
         leave_complete(request);
         --live_requests;
+    } else {
+        release_types(request);
     }
-    release_types(request);
     request.state = Request::State::idle;
     if (request.persistence != nullptr) {
         if (request.forgotten) forget(request);
@@ -352,6 +350,7 @@ void give_to_mpi(Request& request) {
         return;
     }
     leave_complete(request);
+    --live_requests;
     request.state = Request::State::given_to_mpi;
     PMPI_Grequest_complete(request.handle);
 }
@@ -379,7 +378,7 @@ void drain_requests() {
     }
     if (running_requests > 0) {
         fmt::print(stderr, "lapwing: MPI_Finalize with {} collectives that do not complete\n",
-                   running_requests.load());
+                   static_cast<int>(running_requests));
     }
     std::vector<Request*> kept;
     {
@@ -394,7 +393,6 @@ void drain_requests() {
     }
     for (Request* request : kept) {
         MPI_Request handle = request->handle;
-        ++live_requests;  // which freed() takes back
         PMPI_Grequest_complete(handle);
         PMPI_Request_free(&handle);
     }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engines/engine.hpp"
+#include "mpi/count.hpp"
 #include "mpi/datatype.hpp"
 #include "mpi/group.hpp"
 #include "mpi/persistent.hpp"
@@ -40,7 +41,8 @@ struct Request {
     int error = MPI_SUCCESS;
     Group* group = nullptr;
     Plan* plan = nullptr;  // while it runs; null before its group is settled; may be forgotten afterwards
-    Problem problem;
+    Collective collective = Collective::barrier;
+    Problem problem;  // of a start without a plan
     Buffers buffers;
     Operation* operation = nullptr;
     std::uint32_t channel = 0;
@@ -77,9 +79,10 @@ bool is_with_mpi(Request& request);
 // The status of a request without a message.
 void set_empty(MPI_Status* status);
 
-// Requests of ours that the program holds, running or complete. Read without Entry, for the short way.
-extern std::atomic<int> live_requests;
-extern std::atomic<int> running_requests;
+// Requests of ours that the program holds, running or complete; not those that were given to the MPI, which
+// answers for them. Read without Entry, for the short way.
+extern Count live_requests;
+extern Count running_requests;
 
 // At the end of MPI: finishes what runs, for a while, and frees the kept requests. Outside of Entry.
 void drain_requests();

@@ -1,4 +1,4 @@
-"""lapwing bench overlap on 2 local ranks: rows, what follows from their samples, and what must be noticed.
+"""lapwing bench on 2 local ranks: rows, what follows from their samples, and what must be noticed.
 
 Variables: LAPWING_TOOL, LAPWING_BUILD (the build directory), MPI_FAMILY (openmpi or mpich).
 """
@@ -32,10 +32,10 @@ class Overlap(ToolTest):
         self.addCleanup(directory.cleanup)
         self.scratch = pathlib.Path(directory.name)
 
-    def measure(self, *options, ranks=2, status=0, tool=TOOL):
-        """Runs the benchmark with two rounds; gives its JSON (none when there is none) and its output."""
+    def measure(self, *options, what="overlap", rounds=2, iterations=2, ranks=2, status=0, tool=TOOL):
+        """Runs the benchmark; gives its JSON (none when there is none) and its output."""
         file = self.scratch / "result.json"
-        command = [tool, "bench", "overlap", "--rounds", 2, "--iterations", 2, "--json", file, *options, "--",
+        command = [tool, "bench", what, "--rounds", rounds, "--iterations", iterations, "--json", file, *options, "--",
                    *jobs.launcher(MPI, ranks)]
         ended, output = jobs.execute(command, LIMIT, launcher_environment())
         self.assertEqual(ended, status, output)
@@ -114,6 +114,32 @@ class Overlap(ToolTest):
         for row in result["rows"]:
             self.assertTrue(all(engine["confirmed"] for engine in row["engines"]))
 
+    def test_base_times(self):
+        result, output = self.measure("--bytes", "8,4Ki", "--engine", "mpi,host,auto", what="base")
+        self.assertEqual(result["benchmark"], "base")
+        self.assertEqual([(row["collective"], row["bytes"]) for row in result["rows"]],
+                         [("MPI_Ibarrier", 0)]
+                         + [(name, size) for name in ("MPI_Ibcast", "MPI_Igather", "MPI_Ialltoall",
+                                                      "MPI_Iallreduce") for size in (8, 4096)])
+        for row in result["rows"]:
+            mpi, host, auto = row["engines"]
+            self.assertEqual([engine["used"] for engine in (mpi, host, auto)], ["mpi", "host", "host"])
+            self.assertEqual([engine["iterations"] for engine in (mpi, host, auto)], [2, 2, 2])
+            for engine in (mpi, host, auto):
+                self.assertTrue(engine["confirmed"])
+                ratios = [s["base"] / t["base"] for s, t in zip(engine["rounds"], mpi["rounds"])]
+                self.assertAlmostEqual(engine["summary"]["ratio"]["median"], statistics.median(ratios))
+        lines = [line.split() for line in output.splitlines()]
+        self.assertEqual(len([words for words in lines if words[:4] == ["MPI_Igather", "4096", "auto", "(host)"]]), 1)
+
+    def test_repetitions_of_base_times_are_found_and_limited(self):
+        result, _ = self.measure("--seconds", "1e-9", "--collective", "ibarrier", what="base", rounds=50,
+                                 iterations=0)
+        (row,) = result["rows"]
+        for engine in row["engines"]:
+            self.assertEqual(len(engine["rounds"]), 3)
+            self.assertGreaterEqual(engine["iterations"], 1)
+
     def test_the_helper_reaches_the_ranks(self):
         words = ["bench", "overlap", "--dry-run", "--collective", "iallreduce", "--", *jobs.launcher(MPI, 2)]
         out, _ = self.call(*words, LAPWING_HELPER="auto")
@@ -154,6 +180,10 @@ class Overlap(ToolTest):
             self.assertIn("by engine mpi: wrong data on rank", output)
             sender = "the sum" if collective == "iallreduce" else "what rank [01] sent"
             self.assertRegex(output, f"byte {byte} of {sender}")
+
+        result, output = self.measure("--collective", "ibcast", "--corrupt", "auto", what="base", status=1)
+        self.assertIsNone(result)
+        self.assertRegex(output, "by engine auto: wrong data on rank [01]")
 
     def test_an_engine_that_did_not_run_is_noticed(self):
         # An installation whose preload library is no library: the loader goes on without it.
@@ -197,10 +227,10 @@ class Overlap(ToolTest):
         def wrong(*options, because):
             self.refused("bench", *options, *launcher, because=because)
 
-        wrong(because="valid: overlap")
+        wrong(because="valid: overlap, base")
         wrong("overlp", because="'overlap'")
         wrong("overlap", "--engine", "hsot", because="'host'")
-        wrong("overlap", "--engine", "auto", because="unknown engine 'auto'")
+        wrong("base", "--method", "wait", because="--method is for overlap")
         wrong("overlap", "--engine", "mpi,,host", because="a word is missing")
         wrong("overlap", "--collective", "ialtoall", because="'Ialltoall'")
         wrong("overlap", "--collective", "ireduce", because="MPI_Ireduce is not measured; valid: ialltoall")
@@ -215,6 +245,7 @@ class Overlap(ToolTest):
         wrong("overlap", "--algorithm", "ialltoall=pairwize", because="'pairwise'")
         wrong("overlap", "--json", "/nonexistent/file", because="cannot be written")
         self.refused("bench", "overlap", because="no launcher")
+        self.refused("bench", "base", because="lapwing bench base")
         self.refused("bench", "overlap", "mpirun", "-n", "2", because="'--' is missing")
         self.refused("bench", "overlap", "--", "no-such-launcher", because="no program on PATH")
         self.refused("bench", "overlap", "--", BUILD / "apps" / f"transpose-{MPI}", because="is a program")

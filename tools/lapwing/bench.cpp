@@ -22,12 +22,9 @@ namespace {
 extern "C" char** environ;
 
 void check_command(const CLI::App& app, const BenchOptions& options, const Words& words) {
-    static const std::vector<std::string> valid = {"overlap"};
-    if (options.what.empty()) {
-        throw Error(ErrorCode::invalid_argument, "what is to be measured is missing; valid: overlap");
-    }
-    pick("benchmark", options.what, valid);
-    require_words(app, words, "launcher", "lapwing bench overlap", "no launcher", "mpirun -n 4");
+    check_benchmark(app, options);
+    const std::string begin = "lapwing bench " + options.what;
+    require_words(app, words, "launcher", begin.c_str(), "no launcher", "mpirun -n 4");
 }
 
 // Each communicator says its engine; the variable must not say "mpi" for all.
@@ -52,7 +49,7 @@ class Output {
             fmt::print("{}\n", result.dump(1));
             return;
         }
-        fmt::print("{}", overlap_tables(result));
+        fmt::print("{}", result.at("benchmark") == "base" ? base_table(result) : overlap_tables(result));
         if (path_.empty()) return;
         file_ << result.dump(1) << "\n";
         file_.close();
@@ -90,9 +87,9 @@ int run(const CLI::App& app, const BenchOptions& options, const Words& words) {
         fmt::print(stderr, "lapwing bench: no result; the launcher ended with status {}\n", job.status);
         return violations_found;
     }
-    nlohmann::json result = {{"benchmark", "overlap"},   {"lapwing", LAPWING_VERSION},
-                             {"time", time_of_day()},    {"command", own_command_line()},
-                             {"launched", launch.words}, {"algorithm", settings.algorithm},
+    nlohmann::json result = {{"benchmark", options.what}, {"lapwing", LAPWING_VERSION},
+                             {"time", time_of_day()},     {"command", own_command_line()},
+                             {"launched", launch.words},  {"algorithm", settings.algorithm},
                              {"settings", asked}};
     result.update(*job.result);
     summarize(result);
@@ -106,8 +103,9 @@ int run(const CLI::App& app, const BenchOptions& options, const Words& words) {
 
 Command add_bench(CLI::App& tool, const Words& words) {
     auto options = std::make_shared<BenchOptions>();
-    CLI::App* app = tool.add_subcommand("bench", "Measure overlap, Lapwing beside the MPI underneath");
-    show_usage(*app, "Usage: lapwing bench overlap [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    CLI::App* app =
+        tool.add_subcommand("bench", "Measure overlap or base time, Lapwing beside the MPI underneath");
+    show_usage(*app, "Usage: lapwing bench overlap|base [OPTIONS] -- LAUNCHER ARGUMENTS...");
     add_options(*app, *options);
     app->footer(
         "Examples:\n"
@@ -115,6 +113,7 @@ Command add_bench(CLI::App& tool, const Words& words) {
         "  lapwing bench overlap --collective ialltoall --bytes 64Ki,256Ki --json overlap.json -- mpiexec -n "
         "2\n"
         "  lapwing cluster --hosts 4 --rate 100mbit -- lapwing bench overlap -- mpirun -n 4\n"
+        "  lapwing bench base --collective ibarrier,ibcast --bytes 8,64Ki -- mpirun -n 2\n"
         "\nThe launcher's words are followed by the benchmark's own program, in the MPI that the launcher\n"
         "belongs to. The exit status is 0 when every engine did the work that it was asked for, 1 when one "
         "did\n"

@@ -1,4 +1,4 @@
-// The options of `lapwing bench overlap`, and what its MPI program is told.
+// The options of `lapwing bench`, and what its MPI program is told.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,13 +11,15 @@ class App;
 namespace lapwing::tool {
 
 struct BenchOptions {
-    std::string what;
+    std::string what;  // overlap or base
     std::string engines;
-    std::string collectives = "ialltoall,ibcast,igather,ibarrier";
-    std::string bytes = "4Ki:1Mi";
+    // Empty, 0 or negative: what is usual for what is measured.
+    std::string collectives;
+    std::string bytes;
     std::string methods = "wait";
     std::string compute = "work";
-    int rounds = 9;
+    int rounds = 0;
+    double seconds = -1;
     int iterations = 0;
     double work_factor = 1.2;
     double quantum_microseconds = 0;
@@ -32,6 +34,9 @@ struct BenchOptions {
 };
 
 void add_options(CLI::App& app, BenchOptions& options);
+
+// Throws Error (invalid_argument) for a word that is no benchmark, and for options that it does not have.
+void check_benchmark(const CLI::App& app, const BenchOptions& options);
 
 // The settings that the program reads (bench/overlap/settings.hpp). Throws Error (invalid_argument) that
 // names the nearest valid word.

@@ -39,6 +39,25 @@ double difference(const Json& sample, const char* longer, const char* shorter) {
     return sample.at(longer).get<double>() - sample.at(shorter).get<double>();
 }
 
+// Of the base times: an engine's over that of the MPI in the same round.
+Json ratio_to_mpi(const Json& row, const Json& engine) {
+    for (const Json& other : row.at("engines")) {
+        if (other.at("engine") != "mpi") continue;
+        const Json& mine = engine.at("rounds");
+        const Json& theirs = other.at("rounds");
+        return over_rounds(mine.size(), [&](std::size_t i) {
+            return mine[i].at("base").get<double>() / theirs[i].at("base").get<double>();
+        });
+    }
+    return nullptr;
+}
+
+// The MPI's own calls say "mpi"; "auto" is content with any engine of Lapwing's.
+bool is_confirmed(const Json& engine) {
+    const std::string used = engine.at("used");
+    return engine.at("engine") == "auto" ? !used.empty() && used != "mpi" : engine.at("engine") == used;
+}
+
 Json summary_of(const Json& row, const Json& engine, bool works) {
     const Json& rounds = engine.at("rounds");
     const bool waits = row.at("method") == "wait";
@@ -48,6 +67,8 @@ Json summary_of(const Json& row, const Json& engine, bool works) {
         summary[phase] =
             over_rounds(rounds.size(), [&](std::size_t i) { return rounds[i].at(phase).get<double>(); });
     }
+    if (Json ratio = ratio_to_mpi(row, engine); !ratio.is_null()) summary["ratio"] = std::move(ratio);
+    if (row.at("method") == "base") return summary;
     summary["overlap"] = over_rounds(rounds.size(), [&](std::size_t i) {
         const Json& sample = rounds[i];
         if (waits) return 1 - difference(sample, "total", "alone") / sample.at("base").get<double>();
@@ -74,7 +95,7 @@ void summarize(Json& result) {
     const bool works = result.at("settings").at("compute") == "work";
     for (Json& row : result.at("rows")) {
         for (Json& engine : row.at("engines")) {
-            engine["confirmed"] = engine.at("used") == engine.at("engine");
+            engine["confirmed"] = is_confirmed(engine);
             engine["summary"] = summary_of(row, engine, works);
         }
         const double moved = row.at("busiest_bytes").get<double>();
@@ -88,7 +109,7 @@ void summarize(Json& result) {
     if (!result.contains("idle")) return;
     for (Json& engine : result.at("idle")) {
         const Json& rounds = engine.at("rounds");
-        engine["confirmed"] = engine.at("used") == engine.at("engine");
+        engine["confirmed"] = is_confirmed(engine);
         engine["summary"] = {{"loss", over_rounds(rounds.size(), [&](std::size_t i) {
                                   return difference(rounds[i], "pending", "alone") /
                                          rounds[i].at("alone").get<double>();

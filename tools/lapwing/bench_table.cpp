@@ -41,6 +41,13 @@ std::string note(const Json& engine) {
     return used.empty() ? "not confirmed: Lapwing does not say who ran it" : "not taken: ran on " + used;
 }
 
+// An engine as it was asked for; what "auto" was behind it.
+std::string engine_asked_for(const Json& engine) {
+    const std::string asked = engine.at("engine");
+    const std::string used = engine.at("used");
+    return asked == "auto" && engine.at("confirmed").get<bool>() ? fmt::format("auto ({})", used) : asked;
+}
+
 // Cells before the last column, `first` on, to the right, as numbers stand.
 std::string align_numbers(Rows rows, std::size_t first) {
     for (std::size_t column = first; column + 1 < rows.front().size(); ++column) {
@@ -74,8 +81,8 @@ std::string table_of(const Json& result, const std::string& collective, const st
         for (const Json& engine : row.at("engines")) {
             const Json& summary = engine.at("summary");
             std::vector<std::string> cells{std::to_string(row.at("bytes").get<std::uint64_t>()),
-                                           engine.at("engine").get<std::string>(),
-                                           microseconds(summary, "base"), microseconds(summary, "start")};
+                                           engine_asked_for(engine), microseconds(summary, "base"),
+                                           microseconds(summary, "start")};
             if (waits) cells.push_back(microseconds(summary, "wait"));
             if (waits) cells.push_back(microseconds(summary, "alone"));
             cells.push_back(microseconds(summary, "total"));
@@ -102,18 +109,55 @@ std::string idle_table(const Json& idle) {
            align_numbers(rows, 1) + "\n";
 }
 
-}  // namespace
-
-std::string overlap_tables(const Json& result) {
+// Where and on what it was measured.
+std::string title(const Json& result) {
     const Json& hosts = result.at("hosts");
     const std::set<std::string> different(hosts.begin(), hosts.end());
     const auto machines = result.at("machines").get<std::size_t>();
-    std::string text = fmt::format(
+    return fmt::format(
         "{}, {} ranks on {} host{}{}, {}; medians of {} rounds\n\n", result.at("mpi").get<std::string>(),
         result.at("ranks").get<int>(), different.size(), different.size() == 1 ? "" : "s",
         machines < different.size() ? fmt::format(" of {} machine{}", machines, machines == 1 ? "" : "s")
                                     : "",
         result.at("kernel").get<std::string>(), result.at("settings").at("rounds").get<int>());
+}
+
+// The median and the quartiles of seconds, in microseconds.
+std::pair<std::string, std::string> short_time(const Json& spread) {
+    const auto in_microseconds = [&](const char* which) { return spread.at(which).get<double>() * 1e6; };
+    const double median = in_microseconds("median");
+    const int digits = median < 10 ? 3 : median < 1000 ? 1 : 0;
+    return {fmt::format("{:.{}f}", median, digits),
+            fmt::format("{:.{}f}..{:.{}f}", in_microseconds("q1"), digits, in_microseconds("q3"), digits)};
+}
+
+// What an engine needs for each 1 that the MPI needs.
+std::pair<std::string, std::string> times_mpi(const Json& engine) {
+    const Json& summary = engine.at("summary");
+    if (!summary.contains("ratio") || engine.at("engine") == "mpi") return {"-", "-"};
+    const auto value = [&](const char* which) { return summary.at("ratio").at(which).get<double>(); };
+    return {fmt::format("{:.2f}", value("median")), fmt::format("{:.2f}..{:.2f}", value("q1"), value("q3"))};
+}
+
+}  // namespace
+
+std::string base_table(const Json& result) {
+    Rows rows = {
+        {"collective", "bytes", "engine", "base us", "quartiles", "/ mpi", "quartiles", "rounds", ""}};
+    for (const Json& row : result.at("rows")) {
+        for (const Json& engine : row.at("engines")) {
+            const auto [base, base_quartiles] = short_time(engine.at("summary").at("base"));
+            const auto [ratio, ratio_quartiles] = times_mpi(engine);
+            rows.push_back({row.at("collective"), std::to_string(row.at("bytes").get<std::uint64_t>()),
+                            engine_asked_for(engine), base, base_quartiles, ratio, ratio_quartiles,
+                            std::to_string(engine.at("rounds").size()), note(engine)});
+        }
+    }
+    return title(result) + align_numbers(rows, 3);
+}
+
+std::string overlap_tables(const Json& result) {
+    std::string text = title(result);
     std::vector<std::pair<std::string, std::string>> shown;
     for (const Json& row : result.at("rows")) {
         const std::pair<std::string, std::string> key{row.at("collective"), row.at("method")};

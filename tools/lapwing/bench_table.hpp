@@ -1,4 +1,4 @@
-// The results of `lapwing bench overlap` as people read them: a table for each collective and method.
+// The results of `lapwing bench` as people read them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,7 +6,10 @@
 
 namespace lapwing::tool {
 
-// Of a result that summarize() has completed. Times in microseconds, shares in percent between 0 and 100.
+// Of results that summarize() has completed. Times in microseconds, shares in percent between 0 and 100.
+// A table for each collective and method:
 std::string overlap_tables(const nlohmann::json& result);
+// One for all:
+std::string base_table(const nlohmann::json& result);
 
 }  // namespace lapwing::tool

@@ -70,14 +70,12 @@ struct AnyAllgatherv {
                            .bytes = all.bytes() / size(group),
                            .in_place = in_place};
         problem.parts.push_back({own.parts(), all.parts()});
-        return lapwing::start(
-            group, std::move(problem), [=, &group](Request& request, Buffers& buffers, int* error) {
-                if (!in_place) buffers.in = own.input(request, error);
-                if (*error != MPI_SUCCESS) return;
-                buffers.out = in_place
-                                  ? all.output_in_place(request, static_cast<std::size_t>(group.rank), error)
-                                  : all.output(request, error);
-            });
+        return lapwing::start(group, problem, [=, &group](Request& request, Buffers& buffers, int* error) {
+            if (!in_place) buffers.in = own.input(request, error);
+            if (*error != MPI_SUCCESS) return;
+            buffers.out = in_place ? all.output_in_place(request, static_cast<std::size_t>(group.rank), error)
+                                   : all.output(request, error);
+        });
     }
 };
 using Allgatherv = AnyAllgatherv<int, int>;

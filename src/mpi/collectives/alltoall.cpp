@@ -28,8 +28,9 @@ struct Alltoall {
         for (const Elements* elements : {&sent, &received}) {
             if (elements->layout.error != MPI_SUCCESS) return Started::failed_by(elements->layout.error);
         }
-        const Problem problem = {
-            .collective = collective, .ranks = group.ranks, .bytes = received.bytes() / ranks};
+        const Problem problem = {.collective = collective,
+                                 .ranks = group.ranks,
+                                 .bytes = static_cast<std::uint64_t>(receive_count) * received.layout.size};
         return lapwing::start(group, problem, [=](Request& request, Buffers& buffers, int* error) {
             // In place, blocks arrive where others are still waiting to be sent.
             buffers.in = in_place ? copied_input(request, sent, error) : input(request, sent, error);
@@ -45,7 +46,7 @@ Started start_alltoallv(Group& group, const Blocks& sent, const Blocks& received
     }
     Problem problem = {.collective = Collective::alltoallv, .ranks = group.ranks};
     problem.parts.push_back({sent.parts(), received.parts()});
-    return start(group, std::move(problem), [=](Request& request, Buffers& buffers, int* error) {
+    return start(group, problem, [=](Request& request, Buffers& buffers, int* error) {
         buffers.in = in_place ? sent.copied_input(request, error) : sent.input(request, error);
         if (*error == MPI_SUCCESS) buffers.out = received.output(request, error);
     });

@@ -33,6 +33,8 @@ void unpack_later(Request& request, const Elements& elements, const std::byte* p
 
 bool fits(const Problem& problem) {
     constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+    // No number of ranks needs the division then, which takes longer than all else here.
+    if (problem.bytes < std::uint64_t{1} << 31) return true;
     return problem.bytes <= most_bytes / static_cast<std::uint64_t>(problem.ranks);
 }
 
@@ -53,7 +55,7 @@ Group* taking_group(MPI_Comm communicator, Collective collective) {
         count_fallback(collective, Fallback::intercommunicator);
         return nullptr;
     }
-    if (group->options.engine == "mpi") {  // by a hint
+    if (group->left_to_mpi) {
         count_fallback(collective, Fallback::engine_mpi);
         return nullptr;
     }
@@ -188,7 +190,7 @@ std::byte* Blocks::output_in_place(Request& request, std::size_t own, int* error
     return packed;
 }
 
-Started start(Group& group, Problem problem, const Preparation& preparation) {
+Started start(Group& group, const Problem& problem, const Preparation& preparation) {
     if (!fits(problem)) return {Outcome::declined, MPI_SUCCESS, nullptr};  // for the MPI to refuse
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     int error = begin_links(group);
@@ -211,7 +213,8 @@ Started start(Group& group, Problem problem, const Preparation& preparation) {
     if (request == nullptr) return Started::failed_by(error);
     request->group = &group;
     request->plan = plan;
-    request->problem = std::move(problem);
+    request->collective = problem.collective;
+    if (plan == nullptr) request->problem = problem;
     request->buffers = {};
     preparation.prepare(*request, request->buffers, &error);
     if (error == MPI_SUCCESS) {

@@ -81,13 +81,12 @@ struct AnyGatherv {
         Problem problem = {
             .collective = collective, .ranks = group.ranks, .root = root, .in_place = in_place};
         problem.parts.push_back({own.parts(), all.parts()});
-        return lapwing::start(
-            group, std::move(problem), [=, *this](Request& request, Buffers& buffers, int* error) {
-                if (!in_place) buffers.in = own.input(request, error);
-                if (!is_root || *error != MPI_SUCCESS) return;
-                buffers.out = in_place ? all.output_in_place(request, static_cast<std::size_t>(root), error)
-                                       : all.output(request, error);
-            });
+        return lapwing::start(group, problem, [=, *this](Request& request, Buffers& buffers, int* error) {
+            if (!in_place) buffers.in = own.input(request, error);
+            if (!is_root || *error != MPI_SUCCESS) return;
+            buffers.out = in_place ? all.output_in_place(request, static_cast<std::size_t>(root), error)
+                                   : all.output(request, error);
+        });
     }
 };
 

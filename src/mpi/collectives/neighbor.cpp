@@ -66,7 +66,7 @@ Started start_among(Group& group, Collective collective, const Neighbors& neighb
     for (const std::size_t source : neighbors.arrivals) {
         if (by_source[source] != nullptr) parts.receives.push_back(*by_source[source]);
     }
-    return start(group, std::move(problem), [=](Request& request, Buffers& buffers, int* error) {
+    return start(group, problem, [=](Request& request, Buffers& buffers, int* error) {
         buffers.in = sent.input(request, error);
         if (*error == MPI_SUCCESS) buffers.out = received.output(request, error);
     });

@@ -25,7 +25,7 @@ struct Reduce {
                            .root = root,
                            .bytes = call.elements.bytes(),
                            .in_place = send_buffer == MPI_IN_PLACE};
-        return call.start(group, std::move(problem), send_buffer, is_root);
+        return call.start(group, problem, send_buffer, is_root);
     }
 };
 
@@ -48,7 +48,7 @@ struct OfAllRanks {
                            .in_place = send_buffer == MPI_IN_PLACE};
         // There is nothing for rank 0 in an exclusive scan; but in place its vector stands in out.
         const bool receives = collective != Collective::exscan || group.rank > 0 || problem.in_place;
-        return call.start(group, std::move(problem), send_buffer, receives);
+        return call.start(group, problem, send_buffer, receives);
     }
 };
 using Allreduce = OfAllRanks<Collective::allreduce>;

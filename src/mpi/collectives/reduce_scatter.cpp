@@ -24,7 +24,7 @@ struct ReduceScatterBlock {
                            .ranks = group.ranks,
                            .bytes = block * call.elements.layout.size,
                            .in_place = in_place};
-        return call.start(group, std::move(problem), send_buffer, true);
+        return call.start(group, problem, send_buffer, true);
     }
 };
 
@@ -61,7 +61,7 @@ struct AnyReduceScatter {
             offset += bytes;
         }
         parts.receives.push_back({group.rank, 0, own * size});
-        return call.start(group, std::move(problem), send_buffer, true);
+        return call.start(group, problem, send_buffer, true);
     }
 };
 using ReduceScatter = AnyReduceScatter<int>;

@@ -12,21 +12,20 @@ Started ReductionCall::start(Group& group, Problem problem, const void* send_buf
     reduction.describe(problem);
     if (reduction.by_mpi()) keep_for_starts(op, elements.type, elements.layout);
     const bool in_place = problem.in_place;
-    return lapwing::start(
-        group, std::move(problem), [=, *this](Request& request, Buffers& buffers, int* failed) {
-            if (reduction.by_mpi()) {
-                request.reducer.hold(op, elements.type, elements.layout);
-                buffers.reducer = &request.reducer;
-            }
-            if (!in_place) {
-                Elements sent = elements;
-                sent.address = send_buffer;
-                if (input != 0) sent.count = input;
-                buffers.in = lapwing::input(request, sent, failed);
-            }
-            if (!receives || *failed != MPI_SUCCESS) return;
-            buffers.out = output_in_place(request, elements, 0, in_place ? elements.count : 0, failed);
-        });
+    return lapwing::start(group, problem, [=, *this](Request& request, Buffers& buffers, int* failed) {
+        if (reduction.by_mpi()) {
+            request.reducer.hold(op, elements.type, elements.layout);
+            buffers.reducer = &request.reducer;
+        }
+        if (!in_place) {
+            Elements sent = elements;
+            sent.address = send_buffer;
+            if (input != 0) sent.count = input;
+            buffers.in = lapwing::input(request, sent, failed);
+        }
+        if (!receives || *failed != MPI_SUCCESS) return;
+        buffers.out = output_in_place(request, elements, 0, in_place ? elements.count : 0, failed);
+    });
 }
 
 }  // namespace lapwing

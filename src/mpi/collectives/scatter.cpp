@@ -77,7 +77,7 @@ struct AnyScatterv {
         Problem problem = {
             .collective = collective, .ranks = group.ranks, .root = root, .in_place = in_place};
         problem.parts.push_back({all.parts(), own.parts()});
-        return lapwing::start(group, std::move(problem), [=](Request& request, Buffers& buffers, int* error) {
+        return lapwing::start(group, problem, [=](Request& request, Buffers& buffers, int* error) {
             if (is_root) buffers.in = all.input(request, error);
             if (!in_place && *error == MPI_SUCCESS) buffers.out = own.output(request, error);
         });

@@ -1,0 +1,105 @@
+"""The tables of bench/comparison, from results that are made up: who is compared with whom, and what passes.
+
+Variable: LAPWING_COMPARISON (the directory of the scripts).
+"""
+
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import sys
+import unittest
+
+SCRIPTS = pathlib.Path(os.environ["LAPWING_COMPARISON"])
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SCRIPTS))
+
+
+def load(name):
+    loader = importlib.machinery.SourceFileLoader(name, str(SCRIPTS / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+one_host = load("one_host")
+several_hosts = load("several_hosts")
+
+
+def engine(name, rounds, confirmed=True):
+    return {"engine": name, "used": "mpi" if name == "mpi" else "host", "confirmed": confirmed, "rounds": rounds}
+
+
+def base(mpi, ranks, collective, size, theirs, ours, confirmed=True):
+    """A result with one row; times in microseconds, one for each round."""
+    rows = [engine(name, [{"base": time * 1e-6} for time in times], confirmed)
+            for name, times in (("mpi", theirs), ("auto", ours))]
+    return {"mpi_name": mpi, "ranks": ranks, "rows": [{"collective": collective, "bytes": size, "engines": rows}]}
+
+
+class OneHost(unittest.TestCase):
+    NAMES = ["debian-openmpi", "pypi-mpich"]
+
+    def compare(self, *results):
+        rows, verdict = one_host.compare(self.NAMES, list(results))
+        return [dict(zip(rows[0], row)) for row in rows[1:]], verdict
+
+    def test_lapwing_must_be_as_fast_as_the_best_mpi_on_every_mpi(self):
+        for other, verdict in (([4], "yes"), ([6], "on 1 of 2")):
+            (row,), summary = self.compare(base("debian-openmpi", 2, "MPI_Igather", 65536, [5, 5, 90], [1, 3, 5]),
+                                           base("pypi-mpich", 2, "MPI_Igather", 65536, [20], other))
+            self.assertEqual(row["best MPI"], "Debian's Open MPI")
+            self.assertEqual(row["Debian's Open MPI / Lapwing"], "5.000 / 3.000")
+            self.assertEqual(row["Lapwing / best"], f"0.60..{other[0] / 5:.2f}")
+            self.assertEqual(row["at most the best"], verdict)
+            self.assertIn("1 of 1" if verdict == "yes" else "0 of 1", summary)
+
+    def test_passes_are_put_together(self):
+        (row,), _ = self.compare(*(base("pypi-mpich", 2, "MPI_Ibarrier", 0, [time], [2 * time]) for time in (7, 9, 8)))
+        self.assertEqual(row["PyPI's MPICH / Lapwing"], "8.000 / 16.0")
+        self.assertEqual(row["at most the best"], "no")
+
+    def test_what_is_not_asked_is_not_judged(self):
+        results = [base("pypi-mpich", 8, name, 8, [7], [9])
+                   for name in ("MPI_Ialltoall", "MPI_Ibcast")] + [base("pypi-mpich", 8, "MPI_Ialltoall", 4096, [7], [9])]
+        rows, _ = self.compare(*results)
+        self.assertEqual([row["at most the best"] for row in rows], ["no", "", ""])
+
+    def test_an_engine_that_did_not_run_does_not_pass(self):
+        (row,), _ = self.compare(base("pypi-mpich", 2, "MPI_Ibarrier", 0, [7], [1]),
+                                 base("debian-openmpi", 2, "MPI_Ibarrier", 0, [7], [1], confirmed=False))
+        self.assertEqual(row["PyPI's MPICH / Lapwing"], "7.000 / 1.000")
+        self.assertIn("?", row["Debian's Open MPI / Lapwing"])
+
+
+class SeveralHosts(unittest.TestCase):
+    def text(self, times):
+        comparison = several_hosts.Comparison(2, 2, "ibcast")
+        for name, by_size in times.items():
+            rows = [{"bytes": size, "engines": [engine("auto", [{"base": time * 1e-6, "alone": 10e-6,
+                                                                 "total": (10 + time / 4) * 1e-6}])]}
+                    for size, time in by_size.items()]
+            comparison.add(name, "auto", {"rows": rows})
+        lines = comparison.text([name for name in times if name != "MPICH"], ["MPICH"]).splitlines()
+        return [line.split("  ") for line in lines], lines[-1]
+
+    def test_the_default_is_held_against_the_best_variant_and_all_mpis(self):
+        lines, verdict = self.text({"default": {8: 10, 1024: 20}, "flat": {8: 9.6, 1024: 19}, "MPICH": {8: 9, 1024: 21}})
+        small, large = ([cell.strip() for cell in line if cell] for line in lines[3:5])
+        self.assertEqual(small, ["8", "10.0 (75 %)", "9.6 (75 %)", "9.0 (75 %)", "flat", "yes", "no"])
+        self.assertEqual(large, ["1024", "20.0 (75 %)", "19.0 (75 %)", "21.0 (75 %)", "flat", "no", "yes"])
+        self.assertTrue(verdict.endswith("for every size: no"))
+
+    def test_variants(self):
+        variant = several_hosts.Variant("two:LAPWING_ALGORITHM=ibcast=a:b=1,ialltoall=c,LAPWING_X=y,LAPWING_ENGINE=host")
+        self.assertEqual(variant.name, "two")
+        self.assertEqual(variant.variables, {"LAPWING_ALGORITHM": "ibcast=a:b=1,ialltoall=c", "LAPWING_X": "y"})
+        self.assertEqual(variant.engine, "host")
+        self.assertEqual(several_hosts.Variant("default").engine, "auto")
+        for wrong in ("x:FOO=1", ":LAPWING_X=1", "x:LAPWING_X"):
+            with self.assertRaises(ValueError):
+                several_hosts.Variant(wrong)
+
+
+if __name__ == "__main__":
+    unittest.main()
