@@ -79,7 +79,7 @@ function(lapwing_preload family)
   # It is loaded with the program, so what its threads have of their own needs no call to be found.
   target_compile_options(lapwing-${family} PRIVATE SHELL:-include\ ${header} -ftls-model=initial-exec)
   target_link_libraries(lapwing-${family} PRIVATE
-    lapwing_plan lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
+    lapwing_plan lapwing_topology lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
   # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.
   target_link_options(lapwing-${family} PRIVATE -Wl,-z,defs
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/preload.map)

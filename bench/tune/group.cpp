@@ -117,6 +117,11 @@ Group::Group(MPI_Comm communicator, const Settings& settings, Budget& budget, Sa
     const std::vector<std::string> hosts =
         overlap::of_all_ranks(communicator, std::to_string(tcp::host_number()));
     several_hosts_ = std::set<std::string>(hosts.begin(), hosts.end()).size() > 1;
+    // The preload library knows the hosts by the job's network.
+    if (std::find(settings.engines.begin(), settings.engines.end(), "kernel") != settings.engines.end()) {
+        for (const std::string& host : hosts) host_of_.push_back(std::stoull(host));
+        placement_ = placement_on_hosts(host_of_);
+    }
     const std::vector<std::string> machines = overlap::of_all_ranks(communicator, overlap::machine());
     one_clock_ = std::set<std::string>(machines.begin(), machines.end()).size() == 1;
     crowded_ = overlap::more_ranks_than_processors(communicator);
@@ -170,7 +175,8 @@ nlohmann::json Group::measure_case(const std::string& engine, const Case& one, s
     const double share = budget_.next();
     const double begin = now();
     Call call(one.collective, one.bytes, ranks_);
-    const Problem problem = measured_problem(one.collective, ranks_, one.bytes);
+    Problem problem = measured_problem(one.collective, ranks_, one.bytes);
+    problem.placement = placement_;
     std::vector<Choice> choices;
     for (Variant& variant : variants) {
         choices.push_back(variant.choice);
@@ -233,6 +239,7 @@ nlohmann::json Group::measure(const std::string& engine) {
                             {"hosts", several_hosts_ ? "several" : "one"},
                             {"ranks", ranks_},
                             {"measured", nlohmann::json::array()}};
+    if (placement_ != nullptr) table["host_of"] = host_of_;
     std::vector<std::string> instead;
     std::vector<Variant> variants;
     Collective collective{};

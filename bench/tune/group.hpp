@@ -9,6 +9,7 @@
 #include <mpi.h>
 
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -53,7 +54,7 @@ class Group {
     // Whether the ranks stand on several hosts, as the preload library sees it.
     bool several_hosts() const { return several_hosts_; }
     // {"engine", "hosts", "ranks", "measured": [{"collective", "bytes", "seconds": {"ring": 0.001}}],
-    // "instead": engines that ran in its place}
+    // "instead": engines that ran in its place, "host_of": of each rank, where lists may follow it}
     nlohmann::json measure(const std::string& engine);
 
   private:
@@ -73,6 +74,8 @@ class Group {
     int rank_ = 0;
     int ranks_ = 0;
     bool several_hosts_ = false;
+    std::vector<std::uint64_t> host_of_;          // by rank; empty where the preload library does not know it
+    std::shared_ptr<const Placement> placement_;  // null where lists have no hosts to follow
     bool crowded_ = false;
     bool one_clock_ = false;  // all ranks are on one machine, perhaps as several virtual hosts
 };

@@ -11,6 +11,7 @@ enum class ErrorCode {
     parse,             // a text (list file, variable, option) is not of its form; the message says where
     unsupported,       // valid, but no engine or algorithm here can do it
     link,              // bytes could not be moved: a peer is gone, a connection broke
+    truncated,         // a message is longer than the span that was offered for it
     system,            // the operating system refused: memory, descriptors, a program that is not there
     internal,          // a fault of Lapwing itself: a list that its own checker rejects
 };

@@ -235,6 +235,7 @@ Call call_of(const Group& group, const lapwing_problem& of_caller) {
     Problem& problem = call.problem;
     problem.collective = collective_of(given.collective);
     problem.ranks = group.size();
+    problem.placement = group.placement();
     problem.in_place = given.in_place != 0;
     if (has_root(problem.collective)) {
         problem.root = given.root;

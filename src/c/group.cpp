@@ -89,7 +89,12 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     agree(all, settings.plan.engine != "host");
     // The key was all that had to be kept from others.
     std::vector<tcp::Address> addresses;
-    for (const Hello& hello : all) addresses.push_back(hello.address);
+    std::vector<std::uint64_t> hosts;
+    for (const Hello& hello : all) {
+        addresses.push_back(hello.address);
+        hosts.push_back(hello.address.host);
+    }
+    placement_ = placement_on_hosts(hosts);
     endpoint_->admit(all.front().key, std::move(addresses), rank_);
     for (Hello& hello : all) ::explicit_bzero(&hello.key, sizeof hello.key);
     ::explicit_bzero(&own.key, sizeof own.key);

@@ -66,6 +66,8 @@ class Group : public std::enable_shared_from_this<Group> {
     int size() const { return size_; }
     const char* engine() const { return ground_.connections != nullptr ? "kernel" : "host"; }
     const std::string& note() const { return note_; }
+    // Of the group's problems; null when they have none.
+    const std::shared_ptr<const Placement>& placement() const { return placement_; }
 
     // All of these may be called by any thread.
 
@@ -106,6 +108,7 @@ class Group : public std::enable_shared_from_this<Group> {
     const int size_;
     PlanOptions options_;
     std::string note_;
+    std::shared_ptr<const Placement> placement_;
 
     std::mutex broken_mutex_;
     std::condition_variable broken_changed_;

@@ -30,6 +30,7 @@ lapwing_status status_of(const std::exception& exception) noexcept {
         case ErrorCode::unsupported:
             return LAPWING_UNSUPPORTED;
         case ErrorCode::link:
+        case ErrorCode::truncated:
             return LAPWING_LINK;
         case ErrorCode::system:
             return LAPWING_SYSTEM;

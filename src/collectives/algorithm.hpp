@@ -22,6 +22,10 @@ struct Machine {
     double copy_per_byte = 0.1e-9;  // seconds for each byte copied in memory
     double copy = 0.05e-6;          // seconds of overhead for each copy
     double buffer = 262144;         // bytes that the network holds for a receiver without trouble
+    // The same for messages between ranks of one host, where the group spans several.
+    double near_latency = 1e-6;
+    double near_task = 0.3e-6;
+    double near_per_byte = 0.2e-9;
 };
 
 // A number that an algorithm can be told, such as the window of the pairwise exchange.
@@ -34,7 +38,7 @@ struct Parameter {
 };
 
 // Values for an algorithm's parameters, in the order of its table.
-using Parameters = std::array<std::int64_t, 2>;
+using Parameters = std::array<std::int64_t, 3>;
 
 struct Algorithm {
     Collective collective;
@@ -48,6 +52,11 @@ struct Algorithm {
     List (*build)(const Problem& problem, int rank, const Parameters& parameters);
     // Seconds until the last rank is done, by a model of latency, bytes and overheads.
     double (*cost)(const Problem& problem, const Parameters& parameters, const Machine& machine);
+
+    // Its lists and its cost follow the problem's placement, and it declines without one. The lists of all
+    // others are the same wherever the ranks stand, and their cost is that of ranks which are all equally far
+    // from each other.
+    bool knows_hosts = false;
 };
 
 Parameters usual_parameters(const Algorithm& algorithm);

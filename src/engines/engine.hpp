@@ -1,9 +1,11 @@
 // Who runs a list. Every engine answers this interface, in files of the same names.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/verdict.hpp"
 #include "links/connections.hpp"
@@ -38,6 +40,11 @@ class GroupState {
 struct Ground {
     Link* messages = nullptr;            // for the host engine
     Connections* connections = nullptr;  // for the kernel engine
+    // For the kernel engine, too: the link to the near peers (by rank: true; empty: there are none). Of two
+    // ranks either both are near to each other or none. What a list exchanges with near peers is done by the
+    // threads of the program, inside start, test, press and rest, and by nobody else.
+    Link* near = nullptr;
+    std::vector<bool> near_peers = {};
     // The attendant of the connections does copies and reductions while the program computes.
     bool attendant_works = false;
     // The attendant hands lists to the kernel, so that it is not the program's thread that is interrupted.
@@ -76,10 +83,22 @@ class Prepared {
         static_cast<void>(operation);
         return -1;
     }
+    // Where there is no descriptor: sleeps until the run may go on, or until the limit. False: it cannot.
+    virtual bool sleep(Operation* operation, std::chrono::nanoseconds limit) {
+        static_cast<void>(operation);
+        static_cast<void>(limit);
+        return false;
+    }
 };
 
 // press() until it says true, with sleeps.
 void wait(Prepared& prepared, Operation* operation);
+
+// How a list reaches near peers, where there are any: the same on all ranks.
+enum class Inside {
+    by_memory,  // through Ground::near, by the threads of the program
+    by_engine,  // as all others
+};
 
 class Engine {
   public:
@@ -93,7 +112,8 @@ class Engine {
     // Whether the group offers the links that it needs. Equal on all ranks, too.
     virtual Verdict stands_on(const Ground& ground) const = 0;
     // What `ground` names outlives the result; `list` need not.
-    virtual std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground) const = 0;
+    virtual std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground,
+                                              Inside inside = Inside::by_memory) const = 0;
 };
 
 }  // namespace lapwing

@@ -18,10 +18,10 @@ void wait(Prepared& prepared, Operation* operation) {
             continue;
         }
         pollfd changed{prepared.rest(operation), POLLIN, 0};
-        if (changed.fd < 0) {
-            std::this_thread::yield();
-        } else {
+        if (changed.fd >= 0) {
             ::poll(&changed, 1, 100);
+        } else if (!prepared.sleep(operation, milliseconds(100))) {
+            std::this_thread::yield();
         }
     }
 }

@@ -42,6 +42,7 @@ class HostMpiLink : public Link {
     void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override;
     bool test(Transfer& transfer) override;
+    void progress() override;
 
   private:
     int tag(std::uint32_t channel) const;

@@ -1,6 +1,7 @@
 // How bytes reach a peer of the group.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -19,6 +20,7 @@ class Link {
     struct Transfer {
         std::uintptr_t handle = 0;
         bool active = false;
+        bool near = false;  // RoutedLink's: which of its links has it
     };
 
     virtual ~Link() = default;
@@ -36,9 +38,22 @@ class Link {
     // True when the transfer is complete (or none is active); it is empty then. Throws Error (link).
     virtual bool test(Transfer& transfer) = 0;
 
+    // Moves what is on its way and needs this side's processor, as a test that finds its transfer incomplete
+    // does; for callers who wait for something else. Throws Error (link).
+    virtual void progress() {}
+
     // A descriptor that is readable when a test may go further than the last one did; for poll() only. -1:
     // there is none.
     virtual int rest() { return -1; }
+    // For links without one: sleeps until a test may go further, or until the limit. False: it cannot.
+    virtual bool sleep(std::chrono::nanoseconds limit) {
+        static_cast<void>(limit);
+        return false;
+    }
+
+    // After some sends and tests: tells ranks that sleep that there is something for them. Cheap where nobody
+    // does.
+    virtual void flush() {}
 };
 
 }  // namespace lapwing

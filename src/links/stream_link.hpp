@@ -36,6 +36,7 @@ class StreamLink final : public Link {
     void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override;
     bool test(Transfer& transfer) override;
+    void progress() override;
     int rest() override { return poller_; }
 
     static constexpr std::uint64_t most_unasked = 16384;  // bytes of a message that is sent at once
@@ -106,7 +107,6 @@ class StreamLink final : public Link {
     void end_of_bytes(int peer);
     void watch(int peer);
     void ended(int peer, int error);
-    void progress();
     [[noreturn]] void fail(const std::string& why);
 
     Connections& connections_;

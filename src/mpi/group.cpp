@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "links/routed.hpp"
 #include "mpi/request.hpp"
 #include "mpi/runtime.hpp"
 
@@ -94,8 +95,31 @@ bool may_have_connections(const Group& group) {
     if (!runtime.network.runs() || group.ranks < 2 || group.intercommunicator) return false;
     if (group.members.empty()) return false;
     if (group.options.engine == "kernel") return true;
-    // Inside one host the kernel's sockets are slower than the MPI's shared memory.
-    return group.options.engine == "auto" && !runtime.network.on_one_host(group.members);
+    // Inside one host the kernel's sockets are slower than shared memory.
+    return group.options.engine == "auto" && !runtime.places.on_one_host(group.members);
+}
+
+// Some of its ranks are on one host, on some host: equal on all ranks.
+bool has_neighbors(const Group& group) {
+    if (group.ranks < 2 || group.intercommunicator || group.members.empty()) return false;
+    if (runtime.network.station() == nullptr) return false;
+    return runtime.places.on_one_host(group.members) ||
+           (group.placement != nullptr && group.placement->hosts() < group.ranks);
+}
+
+void share_memory(Group& group, std::uint64_t number) {
+    const shm::Station& station = *runtime.network.station();
+    group.near = runtime.network.station()->link(number, group.members);
+    Link* messages = group.near.get();
+    if (!group.all_near) {
+        std::vector<bool> near;
+        for (const int member : group.members) near.push_back(station.near(member));
+        group.routed = std::make_unique<RoutedLink>(*group.near, group.link, near);
+        messages = group.routed.get();
+        group.ground.near = group.near.get();
+        group.ground.near_peers = std::move(near);
+    }
+    group.ground.messages = group.host_ground.messages = messages;
 }
 
 void connect(Group& group, std::uint64_t number) {
@@ -108,34 +132,47 @@ void connect(Group& group, std::uint64_t number) {
     group.ground.kept_lanes = Network::kept_lanes;
 }
 
+void make_links(Group& group, std::uint64_t number) {
+    if (group.wants_memory) share_memory(group, number);
+    if (group.wants_connections) connect(group, number);
+    group.settled = true;
+}
+
 }  // namespace
 
 int begin_links(Group& group) {
     if (group.begun) return MPI_SUCCESS;
     free_groups();
-    try {
-        group.link.begin(group.communicator);
-    } catch (const MpiError& error) {
-        return error.mpi_code();
+    if (!group.intercommunicator && runtime.places.known())
+        group.members = runtime.network.members(group.communicator, group.ranks);
+    if (!group.members.empty()) group.placement = runtime.places.placement_of(group.members);
+    group.wants_memory = has_neighbors(group);
+    group.all_near = group.wants_memory && runtime.places.on_one_host(group.members);
+    group.wants_connections = may_have_connections(group);
+    if (!group.all_near) {
+        try {
+            group.link.begin(group.communicator);
+        } catch (const MpiError& error) {
+            return error.mpi_code();
+        }
     }
     group.begun = true;
-    if (runtime.network.runs()) group.members = runtime.network.members(group.communicator, group.ranks);
     // Where the members' hosts are not known, they are taken to be like the whole job's.
-    if (!group.members.empty() && runtime.network.on_one_host(group.members)) {
+    if (!group.members.empty() && runtime.places.on_one_host(group.members)) {
         group.options.several_hosts = false;
     }
-    if (!may_have_connections(group)) {
+    if (!group.wants_connections && !group.wants_memory) {
         group.settled = true;
         return MPI_SUCCESS;
     }
     if (group.communicator == MPI_COMM_WORLD) {
-        connect(group, Network::number_of_world);
-        group.settled = true;
+        make_links(group, Network::number_of_world);
         return MPI_SUCCESS;
     }
     // In the program's own communicator: this is the same place in the order of its collectives on all ranks.
     if (group.rank == 0) group.claim[0] = runtime.network.draw_number();
-    group.holds_descriptors = runtime.network.reserve_descriptors(group.ranks, runtime.network.lanes());
+    if (group.wants_connections)
+        group.holds_descriptors = runtime.network.reserve_descriptors(group.ranks, runtime.network.lanes());
     group.claim[1] = group.holds_descriptors ? 0 : 1;
     return PMPI_Iallreduce(group.claim, group.agreed, 2, MPI_UINT64_T, MPI_MAX, group.communicator,
                            &group.agreement);
@@ -147,8 +184,8 @@ bool settle(Group& group) {
     const int error = PMPI_Test(&group.agreement, &complete, MPI_STATUS_IGNORE);
     if (error != MPI_SUCCESS) throw MpiError(error);
     if (!complete) return false;
-    if (group.agreed[1] == 0) connect(group, group.agreed[0]);
-    group.settled = true;
+    group.wants_connections = group.wants_connections && group.agreed[1] == 0;
+    make_links(group, group.agreed[0]);
     return true;
 }
 
@@ -195,7 +232,7 @@ void finish_links(Group& group, std::uint64_t patience) {
             const Entry entry;
             // A rank that must come here first may wait for a list of ours.
             progress();
-            ready = group.link.ready() && settle(group);
+            ready = (group.all_near || group.link.ready()) && settle(group);
         }
         if (!ready) std::this_thread::yield();
     }

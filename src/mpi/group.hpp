@@ -43,17 +43,23 @@ struct Group {
     // Links are made once, beginning with the first collective. What takes an agreement of all ranks is
     // asked for there and awaited later, because a start must not wait for anybody.
     bool begun = false;
-    bool settled = false;           // it is known which links there are
-    std::deque<Request*> deferred;  // started before that, in order
+    bool wants_memory = false;       // some of its ranks share memory
+    bool all_near = false;           // all of them do
+    bool wants_connections = false;  // the kernel engine may take it
+    bool settled = false;            // it is known which links there are
+    std::deque<Request*> deferred;   // started before that, in order
     MPI_Request agreement = MPI_REQUEST_NULL;
-    std::uint64_t claim[2] = {0, 0};   // the group's number, from rank 0; whether this rank cannot
-    std::uint64_t agreed[2] = {0, 0};  // the greatest of all ranks'
-    std::vector<int> members;          // places of its ranks in MPI_COMM_WORLD
+    std::uint64_t claim[2] = {0, 0};             // the group's number, from rank 0; whether this rank cannot
+    std::uint64_t agreed[2] = {0, 0};            // the greatest of all ranks'
+    std::vector<int> members;                    // places of its ranks in MPI_COMM_WORLD
+    std::shared_ptr<const Placement> placement;  // of its problems; null when they have none
     bool holds_descriptors = false;
     const Engine* engine_used = nullptr;  // by the last collective
 
     // In this order: what stands below uses what stands above.
-    HostMpiLink link;
+    HostMpiLink link;              // not begun where all share memory
+    std::unique_ptr<Link> near;    // through memory that ranks of one host share
+    std::unique_ptr<Link> routed;  // of these two
     std::unique_ptr<Connections> connections;
     Ground ground{.messages = &link};
     Planner planner;

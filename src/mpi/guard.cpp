@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "links/host_mpi.hpp"
+
 namespace lapwing {
 
 void end_job(const std::string& message, int status) {
@@ -14,6 +16,12 @@ void end_job(const std::string& message, int status) {
     ::usleep(200'000);
     PMPI_Abort(MPI_COMM_WORLD, status);
     std::abort();
+}
+
+int error_code_of(const Error& error) {
+    if (const auto* const failed = dynamic_cast<const MpiError*>(&error)) return failed->mpi_code();
+    if (error.code() != ErrorCode::truncated) throw;
+    return MPI_ERR_TRUNCATE;
 }
 
 int raise(MPI_Comm communicator, int error) {

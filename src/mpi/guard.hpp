@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "base/error.hpp"
+
 namespace lapwing {
 
 // Says why on standard error, and ends all ranks.
@@ -13,6 +15,10 @@ namespace lapwing {
 // Ends the job with the message of the exception that is being handled, or returns the MPI's error code for
 // want of memory.
 int handle_exception();
+
+// The MPI's error code for what is being handled, where it has one; otherwise goes on with the exception. In
+// a catch clause.
+int error_code_of(const Error& error);
 
 // Calls the error handler of a communicator, or of MPI_COMM_WORLD when that has been freed, unless there is
 // no error. Gives the error back. Outside of Entry.

@@ -16,6 +16,9 @@ namespace {
 constexpr const char* engine_key = "lapwing_engine";
 constexpr const char* algorithm_key = "lapwing_algorithm";
 constexpr const char* engine_used_key = "lapwing_engine_used";
+// What joins two ranks of one host, and two of different hosts: shm, mpi, tcp.
+constexpr const char* link_inside_host_key = "lapwing_link_inside_host";
+constexpr const char* link_between_hosts_key = "lapwing_link_between_hosts";
 
 std::string value_of(MPI_Info info, const char* key) {
     char value[MPI_MAX_INFO_VAL + 1] = {};
@@ -72,7 +75,15 @@ LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
         const Group* group = find_group(communicator, &error);
         if (group == nullptr) return MPI_SUCCESS;
         PMPI_Info_set(*info, engine_key, group->options.engine.c_str());
-        if (group->engine_used != nullptr) PMPI_Info_set(*info, engine_used_key, group->engine_used->name());
+        if (group->engine_used != nullptr) {
+            const bool connected = std::string(group->engine_used->name()) == "kernel";
+            PMPI_Info_set(*info, engine_used_key, group->engine_used->name());
+            // By the kernel engine only what LAPWING_INSIDE leaves to memory goes through it.
+            const bool shares = group->near != nullptr && (!connected || !group->ground.near_peers.empty());
+            const char* const inside = shares ? (connected ? "shm, tcp" : "shm") : connected ? "tcp" : "mpi";
+            PMPI_Info_set(*info, link_inside_host_key, inside);
+            PMPI_Info_set(*info, link_between_hosts_key, connected ? "tcp" : "mpi");
+        }
         return MPI_SUCCESS;
     });
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -33,15 +34,38 @@ std::string agree_on_trouble(const std::string& mine, int self) {
 }
 
 void Network::start(const Settings& settings, const std::string& engine, bool several_hosts) {
-    if (engine != "kernel" && engine != "auto") return;
-    int ranks = 0;
-    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    ranks_ = 1;
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     PMPI_Comm_rank(MPI_COMM_WORLD, &self_);
+    if (engine == "mpi") return;
+    const NetworkSettings chosen = read_network_settings(settings);
+    meet(chosen);
+    if (engine == "kernel" || engine == "auto") connect_hosts(chosen, engine, several_hosts);
+}
+
+// Who is on which host, and the memory of each.
+void Network::meet(const NetworkSettings& chosen) {
+    station_ = std::make_unique<shm::Station>(ranks_, chosen.transfer);
+    const shm::Card mine = station_->card();
+    std::vector<shm::Card> cards(static_cast<std::size_t>(ranks_));
+    PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+    const auto here = std::count_if(cards.begin(), cards.end(),
+                                    [&](const shm::Card& card) { return card.host == mine.host; });
+    crowded_ = here > ::sysconf(_SC_NPROCESSORS_ONLN);
+    if (!chosen.shared_memory) {
+        why_no_station_ = "LAPWING_SHARED_MEMORY is 0";
+    } else if (ranks_ > 1) {
+        why_no_station_ = agree_on_trouble(station_->join(cards, self_), self_);
+        if (why_no_station_.empty()) station_->admit_no_more();
+    }
+    if (ranks_ == 1 || !why_no_station_.empty()) station_.reset();
+}
+
+void Network::connect_hosts(const NetworkSettings& chosen, const std::string& engine, bool several_hosts) {
     if (engine == "auto" && !several_hosts) {
         why_not_ = "all ranks are on one host, where the host engine is faster";
         return;
     }
-    const NetworkSettings chosen = read_network_settings(settings);
     wishes_ = chosen.wishes;
     lanes_ = chosen.lanes;
     std::string trouble;
@@ -61,7 +85,7 @@ void Network::start(const Settings& settings, const std::string& engine, bool se
     free_at_start_ = tcp::free_descriptors();
     if (why_not_.empty()) {
         // What every group of this size would take: known now, so that MPI_COMM_WORLD need not ask again.
-        if (!reserve_descriptors(ranks, lanes_))
+        if (!reserve_descriptors(ranks_, lanes_))
             trouble = "too few descriptors for MPI_COMM_WORLD; raise `ulimit -n`";
         why_not_ = agree_on_trouble(trouble, self_);
     }
@@ -75,16 +99,16 @@ void Network::start(const Settings& settings, const std::string& engine, bool se
     if (self_ == 0) key = tcp::random_key();
     PMPI_Bcast(key.data(), static_cast<int>(key.size()), MPI_BYTE, 0, MPI_COMM_WORLD);
     const tcp::Address mine = endpoint_->address();
-    addresses_.resize(static_cast<std::size_t>(ranks));
-    PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, addresses_.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
-    endpoint_->admit(key, addresses_, self_);
+    std::vector<tcp::Address> addresses(static_cast<std::size_t>(ranks_));
+    PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, addresses.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+    endpoint_->admit(key, addresses, self_);
     key.fill(0);
     if (!chosen.helper_processors.empty()) endpoint_->attendant().place(chosen.helper_processors);
 }
 
 void Network::stop() {
     endpoint_.reset();
-    addresses_.clear();
+    station_.reset();
 }
 
 std::vector<int> Network::members(MPI_Comm communicator, int ranks) const {
@@ -102,16 +126,6 @@ std::vector<int> Network::members(MPI_Comm communicator, int ranks) const {
         if (place == MPI_UNDEFINED) return {};
     }
     return places;
-}
-
-bool Network::on_one_host(const std::vector<int>& members) const {
-    for (const int member : members) {
-        if (addresses_[static_cast<std::size_t>(member)].host !=
-            addresses_[static_cast<std::size_t>(members.front())].host) {
-            return false;
-        }
-    }
-    return true;
 }
 
 std::uint64_t Network::draw_number() {

@@ -11,9 +11,12 @@
 
 #include "base/settings.hpp"
 #include "engines/engine.hpp"
+#include "links/shm.hpp"
 #include "links/tcp.hpp"
 
 namespace lapwing {
+
+struct NetworkSettings;
 
 // One rank's trouble, told to all: "rank 3 (node2): ..." of the lowest rank that has one, empty when none
 // has. Collective over MPI_COMM_WORLD.
@@ -21,19 +24,23 @@ std::string agree_on_trouble(const std::string& mine, int self);
 
 class Network {
   public:
-    // Collective over MPI_COMM_WORLD: makes the endpoint, and exchanges addresses and the job's key. `engine`
-    // is the one that was asked for; `several_hosts`: not all ranks are on one. Throws Error
-    // (invalid_argument) for a setting that cannot be.
+    // Collective over MPI_COMM_WORLD: finds out which ranks are on one host, lets those share memory, and
+    // makes the endpoint for connections between hosts, with the job's key. `engine` is the one that was
+    // asked for. Throws Error (invalid_argument) for a setting that cannot be.
     void start(const Settings& settings, const std::string& engine, bool several_hosts);
     void stop();
 
     // Why there are no connections; empty when there are, or when the engine that was asked for needs none.
     const std::string& why_not() const { return why_not_; }
     bool runs() const { return endpoint_ != nullptr; }
+    // Memory that ranks of one host share; null: there is none, and why.
+    shm::Station* station() const { return station_.get(); }
+    const std::string& why_no_station() const { return why_no_station_; }
+    // More ranks than processors on this host.
+    bool crowded() const { return crowded_; }
 
     // The places in MPI_COMM_WORLD of a communicator's ranks; empty when one of them is not in it.
     std::vector<int> members(MPI_Comm communicator, int ranks) const;
-    bool on_one_host(const std::vector<int>& members) const;
 
     // A group's number: its rank 0 draws it.
     std::uint64_t draw_number();
@@ -51,14 +58,19 @@ class Network {
     const Ground& wishes() const { return wishes_; }
 
   private:
+    void meet(const NetworkSettings& chosen);
+    void connect_hosts(const NetworkSettings& chosen, const std::string& engine, bool several_hosts);
     void raise_limit(std::uint64_t by);
 
     std::unique_ptr<tcp::Endpoint> endpoint_;
-    std::vector<tcp::Address> addresses_;
+    bool crowded_ = false;
+    std::unique_ptr<shm::Station> station_;
+    std::string why_no_station_;
     std::string why_not_;
     Ground wishes_;
     int lanes_ = 1;
     int self_ = 0;
+    int ranks_ = 1;
     std::uint64_t numbers_ = 0;
     std::uint64_t free_at_start_ = 0;  // descriptors
     std::uint64_t reserved_ = 0;

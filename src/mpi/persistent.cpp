@@ -130,12 +130,13 @@ void keep_for_starts(MPI_Op op, MPI_Datatype type, const Layout& layout) {
     kept->persistence->operands.hold(op, type, layout);
 }
 
-Started keep(KeptForStarts& kept, Group& group, const Problem& problem,
+Started keep(KeptForStarts& kept, Group& group, Problem& problem,
              std::unique_ptr<const Preparation> preparation) {
     if (!fits(problem)) return {Outcome::declined, MPI_SUCCESS, nullptr};
     int error = begin_links(group);
     if (error != MPI_SUCCESS) return Started::failed_by(error);
     finish_links(group);
+    problem.placement = group.placement;
     int lane = -1;
     error = take_lane(group, &lane);
     if (error != MPI_SUCCESS) return Started::failed_by(error);
@@ -197,8 +198,8 @@ int start_again(Request& request) {
     if (error == MPI_SUCCESS) {
         try {
             run(request);
-        } catch (const MpiError& failed) {
-            error = failed.mpi_code();
+        } catch (const Error& failed) {
+            error = error_code_of(failed);
         }
     }
     if (error != MPI_SUCCESS) {

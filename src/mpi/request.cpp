@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "mpi/guard.hpp"
 #include "mpi/hook.hpp"
 #include "mpi/runtime.hpp"
 
@@ -183,8 +184,8 @@ bool begin_deferred(Group& group) {
         group.deferred.pop_front();
         try {
             begin(request);
-        } catch (const MpiError& error) {
-            request.error = error.mpi_code();
+        } catch (const Error& error) {
+            request.error = error_code_of(error);
             finish(request);
         }
     }
@@ -199,9 +200,9 @@ bool move(Request& request, bool waited_for = false) {
         if (!(waited_for ? prepared.press(request.operation) : prepared.test(request.operation)))
             return false;
         --request.plan->in_flight;
-    } catch (const MpiError& error) {
-        // The plan stays in flight for ever: the MPI may still touch its memory.
-        request.error = error.mpi_code();
+    } catch (const Error& error) {
+        // The plan stays in flight for ever: the link may still touch its memory.
+        request.error = error_code_of(error);
         std::erase(request.group->deferred, &request);
     }
     finish(request);

@@ -11,7 +11,6 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "engines/catalogue.hpp"
-#include "links/tcp/addresses.hpp"
 #include "mpi/fortran.hpp"
 #include "mpi/group.hpp"
 #include "mpi/guard.hpp"
@@ -61,7 +60,7 @@ void read(const Settings& settings) {
 #endif
     runtime.options.check =
         settings.check == "auto" ? usual_check : parse_switch("LAPWING_CHECK", settings.check);
-    read_network_settings(settings);
+    runtime.options.most_bytes_by_memory = read_network_settings(settings).most_bytes_by_memory;
     runtime.report_form = one_of("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_file = settings.report_file;
     runtime.measures = runtime.report_form != "none";
@@ -70,7 +69,9 @@ void read(const Settings& settings) {
 // Ranks that choose by different settings would build lists that do not fit together.
 void compare_settings(const Settings& settings) {
     const std::string all = settings.engine + '\n' + settings.algorithm + '\n' + settings.blocking + '\n' +
-                            settings.tcp_lanes + '\n' + (settings.tuning.empty() ? "" : "tuning") + '\n' +
+                            settings.tcp_lanes + '\n' + settings.shared_memory + '\n' + settings.inside +
+                            '\n' + (settings.tuning.empty() ? "" : "tuning") + '\n' +
+                            (settings.topology.empty() ? "" : "topology") + '\n' +
                             (settings.report == "none" ? "" : "report");
     const std::uint64_t hash = std::hash<std::string>{}(all);
     std::uint64_t both[2] = {hash, ~hash};
@@ -81,27 +82,29 @@ void compare_settings(const Settings& settings) {
     }
 }
 
-// So would ranks whose tuning files differ, although the variables name the same path.
-void compare_tunings(const Settings& settings) {
-    if (settings.tuning.empty()) return;
+// So would ranks whose files differ, although the variables name the same path.
+void compare_files(const char* what, const char* variable, const std::string& path, std::uint64_t mine) {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    const std::uint64_t mine = runtime.options.tuning->fingerprint();
     std::uint64_t first = mine;
     PMPI_Bcast(&first, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     const std::string differs = agree_on_trouble(mine == first ? "" : "it differs from rank 0's", rank);
     if (!differs.empty()) {
-        give_up(fmt::format("the tuning file '{}' (LAPWING_TUNING) is not the same on all hosts: {}",
-                            settings.tuning, differs));
+        give_up(
+            fmt::format("the {} '{}' ({}) is not the same on all hosts: {}", what, path, variable, differs));
     }
 }
 
-// Whether the job spans hosts: the MPI underneath is another machine then.
-bool spans_hosts() {
-    const std::uint64_t host = tcp::host_number();
-    std::uint64_t hosts[2] = {host, ~host};
-    PMPI_Allreduce(MPI_IN_PLACE, hosts, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-    return hosts[0] != ~hosts[1];
+// The ranks tell each other where they are, and whether the job spans hosts: the MPI underneath is another
+// machine then.
+void exchange_places(const Settings& settings) {
+    topology::HostOrder hosts;
+    if (!settings.topology.empty()) {
+        hosts = topology::HostOrder::read(settings.topology);
+        compare_files("topology file", "LAPWING_TOPOLOGY", settings.topology, hosts.fingerprint());
+    }
+    runtime.places.exchange(hosts);
+    runtime.options.several_hosts = !runtime.places.all_on_one_host();
 }
 
 // MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
@@ -134,8 +137,11 @@ bool start_runtime(bool collective) {
         read(settings);
         if (collective) {
             compare_settings(settings);
-            compare_tunings(settings);
-            runtime.options.several_hosts = spans_hosts();
+            if (runtime.options.tuning != nullptr) {
+                compare_files("tuning file", "LAPWING_TUNING", settings.tuning,
+                              runtime.options.tuning->fingerprint());
+            }
+            exchange_places(settings);
             runtime.network.start(settings, runtime.options.engine, runtime.options.several_hosts);
         }
     } catch (const Error& error) {

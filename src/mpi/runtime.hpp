@@ -9,6 +9,7 @@
 
 #include "base/settings.hpp"
 #include "mpi/network.hpp"
+#include "mpi/places.hpp"
 #include "mpi/report.hpp"
 #include "plan/planner.hpp"
 
@@ -16,6 +17,7 @@ namespace lapwing {
 
 struct Runtime {
     PlanOptions options;  // of every group that its communicator's hints do not change
+    Places places;
     Network network;
     bool takes_calls = false;                 // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;  // when it takes none

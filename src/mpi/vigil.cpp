@@ -25,6 +25,11 @@ bool kernel_runs(Request* const* requests, std::size_t count) {
                        [](const Request* request) { return request->group->connections != nullptr; });
 }
 
+bool all_share_memory(Request* const* requests, std::size_t count) {
+    return std::all_of(requests, requests + count,
+                       [](const Request* request) { return request->group->all_near; });
+}
+
 // What others wait for may be a message of the program's that only this rank's MPI can move.
 void move_mpi() {
     int found = 0;
@@ -33,11 +38,24 @@ void move_mpi() {
 
 }  // namespace
 
+void tested_in_vain() {
+    static thread_local unsigned tests = 0;
+    if (++tests % 16 == 0) move_mpi();
+}
+
 void Vigil::lose(Request* const* requests, std::size_t count) {
     ++looks_;
+    const bool crowded = runtime.network.crowded();
     if (!kernel_runs(requests, count)) {
-        // At once, when the program's own threads may be those that it waits for.
-        if (runtime.threads || looks_ > looks_for_spin) std::this_thread::yield();
+        // At once, when those that it waits for may need this processor.
+        if (runtime.threads || crowded || looks_ > looks_for_spin) std::this_thread::yield();
+        // Messages of the MPI underneath ring no bell.
+        if (!all_share_memory(requests, count)) return;
+        if (looks_ % 64 == 0) move_mpi();
+        if (runtime.threads || looks_ % (crowded ? 8 : 64) != 0) return;
+        const std::uint64_t now = nanoseconds();
+        if (began_ == 0) began_ = now;
+        if (now - began_ > spin) sleep_at_bell(longest_slice);
         return;
     }
     if (looks_ % 4 != 0) return;
@@ -48,15 +66,28 @@ void Vigil::lose(Request* const* requests, std::size_t count) {
     if (now - began_ > spin) sleep(requests, count);
 }
 
+// No other thread uses the station meanwhile: see lose().
+void Vigil::sleep_at_bell(long longest) {
+    move_mpi();
+    if (runtime.threads) return std::this_thread::yield();
+    slice_ = std::clamp(2 * slice_, shortest_slice, longest);
+    const Entry entry;
+    runtime.network.station()->sleep(std::chrono::nanoseconds(slice_));
+}
+
 void Vigil::sleep(Request* const* requests, std::size_t count) {
     std::vector<pollfd> changed;
+    bool all_wake = true;
     {
         const Entry entry;
         for (std::size_t i = 0; i < count; ++i) {
             if (requests[i]->state != Request::State::running) continue;
             changed.push_back({rest(*requests[i]), POLLIN, 0});
+            all_wake = all_wake && changed.back().fd >= 0;
         }
     }
+    // What comes through shared memory rings, and wakes nobody who polls.
+    if (!all_wake && runtime.network.station() != nullptr) return sleep_at_bell(shortest_slice);
     move_mpi();
     slice_ = std::clamp(2 * slice_, shortest_slice, longest_slice);
     const timespec limit{0, slice_};

@@ -1,5 +1,6 @@
 // How a rank waits. At first it only looks again and again, as MPIs do. Then, where the kernel runs the
-// lists, it sleeps until the kernel tells of them; else it lets others have the processor.
+// lists, it sleeps until the kernel tells of them; where ranks share memory, until one of them rings; else it
+// lets others have the processor.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +10,10 @@ namespace lapwing {
 
 struct Request;
 
+// A rank that only tests keeps the MPI underneath moving, too: others may wait for a message that it has
+// started.
+void tested_in_vain();
+
 class Vigil {
   public:
     // After a look at all of these that was in vain. Outside of Entry.
@@ -16,6 +21,7 @@ class Vigil {
 
   private:
     void sleep(Request* const* requests, std::size_t count);
+    void sleep_at_bell(long longest);
 
     std::uint64_t looks_ = 0;
     std::uint64_t began_ = 0;  // nanoseconds

@@ -15,8 +15,9 @@ constexpr double inertia = 1e-4;
 constexpr double first_step = 1.5;
 constexpr double last_step = 0.005;
 
-constexpr double Machine::*constants[] = {&Machine::latency, &Machine::task, &Machine::per_byte,
-                                          &Machine::copy_per_byte, &Machine::copy};
+constexpr double Machine::*constants[] = {
+    &Machine::latency, &Machine::task,         &Machine::per_byte,  &Machine::copy_per_byte,
+    &Machine::copy,    &Machine::near_latency, &Machine::near_task, &Machine::near_per_byte};
 
 double loss(const std::vector<Measured>& measured, const Machine& machine, const Machine& start) {
     double sum = 0;
@@ -25,7 +26,7 @@ double loss(const std::vector<Measured>& measured, const Machine& machine, const
         // Among the fast ones it must tell them apart; how slow a slow one is matters less.
         const double best = one.best();
         for (const auto& [choice, seconds] : one.seconds) {
-            const double cost = choice.algorithm->cost(one.problem, choice.parameters, machine);
+            const double cost = modelled_seconds(one.problem, choice, machine);
             if (!(cost > 0) || !(seconds > 0)) continue;
             const double error = std::min(std::abs(std::log(cost / seconds)), most_error);
             const double weight = best / seconds;
@@ -72,7 +73,7 @@ const double* Measured::of(const Choice& choice) const {
     return nullptr;
 }
 
-// One constant after the other, up and down, with smaller and smaller steps: there are five, and the costs
+// One constant after the other, up and down, with smaller and smaller steps: there are few, and the costs
 // have corners.
 Machine fit(const std::vector<Measured>& measured, const Machine& start) {
     Machine machine = start;

@@ -46,6 +46,22 @@ void read_wishes(const Settings& settings, Ground& wishes) {
     }
 }
 
+shm::TransferMethod transfer_of(const Settings& settings) {
+    if (settings.transfer == "auto") return shm::TransferMethod::automatic;
+    if (settings.transfer == "processor") return shm::TransferMethod::processor;
+    if (settings.transfer != "kernel")
+        refuse("LAPWING_TRANSFER", "auto, kernel or processor", settings.transfer);
+    return shm::TransferMethod::kernel;
+}
+
+std::uint64_t most_bytes_by_memory(const Settings& settings) {
+    if (settings.inside == "memory") return UINT64_MAX;
+    if (settings.inside == "engine") return 0;
+    const auto bytes = parse_bytes(settings.inside);
+    if (!bytes) refuse("LAPWING_INSIDE", "memory, engine or a number of bytes such as 4Ki", settings.inside);
+    return *bytes;
+}
+
 tcp::Options options_of(const Settings& settings) {
     tcp::Options options;
     options.interfaces = settings.tcp_interface;
@@ -64,6 +80,9 @@ tcp::Options options_of(const Settings& settings) {
 NetworkSettings read_network_settings(const Settings& settings) {
     NetworkSettings network;
     network.tcp = options_of(settings);
+    network.shared_memory = parse_switch("LAPWING_SHARED_MEMORY", settings.shared_memory);
+    network.transfer = transfer_of(settings);
+    network.most_bytes_by_memory = most_bytes_by_memory(settings);
     network.lanes = static_cast<int>(number_of("LAPWING_TCP_LANES", settings.tcp_lanes, 1, most_lanes));
     read_helper(settings, network);
     read_wishes(settings, network.wishes);

@@ -5,12 +5,16 @@
 
 #include "base/settings.hpp"
 #include "engines/engine.hpp"
+#include "links/shm.hpp"
 #include "links/tcp.hpp"
 
 namespace lapwing {
 
 struct NetworkSettings {
     tcp::Options tcp;
+    bool shared_memory = true;               // between ranks of one host
+    std::uint64_t most_bytes_by_memory = 0;  // inside a host, of lists that span several
+    shm::TransferMethod transfer = shm::TransferMethod::automatic;
     int lanes = 1;                       // connections between two ranks of a group
     Ground wishes;                       // without links: how engines shall use them
     std::vector<int> helper_processors;  // of the attendant; empty: any

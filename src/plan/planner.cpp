@@ -59,6 +59,7 @@ std::size_t Planner::Hash::operator()(const Problem& p) const {
     add(static_cast<std::uint64_t>(p.root));
     add(p.bytes);
     add(p.element);
+    if (p.placement != nullptr) add(p.placement->hash());
     for (const Parts& parts : p.parts) {
         for (const std::vector<Part>* row : {&parts.sends, &parts.receives}) {
             add(row->size());
@@ -97,7 +98,8 @@ Plan Planner::make(const Problem& problem) const {
     if (options_.check && all_known && problem.ranks <= most_checked_ranks) prove(problem, plan.choice);
     const List list = build(problem, rank_, plan.choice);
     plan.engine = &choose_engine(options_.engine, list, ground_);
-    plan.prepared = plan.engine->prepare(list, ground_);
+    const bool by_memory = problem.bytes <= options_.most_bytes_by_memory;
+    plan.prepared = plan.engine->prepare(list, ground_, by_memory ? Inside::by_memory : Inside::by_engine);
     plan.tasks = list.tasks.size();
     for (const Task& task : list.tasks) {
         if (sends(task.kind)) plan.bytes_sent += task.source.length;

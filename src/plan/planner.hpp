@@ -28,6 +28,8 @@ struct PlanOptions {
     Wishes wishes;
     std::shared_ptr<const Tuning> tuning = nullptr;  // null: none
     bool several_hosts = false;                      // the group spans more than one
+    // Of blocks up to so many bytes, near peers' messages go through memory; of longer ones, by the engine.
+    std::uint64_t most_bytes_by_memory = 0;
     // Prove the lists of all ranks before the first run: in groups of up to 64 ranks, where this rank knows
     // all parts.
     bool check = false;

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "collectives/catalogue.hpp"
+#include "collectives/two_level.hpp"
 
 namespace lapwing {
 namespace {
@@ -59,12 +60,18 @@ const Choice* Wishes::find(Collective collective) const {
     return nullptr;
 }
 
+double modelled_seconds(const Problem& problem, const Choice& choice, const Machine& machine) {
+    const Algorithm& algorithm = *choice.algorithm;
+    return algorithm.cost(problem, choice.parameters,
+                          algorithm.knows_hosts ? machine : two_level::machine_for_flat(problem, machine));
+}
+
 std::vector<Candidate> candidates(const Problem& problem, const Machine& machine) {
     std::vector<Candidate> found;
     for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
         const Parameters parameters = usual_parameters(*algorithm);
         found.push_back({{algorithm, parameters},
-                         algorithm->cost(problem, parameters, machine),
+                         modelled_seconds(problem, {algorithm, parameters}, machine),
                          algorithm->applies(problem, parameters)});
     }
     std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {

@@ -30,6 +30,10 @@ struct Candidate {
     Verdict applies = Verdict::yes();
 };
 
+// By the model. Where the ranks stand on several hosts, also algorithms that do not know this pay for the way
+// between hosts, and for sharing it.
+double modelled_seconds(const Problem& problem, const Choice& choice, const Machine& machine);
+
 // Every algorithm of the problem's collective with its verdict and cost, cheapest first, decliners last.
 std::vector<Candidate> candidates(const Problem& problem, const Machine& machine = {});
 

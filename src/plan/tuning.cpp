@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -13,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
+#include "base/text_file.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
 #include "task/sample.hpp"
@@ -23,7 +23,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int version = 1;
-constexpr std::streamoff most_bytes_of_file = 16 << 20;
 
 // A value, and where it stands: "tables[0].ranks".
 class Node {
@@ -91,9 +90,15 @@ class Node {
 Machine read_machine(const Node& field) {
     Machine machine;
     const std::pair<const char*, double*> members[] = {
-        {"latency", &machine.latency},   {"task", &machine.task},
-        {"per_byte", &machine.per_byte}, {"copy_per_byte", &machine.copy_per_byte},
-        {"copy", &machine.copy},         {"buffer", &machine.buffer},
+        {"latency", &machine.latency},
+        {"task", &machine.task},
+        {"per_byte", &machine.per_byte},
+        {"copy_per_byte", &machine.copy_per_byte},
+        {"copy", &machine.copy},
+        {"buffer", &machine.buffer},
+        {"near_latency", &machine.near_latency},
+        {"near_task", &machine.near_task},
+        {"near_per_byte", &machine.near_per_byte},
     };
     std::vector<std::string> keys;
     for (const auto& member : members) keys.emplace_back(member.first);
@@ -175,13 +180,6 @@ std::string syntax_of(const char* what) {
     return std::string(text);
 }
 
-// FNV-1a: the same in every build.
-std::uint64_t fingerprint_of(std::string_view text) {
-    std::uint64_t hash = 0xcbf29ce484222325U;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    return hash;
-}
-
 bool same(const Surroundings& one, const Surroundings& other) {
     return one.engine == other.engine && one.several_hosts == other.several_hosts;
 }
@@ -219,19 +217,7 @@ Tuning Tuning::parse(std::string_view text, const std::string& name) {
 }
 
 Tuning Tuning::read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file) throw Error(ErrorCode::system, fmt::format("the tuning file '{}' cannot be read", path));
-    const std::streamoff size = file.tellg();
-    if (size < 0 || size > most_bytes_of_file) {
-        throw Error(ErrorCode::system,
-                    fmt::format("'{}' is no tuning file: it is no file or too long", path));
-    }
-    file.seekg(0);
-    std::string text(static_cast<std::size_t>(size), '\0');
-    if (!file.read(text.data(), size)) {
-        throw Error(ErrorCode::system, fmt::format("the tuning file '{}' cannot be read", path));
-    }
-    return parse(text, path);
+    return parse(read_text_file(path, "tuning file"), path);
 }
 
 Tuning::Found Tuning::find(const Problem& problem, const Surroundings& surroundings) const {

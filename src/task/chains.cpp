@@ -30,12 +30,16 @@ struct Peer {
     std::uint64_t bytes = 0;  // on the connection, in the whole list
     std::vector<Receive> receives;
     std::size_t waited = 0;
-    bool in_line = false;  // its receives stand in the sending chain
+    bool in_line = false;     // its receives stand in the sending chain
+    std::size_t awaited = 0;  // its place among the far waits that the processor has before it
 };
 
 class Lowering {
   public:
-    Lowering(const List& list, const ChainLimits& limits) : list_(list), limits_(limits) {
+    Lowering(const List& list, const ChainLimits& limits, const std::vector<bool>& near)
+        : list_(list), limits_(limits), near_(near) {
+        has_near_ = std::any_of(list.tasks.begin(), list.tasks.end(),
+                                [this](const Task& task) { return is_near(task); });
         chains_.rank = list.rank;
         chains_.ranks = list.ranks;
         chains_.in_bytes = list.in_bytes;
@@ -56,6 +60,12 @@ class Lowering {
     }
 
   private:
+    bool is_near(int rank) const {
+        return rank >= 0 && static_cast<std::size_t>(rank) < near_.size() &&
+               near_[static_cast<std::size_t>(rank)];
+    }
+    bool is_near(const Task& task) const { return is_near(task.peer); }
+
     Peer& peer_of(int rank) {
         const auto [place, added] = index_.try_emplace(rank, peers_.size());
         if (added) peers_.emplace_back().rank = rank;
@@ -70,18 +80,21 @@ class Lowering {
         bool in_group = false;
         for (std::uint32_t i = 0; i < list_.tasks.size(); ++i) {
             const Task& task = list_.tasks[i];
+            const bool near = is_near(task);
             if (task.kind == Kind::recv) {
                 Peer& peer = peer_of(task.peer);
                 peer.receives.push_back({i, task.target, -1});
                 peer.bytes += std::max<std::uint64_t>(task.target.length, 1);
             }
             if (task.kind != Kind::wait) {
+                // Where the processor has a line of its own, nothing but sends waits at gates.
+                if (has_near_ && (near || !sends(task.kind))) continue;
                 in_group = false;
                 if (task.kind != Kind::recv && i < tail_) groups_that_matter_ = groups;
                 continue;
             }
-            if (!in_group) ++groups;
-            in_group = true;
+            if (!near && !in_group) ++groups;
+            in_group = in_group || !near;
             Peer& peer = peer_of(task.peer);
             if (peer.receives.size() - peer.waited < task.count) {
                 throw Error(ErrorCode::invalid_argument, "a list waits for a receive that it has not posted");
@@ -92,11 +105,20 @@ class Lowering {
             if (peer.waited < peer.receives.size()) {
                 throw Error(ErrorCode::invalid_argument, "a list has a receive that it does not wait for");
             }
+        }
+        if (has_near_) leave_out_near_peers();
+        for (Peer& peer : peers_) {
             peer.in_line = !peer.receives.empty() && peer.bytes <= limits_.eager_bytes;
             for (Receive& receive : peer.receives) {
                 if (receive.group >= groups_that_matter_) receive.group = -1;
             }
         }
+    }
+
+    void leave_out_near_peers() {
+        std::erase_if(peers_, [this](const Peer& peer) { return is_near(peer.rank); });
+        index_.clear();
+        for (std::size_t place = 0; place < peers_.size(); ++place) index_[peers_[place].rank] = place;
     }
 
     // What takes its turn at the gates of one owner, a group of waits or a peer.
@@ -141,16 +163,25 @@ class Lowering {
     void add(const Task& task, std::uint32_t index) {
         switch (task.kind) {
             case Kind::recv:
+                if (is_near(task)) add_turn(task);
                 return;
             case Kind::send:
             case Kind::write:
+                if (is_near(task)) return add_turn(task);
+                if (holds_) {
+                    finish_stage();
+                    chains_.stages.emplace_back();
+                }
                 add_message(sending_, Step::Kind::send, task.peer, task.source, index);
                 return;
             case Kind::wait:
+                if (task.count == 0) return;
+                if (is_near(task)) return add_turn(task);
                 add_wait(task, index);
                 return;
             case Kind::copy:
             case Kind::reduce:
+                if (has_near_) return add_turn(task);
                 // Before the first wait of a stage it may overtake the stage's sends: they do not write, and
                 // it does not write what they read, nor anything that a receive may still write (rule
                 // hazard).
@@ -173,8 +204,35 @@ class Lowering {
             fmt::format("{} is made by lowering only: a list that holds it is not lowered", print(task)));
     }
 
+    // Into the line of the processor, where some peers are near. As above, copies, reductions and near sends
+    // may overtake the stage's sends before its first wait; a near wait may not, the sends shall not wait for
+    // it.
+    void add_turn(const Task& task) {
+        Stage& stage = chains_.stages.back();
+        const bool is_wait = task.kind == Kind::wait;
+        if (!waits_in_stage_ && stage.beside.empty() && (sending_.empty() || !is_wait)) {
+            stage.local.push_back(task);
+            return;
+        }
+        for (const Task& far : awaited_) stage.beside.push_back(far);
+        awaited_.clear();
+        stage.beside.push_back(task);
+        holds_ = holds_ || is_wait || is_local(task.kind);
+    }
+
+    // For what the processor does next.
+    void await_far(Peer& peer, std::uint64_t count) {
+        if (peer.awaited >= awaited_.size() || awaited_[peer.awaited].peer != peer.rank) {
+            peer.awaited = awaited_.size();
+            Task& task = awaited_.emplace_back();
+            task.kind = Kind::wait;
+            task.peer = peer.rank;
+        }
+        awaited_[peer.awaited].count = count;
+    }
+
     void add_wait(const Task& task, std::uint32_t index) {
-        if (task.count > 0) waits_in_stage_ = true;
+        waits_in_stage_ = true;
         Peer& peer = peer_of(task.peer);
         std::size_t& taken = taken_[task.peer];
         for (std::uint64_t n = 0; n < task.count; ++n) {
@@ -190,6 +248,7 @@ class Lowering {
                 }
             }
         }
+        if (has_near_) await_far(peer, taken);
     }
 
     void add_receives(const Peer& peer) {
@@ -217,6 +276,7 @@ class Lowering {
         if (!sending_.empty()) cut(std::move(sending_), chains_.stages.back().chains);
         sending_.clear();
         waits_in_stage_ = false;
+        holds_ = false;
     }
 
     void cut(Chain chain, std::vector<Chain>& pieces) {
@@ -243,6 +303,8 @@ class Lowering {
 
     const List& list_;
     const ChainLimits& limits_;
+    const std::vector<bool>& near_;
+    bool has_near_ = false;  // some tasks are of near peers
     Chains chains_;
     std::vector<Peer> peers_;
     std::unordered_map<int, std::size_t> index_;  // rank to its place in peers_
@@ -251,6 +313,8 @@ class Lowering {
     std::size_t tail_ = 0;        // where the local work at the end begins
     Chain sending_;
     bool waits_in_stage_ = false;
+    bool holds_ = false;         // beside the stage's chains stands what the next send must wait for
+    std::vector<Task> awaited_;  // far waits since what the processor did last
 };
 
 void print_chain(std::string& text, const std::string& title, const Chain& chain) {
@@ -281,8 +345,16 @@ Verdict has_chains(const List& list) {
     return Verdict::yes();
 }
 
-Chains lower_to_chains(const List& list, const ChainLimits& limits) {
-    return Lowering(list, limits).run();
+Chains lower_to_chains(const List& list, const ChainLimits& limits, const std::vector<bool>& near) {
+    return Lowering(list, limits, near).run();
+}
+
+std::vector<bool> near_peers(std::span<const int> hosts, int rank) {
+    std::vector<bool> near(hosts.size(), false);
+    for (std::size_t peer = 0; peer < hosts.size(); ++peer) {
+        near[peer] = static_cast<int>(peer) != rank && hosts[peer] == hosts[static_cast<std::size_t>(rank)];
+    }
+    return near;
 }
 
 std::string print(const Step& step) {
@@ -313,6 +385,7 @@ std::string print(const Chains& chains) {
         const Stage& stage = chains.stages[i];
         print_local(text, i == 0 ? "the processor, at the start" : "the processor, then", stage.local);
         for (const Chain& chain : stage.chains) print_chain(text, "sending chain", chain);
+        print_local(text, "the processor, meanwhile", stage.beside);
     }
     print_local(text, "the processor, at the end", chains.last);
     return text;

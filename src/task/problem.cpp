@@ -228,6 +228,10 @@ void validate(const Problem& p) {
         refuse(fmt::format("root {} is none of the {} ranks", p.root, p.ranks));
     }
     if (p.root != 0 && !has_root(p.collective)) refuse(fmt::format("{} has no root", name(p.collective)));
+    if (p.placement != nullptr && p.placement->ranks() != p.ranks) {
+        refuse(
+            fmt::format("the hosts of {} ranks are given, and there are {}", p.placement->ranks(), p.ranks));
+    }
     if (p.bytes != 0 && p.collective == Collective::barrier) refuse("barrier carries no bytes");
     if (p.in_place && !may_be_in_place(p.collective)) {
         refuse(fmt::format("{} is never in_place: in and out are different memories", name(p.collective)));

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "task/placement.hpp"
 #include "task/task.hpp"
 
 namespace lapwing {
@@ -78,13 +80,25 @@ struct Problem {
     std::uint64_t element = 0;  // reductions of Type::opaque only: bytes of one element
     // Where the collective has parts: one entry, of the rank that asks; or one for each rank.
     std::vector<Parts> parts = {};
+    // Where the ranks stand; null when that is not known. Does not change what the result is.
+    std::shared_ptr<const Placement> placement = nullptr;
 
-    bool operator==(const Problem&) const = default;
+    bool operator==(const Problem& other) const {
+        return collective == other.collective && ranks == other.ranks && root == other.root &&
+               bytes == other.bytes && in_place == other.in_place && op == other.op && type == other.type &&
+               ordered == other.ordered && element == other.element && parts == other.parts &&
+               same(placement.get(), other.placement.get());
+    }
     const Parts& parts_of(int rank) const {
         return parts[parts.size() == 1 ? 0 : static_cast<std::size_t>(rank)];
     }
     // Bytes of one element of a reduction.
     std::uint64_t element_bytes() const { return type == Type::opaque ? element : size_in_bytes(type); }
+
+  private:
+    static bool same(const Placement* one, const Placement* other) {
+        return one == other || (one != nullptr && other != nullptr && *one == *other);
+    }
 };
 
 std::span<const Collective> all_collectives();

@@ -180,4 +180,57 @@ std::vector<Problem> sample_problems(Collective collective, int ranks, std::uint
     return problems;
 }
 
+std::vector<std::vector<int>> sample_hosts(int ranks) {
+    std::vector<std::vector<int>> all(1);
+    if (ranks == 2) all.push_back({0, 0});
+    if (ranks < 3) return all;
+    std::vector<int> blocks;
+    std::vector<int> dealt;
+    for (int rank = 0; rank < ranks; ++rank) {
+        blocks.push_back(3 * rank < ranks ? 0 : 1);
+        dealt.push_back(rank % 3);
+    }
+    all.push_back(std::move(blocks));
+    if (ranks > 3 && ranks <= 8) all.push_back(std::move(dealt));
+    return all;
+}
+
+std::vector<std::shared_ptr<const Placement>> sample_placements(int ranks) {
+    const auto number = static_cast<std::uint64_t>(ranks);
+    std::vector<std::shared_ptr<const Placement>> placements;
+    const auto add = [&](auto host_of, std::span<const int> order = {}) {
+        std::vector<std::uint64_t> hosts;
+        for (std::uint64_t rank = 0; rank < number; ++rank) hosts.push_back(host_of(rank));
+        placements.push_back(std::make_shared<Placement>(hosts, order));
+    };
+    const std::uint64_t size = number < 12 ? (number + 1) / 2 : 4;
+    const auto in_blocks = [=](std::uint64_t rank) { return rank / size; };
+    add(in_blocks);
+    // Hosts of 1, 3 and 2 ranks, and again.
+    add([](std::uint64_t rank) { return rank / 6 * 3 + (rank % 6 == 0 ? 0 : rank % 6 <= 3 ? 1 : 2); });
+    const std::uint64_t hosts = (number + size - 1) / size;
+    add([=](std::uint64_t rank) { return rank % hosts; });
+    std::vector<int> backwards;
+    for (int rank = ranks; rank-- > 0;) backwards.push_back(rank);
+    add(in_blocks, backwards);
+    return placements;
+}
+
+std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes) {
+    constexpr int most_ranks_everywhere = 4;
+    const auto placements = sample_placements(ranks);
+    std::vector<Problem> problems;
+    const std::size_t each = ranks <= most_ranks_everywhere ? placements.size() : 1;
+    std::size_t turn = static_cast<std::size_t>(ranks);
+    for (const Problem& problem : sample_problems(collective, ranks, bytes)) {
+        for (std::size_t i = 0; i < each; ++i) {
+            problems.push_back(problem);
+            problems.back().placement = placements[turn++ % placements.size()];
+        }
+        // What changes from problem to problem in a period of its own meets other hosts the next time.
+        if (problems.size() / each % placements.size() == 0) ++turn;
+    }
+    return problems;
+}
+
 }  // namespace lapwing

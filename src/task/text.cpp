@@ -38,6 +38,19 @@ void append(std::string& text, const Parts& parts) {
     }
 }
 
+void append(std::string& text, const Placement& placement) {
+    text += " hosts ";
+    for (int rank = 0; rank < placement.ranks(); ++rank) {
+        fmt::format_to(std::back_inserter(text), "{}{}", rank == 0 ? "" : ",", placement.host_of(rank));
+    }
+    if (placement.in_usual_order()) return;
+    text += " order ";
+    for (int place = 0; place < placement.ranks(); ++place) {
+        fmt::format_to(std::back_inserter(text), "{}{}", place == 0 ? "" : ",",
+                       placement.order()[static_cast<std::size_t>(place)]);
+    }
+}
+
 void append(std::string& text, const List& list) {
     fmt::format_to(std::back_inserter(text), "list {} in {} out {} scratch {}\n", list.rank, list.in_bytes,
                    list.out_bytes, list.scratch_bytes);
@@ -97,6 +110,7 @@ std::string print(const Problem& problem) {
         }
     }
     if (problem.ordered) text += " ordered";
+    if (problem.placement != nullptr) append(text, *problem.placement);
     return text;
 }
 

@@ -18,6 +18,9 @@
 //   op, type   of a reduction: "op sum type int32"; the caller's own function with the bytes of its
 //              elements: "op user type opaque:24"
 //   ordered    when a reduction combines in the order of the ranks
+//   hosts      of the ranks, where these are known: "hosts 0,0,1,1", any number for each host
+//   order      in which lists go through the ranks, where it is not host by host in the order of the ranks:
+//              "order 1,0,3,2"
 //   algorithm  that made the lists; may be left out
 // in any order. Where blocks have several lengths a line for each rank follows, in rank order:
 //

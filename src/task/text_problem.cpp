@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ constexpr Key keys[] = {
     {"op", is_reduction, is_reduction},
     {"type", is_reduction, is_reduction},
     {"ordered", is_reduction, never},
+    {"hosts", always, never},
+    {"order", always, never},
     {"algorithm", always, never},
 };
 
@@ -82,6 +85,7 @@ class ProblemLine {
                 refuse(word, fmt::format("'{}' is missing", keys[i].name));
             }
         }
+        place();
     }
 
   private:
@@ -130,8 +134,40 @@ class ProblemLine {
             problem.op = parse_operator(word);
         } else if (key == "type") {
             type(word);
+        } else if (key == "hosts") {
+            hosts_at_ = word;
+            for_each_number(word, [&](const Word& host) { hosts_.push_back(number(host, "a host")); });
+        } else if (key == "order") {
+            order_at_ = word;
+            for_each_number(word, [&](const Word& rank) { order_.push_back(number_of_ranks(rank, "rank")); });
         } else {
             set_.algorithm = algorithm(word);
+        }
+    }
+
+    // "0,0,1,1"
+    template <typename Visit>
+    static void for_each_number(const Word& word, Visit visit) {
+        std::size_t from = 0;
+        for (std::size_t comma = 0; comma != std::string_view::npos; from = comma + 1) {
+            comma = word.text.find(',', from);
+            visit(word.part(from, comma == std::string_view::npos ? comma : comma - from));
+        }
+    }
+
+    void place() {
+        if (hosts_.empty()) {
+            if (!order_.empty()) refuse(order_at_, "'order' is for ranks whose 'hosts' are given");
+            return;
+        }
+        if (hosts_.size() != static_cast<std::size_t>(set_.problem.ranks)) {
+            refuse(hosts_at_, fmt::format("the hosts of {} ranks are given, and there are {}", hosts_.size(),
+                                          set_.problem.ranks));
+        }
+        try {
+            set_.problem.placement = std::make_shared<Placement>(hosts_, order_);
+        } catch (const Error& error) {
+            refuse(order_at_, error.what());
         }
     }
 
@@ -163,6 +199,10 @@ class ProblemLine {
 
     Scanner& scanner_;
     ListSet& set_;
+    std::vector<std::uint64_t> hosts_;
+    std::vector<int> order_;
+    Word hosts_at_;
+    Word order_at_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@ import pathlib
 import re
 
 # A room may include itself and the rooms before it.
-ORDER = ["base", "task", "collectives", "links", "engines", "plan", "c", "mpi"]
+ORDER = ["base", "task", "collectives", "links", "topology", "engines", "plan", "c", "mpi"]
 # Beside the rooms: they may include any room, no room may include them.
 BESIDE = ["tools", "bench", "apps", "tests"]
 # The rooms that may know MPI itself.

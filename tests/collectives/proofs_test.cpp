@@ -28,10 +28,12 @@ std::vector<Parameters> variations(const Algorithm& algorithm, int ranks) {
     return all;
 }
 
-// Calls visit(problem, choice) for the algorithms that do not decline.
+// Calls visit(problem, choice) for the algorithms that do not decline. Where the problem says on which hosts
+// the ranks stand, that is those which ask for it.
 template <typename Visit>
 void for_each_choice(const Problem& problem, Visit visit) {
     for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
+        if (algorithm->knows_hosts != (problem.placement != nullptr)) continue;
         for (const Parameters& parameters : variations(*algorithm, problem.ranks)) {
             if (algorithm->applies(problem, parameters)) visit(problem, Choice{algorithm, parameters});
             if (testing::Test::HasFatalFailure()) return;
@@ -43,9 +45,11 @@ void for_each_choice(const Problem& problem, Visit visit) {
 template <typename Visit>
 void for_each(int ranks, std::uint64_t bytes, Visit visit) {
     for (const Collective collective : all_collectives()) {
-        for (const Problem& problem : sample_problems(collective, ranks, bytes)) {
-            for_each_choice(problem, visit);
-            if (testing::Test::HasFatalFailure()) return;
+        for (const auto sample : {sample_problems, sample_problems_on_hosts}) {
+            for (const Problem& problem : sample(collective, ranks, bytes)) {
+                for_each_choice(problem, visit);
+                if (testing::Test::HasFatalFailure()) return;
+            }
         }
     }
 }
@@ -63,9 +67,11 @@ void expect_proven_chains(const Problem& problem, const Choice& choice) {
         const Verdict has = has_chains(list);
         ASSERT_TRUE(has) << print(problem) << " " << set.algorithm << ": " << has.reason();
     }
-    const auto violations = check_chains(set.lists);
-    ASSERT_TRUE(violations.empty()) << print(problem) << " " << set.algorithm << ": "
-                                    << violations.front().what(set.lists);
+    for (const std::vector<int>& hosts : sample_hosts(problem.ranks)) {
+        const auto violations = check_chains(set.lists, {}, 8, hosts);
+        ASSERT_TRUE(violations.empty())
+            << print(problem) << " " << set.algorithm << ": " << violations.front().what(set.lists);
+    }
 }
 
 TEST(Proofs, AllListsAreProven) {
@@ -143,7 +149,8 @@ TEST(Proofs, AllRanksCountTheSameCosts) {
     };
     for (const Algorithm* algorithm : catalogue()) {
         const Collective collective = algorithm->collective;
-        const std::vector<Problem> problems = sample_problems(collective, 9, 24);
+        const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
+        const std::vector<Problem> problems = sample(collective, 9, 24);
         for (const Problem& problem : problems) {
             for (int rank = 0; rank < problem.ranks; ++rank) {
                 Problem own = seen_by(problem, rank);

@@ -12,8 +12,10 @@
 #include "engines/catalogue.hpp"
 #include "engines/expected.hpp"
 #include "links/process.hpp"
+#include "links/routed.hpp"
 #include "links/socket_pairs.hpp"
 #include "links/stream_link.hpp"
+#include "task/chains.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -64,28 +66,42 @@ void run_rank(const Engine& engine, const Problem& problem, const Choice& choice
     }
 }
 
-// The links of the ranks: messages between threads, or over stream sockets.
+// The links of the ranks: messages between threads, or over stream sockets. Where there are several hosts,
+// one kind is for near peers, and the other for the others.
 struct Links {
     std::vector<std::unique_ptr<Connections>> sockets;
+    std::vector<std::unique_ptr<Link>> near;
+    std::vector<std::unique_ptr<Link>> far;
     std::vector<std::unique_ptr<Link>> links;
 };
 enum class Way { buffered, unbuffered, streams };
 
-Links links_of(int ranks, Way way) {
+std::vector<std::unique_ptr<Link>> stream_links(int ranks,
+                                                std::vector<std::unique_ptr<Connections>>& sockets) {
+    sockets = socket_pairs(ranks, 1, 2048);
+    std::vector<std::unique_ptr<Link>> links;
+    for (const auto& of_rank : sockets) links.push_back(std::make_unique<StreamLink>(*of_rank, ranks));
+    return links;
+}
+
+Links links_of(int ranks, Way way, const std::vector<int>& hosts) {
     Links made;
-    if (way != Way::streams) {
-        made.links = process_links(ranks, way == Way::buffered);
-        return made;
+    auto& first = hosts.empty() ? made.links : made.far;
+    first =
+        way == Way::streams ? stream_links(ranks, made.sockets) : process_links(ranks, way == Way::buffered);
+    if (hosts.empty()) return made;
+    made.near = process_links(ranks, way != Way::unbuffered);
+    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+        made.links.push_back(std::make_unique<RoutedLink>(*made.near[rank], *made.far[rank],
+                                                          near_peers(hosts, static_cast<int>(rank))));
     }
-    made.sockets = socket_pairs(ranks, 1, 2048);
-    for (const auto& sockets : made.sockets)
-        made.links.push_back(std::make_unique<StreamLink>(*sockets, ranks));
     return made;
 }
 
-void run_all(const Engine& engine, const Problem& problem, const Choice& choice, Way way, unsigned seed) {
+void run_all(const Engine& engine, const Problem& problem, const Choice& choice, Way way, unsigned seed,
+             const std::vector<int>& hosts = {}) {
     // Sockets that hold little make sends wait in their middle.
-    const Links made = links_of(problem.ranks, way);
+    const Links made = links_of(problem.ranks, way, hosts);
     const auto& messages = made.links;
     const auto connections = socket_pairs(problem.ranks, 2, way == Way::buffered ? 0 : 2048);
     std::vector<std::string> wrong(static_cast<std::size_t>(problem.ranks));
@@ -93,12 +109,25 @@ void run_all(const Engine& engine, const Problem& problem, const Choice& choice,
     for (int rank = 0; rank < problem.ranks; ++rank) {
         const std::size_t at = static_cast<std::size_t>(rank);
         ranks.emplace_back([&, rank, at] {
-            const Ground ground{.messages = messages[at].get(), .connections = connections[at].get()};
+            Ground ground{.messages = messages[at].get(), .connections = connections[at].get()};
+            if (!hosts.empty()) {
+                ground.near = made.near[at].get();
+                ground.near_peers = near_peers(hosts, rank);
+                // On some ranks only: each may have its own way.
+                ground.attendant_works = seed % 2 == 0 && rank % 2 == 0;
+            }
             run_rank(engine, problem, choice, rank, ground, seed + static_cast<unsigned>(rank), wrong[at]);
         });
     }
     for (std::thread& rank : ranks) rank.join();
     for (const std::string& message : wrong) EXPECT_EQ(message, "");
+}
+
+Choice with_two_leaders(Choice choice) {
+    for (std::size_t i = 0; i < choice.algorithm->parameters.size(); ++i) {
+        if (std::string_view(choice.algorithm->parameters[i].name) == "leaders") choice.parameters[i] = 2;
+    }
+    return choice;
 }
 
 // Of an engine, and among so many ranks.
@@ -110,15 +139,24 @@ TEST_P(EnginesTest, EveryAlgorithm) {
     const int ranks = std::get<1>(GetParam());
     unsigned seed = static_cast<unsigned>(ranks);
     for (const Algorithm* algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice usual{algorithm, usual_parameters(*algorithm)};
         for (const std::uint64_t bytes : {8U, 30000U}) {
             // Now one form of the problem, then another.
-            const auto problems = sample_problems(algorithm->collective, ranks, bytes);
+            const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
+            const auto problems = sample(algorithm->collective, ranks, bytes);
             for (const Way way : {Way::buffered, Way::unbuffered, Way::streams}) {
                 if (way == Way::streams && &engine != &find_engine("host")) continue;
                 ++seed;
-                const Problem& problem = problems[seed * 7 % problems.size()];
-                if (!algorithm->applies(problem, choice.parameters)) continue;
+                // Of those that know hosts, also with two leaders on each.
+                const Choice choice = seed % 2 == 0 ? with_two_leaders(usual) : usual;
+                const auto declines = [&](const Problem& problem) {
+                    return !algorithm->applies(problem, choice.parameters);
+                };
+                std::size_t at = seed * 7 % problems.size();
+                for (std::size_t left = problems.size(); left > 0 && declines(problems[at]); --left)
+                    at = (at + 1) % problems.size();
+                const Problem& problem = problems[at];
+                if (declines(problem)) continue;
                 run_all(engine, problem, choice, way, seed);
             }
         }
@@ -128,8 +166,47 @@ TEST_P(EnginesTest, EveryAlgorithm) {
 INSTANTIATE_TEST_SUITE_P(Ranks, EnginesTest,
                          testing::Combine(testing::Values("host", "kernel"),
                                           testing::ValuesIn(LAPWING_TEST_FEWER
-                                                                ? std::vector{1, 2, 3, 5}
+                                                                ? std::vector{1, 2, 3}
                                                                 : std::vector{1, 2, 3, 4, 7})));
+
+// Of an engine, among so many ranks on so many hosts of uneven size.
+class NearPeers : public testing::TestWithParam<std::tuple<const char*, int, int>> {
+  protected:
+    static std::vector<int> hosts_of(int ranks, int hosts) {
+        std::vector<int> all;
+        for (int rank = 0; rank < ranks; ++rank) {
+            // In blocks, or with the first host's ranks among the others.
+            all.push_back(hosts == 2 ? (rank * 3 < ranks ? 0 : 1) : (rank == 1 ? 1 : rank % 2 * 2));
+        }
+        return all;
+    }
+};
+
+TEST_P(NearPeers, EveryAlgorithm) {
+    const Engine& engine = find_engine(std::get<0>(GetParam()));
+    if (const Verdict available = engine.available(); !available) GTEST_SKIP() << available.reason();
+    const int ranks = std::get<1>(GetParam());
+    const std::vector<int> hosts = hosts_of(ranks, std::get<2>(GetParam()));
+    unsigned seed = static_cast<unsigned>(ranks);
+    for (const Algorithm* algorithm : catalogue()) {
+        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        for (const std::uint64_t bytes : {8U, 30000U}) {
+            const auto problems = sample_problems(algorithm->collective, ranks, bytes);
+            ++seed;
+            const Way ways[] = {Way::buffered, Way::unbuffered, Way::streams};
+            const Way way = ways[seed % (&engine == &find_engine("host") ? 3 : 2)];
+            const Problem& problem = problems[seed * 7 % problems.size()];
+            if (!algorithm->applies(problem, choice.parameters)) continue;
+            run_all(engine, problem, choice, way, seed, hosts);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Hosts, NearPeers,
+                         testing::Combine(testing::Values("host", "kernel"),
+                                          testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{5}
+                                                                               : std::vector{4, 7}),
+                                          testing::Values(2, 3)));
 
 TEST(EngineCatalogue, NamesTheNearest) {
     EXPECT_STREQ(find_engine("host").name(), "host");

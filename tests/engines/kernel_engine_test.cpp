@@ -1,26 +1,14 @@
 // What is the kernel engine's alone: lists that go on while nobody calls, threads that end, lanes, the
 // attendant's part, peers that vanish. Ranks are threads of one process.
-#include "engines/kernel/engine.hpp"
-
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
-#include <barrier>
-#include <chrono>
 #include <cstring>
-#include <functional>
-#include <optional>
-#include <string>
-#include <thread>
 
-#include "base/error.hpp"
-#include "collectives/catalogue.hpp"
-#include "engines/expected.hpp"
 #include "engines/kernel/plan.hpp"
-#include "links/socket_pairs.hpp"
+#include "engines/kernel_ranks.hpp"
 #include "task/builder.hpp"
 #include "task/text.hpp"
 
@@ -29,117 +17,6 @@ namespace {
 
 using namespace testing_engines;
 using namespace std::chrono_literals;
-
-// Counts who reduces.
-class ThreadsOfComposition : public Composition {
-  public:
-    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
-        if (std::this_thread::get_id() == maker_) {
-            ++calls_;
-        } else {
-            ++calls_of_others_;
-        }
-        Composition::reduce(target, source, bytes);
-    }
-    int calls() const { return calls_; }
-    int calls_of_others() const { return calls_of_others_; }
-
-  private:
-    const std::thread::id maker_ = std::this_thread::get_id();
-    std::atomic<int> calls_ = 0;
-    std::atomic<int> calls_of_others_ = 0;
-};
-
-// One rank's buffers and runs of one problem.
-class Rank {
-  public:
-    Rank(const ListSet& set, int rank, const Ground& ground)
-        : problem_(set.problem),
-          rank_(rank),
-          prepared_(kernel_engine().prepare(set.lists[static_cast<std::size_t>(rank)], ground)) {}
-
-    void start() {
-        const int run = static_cast<int>(in_.size());
-        in_.push_back(std::make_unique<Bytes>(in_of(problem_, rank_, run)));
-        out_.push_back(std::make_unique<Bytes>(out_before(problem_, rank_, run)));
-        operations_.push_back(prepared_->start({in_.back()->data(), out_.back()->data(), &reducer_},
-                                               static_cast<std::uint32_t>(run)));
-    }
-    // Looks at memory only, while others write it: the thread sanitizer is not to mind.
-    __attribute__((no_sanitize("thread"))) bool right() const {
-        for (std::size_t run = 0; run < out_.size(); ++run) {
-            const volatile std::byte* have = out_[run]->data();
-            Bytes now(out_[run]->size());
-            for (std::size_t i = 0; i < now.size(); ++i) now[i] = have[i];
-            if (now != out_after(problem_, rank_, static_cast<int>(run), now)) return false;
-        }
-        return true;
-    }
-    bool becomes_right(std::chrono::milliseconds limit = 20s) const {
-        const auto end = std::chrono::steady_clock::now() + limit;
-        while (!right()) {
-            if (std::chrono::steady_clock::now() > end) return false;
-            std::this_thread::sleep_for(1ms);
-        }
-        return true;
-    }
-    void wait_all(bool last_first = false) {
-        if (last_first) std::reverse(operations_.begin(), operations_.end());
-        for (Operation* operation : operations_) wait(*prepared_, operation);
-        operations_.clear();
-    }
-    Prepared& prepared() { return *prepared_; }
-    Operation* operation() { return operations_.back(); }
-    const ThreadsOfComposition& reducer() const { return reducer_; }
-
-  private:
-    Problem problem_;
-    int rank_;
-    std::unique_ptr<Prepared> prepared_;
-    // The kernel writes into them while other runs are added: they must not move.
-    std::vector<std::unique_ptr<Bytes>> in_;
-    std::vector<std::unique_ptr<Bytes>> out_;
-    std::vector<Operation*> operations_;
-    ThreadsOfComposition reducer_;
-};
-
-struct Setting {
-    Problem problem = {};
-    const char* algorithm = "flat";
-    std::optional<ListSet> lists = std::nullopt;  // instead
-    int lanes = 2;
-    int buffer_bytes = 0;
-    bool attendant_works = false;
-    bool attendant_submits = false;
-};
-
-// Runs `body` on a thread for each rank. The barrier is the ranks' own.
-void on_all_ranks(const Setting& setting, const std::function<void(Rank&, int, std::barrier<>&)>& body) {
-    const ListSet lists =
-        setting.lists
-            ? *setting.lists
-            : build_all(setting.problem, parse_choice(setting.problem.collective, setting.algorithm));
-    const int ranks = lists.problem.ranks;
-    const auto connections = socket_pairs(ranks, setting.lanes, setting.buffer_bytes);
-    std::barrier<> together(ranks);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            const Ground ground{.connections = connections[static_cast<std::size_t>(rank)].get(),
-                                .attendant_works = setting.attendant_works,
-                                .attendant_submits = setting.attendant_submits};
-            try {
-                Rank one(lists, rank, ground);
-                body(one, rank, together);
-                together.arrive_and_wait();
-            } catch (const Error& error) {
-                ADD_FAILURE() << "rank " << rank << ": " << error.what();
-                together.arrive_and_drop();
-            }
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
-}
 
 Problem alltoall(int ranks, std::uint64_t bytes) {
     return {.collective = Collective::alltoall, .ranks = ranks, .bytes = bytes};
@@ -175,6 +52,24 @@ TEST_F(KernelEngine, ListsRunAlone) {
             on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
                 one.start();
                 EXPECT_TRUE(one.becomes_right()) << algorithm << " " << bytes << " on rank " << rank;
+                together.arrive_and_wait();
+                one.wait_all();
+            });
+        }
+    }
+}
+
+TEST_F(KernelEngine, TwoLevelListsRunAlone) {
+    for (const Collective collective :
+         {Collective::broadcast, Collective::gather, Collective::allgather, Collective::alltoall}) {
+        for (const std::uint64_t bytes : {100U, 40000U}) {
+            Setting setting{.problem = {.collective = collective, .ranks = 4, .bytes = bytes},
+                            .algorithm = "two_level",
+                            .buffer_bytes = 4096};
+            setting.problem.placement = std::make_shared<Placement>(std::vector<std::uint64_t>{0, 0, 1, 1});
+            on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+                one.start();
+                EXPECT_TRUE(one.becomes_right()) << name(collective) << " " << bytes << " on rank " << rank;
                 together.arrive_and_wait();
                 one.wait_all();
             });

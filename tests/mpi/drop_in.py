@@ -10,8 +10,10 @@ import jobs
 COLLECTIVES = ["MPI_Ibarrier", "MPI_Ibcast", "MPI_Igather", "MPI_Ialltoall", "MPI_Ireduce", "MPI_Iallreduce",
                "MPI_Ireduce_scatter_block", "MPI_Ireduce_scatter", "MPI_Iscan", "MPI_Iexscan", "MPI_Ineighbor_alltoall"]
 
-# Ranks, options of `lapwing run`, options of the program.
+# Ranks, options of `lapwing run` or variables, options of the program.
 RUNS = [(ranks, [], []) for ranks in range(1, 6)] + [
+    (3, ["LAPWING_TRANSFER=processor"], []),
+    (4, ["LAPWING_SHARED_MEMORY=0"], []),
     (4, ["--algorithm", "ialltoall=pairwise:window=1,ibcast=scatter_ring,igather=sequential,ibarrier=dissemination"], []),
     (5, ["--algorithm", "ialltoall=bruck,ibcast=scatter_recursive_doubling,igather=binomial"], []),
     (3, ["--algorithm", "ialltoall=ring,ibcast=k_nomial:k=3,igather=binary"], []),
@@ -33,10 +35,12 @@ def main():
     for ranks, options, arguments in RUNS:
         with tempfile.TemporaryDirectory() as scratch:
             report = pathlib.Path(scratch) / "report.json"
-            command = [build / "bin" / "lapwing", "run", "--report", "--json", "--report-file", report, *options, "--",
+            variables = dict(option.split("=", 1) for option in options if option.startswith("LAPWING_"))
+            chosen = [option for option in options if not option.startswith("LAPWING_")]
+            command = [build / "bin" / "lapwing", "run", "--report", "--json", "--report-file", report, *chosen, "--",
                        *jobs.launcher(mpi, ranks), build / "tests" / f"drop_in-{mpi}", *arguments]
             environment = jobs.environment(mpi, build)
-            environment["LAPWING_CHECK"] = "1"
+            environment |= variables | {"LAPWING_CHECK": "1"}
             status, output = jobs.execute(command, 120, environment)
             what = f"{mpi}, {ranks} ranks {' '.join(options + arguments)}"
             try:

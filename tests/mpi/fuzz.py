@@ -8,12 +8,16 @@ import tempfile
 
 import jobs
 
-# Ranks, first seed, sequences, options of `lapwing run`. The seeds are fixed: what is new here is the program's code.
+# Without shared memory, and with memory that is shared but not copied from directly.
+MPI_MESSAGES = {"LAPWING_SHARED_MEMORY": "0"}
+PIECES = {"LAPWING_TRANSFER": "processor"}
+# Ranks, first seed, sequences, options of `lapwing run`, variables. The seeds are fixed: what is new here is the program's code.
 RUNS = {
-    "openmpi": [(1, 1, 200, []), (2, 1000, 400, []), (4, 2000, 300, []), (5, 3000, 150, ["--engine", "kernel"]),
-                (4, 4000, 300, ["--engine", "kernel"]), (2, 5000, 400, ["--engine", "kernel"])],
-    "mpich": [(1, 1, 200, []), (2, 1000, 300, []), (3, 2000, 200, []), (3, 3000, 200, ["--engine", "kernel"]),
-              (2, 4000, 300, ["--engine", "kernel"])],
+    "openmpi": [(1, 1, 200, [], {}), (2, 1000, 400, [], {}), (4, 2000, 300, [], {}), (5, 3000, 150, ["--engine", "kernel"], {}),
+                (4, 4000, 300, ["--engine", "kernel"], {}), (2, 5000, 400, ["--engine", "kernel"], {}),
+                (3, 6000, 200, [], PIECES), (3, 7000, 200, [], MPI_MESSAGES)],
+    "mpich": [(1, 1, 200, [], {}), (2, 1000, 300, [], {}), (3, 2000, 200, [], {}), (3, 3000, 200, ["--engine", "kernel"], {}),
+              (2, 4000, 300, ["--engine", "kernel"], {}), (2, 5000, 200, [], PIECES), (2, 6000, 200, [], MPI_MESSAGES)],
 }
 
 
@@ -22,13 +26,14 @@ def main():
     mpi = sys.argv[2]
     failed = 0
     taken = {}
-    for ranks, seed, sequences, options in RUNS[mpi]:
+    for ranks, seed, sequences, options, variables in RUNS[mpi]:
         with tempfile.TemporaryDirectory() as scratch:
             report = pathlib.Path(scratch) / "report.json"
             command = [build / "bin" / "lapwing", "run", "--report", "--json", "--report-file", report, *options, "--",
                        *jobs.launcher(mpi, ranks), build / "tests" / f"fuzz-{mpi}", seed, sequences]
-            status, output = jobs.execute(command, 120, jobs.environment(mpi, build))
-            what = f"{mpi}, {ranks} ranks {' '.join(options)}: seeds from {seed}"
+            status, output = jobs.execute(command, 120, jobs.environment(mpi, build) | variables)
+            words = [*options, *(f"{name}={value}" for name, value in variables.items())]
+            what = f"{mpi}, {ranks} ranks {' '.join(words)}: seeds from {seed}"
             try:
                 rows = json.loads(report.read_text())["collectives"]
             except (OSError, ValueError) as error:

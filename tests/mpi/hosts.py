@@ -44,6 +44,8 @@ class Hosts:
         status, output = self.run(4, ranks, f"mixture-{self.mpi} {collectives}", limit=300 if ranks > 8 else 60)
         found = re.search(r"wrong 0, memory grown by (-?\d+) KiB, descriptors by (-?\d+)", output)
         good = self.ended(status, output) and found and int(found[1]) < 16384 and int(found[2]) < 64 and "on kernel" in output
+        if ranks > 4:  # several on each host
+            good = good and "two_level on kernel" in output
         self.expect(f"{ranks} ranks on 4 hosts, {collectives} mixed collectives ({time.monotonic() - began:.0f} s)",
                     good, output)
 

@@ -8,11 +8,13 @@ namespace lapwing {
 namespace {
 
 // As if each algorithm took what the model says of `machine`.
-std::vector<Measured> measured_on(const Machine& machine, int ranks) {
+std::vector<Measured> measured_on(const Machine& machine, int ranks,
+                                  const std::shared_ptr<const Placement>& placement = nullptr) {
     std::vector<Measured> all;
     for (const Collective collective : {Collective::alltoall, Collective::broadcast, Collective::allgather}) {
         for (const std::uint64_t bytes : {8U, 1U << 12, 1U << 19}) {
             Measured one{collective, ranks, bytes, measured_problem(collective, ranks, bytes), {}};
+            one.problem.placement = placement;
             for (const Candidate& candidate : candidates(one.problem, machine)) {
                 if (candidate.applies) one.seconds.emplace_back(candidate.choice, candidate.cost);
             }
@@ -28,6 +30,17 @@ TEST(Fit, FindsTheMachineThatWasMeasured) {
     EXPECT_NEAR(found.latency / machine.latency, 1, 0.1);
     EXPECT_NEAR(found.task / machine.task, 1, 0.1);
     EXPECT_NEAR(found.per_byte / machine.per_byte, 1, 0.1);
+}
+
+TEST(Fit, FindsWhatNearMessagesCost) {
+    const auto hosts = std::make_shared<Placement>(std::vector<std::uint64_t>{0, 0, 0, 0, 1, 1, 1, 1});
+    const Machine machine{.near_latency = 4e-6, .near_task = 2e-6};
+    const Machine found = fit(measured_on(machine, 8, hosts), {});
+    EXPECT_NEAR(found.near_task / machine.near_task, 1, 0.2);
+    EXPECT_NEAR(found.latency / machine.latency, 1, 0.2);
+    EXPECT_GT(found.near_latency, Machine{}.near_latency);
+    // Where nothing is known of hosts, nothing is found.
+    EXPECT_EQ(fit(measured_on(machine, 8), {}).near_task, Machine{}.near_task);
 }
 
 TEST(Fit, LeavesWhatWasNotMeasured) {

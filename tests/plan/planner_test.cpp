@@ -80,6 +80,22 @@ TEST_F(PlannerTest, AReductionIsPlannedByItsOperator) {
     EXPECT_EQ(&planner.plan(problem), &sum);
 }
 
+TEST_F(PlannerTest, WhereTheRanksStandIsPartOfTheProblem) {
+    Planner planner(1, ground, options);
+    Problem problem{.collective = Collective::broadcast, .ranks = 4, .bytes = 8};
+    Plan& unknown = planner.plan(problem);
+    problem.placement = std::make_shared<Placement>(std::vector<std::uint64_t>{0, 0, 1, 1});
+    Plan& known = planner.plan(problem);
+    EXPECT_NE(&known, &unknown);
+    // Another group's, which says the same.
+    problem.placement = std::make_shared<Placement>(std::vector<std::uint64_t>{2, 2, 1, 1});
+    EXPECT_EQ(&planner.plan(problem), &known);
+    problem.placement = std::make_shared<Placement>(std::vector<std::uint64_t>{0, 1, 0, 1});
+    EXPECT_NE(&planner.plan(problem), &known);
+    problem.placement = nullptr;
+    EXPECT_EQ(&planner.plan(problem), &unknown);
+}
+
 // A rank plans with its own parts only.
 TEST_F(PlannerTest, OtherPartsAreAnotherProblem) {
     Planner planner(1, ground, options);

@@ -74,8 +74,9 @@ TEST(Candidates, OfTheTextbooksMachine) {
                                .front()
                                .choice.algorithm->name);
     };
-    EXPECT_EQ(chosen(Collective::barrier, 16, 0), "recursive_doubling");
-    EXPECT_EQ(chosen(Collective::barrier, 17, 0), "dissemination");
+    EXPECT_EQ(chosen(Collective::barrier, 4, 0), "flat");
+    EXPECT_EQ(chosen(Collective::barrier, 1024, 0), "recursive_doubling");
+    EXPECT_EQ(chosen(Collective::barrier, 1025, 0), "dissemination");
     EXPECT_EQ(chosen(Collective::alltoall, 16, 8), "flat");
     EXPECT_EQ(chosen(Collective::alltoall, 1024, 8), "bruck");
     EXPECT_EQ(chosen(Collective::alltoall, 64, 1 << 20), "pairwise");
@@ -118,7 +119,7 @@ TEST(Select, DoesNotLookAtWhatOnlyTheRootKnows) {
 
 TEST(Candidates, CheapestFirstDeclinersLast) {
     const auto found = candidates({.collective = Collective::alltoall, .ranks = 1024, .bytes = 1 << 20});
-    ASSERT_EQ(found.size(), 4U);
+    ASSERT_EQ(found.size(), 5U);
     EXPECT_TRUE(found.front().applies);
     EXPECT_FALSE(found.back().applies);
     EXPECT_LE(found[0].cost, found[1].cost);

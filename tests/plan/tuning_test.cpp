@@ -64,7 +64,7 @@ TEST(Tuning, OtherGroupsAndCollectivesAreNotMeant) {
 TEST(Tuning, ConstantsAreThoseOfTheNearestNumberOfRanks) {
     const Tuning tuning = Tuning::parse(R"({"lapwing_tuning": 1, "tables": [
         {"engine": "host", "hosts": "one", "ranks": [2, 2], "machine": {"latency": 0.5}},
-        {"engine": "host", "hosts": "one", "ranks": [16, 32], "machine": {"latency": 0.25}},
+        {"engine": "host", "hosts": "one", "ranks": [16, 32], "machine": {"latency": 0.25, "near_task": 0.125}},
         {"engine": "host", "hosts": "one", "ranks": [6, 6]}]})",
                                         "my.json");
     const auto latency = [&](int ranks) { return tuning.constants(ranks, inside)->machine->latency; };
@@ -75,6 +75,8 @@ TEST(Tuning, ConstantsAreThoseOfTheNearestNumberOfRanks) {
     EXPECT_EQ(tuning.constants(2, {"kernel", true}), nullptr);
     // What is not given keeps its usual value.
     EXPECT_EQ(tuning.constants(2, inside)->machine->per_byte, Machine{}.per_byte);
+    EXPECT_EQ(tuning.constants(16, inside)->machine->near_task, 0.125);
+    EXPECT_EQ(tuning.constants(16, inside)->machine->near_latency, Machine{}.near_latency);
 }
 
 TEST(Tuning, ErrorsNameThePlaceAndTheNearest) {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -17,10 +18,16 @@ namespace lapwing {
 
 class ChainExecutor {
   public:
-    // A rank that is `late` does not begin at all; -1 for none.
-    ChainExecutor(const Problem& problem, const std::vector<Chains>& chains, std::uint64_t capacity,
-                  std::mt19937& random, int late = -1)
-        : problem_(problem), chains_(chains), capacity_(capacity), random_(random), ranks_(chains.size()) {
+    // Ranks of one of `hosts`, where there are any, are near to each other. A rank that is `late` does not
+    // begin at all; -1 for none.
+    ChainExecutor(const Problem& problem, const std::vector<Chains>& chains, std::span<const int> hosts,
+                  std::uint64_t capacity, std::mt19937& random, int late = -1)
+        : problem_(problem),
+          chains_(chains),
+          hosts_(hosts),
+          capacity_(capacity),
+          random_(random),
+          ranks_(chains.size()) {
         for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
             const std::uint64_t sizes[] = {chains[rank].in_bytes, chains[rank].out_bytes,
                                            chains[rank].scratch_bytes};
@@ -34,10 +41,19 @@ class ChainExecutor {
             ranks_[rank].kept = ranks_[rank].memory[1];
         }
         for (int rank = 0; rank < count(); ++rank) {
+            const auto count_bytes = [&](const Chain& chain) {
+                for (const Step& step : chain) {
+                    if (step.kind == Step::Kind::receive)
+                        ranks_[rank].left[step.task] += std::max<std::uint64_t>(step.span.length, 1);
+                }
+            };
+            for (const Chain& chain : chains[rank].receives) count_bytes(chain);
+            for (const Stage& stage : chains[rank].stages) {
+                for (const Chain& chain : stage.chains) count_bytes(chain);
+            }
             if (rank == late) continue;
             ranks_[rank].begun = true;
             for (const Chain& chain : chains[rank].receives) lines_.push_back({rank, -1, &chain});
-            enter(rank, 0);
         }
     }
 
@@ -61,8 +77,15 @@ class ChainExecutor {
         MemoryBytes kept;   // out, before
         std::vector<std::uint64_t> gates;
         std::size_t stage = 0;
+        std::size_t local = 0;   // tasks of the stage that have been done
+        std::size_t beside = 0;  // the same
+        std::size_t last = 0;
+        bool handed_over = false;  // the stage's chains
         bool begun = false;
         bool finished = false;
+        std::map<int, std::deque<Span>> posted;       // by near peer
+        std::map<std::uint32_t, std::uint64_t> left;  // bytes of far receives, by task
+        std::map<int, std::size_t> received;          // of far peers: those that are whole
     };
     struct Line {
         int rank;
@@ -77,12 +100,76 @@ class ChainExecutor {
         return ranks_[rank].memory[static_cast<std::size_t>(span.space)].data() + span.offset;
     }
 
-    void enter(int rank, std::size_t stage) {
-        ranks_[rank].stage = stage;
-        if (stage == chains_[rank].stages.size()) return;
-        for (const Task& task : chains_[rank].stages[stage].local) work(rank, task);
-        for (const Chain& chain : chains_[rank].stages[stage].chains)
-            lines_.push_back({rank, static_cast<int>(stage), &chain});
+    bool near(int rank, int peer) const { return !hosts_.empty() && hosts_[rank] == hosts_[peer]; }
+
+    // One thing that the processor of a rank does; false when there is none now.
+    bool go_on(int rank) {
+        Rank& of = ranks_[rank];
+        const Chains& chains = chains_[rank];
+        if (!of.begun || of.finished) return false;
+        if (of.stage == chains.stages.size()) {
+            if (busy(rank, -2)) return false;
+            if (of.last < chains.last.size()) {
+                if (!process(rank, chains.last[of.last])) return false;
+                ++of.last;
+                return true;
+            }
+            of.finished = true;
+            return true;
+        }
+        const Stage& stage = chains.stages[of.stage];
+        if (of.local < stage.local.size()) {
+            if (!process(rank, stage.local[of.local])) return false;
+            ++of.local;
+            return true;
+        }
+        if (!of.handed_over) {
+            of.handed_over = true;
+            for (const Chain& chain : stage.chains)
+                lines_.push_back({rank, static_cast<int>(of.stage), &chain});
+            return true;
+        }
+        if (of.beside < stage.beside.size()) {
+            if (!process(rank, stage.beside[of.beside])) return false;
+            ++of.beside;
+            return true;
+        }
+        if (busy(rank, static_cast<int>(of.stage))) return false;
+        ++of.stage;
+        of.local = of.beside = 0;
+        of.handed_over = false;
+        return true;
+    }
+
+    // Does the task, or nothing.
+    bool process(int rank, const Task& task) {
+        Rank& of = ranks_[rank];
+        std::vector<MemoryBytes>& mail = mail_[{task.peer, rank}];
+        switch (task.kind) {
+            case Kind::recv:
+                of.posted[task.peer].push_back(task.target);
+                return true;
+            case Kind::wait:
+                if (!near(rank, task.peer)) return of.received[task.peer] >= task.count;
+                if (mail.size() < task.count) return false;
+                // Into the span that was posted first, as late as can be.
+                for (std::uint64_t n = 0; n < task.count; ++n) {
+                    if (of.posted[task.peer].empty()) return false;
+                    const Span span = of.posted[task.peer].front();
+                    of.posted[task.peer].pop_front();
+                    if (span.length > 0) std::memcpy(at(rank, span), mail[n].data(), span.length);
+                }
+                mail.erase(mail.begin(), mail.begin() + static_cast<std::ptrdiff_t>(task.count));
+                return true;
+            case Kind::send:
+            case Kind::write:
+                mail_[{rank, task.peer}].emplace_back(at(rank, task.source),
+                                                      at(rank, task.source) + task.source.length);
+                return true;
+            default:
+                work(rank, task);
+                return true;
+        }
     }
 
     void work(int rank, const Task& task) {
@@ -103,22 +190,19 @@ class ChainExecutor {
 
     // One thing that can happen, at random; false when nothing can.
     bool step() {
+        // Where the processors have a line of their own, they may be ahead or behind.
+        if (!hosts_.empty() && random_() % 2 == 0 && processors_go_on()) return true;
         for (std::size_t i = lines_.size(); i > 1; --i) std::swap(lines_[i - 1], lines_[random_() % i]);
         for (Line& line : lines_) {
             if (line.next < line.chain->size() && go_on(line)) return true;
         }
-        for (int rank = 0; rank < count(); ++rank) {
-            Rank& of = ranks_[rank];
-            if (!of.begun || of.finished) continue;
-            if (of.stage < chains_[rank].stages.size()) {
-                if (busy(rank, static_cast<int>(of.stage))) continue;
-                enter(rank, of.stage + 1);
-                return true;
-            }
-            if (busy(rank, -2)) continue;
-            for (const Task& task : chains_[rank].last) work(rank, task);
-            of.finished = true;
-            return true;
+        return processors_go_on();
+    }
+
+    bool processors_go_on() {
+        const int first = static_cast<int>(random_() % ranks_.size());
+        for (int n = 0; n < count(); ++n) {
+            if (go_on((first + n) % count())) return true;
         }
         return false;
     }
@@ -153,6 +237,11 @@ class ChainExecutor {
         }
         line.done = 0;
         ++line.next;
+        if (step.kind == Step::Kind::receive) {
+            std::uint64_t& left = ranks_[line.rank].left[step.task];
+            left -= std::max<std::uint64_t>(step.span.length, 1);
+            if (left == 0) ++ranks_[line.rank].received[step.peer];
+        }
         return true;
     }
 
@@ -167,20 +256,22 @@ class ChainExecutor {
 
     const Problem& problem_;
     const std::vector<Chains>& chains_;
+    std::span<const int> hosts_;
     std::uint64_t capacity_;
     std::mt19937& random_;
     std::vector<Rank> ranks_;
     std::deque<Line> lines_;  // an entry stays valid while others are added
     std::map<std::pair<int, int>, std::deque<unsigned char>> streams_;  // sender, receiver
+    std::map<std::pair<int, int>, std::vector<MemoryBytes>> mail_;      // of near peers
 };
 
 // Runs the chains once. A barrier is right when no rank comes to its end while another has not begun.
 inline bool chains_run_right(const Problem& problem, const std::vector<Chains>& chains,
-                             std::uint64_t capacity, std::mt19937& random) {
-    if (!ChainExecutor(problem, chains, capacity, random).run()) return false;
+                             std::uint64_t capacity, std::mt19937& random, std::span<const int> hosts = {}) {
+    if (!ChainExecutor(problem, chains, hosts, capacity, random).run()) return false;
     if (problem.collective != Collective::barrier) return true;
     for (int late = 0; late < problem.ranks; ++late) {
-        ChainExecutor without(problem, chains, capacity, random, late);
+        ChainExecutor without(problem, chains, hosts, capacity, random, late);
         without.run();
         for (int rank = 0; rank < problem.ranks; ++rank) {
             if (rank != late && without.finished(rank)) return false;

@@ -130,6 +130,78 @@ TEST(Chains, LocalWorkMakesStages) {
     EXPECT_THAT(told(chains.last), ElementsAre("copy out[8+4] scratch[4+4]"));
 }
 
+// Of hosts of two ranks, this one's near peer is rank 1.
+const std::vector<bool> near_1 = {false, true, false, false};
+
+TEST(Chains, NearTasksAreTheProcessors) {
+    const List list = list_of(
+        "  recv 1 scratch[0+4]\n  recv 2 out[0+4]\n"
+        "  wait 1 1\n  send 2 scratch[0+4]\n  wait 2 1\n  send 1 out[0+4]\n");
+    for (const std::uint64_t eager : {0U, 1024U}) {
+        const Chains chains = lower_to_chains(list, {.eager_bytes = eager}, near_1);
+        ASSERT_EQ(chains.stages.size(), 1U);
+        const Stage& stage = chains.stages[0];
+        EXPECT_THAT(told(stage.local), ElementsAre("recv 1 scratch[0+4]", "wait 1 1"));
+        EXPECT_THAT(told(stage.beside), ElementsAre("wait 2 1", "send 1 out[0+4]"));
+        EXPECT_EQ(chains.receives.size(), eager == 0 ? 1U : 0U);
+        EXPECT_EQ(told(stage.chains[0])[0], "send 2 scratch[0+4]");
+        // The processor looks at the receive itself.
+        EXPECT_EQ(stage.chains[0].size(), eager == 0 ? 1U : 2U);
+        EXPECT_EQ(chains.gates, 0);
+    }
+}
+
+TEST(Chains, NearSendsDoNotStopTheFarOnes) {
+    // A broadcast in two parts, handed on to rank 3 and to the near peer.
+    const List list = list_of(
+        "  recv 2 out[0+4]\n  recv 2 out[4+4]\n"
+        "  wait 2 1\n  send 3 out[0+4]\n  send 1 out[0+4]\n  wait 2 1\n  send 3 out[4+4]\n  send 1 "
+        "out[4+4]\n");
+    const Chains chains = lower_to_chains(list, {.eager_bytes = 0}, near_1);
+    ASSERT_EQ(chains.stages.size(), 1U);
+    EXPECT_THAT(told(chains.stages[0].chains[0]),
+                ElementsAre("await gate 0 1", "send 3 out[0+4]", "await gate 0 1", "send 3 out[4+4]"));
+    // Counted from the beginning of the list.
+    EXPECT_THAT(told(chains.stages[0].beside),
+                ElementsAre("wait 2 1", "send 1 out[0+4]", "wait 2 2", "send 1 out[4+4]"));
+}
+
+TEST(Chains, AFarSendThatANearWaitPrecedesMakesAStage) {
+    const List list = list_of(
+        "  recv 1 scratch[0+4]\n  recv 1 scratch[4+4]\n  recv 2 scratch[8+4]\n"
+        "  send 2 in[0+4]\n  wait 1 1\n  send 2 scratch[0+4]\n  send 1 in[0+4]\n  wait 1 1\n  wait 2 1\n"
+        "  copy out[0+4] scratch[8+4]\n");
+    const Chains chains = lower_to_chains(list, {}, near_1);
+    ASSERT_EQ(chains.stages.size(), 2U);
+    EXPECT_THAT(told(chains.stages[0].local), ElementsAre("recv 1 scratch[0+4]", "recv 1 scratch[4+4]"));
+    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("send 2 in[0+4]"));
+    EXPECT_THAT(told(chains.stages[0].beside), ElementsAre("wait 1 1"));
+    EXPECT_THAT(told(chains.stages[1].local), ElementsAre("send 1 in[0+4]"));
+    EXPECT_THAT(told(chains.stages[1].chains[0]),
+                ElementsAre("send 2 scratch[0+4]", "receive 2 scratch[8+4]"));
+    EXPECT_THAT(told(chains.stages[1].beside),
+                ElementsAre("wait 1 1", "wait 2 1", "copy out[0+4] scratch[8+4]"));
+    EXPECT_THAT(chains.last, IsEmpty());
+    EXPECT_THAT(print(chains), HasSubstr("  the processor, meanwhile\n    wait 1 1\n"));
+}
+
+TEST(Chains, CopiesStopFarSendsOnlyWhereTheListSaysSo) {
+    const List list = list_of(
+        "  recv 2 scratch[0+4]\n  recv 3 scratch[4+4]\n"
+        "  send 1 in[0+4]\n  wait 2 1\n  copy out[0+4] scratch[0+4]\n  wait 3 1\n  copy out[4+4] "
+        "scratch[4+4]\n");
+    EXPECT_EQ(lower_to_chains(list, {}, near_1).stages.size(), 1U);
+    EXPECT_EQ(lower_to_chains(list).stages.size(), 2U);
+}
+
+TEST(Chains, NearPeersOfOthersChangeNothing) {
+    const List list = list_of("  recv 2 out[0+4]\n  send 3 in[0+1]\n  wait 2 1\n  copy out[4+4] out[0+4]\n");
+    EXPECT_EQ(lower_to_chains(list, {}, near_1), lower_to_chains(list));
+    const std::vector<int> hosts = {7, 2, 7, 2};
+    EXPECT_EQ(near_peers(hosts, 0), (std::vector<bool>{false, false, true, false}));
+    EXPECT_THAT(near_peers({}, 0), IsEmpty());
+}
+
 TEST(Chains, AWaitForNothingMakesNoStage) {
     const Chains chains = lower_to_chains(
         list_of("  copy out[0+4] in[0+4]\n  wait 1 0\n  copy out[4+4] in[4+4]\n  send 1 in[0+4]\n"));

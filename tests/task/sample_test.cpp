@@ -46,6 +46,30 @@ TEST(Sample, NeighboursStandInALine) {
     EXPECT_EQ(problem.parts[0], (Parts{{{3, 0, 8}, {1, 0, 8}}, {{3, 0, 8}, {1, 8, 8}}}));
 }
 
+TEST(Sample, HostsOfEveryKind) {
+    for (const int ranks : {3, 4, 9, 30}) {
+        bool in_order = false;
+        bool uneven = false;
+        bool dealt = false;
+        bool own_order = false;
+        for (const auto& placement : sample_placements(ranks)) {
+            EXPECT_GT(placement->hosts(), 1);
+            EXPECT_LT(placement->hosts(), ranks);
+            in_order = in_order || placement->in_rank_order();
+            uneven = uneven || placement->largest_host() > placement->smallest_host() + 1;
+            dealt = dealt || (placement->in_usual_order() && !placement->has_runs());
+            own_order = own_order || !placement->in_usual_order();
+        }
+        EXPECT_TRUE(in_order && dealt && own_order);
+        EXPECT_TRUE(uneven || ranks < 6);
+    }
+    // On each of them, or in turn.
+    EXPECT_EQ(sample_problems_on_hosts(Collective::broadcast, 4, 8).size(),
+              4 * sample_problems(Collective::broadcast, 4, 8).size());
+    EXPECT_EQ(sample_problems_on_hosts(Collective::broadcast, 20, 8).size(),
+              sample_problems(Collective::broadcast, 20, 8).size());
+}
+
 // Every form that its collective can have is there.
 TEST(Sample, ProblemsOfEveryForm) {
     for (const Collective collective : all_collectives()) {

@@ -46,16 +46,26 @@ TEST(Print, ProblemsNameWhatTheirCollectiveHas) {
     problem.bytes = 7;
     EXPECT_EQ(print(problem), "problem allgatherv ranks 4 bytes 7");
     EXPECT_EQ(print(Part{3, 16, 8}), "3:16+8");
+    // Where the ranks stand, with hosts by their numbers; the order when it is not the usual one.
+    problem = {.collective = Collective::barrier, .ranks = 4};
+    problem.placement = std::make_shared<Placement>(std::vector<std::uint64_t>{9, 9, 7, 9});
+    EXPECT_EQ(print(problem), "problem barrier ranks 4 hosts 0,0,1,0");
+    problem.placement =
+        std::make_shared<Placement>(std::vector<std::uint64_t>{9, 9, 7, 9}, std::vector{2, 0, 1, 3});
+    EXPECT_EQ(print(problem), "problem barrier ranks 4 hosts 1,1,0,1 order 2,0,1,3");
 }
 
 TEST(Text, CarriesAllOfAProblem) {
     for (const Collective collective : all_collectives()) {
         for (const int ranks : {1, 2, 5}) {
-            for (const Problem& problem : sample_problems(collective, ranks, 24)) {
-                ListSet set{problem, "", {}};
-                for (int rank = 0; rank < ranks; ++rank) set.lists.push_back(Builder(problem, rank).finish());
-                const std::string text = print(set);
-                EXPECT_EQ(parse(text), set) << text;
+            for (const auto sample : {sample_problems, sample_problems_on_hosts}) {
+                for (const Problem& problem : sample(collective, ranks, 24)) {
+                    ListSet set{problem, "", {}};
+                    for (int rank = 0; rank < ranks; ++rank)
+                        set.lists.push_back(Builder(problem, rank).finish());
+                    const std::string text = print(set);
+                    EXPECT_EQ(parse(text), set) << text;
+                }
             }
         }
     }
@@ -113,6 +123,26 @@ TEST(Parse, TheProblemMakesSense) {
     EXPECT_EQ(fault("problem allreduce ranks 2 bytes 6 op sum type int32\n"),
               "1:1: 6 bytes are not whole elements of int32");
     EXPECT_THAT(fault("problem alltoall ranks 2000000000 bytes 4000000000\n"), HasSubstr("too many"));
+}
+
+TEST(Parse, HostsAreThoseOfTheRanks) {
+    const std::string problem = "problem barrier ranks 3 ";
+    const std::string lists =
+        "list 0 in 0 out 0 scratch 0\nend\n"
+        "list 1 in 0 out 0 scratch 0\nend\n"
+        "list 2 in 0 out 0 scratch 0\nend\n";
+    EXPECT_EQ(fault(problem + "hosts 5,18446744073709551615,5\n" + lists), "parsed");
+    EXPECT_EQ(fault("problem barrier order 2,0,1 hosts 0,0,1 ranks 3\n" + lists), "parsed");
+    EXPECT_EQ(fault(problem + "hosts 0,1\n"), "1:31: the hosts of 2 ranks are given, and there are 3");
+    EXPECT_EQ(fault(problem + "hosts\n"), "1:30: a number is missing for a host");
+    EXPECT_EQ(fault(problem + "hosts 0,,1\n"), "1:33: a number is missing for a host");
+    EXPECT_EQ(fault(problem + "hosts 0,x,1\n"), "1:33: expected a number for a host, not 'x'");
+    EXPECT_EQ(fault(problem + "order 0,1,2\n"), "1:31: 'order' is for ranks whose 'hosts' are given");
+    EXPECT_EQ(fault(problem + "hosts 0,0,1 order 0,1\n"),
+              "1:43: the order of 2 ranks is given, and there are 3");
+    EXPECT_EQ(fault(problem + "hosts 0,0,1 order 0,1,1\n"), "1:43: the order holds rank 1 twice");
+    EXPECT_EQ(fault(problem + "hosts 0,0,1 order 0,1,3\n"),
+              "1:43: the order holds rank 3, which is none of the 3 ranks");
 }
 
 TEST(Parse, EveryRankHasItsParts) {

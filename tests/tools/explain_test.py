@@ -96,6 +96,7 @@ class EveryCollective(ToolTest):
             if collective in WITH_PARTS:
                 self.proven(collective, "--sizes", "uneven", "--bytes", 64)
                 self.proven(collective, "--sizes", 7, "--bytes", 64)
+        self.proven("alltoall", "--hosts", "0,1,0,1,1", "--algorithm", "two_level")
 
     def test_json_tells_the_problem(self):
         for collective in COLLECTIVES:
@@ -122,6 +123,24 @@ class EveryCollective(ToolTest):
         out, _ = self.call("explain", "allreduce", "--ranks", 4, "--op", "maximum", "--ordered")
         self.assertTrue(out.startswith("allreduce on 4 ranks, 8 bytes in a block, maximum of float64 in the order of "
                                        "the ranks: "), out)
+
+    def test_hosts(self):
+        told = json.loads(self.call("explain", "broadcast", "--hosts", "2x3", "--format", "json")[0])
+        self.assertEqual(told["problem"]["ranks"], 6)
+        self.assertEqual(told["problem"]["hosts"], [0, 0, 0, 1, 1, 1])
+        self.assertIn("two_level", [row["name"] for row in told["candidates"] if "seconds" in row])
+        self.assertEqual(self.explained("barrier", "--hosts", "1+2+1")["problem"]["hosts"], [0, 1, 1, 2])
+        out, _ = self.call("explain", "barrier", "--hosts", "7,3,7,7", "--algorithm", "two_level")
+        self.assertIn("\n  hosts       2: ranks 0 2 3; ranks 1\n", out)
+        out, _ = self.call("explain", "barrier", "--ranks", 4)
+        self.assertIn("two_level                      declines: it is not known where the ranks stand", out)
+        for hosts in ("2x", "x4", "2x0", "0x2", "1+x", "0,,1", "2x4x1", "1+2,3", "9999999x9999999"):
+            self.refused("explain", "barrier", "--hosts", hosts, because=f"'{hosts}' are no hosts")
+        self.refused("explain", "barrier", "--hosts", "2x4", "--ranks", 4,
+                     because="the hosts of 8 ranks are given, and there are 4")
+        self.refused("explain", "barrier", because="or where they stand, as --hosts 2x4")
+        _, err = self.call("explain", "barrier", "--ranks", 4, "--algorithm", "two_level", status=2)
+        self.assertIn("two_level declines this problem: it is not known where the ranks stand; say it by --hosts", err)
 
     def test_sizes(self):
         even = self.explained("alltoallv", "--bytes", 100)

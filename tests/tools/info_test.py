@@ -37,7 +37,8 @@ class Info(ToolTest):
     def test_every_algorithm_can_be_explained(self):
         told = json.loads(self.call("info", "--json")[0])
         for algorithm in told["algorithms"]:
-            options = ("--algorithm", algorithm["name"], "--ranks", 4)
+            options = ("--algorithm", algorithm["name"], *(("--hosts", "2x2") if algorithm["knows_hosts"] else
+                                                           ("--ranks", 4)))
             out, _ = self.call("explain", algorithm["collective"], *options)
             self.assertIn(algorithm["source"], out)
 
@@ -61,7 +62,7 @@ class Tool(ToolTest):
         self.assertRegex(out, r"^lapwing \d+\.\d+\.\d+\n$")
 
     def test_help_has_examples(self):
-        for words in ((), ("explain",), ("verify",), ("run",), ("tune",), ("info",)):
+        for words in ((), ("explain",), ("verify",), ("run",), ("tune",), ("topology",), ("info",)):
             out, _ = self.call(*words, "--help")
             self.assertIn("Example", out)
             self.assertNotIn("probe", out)

@@ -52,6 +52,15 @@ Starter find_starter(const std::vector<std::string>& words, const std::string& m
             word));
 }
 
+Starter find_launcher(const std::vector<std::string>& words, const std::string& mpi) {
+    const Starter starter = find_starter(words, mpi);
+    if (starter.way != Way::program) return starter;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is a program; what stands behind '--' is a launcher, as mpirun -n 4, "
+                            "and lapwing adds its own program",
+                            words.front()));
+}
+
 Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings) {
     const std::string preload = preload_of(*starter.family);
     const Variables variables = variables_to_pass(settings);

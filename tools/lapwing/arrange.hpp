@@ -21,6 +21,8 @@ struct Starter {
 // `mpi` is the family that the user names; empty: found out. Throws Error (invalid_argument) when the first
 // word is no program, or none that tells its MPI.
 Starter find_starter(const std::vector<std::string>& words, const std::string& mpi);
+// The same where the tool adds a program of its own: throws for words that begin with a program, too.
+Starter find_launcher(const std::vector<std::string>& words, const std::string& mpi);
 
 // Throws Error when there is no preload library for the MPI, or none that LD_PRELOAD can name.
 Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings);

@@ -65,14 +65,7 @@ int run(const CLI::App& app, const BenchOptions& options, const Words& words) {
     check_command(app, options, words);
     const nlohmann::json asked = program_settings(options);
     const Settings settings = settings_of(options);
-    const Starter starter = find_starter(words.words, options.mpi);
-    if (starter.way == Way::program) {
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("'{}' is a program; what stands behind '--' is a launcher, as mpirun -n 4, and the "
-                        "benchmark adds its own program",
-                        words.words.front()));
-    }
+    const Starter starter = find_launcher(words.words, options.mpi);
     std::vector<std::string> command = words.words;
     command.push_back(find_bench_program("lapwing-overlap", *starter.family));
     command.push_back(asked.dump());

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -63,6 +64,7 @@ class Reader {
             fmt::print(stderr, "{}\n", line);
         }
     }
+    bool has_result() const { return result_.has_value(); }
     std::optional<nlohmann::json> result() { return std::move(result_); }
 
   private:
@@ -72,6 +74,12 @@ class Reader {
     double done_ = 0;
     std::optional<nlohmann::json> result_;
 };
+
+// Whether there is something to read, or an end, within so much time.
+bool wait_for_input(int descriptor, std::chrono::milliseconds limit) {
+    pollfd ready{descriptor, POLLIN, 0};
+    return poll(&ready, 1, static_cast<int>(limit.count())) != 0;
+}
 
 }  // namespace
 
@@ -109,7 +117,8 @@ std::string time_of_day() {
     return text;
 }
 
-BenchJob run_bench(const Launch& launch, const std::string& program) {
+BenchJob run_bench(const Launch& launch, const std::string& program,
+                   std::optional<std::chrono::seconds> patience) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) refuse("pipe");
     std::fflush(nullptr);
@@ -123,7 +132,14 @@ BenchJob run_bench(const Launch& launch, const std::string& program) {
     Reader reader(program);
     std::string line;
     char block[65536];
+    int signal = 0;  // that was sent to the launcher
     while (true) {
+        if (patience && reader.has_result() && !wait_for_input(ends[0], *patience)) {
+            if (signal == SIGKILL) break;
+            signal = signal == 0 ? SIGTERM : SIGKILL;
+            kill(child, signal);
+            continue;
+        }
         const ssize_t length = read(ends[0], block, sizeof block);
         if (length < 0 && errno == EINTR) continue;
         if (length <= 0) break;
@@ -140,6 +156,7 @@ BenchJob run_bench(const Launch& launch, const std::string& program) {
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
     job.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (signal != 0) job.status = 0;
     job.result = reader.result();
     return job;
 }

@@ -1,6 +1,7 @@
 // Runs the MPI program of a benchmark and reads what its rank 0 says.
 #pragma once
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -26,7 +27,10 @@ struct BenchJob {
 };
 // Reads lines that begin with the program's name: "lapwing-overlap progress SHARE WHAT" and "... result
 // JSON". Shows the progress, as a bar on a terminal; elsewhere as a line for each WHAT. Passes on to standard
-// error what else the job prints. Throws Error (system) when the launcher cannot be started.
-BenchJob run_bench(const Launch& launch, const std::string& program);
+// error what else the job prints. A job that has told its result and does not come to its end within
+// `patience` is stopped, and counts as ended well: MPICH 4.0 may hang in MPI_Finalize between hosts. Throws
+// Error (system) when the launcher cannot be started.
+BenchJob run_bench(const Launch& launch, const std::string& program,
+                   std::optional<std::chrono::seconds> patience = {});
 
 }  // namespace lapwing::tool

@@ -44,6 +44,7 @@ Command add_info(CLI::App& tool);
 Command add_run(CLI::App& tool, const Words& words);
 Command add_bench(CLI::App& tool, const Words& words);
 Command add_tune(CLI::App& tool, const Words& words);
+Command add_topology(CLI::App& tool, const Words& words);
 Command add_cluster(CLI::App& tool, const Words& words);
 // Not for people: what the launchers in a cluster call in place of ssh.
 Command add_cluster_shell(CLI::App& tool, const Words& words);

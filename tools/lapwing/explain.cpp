@@ -98,8 +98,9 @@ std::string header(const Explained& explained) {
     const auto line = [&](const char* key, const std::string& value) {
         text += fmt::format("  {:<11} {}\n", key, value);
     };
-    for (const auto& [key, value] :
-         {std::pair("blocks", explained.asked.lengths()), {"neighbours", explained.asked.neighbors()}}) {
+    for (const auto& [key, value] : {std::pair("blocks", explained.asked.lengths()),
+                                     {"neighbours", explained.asked.neighbors()},
+                                     {"hosts", explained.asked.hosts()}}) {
         if (!value.empty()) line(key, value);
     }
     line("algorithm", algorithm.summary);
@@ -266,7 +267,7 @@ int explain(const Options& options) {
 
     Explained explained;
     explained.asked = read(options);
-    explained.chosen = choose(options.choice, explained.problem());
+    explained.chosen = choose(options.choice, explained.problem(), explained.asked.several_hosts);
     build(options, explained);
     lower_to(level, explained);
 
@@ -313,6 +314,7 @@ Command add_explain(CLI::App& tool) {
         "  lapwing explain MPI_Ialltoall --ranks 16 --bytes 64Ki --rank 3\n"
         "  lapwing explain broadcast --ranks 8 --root 2 -o broadcast.svg\n"
         "  lapwing explain alltoallv --ranks 4 --bytes 1000 --sizes uneven\n"
+        "  lapwing explain broadcast --hosts 2x4 --algorithm two_level --bytes 1Ki\n"
         "  lapwing explain scan --ranks 6 --op user --type opaque:24 --ordered\n"
         "\nWithout --algorithm the choice obeys LAPWING_ALGORITHM, as in a run.\n"
         "A list file that --format text prints is one that `lapwing verify` reads.");

@@ -13,10 +13,9 @@ namespace {
 
 // "auto" takes the kernel engine between hosts, and so does this: whether it is available there cannot be
 // known here.
-Surroundings surroundings_of(const ChoiceOptions& options, const Settings& settings) {
-    static const std::string hosts[] = {"one", "several"};
+Surroundings surroundings_of(const ChoiceOptions& options, bool several_hosts, const Settings& settings) {
     Surroundings surroundings;
-    surroundings.several_hosts = pick("number of hosts", options.hosts, hosts) == 1;
+    surroundings.several_hosts = several_hosts;
     const std::vector<std::string> engines = engine_names();
     const std::string wanted =
         engines[pick("engine", options.engine.empty() ? settings.engine : options.engine, engines)];
@@ -64,14 +63,12 @@ void add_choice_options(CLI::App& app, ChoiceOptions& options) {
     app.add_option("--algorithm", options.algorithm, "As pairwise:window=6; else the one that a run takes")
         ->type_name("A");
     app.add_option("--engine", options.engine, "Choose for this engine (LAPWING_ENGINE)")->type_name("E");
-    app.add_option("--hosts", options.hosts, "Choose for ranks on one host, or on several (several)")
-        ->type_name("one|several");
 }
 
-Chosen choose(const ChoiceOptions& options, const Problem& problem) {
+Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {
     const Settings settings = read_settings(environ);
     Chosen chosen;
-    chosen.surroundings = surroundings_of(options, settings);
+    chosen.surroundings = surroundings_of(options, several_hosts, settings);
     if (algorithms_of(problem.collective).empty()) {
         throw Error(ErrorCode::unsupported,
                     fmt::format("there is no algorithm for {}", name(problem.collective)));
@@ -80,8 +77,10 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem) {
         chosen.choice = parse_choice(problem.collective, options.algorithm);
         const Verdict verdict = chosen.choice.algorithm->applies(problem, chosen.choice.parameters);
         if (verdict) return chosen;
-        throw Error(ErrorCode::unsupported, fmt::format("{} declines this problem: {}",
-                                                        chosen.choice.algorithm->name, verdict.reason()));
+        const bool ask = chosen.choice.algorithm->knows_hosts && problem.placement == nullptr;
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("{} declines this problem: {}{}", chosen.choice.algorithm->name,
+                                verdict.reason(), ask ? "; say it by --hosts, as --hosts 2x4" : ""));
     }
     std::optional<Tuning> tuning;
     if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
@@ -92,7 +91,7 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem) {
     chosen.by = word(selection.by);
     chosen.why = selection.why;
     if (selection.by == Selection::By::wish) chosen.why += " by LAPWING_ALGORITHM";
-    chosen.seconds = chosen.choice.algorithm->cost(problem, chosen.choice.parameters, machine);
+    chosen.seconds = modelled_seconds(problem, chosen.choice, machine);
     chosen.candidates = candidates(problem, machine);
     return chosen;
 }

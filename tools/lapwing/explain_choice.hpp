@@ -16,7 +16,6 @@ namespace lapwing::tool {
 struct ChoiceOptions {
     std::string algorithm;
     std::string engine;
-    std::string hosts = "several";
 };
 
 struct Chosen {
@@ -37,6 +36,6 @@ struct Chosen {
 void add_choice_options(CLI::App& app, ChoiceOptions& options);
 // By the options, and the variables LAPWING_*. Throws Error: a wrong value, a tuning file that cannot be
 // read, an algorithm that declines.
-Chosen choose(const ChoiceOptions& options, const Problem& problem);
+Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts);
 
 }  // namespace lapwing::tool

@@ -13,6 +13,8 @@ namespace {
 
 // Where every rank has a block for, or from, every other.
 constexpr int most_ranks_with_parts = 4096;
+// And ranks of each.
+constexpr int most_hosts_told = 16;
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, why);
@@ -94,6 +96,25 @@ std::string AskedProblem::neighbors() const {
     return "of each rank those before and behind it, in a line whose ends meet";
 }
 
+std::string AskedProblem::hosts() const {
+    const Placement* placement = problem.placement.get();
+    if (placement == nullptr) return "";
+    std::string text = fmt::format("{}: ", placement->hosts());
+    for (int host = 0; host < placement->hosts(); ++host) {
+        if (host == most_hosts_told) return text + ", ...";
+        text += host == 0 ? "ranks" : "; ranks";
+        const std::span<const int> ranks = placement->ranks_of(host);
+        for (std::size_t i = 0; i < ranks.size(); ++i) {
+            if (i == most_hosts_told) {
+                text += " ...";
+                break;
+            }
+            text += fmt::format(" {}", ranks[i]);
+        }
+    }
+    return text;
+}
+
 void add_problem_options(CLI::App& app, ProblemOptions& options) {
     app.add_option("COLLECTIVE", options.collective, "As broadcast, bcast or MPI_Ibcast")->required();
     app.add_option("--ranks", options.ranks, "Size of the group")->type_name("P");
@@ -110,14 +131,23 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
     app.add_option("--type", options.type, "Of a reduction: as float64, or opaque:24 of user, with its bytes")
         ->type_name("T");
     app.add_flag("--ordered", options.ordered, "The operator of a reduction does not commute");
+    app.add_option("--hosts", options.hosts,
+                   "Where the ranks stand: one, several; 2x4 (two hosts of four), 1+3+2, or the host of each "
+                   "rank, 0,1,0,1 (several)")
+        ->type_name("H");
 }
 
 AskedProblem read_problem(const ProblemOptions& options) {
     AskedProblem asked;
     Problem& problem = asked.problem;
     problem.collective = read_collective(options.collective);
-    if (!options.ranks) refuse("say how many ranks, as --ranks 4");
-    problem.ranks = *options.ranks;
+    const Hosts hosts = read_hosts(options.hosts);
+    asked.several_hosts = hosts.several;
+    problem.placement = hosts.placement;
+    if (!options.ranks && hosts.placement == nullptr) {
+        refuse("say how many ranks, as --ranks 4, or where they stand, as --hosts 2x4");
+    }
+    problem.ranks = options.ranks ? *options.ranks : hosts.placement->ranks();
     problem.root = options.root;
     problem.in_place = options.in_place;
     read_reduction(options, problem);

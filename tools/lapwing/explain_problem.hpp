@@ -23,18 +23,22 @@ struct ProblemOptions {
     std::string op;
     std::string type;
     bool ordered = false;
+    std::string hosts = "several";
 };
 
 struct AskedProblem {
     Problem problem;
     std::uint64_t bytes = 0;  // that a block is to have
     Sizes sizes;              // of blocks, where the problem has parts
+    bool several_hosts = true;
 
     // "reduce on 4 ranks, root 2, 8 bytes in a block, sum of float64"
     std::string what() const;
     // Which lengths the blocks have, and who are neighbours; empty where there is nothing to tell.
     std::string lengths() const;
     std::string neighbors() const;
+    // How many ranks the hosts have, where that is known: "2 with 4 ranks each".
+    std::string hosts() const;
 };
 
 void add_problem_options(CLI::App& app, ProblemOptions& options);

@@ -15,6 +15,7 @@
 #include "lapwing/mpi_survey.hpp"
 #include "lapwing/tables.hpp"
 #include "lapwing/values.hpp"
+#include "links/shm.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -96,6 +97,7 @@ Json algorithms_as_json() {
         rows.push_back({{"collective", name(algorithm->collective)},
                         {"name", algorithm->name},
                         {"summary", algorithm->summary},
+                        {"knows_hosts", algorithm->knows_hosts},
                         {"source", algorithm->source},
                         {"parameters", parameters}});
     }
@@ -110,7 +112,7 @@ void print_engines() {
         rows.push_back({engine->name(), verdict ? "available" : fmt::format("not here: {}", verdict.reason()),
                         engine->summary()});
     }
-    fmt::print("{}", align(rows));
+    fmt::print("{}\ninside a host\n  {}\n", align(rows), shm::survey());
 }
 
 void print_mpi() {
@@ -169,6 +171,7 @@ int info(bool json, bool algorithms_only) {
         all["version"] = LAPWING_VERSION;
         if (!algorithms_only) {
             all["engines"] = engines_as_json();
+            all["inside_a_host"] = shm::survey();
             all["mpi"] = mpi_as_json();
             all["variables"] = variables_as_json();
         }

@@ -85,6 +85,11 @@ Json to_json(const Problem& problem) {
         if (problem.type == Type::opaque) json["element"] = problem.element;
         json["ordered"] = problem.ordered;
     }
+    if (const Placement* placement = problem.placement.get()) {
+        for (int rank = 0; rank < problem.ranks; ++rank) json["hosts"].push_back(placement->host_of(rank));
+        if (!placement->in_usual_order())
+            json["order"] = std::vector(placement->order().begin(), placement->order().end());
+    }
     for (const Parts& parts : problem.parts) {
         json["parts"].push_back({{"sends", to_json(parts.sends)}, {"receives", to_json(parts.receives)}});
     }
@@ -120,6 +125,7 @@ Json to_json(const Chains& chains) {
     Json stages = Json::array();
     for (const Stage& stage : chains.stages) {
         stages.push_back({{"local", to_json(stage.local)}, {"chains", to_json(stage.chains)}});
+        if (!stage.beside.empty()) stages.back()["beside"] = to_json(stage.beside);
     }
     return {{"rank", chains.rank},
             {"gates", chains.gates},

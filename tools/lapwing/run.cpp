@@ -19,6 +19,7 @@ struct Options {
     std::string engine;
     std::string algorithm;
     std::string tuning;
+    std::string topology;
     bool blocking = false;
     bool report = false;
     bool json = false;
@@ -33,8 +34,10 @@ Settings settings_of(const Options& options) {
     if (!options.engine.empty()) settings.engine = options.engine;
     if (!options.algorithm.empty()) settings.algorithm = options.algorithm;
     if (!options.tuning.empty()) settings.tuning = options.tuning;
+    if (!options.topology.empty()) settings.topology = options.topology;
     // Ranks may start in another directory.
     if (!settings.tuning.empty()) settings.tuning = std::filesystem::absolute(settings.tuning);
+    if (!settings.topology.empty()) settings.topology = std::filesystem::absolute(settings.topology);
     if (options.blocking) settings.blocking = "1";
     if (options.json) {
         settings.report = "json";
@@ -69,6 +72,9 @@ Command add_run(CLI::App& tool, const Words& words) {
     app->add_option("--algorithm", options->algorithm, "As ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
     app->add_option("--tuning", options->tuning, "Algorithms from this file, which `lapwing tune` wrote")
+        ->type_name("FILE");
+    app->add_option("--topology", options->topology,
+                    "The order of hosts in the network, see `lapwing topology --help`")
         ->type_name("FILE");
     app->add_flag("--blocking", options->blocking, "Take the blocking collectives, too");
     app->add_flag("--report", options->report, "Say at the end what was done, and what was not and why");

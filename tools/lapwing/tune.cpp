@@ -215,13 +215,7 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
     require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 4");
     const nlohmann::json asked = program_settings(options);
     const Settings settings = settings_for(asked);
-    const Starter starter = find_starter(words.words, options.mpi);
-    if (starter.way == Way::program) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("'{}' is a program; what stands behind '--' is a launcher, as mpirun -n 4, "
-                                "and lapwing adds its own program",
-                                words.words.front()));
-    }
+    const Starter starter = find_launcher(words.words, options.mpi);
     std::vector<std::string> command = words.words;
     command.push_back(find_bench_program(program_name, *starter.family));
     command.push_back(asked.dump());

@@ -32,12 +32,14 @@ bool stands_before(const Choice& one, const Choice& other) {
     return one.parameters < other.parameters;
 }
 
-Measured read_measured(const nlohmann::json& row, int ranks) {
+Measured read_measured(const nlohmann::json& row, const MeasuredTable& table) {
+    const int ranks = table.ranks;
     Measured measured;
     measured.collective = *find_collective(row.at("collective").get<std::string>());
     measured.ranks = ranks;
     measured.bytes = row.at("bytes");
     measured.problem = measured_problem(measured.collective, ranks, measured.bytes);
+    measured.problem.placement = table.placement;
     for (const auto& entry : row.at("seconds").items()) {
         measured.seconds.emplace_back(parse_choice(measured.collective, entry.key()),
                                       entry.value().get<double>());
@@ -145,9 +147,12 @@ std::vector<MeasuredTable> measured_tables(const nlohmann::json& result) {
         table.of.engine = told.at("engine").get<std::string>();
         table.of.several_hosts = told.at("hosts") == "several";
         table.ranks = told.at("ranks");
+        if (told.contains("host_of")) {
+            table.placement = placement_on_hosts(told.at("host_of").get<std::vector<std::uint64_t>>());
+        }
         told.at("instead").get_to(table.instead);
         for (const nlohmann::json& row : told.at("measured")) {
-            table.measured.push_back(read_measured(row, table.ranks));
+            table.measured.push_back(read_measured(row, table));
         }
         tables.push_back(std::move(table));
     }
@@ -167,17 +172,19 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, const Json&
         measured.push_back(
             {{"collective", name(one.collective)}, {"bytes", one.bytes}, {"seconds", std::move(seconds)}});
     }
-    return {{"engine", table.of.engine},
-            {"hosts", table.of.several_hosts ? "several" : "one"},
-            {"ranks", {table.ranks, table.ranks}},
-            {"made", made},
-            {"machine",
-             {{"latency", machine.latency},
-              {"task", machine.task},
-              {"per_byte", machine.per_byte},
-              {"copy_per_byte", machine.copy_per_byte},
-              {"copy", machine.copy}}},
-            {"choices", std::move(rows)},
+    Json constants = {{"latency", machine.latency},
+                      {"task", machine.task},
+                      {"per_byte", machine.per_byte},
+                      {"copy_per_byte", machine.copy_per_byte},
+                      {"copy", machine.copy}};
+    if (table.placement != nullptr) {
+        constants["near_latency"] = machine.near_latency;
+        constants["near_task"] = machine.near_task;
+        constants["near_per_byte"] = machine.near_per_byte;
+    }
+    return {{"engine", table.of.engine},           {"hosts", table.of.several_hosts ? "several" : "one"},
+            {"ranks", {table.ranks, table.ranks}}, {"made", made},
+            {"machine", std::move(constants)},     {"choices", std::move(rows)},
             {"measured", std::move(measured)}};
 }
 

@@ -13,6 +13,7 @@ namespace lapwing::tool {
 struct MeasuredTable {
     Surroundings of;
     int ranks = 0;
+    std::shared_ptr<const Placement> placement;  // null when there was none
     std::vector<Measured> measured;
     std::vector<std::string> instead;  // engines that ran in its place
 };

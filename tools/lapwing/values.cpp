@@ -11,6 +11,7 @@
 #include "engines/catalogue.hpp"
 #include "plan/network_settings.hpp"
 #include "plan/selection.hpp"
+#include "topology/host_order.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -136,6 +137,47 @@ Sizes read_sizes(std::string_view written) {
     return sizes;
 }
 
+Hosts read_hosts(std::string_view written) {
+    constexpr int most_ranks = 1 << 20;
+    static const std::string words[] = {"one", "several"};
+    if (written.find_first_of("0123456789") == std::string_view::npos) {
+        return {pick("number of hosts", written, words) == 1, nullptr};
+    }
+    const auto wrong = [&]() {
+        refuse(
+            fmt::format("'{}' are no hosts; write them as 2x4, 1+3+2 or, for "
+                        "each rank, as 0,1,0,1; {} ranks at most",
+                        written, most_ranks));
+    };
+    // The numbers between x, + or commas.
+    const std::size_t at = written.find_first_of("x+,");
+    const char between = at == std::string_view::npos ? '+' : written[at];
+    std::vector<int> numbers;
+    for (std::size_t from = 0; from <= written.size();) {
+        const std::size_t end = std::min(written.find(between, from), written.size());
+        int number = 0;
+        if (!read_number(written.substr(from, end - from), number) || number < 0 || number > most_ranks)
+            wrong();
+        numbers.push_back(number);
+        from = end + 1;
+    }
+    std::vector<std::uint64_t> host_of;
+    const auto add = [&](std::uint64_t host, int ranks) {
+        if (ranks < 1 || host_of.size() + static_cast<std::size_t>(ranks) > most_ranks) wrong();
+        host_of.insert(host_of.end(), static_cast<std::size_t>(ranks), host);
+    };
+    if (between == ',') {
+        for (const int host : numbers) add(static_cast<std::uint64_t>(host), 1);
+    } else if (between == '+') {
+        for (std::size_t host = 0; host < numbers.size(); ++host) add(host, numbers[host]);
+    } else {
+        if (numbers.size() != 2 || numbers[0] < 1) wrong();
+        for (int host = 0; host < numbers[0]; ++host) add(static_cast<std::uint64_t>(host), numbers[1]);
+    }
+    auto placement = std::make_shared<const Placement>(host_of);
+    return {placement->hosts() > 1, placement};
+}
+
 RankRange read_rank_range(std::string_view written) {
     RankRange range;
     const std::size_t colon = written.find(':');
@@ -160,6 +202,7 @@ void check_values(const Settings& settings) {
     pick("engine", settings.engine, engine_names());
     Wishes::parse(settings.algorithm);
     if (!settings.tuning.empty()) Tuning::read(settings.tuning);
+    if (!settings.topology.empty()) topology::HostOrder::read(settings.topology);
     parse_switch("LAPWING_BLOCKING", settings.blocking);
     if (settings.check != "auto") parse_switch("LAPWING_CHECK", settings.check);
     pick("report", settings.report, reports);

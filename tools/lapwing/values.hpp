@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,15 @@ std::pair<Type, std::uint64_t> read_type(std::string_view written);
 
 // "even", "uneven", or the seed of random ones. Throws Error (invalid_argument).
 Sizes read_sizes(std::string_view written);
+
+// Where ranks stand: "one" or "several" hosts, nothing more is known; "2x4", two hosts of four ranks each, in
+// the order of the ranks; "1+3+2", hosts of one, three and two ranks; "0,1,0,1", the host of each rank.
+// Throws Error (invalid_argument).
+struct Hosts {
+    bool several = true;
+    std::shared_ptr<const Placement> placement = nullptr;
+};
+Hosts read_hosts(std::string_view written);
 
 // "8" or "1:64". Throws Error (invalid_argument).
 struct RankRange {

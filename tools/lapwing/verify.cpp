@@ -130,7 +130,7 @@ Command add_verify(CLI::App& tool) {
     app->add_option("--queue-depth", options->limits.queue_depth, "Longest queue that is allowed (16384)")
         ->type_name("N");
     app->add_flag("--chains,!--no-chains", options->chains,
-                  "Prove the chain forms of the lists, too; this is usual");
+                  "Prove the chain forms of the lists, too, also where ranks share hosts; this is usual");
     app->add_flag("--json", options->json, "As JSON");
     app->footer(
         "Examples:\n"

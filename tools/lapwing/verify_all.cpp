@@ -55,8 +55,9 @@ std::vector<std::uint64_t> sizes_of(Collective collective) {
 std::vector<Problem> problems_of(const Job& job) {
     const Collective collective = job.choice.algorithm->collective;
     std::vector<Problem> problems;
+    const auto sample = job.choice.algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
     for (const std::uint64_t bytes : sizes_of(collective)) {
-        for (Problem& problem : sample_problems(collective, job.ranks, bytes)) {
+        for (Problem& problem : sample(collective, job.ranks, bytes)) {
             problems.push_back(std::move(problem));
         }
     }
@@ -129,7 +130,7 @@ class Verification {
             if (violations.empty()) {
                 tally.lists += lists.size();
                 if (!work_.chains) return;
-                violations = check_chains(lists, {}, work_.limits.violations);
+                violations = verify_chains(lists, work_.limits.violations);
                 if (violations.empty()) {
                     tally.chains += lists.size();
                     return;
@@ -179,6 +180,15 @@ std::vector<Choice> choices_to_verify(std::optional<Collective> collective, cons
         throw Error(ErrorCode::unsupported, fmt::format("there is no algorithm for {}", name(*collective)));
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("unknown algorithm '{}'{}", wanted, suggestion(wanted, valid)));
+}
+
+std::vector<Violation> verify_chains(std::span<const List> lists, std::size_t most_violations) {
+    std::vector<Violation> violations;
+    for (const std::vector<int>& hosts : sample_hosts(static_cast<int>(lists.size()))) {
+        violations = check_chains(lists, {}, most_violations, hosts);
+        if (!violations.empty()) break;
+    }
+    return violations;
 }
 
 void Tally::add(const Tally& other) {

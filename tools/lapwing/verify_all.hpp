@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ struct Work {
 // All algorithms, or those of a collective, or with a name; each with several values of its parameters unless
 // `algorithm` gives some. Throws Error (invalid_argument) for an algorithm that there is not.
 std::vector<Choice> choices_to_verify(std::optional<Collective> collective, const std::string& algorithm);
+
+// The chain forms of lists that are proven: where all ranks are far from each other, and where some share
+// hosts.
+std::vector<Violation> verify_chains(std::span<const List> lists, std::size_t most_violations);
 
 struct Tally {
     std::uint64_t lists = 0;   // proved

@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "lapwing/command.hpp"
 #include "lapwing/list_json.hpp"
+#include "lapwing/verify_all.hpp"
 #include "task/lowering.hpp"
 #include "task/text.hpp"
 
@@ -75,7 +76,7 @@ Verified verify(const std::string& file, const CheckLimits& limits, bool chains)
     keep(check(result.set.problem, result.set.lists, limits));
     if (result.violations.empty() && chains) {
         result.why_no_chains = no_chains(result.set.lists);
-        if (result.why_no_chains.empty()) keep(check_chains(result.set.lists, {}, limits.violations));
+        if (result.why_no_chains.empty()) keep(verify_chains(result.set.lists, limits.violations));
         result.chains = result.why_no_chains.empty() && result.violations.empty();
     }
     if (result.violations.empty()) {

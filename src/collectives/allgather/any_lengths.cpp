@@ -6,6 +6,7 @@
 #include "collectives/alltoall/exchange.hpp"
 #include "collectives/arithmetic.hpp"
 #include "collectives/blocks.hpp"
+#include "collectives/ring.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::allgather {
@@ -35,12 +36,11 @@ Lengths lengths_of(const Problem& problem) {
 
 List build_ring(const Problem& problem, int rank) {
     const int ranks = problem.ranks;
-    const int above = absolute_rank(1, rank, ranks);
-    const int below = absolute_rank(ranks - 1, rank, ranks);
+    const Ring ring(problem, rank);
+    const int above = ring.above(1);
+    const int below = ring.below(1);
     // What arrives in a step, which is what is sent in the next.
-    const auto block = [&](int step) {
-        return block_from(problem, rank, absolute_rank(ranks - step, rank, ranks));
-    };
+    const auto block = [&](int step) { return block_from(problem, rank, ring.below(step)); };
 
     Builder list(problem, rank, 3 * static_cast<std::uint64_t>(ranks));
     for (int step = 1; step < ranks; ++step) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
-#include "collectives/arithmetic.hpp"
+#include "collectives/ring.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::alltoall {
@@ -28,8 +28,9 @@ List build(const Problem& problem, int rank, const Parameters&) {
     const int ranks = problem.ranks;
     const std::uint64_t bytes = problem.bytes;
     const auto blocks = [&](int count) { return static_cast<std::uint64_t>(count) * bytes; };
-    const int above = absolute_rank(1, rank, ranks);
-    const int below = absolute_rank(ranks - 1, rank, ranks);
+    const Ring ring(problem, rank);
+    const int above = ring.above(1);
+    const int below = ring.below(1);
 
     Builder list(problem, rank, 4 * static_cast<std::uint64_t>(ranks));
     // Own blocks, the nearest first: what step 1 sends.
@@ -39,15 +40,20 @@ List build(const Problem& problem, int rank, const Parameters&) {
         arrivals.push_back(list.scratch(blocks(ranks - step)));
         list.recv(below, arrivals.back());
     }
-    list.copy(own.part(0, blocks(ranks - 1 - rank)), in(blocks(rank + 1), blocks(ranks - 1 - rank)));
-    list.copy(own.part(blocks(ranks - 1 - rank), blocks(rank)), in(0, blocks(rank)));
+    // Ranks whose numbers follow one another go in one copy.
+    for (int begin = 1, end = 1; begin < ranks; begin = end) {
+        const int first = ring.above(begin);
+        do ++end;
+        while (end < ranks && ring.above(end) == first + end - begin);
+        list.copy(own.part(blocks(begin - 1), blocks(end - begin)), in(blocks(first), blocks(end - begin)));
+    }
     if (ranks > 1) list.send(above, own);
     list.copy(out(blocks(rank), bytes), in(blocks(rank), bytes));
     for (int step = 1; step < ranks; ++step) {
         const Span& arrival = arrivals[static_cast<std::size_t>(step - 1)];
         list.wait(below);
         if (step + 1 < ranks) list.send(above, arrival.part(bytes, arrival.length - bytes));
-        list.copy(out(blocks(absolute_rank(ranks - step, rank, ranks)), bytes), arrival.part(0, bytes));
+        list.copy(out(blocks(ring.below(step)), bytes), arrival.part(0, bytes));
     }
     return list.finish();
 }

@@ -18,7 +18,10 @@ List build_along_k_nomial_tree(const Problem& problem, int rank, std::int64_t ra
     std::int64_t place = 1;  // of the digit under which the children stand
     while (place < problem.ranks && relative / place % radix == 0) place *= radix;
 
-    Builder list(problem, rank, 2 + static_cast<std::uint64_t>(radix * ceil_log2(problem.ranks)));
+    std::int64_t children = 0;
+    for (std::int64_t below = place / radix; below >= 1; below /= radix)
+        children += std::min(radix - 1, (problem.ranks - 1 - relative) / below);
+    Builder list(problem, rank, 2 + static_cast<std::uint64_t>(children));
     Span data = in(0, problem.bytes);
     if (relative != 0) {
         data = out(0, problem.bytes);

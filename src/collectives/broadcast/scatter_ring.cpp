@@ -6,6 +6,7 @@
 // receiver holds already from the scatter is not sent again, so the root receives nothing.
 #include "collectives/algorithm.hpp"
 #include "collectives/broadcast/scatter_tree.hpp"
+#include "collectives/ring.hpp"
 
 namespace lapwing::broadcast {
 namespace {
@@ -16,8 +17,9 @@ Verdict applies(const Problem&, const Parameters&) {
 
 List build(const Problem& problem, int rank, const Parameters&) {
     const int ranks = problem.ranks;
-    const int relative = relative_rank(rank, problem.root, ranks);
-    const auto absolute = [&](int r) { return absolute_rank(r, problem.root, ranks); };
+    const Ring ring(problem, problem.root);
+    const int relative = ring.distance(rank);
+    const auto absolute = [&](int r) { return ring.above(r); };
     const ScatterTree tree(problem.bytes, ranks, relative);
     const auto wrapped = [&](int chunk) { return chunk < 0 ? chunk + ranks : chunk; };
     const auto moves = [&](int chunk, int receiver) {

@@ -36,7 +36,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     }
 
     Builder list(problem, rank, 3 * children.size() + 4);
-    Contributions contributions(list, problem, own, detour ? Span{} : result, 0, children.size());
+    Contributions contributions(list, problem.ordered, own, detour ? Span{} : result, 0, children.size());
     for (std::size_t i = 0; i < children.size(); ++i) list.recv(children[i], contributions.of(i));
     const Span last = !detour || own.space == Space::in ? result : list.scratch(problem.bytes);
     if (detour) list.recv(top, last);

@@ -71,10 +71,10 @@ inline void combine_into(Builder& list, const Problem& problem, Span target, Spa
 // one span is overwritten and all others are only read.
 class Contributions {
   public:
-    // `below` of the `others` have lower ranks. `result` is where the combination is wanted; empty: anywhere.
-    Contributions(Builder& list, const Problem& problem, Span own, Span result, std::size_t below,
-                  std::size_t others)
-        : parts_(others + 1), own_(problem.ordered ? below : (own == result ? others : 0)), result_(result) {
+    // `below` of the `others` have lower ranks; `ordered`: they are combined in the order of the ranks.
+    // `result` is where the combination is wanted; empty: anywhere.
+    Contributions(Builder& list, bool ordered, Span own, Span result, std::size_t below, std::size_t others)
+        : parts_(others + 1), own_(ordered ? below : (own == result ? others : 0)), result_(result) {
         // In place the input stands in out until it has been read.
         const bool lands = result.length > 0 && own.space != result.space;
         for (std::size_t i = 0; i <= others; ++i) {
@@ -93,7 +93,8 @@ class Contributions {
     Span combine(Builder& list) {
         Span& last = parts_.back();
         if (own_ + 1 == parts_.size() && own_ > 0 && last != result_) {
-            const Span room = result_.overlaps(last) ? list.scratch(last.length) : result_;
+            const bool taken = result_.length == 0 || result_.overlaps(last);
+            const Span room = taken ? list.scratch(last.length) : result_;
             list.copy(room, last);
             last = room;
         }

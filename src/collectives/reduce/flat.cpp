@@ -24,7 +24,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
         return static_cast<int>(other) + (static_cast<int>(other) < rank ? 0 : 1);
     };
     Builder list(problem, rank, 3 * others + 2);
-    Contributions contributions(list, problem, own, result, static_cast<std::size_t>(rank), others);
+    Contributions contributions(list, problem.ordered, own, result, static_cast<std::size_t>(rank), others);
     for (std::size_t i = 0; i < others; ++i) list.recv(peer(i), contributions.of(i));
     for (std::size_t i = 0; i < others; ++i) list.wait(peer(i));
     list.copy(result, contributions.combine(list));

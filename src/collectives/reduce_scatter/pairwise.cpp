@@ -40,7 +40,7 @@ List build_pairwise(const Problem& problem, int rank, const Parameters& values) 
         }
         return list.finish();
     }
-    reduce::Contributions contributions(list, problem, own, result, static_cast<std::size_t>(rank),
+    reduce::Contributions contributions(list, problem.ordered, own, result, static_cast<std::size_t>(rank),
                                         static_cast<std::size_t>(ranks - 1));
     for (int step = 1; step < ranks; ++step) {
         const int peer = below(step);

@@ -15,7 +15,7 @@ class HostEngine : public Engine {
         return ground.messages != nullptr ? Verdict::yes()
                                           : Verdict::no("the group has no link for messages");
     }
-    std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground) const override {
+    std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground, Inside) const override {
         return std::make_unique<HostPrepared>(list, *ground.messages);
     }
 };

@@ -1,7 +1,5 @@
 #include "engines/host/prepared.hpp"
 
-#include <unordered_map>
-
 #include "base/error.hpp"
 #include "engines/local_work.hpp"
 
@@ -10,18 +8,11 @@ namespace lapwing {
 struct HostPrepared::Run : Operation {
     Memory memory;
     std::uint32_t channel = 0;
-    std::size_t step = 0;     // the next one to do
-    std::size_t awaited = 0;  // the next of awaited_, which waits take in order
-    std::size_t sent = 0;     // the next send whose completion is looked for
-    std::vector<Link::Transfer> transfers;
+    std::size_t step = 0;  // the next one to do
+    Messages messages;
 };
 
 HostPrepared::HostPrepared(const List& list, Link& link) : link_(link), scratch_bytes_(list.scratch_bytes) {
-    struct Receives {
-        std::vector<std::size_t> transfers;
-        std::size_t waited = 0;
-    };
-    std::unordered_map<int, Receives> receives;
     steps_.reserve(list.tasks.size());
     for (const Task& task : list.tasks) {
         Step& step = steps_.emplace_back();
@@ -29,23 +20,14 @@ HostPrepared::HostPrepared(const List& list, Link& link) : link_(link), scratch_
         switch (task.kind) {
             case Kind::send:
             case Kind::write:
-                sends_.push_back(transfers_);
-                step.index = transfers_++;
+                step.index = messages_.send();
                 break;
             case Kind::recv:
-                receives[task.peer].transfers.push_back(transfers_);
-                step.index = transfers_++;
+                step.index = messages_.recv(task.peer);
                 break;
-            case Kind::wait: {
-                Receives& of_peer = receives[task.peer];
-                if (of_peer.transfers.size() - of_peer.waited < task.count) {
-                    throw Error(ErrorCode::internal, "a list waits for a receive that it has not posted");
-                }
-                for (std::uint64_t i = 0; i < task.count; ++i)
-                    awaited_.push_back(of_peer.transfers[of_peer.waited++]);
-                step.index = awaited_.size();
+            case Kind::wait:
+                step.index = messages_.wait(task.peer, task.count);
                 break;
-            }
             case Kind::copy:
             case Kind::reduce:
                 break;
@@ -62,7 +44,7 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     if (idle_.empty()) {
         idle_.reserve(runs_.size() + 1);
         auto run = std::make_unique<Run>();
-        run->transfers.resize(transfers_);
+        run->messages.make(messages_);
         run->memory.make_scratch(scratch_bytes_);
         idle_.push_back(run.get());
         runs_.push_back(std::move(run));
@@ -72,9 +54,11 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     run->memory.buffers = buffers;
     run->channel = channel;
     run->step = 0;
-    run->awaited = 0;
-    run->sent = 0;
-    if (link_.ready()) advance(*run, false);
+    run->messages.restart();
+    if (link_.ready()) {
+        advance(*run, false);
+        link_.flush();
+    }
     return run;
 }
 
@@ -83,7 +67,9 @@ bool HostPrepared::test(Operation* operation) {
     if (run.step == 0 && !link_.ready()) return false;
     // After an exception the run stays in runs_ but is not started again: the link may still touch its
     // memory.
-    if (!advance(run, true) || !sends_complete(run)) return false;
+    const bool complete = advance(run, true) && run.messages.sent(link_, messages_, messages_.sends().size());
+    link_.flush();
+    if (!complete) return false;
     idle_.push_back(&run);
     return true;
 }
@@ -97,17 +83,15 @@ bool HostPrepared::advance(Run& run, bool may_wait) {
             case Kind::send:
             case Kind::write:
                 link_.send(task.peer, run.memory.source(task.source), task.source.length, run.channel,
-                           run.transfers[step.index]);
+                           run.messages[step.index]);
                 break;
             case Kind::recv:
                 link_.recv(task.peer, run.memory.target(task.target), task.target.length, run.channel,
-                           run.transfers[step.index]);
+                           run.messages[step.index]);
                 break;
             case Kind::wait:
                 if (!may_wait) return false;
-                for (; run.awaited < step.index; ++run.awaited) {
-                    if (!link_.test(run.transfers[awaited_[run.awaited]])) return false;
-                }
+                if (!run.messages.arrived(link_, messages_, step.index)) return false;
                 break;
             case Kind::copy:
             case Kind::reduce:
@@ -117,13 +101,6 @@ bool HostPrepared::advance(Run& run, bool may_wait) {
             case Kind::enable_recv:
                 break;
         }
-    }
-    return true;
-}
-
-bool HostPrepared::sends_complete(Run& run) {
-    for (; run.sent < sends_.size(); ++run.sent) {
-        if (!link_.test(run.transfers[sends_[run.sent]])) return false;
     }
     return true;
 }

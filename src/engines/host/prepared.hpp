@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engines/engine.hpp"
+#include "engines/messages.hpp"
 #include "task/list.hpp"
 
 namespace lapwing {
@@ -17,6 +18,7 @@ class HostPrepared : public Prepared {
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
     int rest(Operation*) override { return link_.rest(); }
+    bool sleep(Operation*, std::chrono::nanoseconds limit) override { return link_.sleep(limit); }
 
   private:
     struct Run;
@@ -24,18 +26,15 @@ class HostPrepared : public Prepared {
     // A task, and which transfers it starts or waits for.
     struct Step {
         Task task;
-        std::size_t index = 0;  // send, recv: its transfer; wait: where its receives end in awaited_
+        std::size_t index = 0;  // send, recv: its transfer; wait: where its receives end
     };
 
     bool advance(Run& run, bool may_wait);
-    bool sends_complete(Run& run);
 
     Link& link_;
     std::uint64_t scratch_bytes_;
     std::vector<Step> steps_;
-    std::vector<std::size_t> awaited_;  // the receives of each wait, one wait after the other
-    std::vector<std::size_t> sends_;    // the transfers of all sends
-    std::size_t transfers_ = 0;
+    MessagePlan messages_;
     std::vector<std::unique_ptr<Run>> runs_;  // every run ever made
     std::vector<Run*> idle_;                  // those that can be started again
 };

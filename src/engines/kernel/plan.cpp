@@ -1,65 +1,133 @@
 #include "engines/kernel/plan.hpp"
 
 #include <algorithm>
-#include <unordered_map>
+
+#include "base/error.hpp"
 
 namespace lapwing::kernel {
+namespace {
 
-Plan::Plan(const Chains& chains)
-    : gates(chains.gates), scratch_bytes(chains.scratch_bytes), last(chains.last) {
-    std::unordered_map<int, std::uint32_t> slots;
-    const auto plan = [&](const Chain& chain) {
-        PlannedChain planned;
-        planned.reserve(chain.size());
-        for (const Step& step : chain) {
-            PlannedStep& next = planned.emplace_back();
-            next.kind = step.kind;
-            next.space = step.span.space;
-            next.offset = step.span.offset;
-            switch (step.kind) {
-                case Step::Kind::send:
-                case Step::Kind::receive: {
-                    const auto [slot, added] =
-                        slots.try_emplace(step.peer, static_cast<std::uint32_t>(peers.size()));
-                    if (added) peers.push_back(step.peer);
-                    next.slot = slot->second;
-                    next.is_signal = step.span.length == 0;
-                    next.bytes = next.is_signal ? 1 : step.span.length;
-                    wire_bytes += next.bytes;
-                    break;
-                }
-                case Step::Kind::signal:
-                case Step::Kind::await:
-                    next.slot = static_cast<std::uint32_t>(step.gate);
-                    next.is_signal = true;
-                    next.bytes = step.kind == Step::Kind::signal ? 1 : step.count;
-                    most_signals = std::max(most_signals, next.bytes);
-                    break;
+bool is_near(const std::vector<bool>& near, int peer) {
+    return static_cast<std::size_t>(peer) < near.size() && near[static_cast<std::size_t>(peer)];
+}
+
+// Whether the stage's chains may be handed over before its local work is done, which then happens while they
+// are on their way: no send reads what the work writes, and it waits for nobody.
+bool work_may_follow(const Stage& stage) {
+    for (const Task& task : stage.local) {
+        if (task.kind == Kind::wait) return false;
+        if (task.kind != Kind::copy && task.kind != Kind::reduce) continue;
+        for (const Chain& chain : stage.chains) {
+            for (const Step& step : chain) {
+                if (step.kind == Step::Kind::send && step.span.overlaps(task.target)) return false;
             }
         }
-        return planned;
-    };
+    }
+    return true;
+}
+
+}  // namespace
+
+Plan::Plan(const Chains& chains, const std::vector<bool>& near)
+    : gates(chains.gates), scratch_bytes(chains.scratch_bytes) {
+    Arrivals arrivals;
+    for (const Chain& chain : chains.receives) receives.push_back(plan(chain, arrivals));
     for (const Stage& stage : chains.stages) {
         PlannedStage& planned = stages.emplace_back();
-        planned.local = stage.local;
-        for (const Chain& chain : stage.chains) planned.chains.push_back(plan(chain));
+        for (const Chain& chain : stage.chains) planned.chains.push_back(plan(chain, arrivals));
     }
-    for (const Chain& chain : chains.receives) receives.push_back(plan(chain));
-    const auto look = [this](const std::vector<Task>& tasks) {
-        for (const Task& task : tasks)
-            if (task.kind == Kind::reduce && task.op == Operator::user) needs_caller = true;
-    };
-    look(last);
-    for (const PlannedStage& stage : stages) look(stage.local);
-    if (chains.stages.empty()) return;
-    for (const Task& work : chains.stages.front().local) {
-        for (const Chain& chain : chains.stages.front().chains) {
-            for (const Step& step : chain) {
-                if (step.kind == Step::Kind::send && step.span.overlaps(work.target))
-                    local_may_follow = false;
+    for (std::size_t i = 0; i < stages.size(); ++i) {
+        const Stage& stage = chains.stages[i];
+        if (i > 0 && !stage.local.empty()) turns.push_back({Turn::Kind::stage, 0, i});
+        take_turns(stage.local, near, arrivals);
+        stages[i].turns = i == 0 && work_may_follow(stage) ? 0 : turns.size();
+        take_turns(stage.beside, near, arrivals);
+    }
+    if (!chains.last.empty()) turns.push_back({Turn::Kind::end});
+    take_turns(chains.last, near, arrivals);
+}
+
+PlannedChain Plan::plan(const Chain& chain, Arrivals& arrivals) {
+    PlannedChain planned;
+    planned.reserve(chain.size());
+    for (const Step& step : chain) {
+        PlannedStep& next = planned.emplace_back();
+        next.kind = step.kind;
+        next.space = step.span.space;
+        next.offset = step.span.offset;
+        switch (step.kind) {
+            case Step::Kind::send:
+            case Step::Kind::receive: {
+                const auto [slot, added] =
+                    slots_.try_emplace(step.peer, static_cast<std::uint32_t>(peers.size()));
+                if (added) peers.push_back(step.peer);
+                next.slot = slot->second;
+                next.is_signal = step.span.length == 0;
+                next.bytes = next.is_signal ? 1 : step.span.length;
+                wire_bytes += next.bytes;
+                break;
             }
+            case Step::Kind::signal:
+            case Step::Kind::await:
+                next.slot = static_cast<std::uint32_t>(step.gate);
+                next.is_signal = true;
+                next.bytes = step.kind == Step::Kind::signal ? 1 : step.count;
+                most_signals = std::max(most_signals, next.bytes);
+                break;
+        }
+        if (step.kind != Step::Kind::receive) continue;
+        // A long message is several steps.
+        std::vector<Arrival>& of_peer = arrivals[step.peer];
+        if (of_peer.empty() || of_peer.back().task != step.task) of_peer.emplace_back();
+        of_peer.back() = {lines_, static_cast<std::uint32_t>(planned.size()), step.task};
+    }
+    ++lines_;
+    return planned;
+}
+
+void Plan::take_turns(const std::vector<Task>& tasks, const std::vector<bool>& near,
+                      const Arrivals& arrivals) {
+    for (const Task& task : tasks) {
+        switch (task.kind) {
+            case Kind::copy:
+            case Kind::reduce:
+                has_work = true;
+                if (task.kind == Kind::reduce && task.op == Operator::user) needs_caller = true;
+                turns.push_back({Turn::Kind::work, 0, 0, task});
+                break;
+            case Kind::send:
+            case Kind::write:
+                has_near = true;
+                turns.push_back({Turn::Kind::send, 0, messages.send(), task});
+                break;
+            case Kind::recv:
+                has_near = true;
+                turns.push_back({Turn::Kind::receive, 0, messages.recv(task.peer), task});
+                posted = turns.size();
+                break;
+            case Kind::wait:
+                if (is_near(near, task.peer)) {
+                    turns.push_back({Turn::Kind::arrival, 0, messages.wait(task.peer, task.count)});
+                } else {
+                    const Arrival& last = arrivals.at(task.peer).at(task.count - 1);
+                    line(last.line)[last.steps - 1].tells = true;
+                    turns.push_back({Turn::Kind::steps, last.line, last.steps});
+                }
+                break;
+            case Kind::enable_send:
+            case Kind::enable_recv:
+                throw Error(ErrorCode::internal, "the kernel engine runs lists, not queues");
         }
     }
+}
+
+PlannedChain& Plan::line(std::uint32_t index) {
+    if (index < receives.size()) return receives[index];
+    index -= static_cast<std::uint32_t>(receives.size());
+    std::size_t stage = 0;
+    for (; index >= stages[stage].chains.size(); ++stage)
+        index -= static_cast<std::uint32_t>(stages[stage].chains.size());
+    return stages[stage].chains[index];
 }
 
 }  // namespace lapwing::kernel

@@ -2,8 +2,11 @@
 
 namespace lapwing::kernel {
 
-KernelPrepared::KernelPrepared(const List& list, const Ground& ground)
-    : plan_(lower_to_chains(list)), reactor_(Reactor::of(ground)) {
+KernelPrepared::KernelPrepared(const List& list, const Ground& ground, Inside inside)
+    : KernelPrepared(list, inside == Inside::by_memory ? ground.near_peers : std::vector<bool>(), ground) {}
+
+KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& near, const Ground& ground)
+    : plan_(lower_to_chains(list, {}, near), near), reactor_(Reactor::of(ground)) {
     // Connections are asked for now, so that the first start may find them made.
     reactor_->want(plan_);
 }
@@ -16,6 +19,7 @@ Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) 
         auto run = std::make_unique<Run>();
         run->plan = &plan_;
         run->signals.resize(plan_.most_signals);
+        run->messages.make(plan_.messages);
         run->memory.make_scratch(plan_.scratch_bytes);
         idle_.push_back(run.get());
         runs_.push_back(std::move(run));

@@ -12,7 +12,7 @@ namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
   public:
-    KernelPrepared(const List& list, const Ground& ground);
+    KernelPrepared(const List& list, const Ground& ground, Inside inside);
     ~KernelPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
@@ -21,6 +21,7 @@ class KernelPrepared : public Prepared {
     int rest(Operation* operation) override;
 
   private:
+    KernelPrepared(const List& list, const std::vector<bool>& near, const Ground& ground);
     bool finish(Run& run, bool complete);
 
     Plan plan_;

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "engines/local_work.hpp"
 
 namespace lapwing::kernel {
 namespace {
@@ -78,24 +77,29 @@ void Reactor::start(Run& run, std::uint32_t channel) {
     if (run.lane >= turns_) {
         for (const int peer : run.plan->peers) connections_.want(peer, static_cast<int>(run.lane));
     }
-    run.stage = 0;
+    run.channel = channel;
+    run.stage = run.turn = 0;
+    run.in_stage = false;
+    run.messages.restart();
     run.lines.clear();
     run.stage_open = run.receives_open = run.lines_in_kernel = 0;
     run.notifications = 0;
-    run.pressed = false;
-    run.first_work_done = false;
-    const auto do_first_work = [&] {
-        if (run.first_work_done) return;
-        if (!run.plan->stages.empty()) work(run.memory, run.plan->stages.front().local);
-        run.first_work_done = true;
-    };
-    if (!run.plan->local_may_follow) do_first_work();
+    run.pressed = run.needs_thread = false;
+    run.near_sends = 0;
+    run.near_open = run.plan->has_near;
     add(run);
+    // What the first sends must wait for is done before; the rest while they are on their way.
+    if (run.plan->stages.front().turns > 0) advance(run, true);
     launch(run);
-    do_first_work();
     advance(run, true);
+    call_in_threadless();
     settle(true);
+    tell_near();
     ask_attendant();
+}
+
+void Reactor::tell_near() {
+    if (ground_.near != nullptr) ground_.near->flush();
 }
 
 bool Reactor::test(Run& run) {
@@ -104,13 +108,10 @@ bool Reactor::test(Run& run) {
     if (!lock) return false;
     run.pressed = false;
     reap();
+    touched_.push_back(&run);
+    call_in_threadless();
     settle(true);
-    if (run.state == Run::State::queued) launch(run);
-    if (run.state == Run::State::running) {
-        hand_over(run);
-        advance(run, true);
-        settle(true);
-    }
+    tell_near();
     return result(run);
 }
 
@@ -118,6 +119,7 @@ bool Reactor::press(Run& run) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
     reap();
+    call_in_threadless();
     settle(true);
     if (run.state == Run::State::queued) launch(run);
     if (run.state == Run::State::running) {
@@ -128,19 +130,25 @@ bool Reactor::press(Run& run) {
         } else {
             hand_over(run);
         }
-        advance(run, true);
-        settle(true);
     }
+    advance(run, true);
+    settle(true);
+    tell_near();
     return result(run);
 }
 
 int Reactor::rest(Run& run) {
     const std::lock_guard lock(mutex_);
     run.pressed = false;
-    if (run.state == Run::State::queued) launch(run);
-    if (run.state == Run::State::running) hand_over(run);
+    touched_.push_back(&run);
+    call_in_threadless();
+    settle(true);
+    tell_near();
     ask_attendant();
-    return ring_.descriptor();
+    if (!run.alive()) return -1;
+    const bool near = std::any_of(threadless_.begin(), threadless_.end(),
+                                  [](const Run* other) { return other->near_open; });
+    return near ? either_.of(ring_.descriptor(), ground_.near->rest()) : ring_.descriptor();
 }
 
 bool Reactor::result(Run& run) {
@@ -166,7 +174,7 @@ void Reactor::remove(Run& run) {
     runs_[run.id] = nullptr;
     free_ids_.push_back(run.id);
     std::erase(touched_, &run);
-    std::erase(workless_, &run);
+    std::erase(threadless_, &run);
     std::deque<Run*>& lane = lanes_[run.lane];
     const auto place = std::find(lane.begin(), lane.end(), &run);
     if (place == lane.end()) return;
@@ -197,14 +205,19 @@ void Reactor::launch(Run& run) {
     run.state = Run::State::running;
     add_lines(run, run.plan->receives);
     run.receives_open = run.lines.size();
-    enter_stage(run, 0);
+    // Before the local work, where that may follow.
+    if (may_enter_stage(run)) {
+        enter_stage(run);
+    } else {
+        hand_over(run);
+    }
 }
 
-void Reactor::enter_stage(Run& run, std::size_t stage) {
-    run.stage = stage;
+void Reactor::enter_stage(Run& run) {
     const std::size_t before = run.lines.size();
-    if (stage < run.plan->stages.size()) add_lines(run, run.plan->stages[stage].chains);
+    add_lines(run, run.plan->stages[run.stage].chains);
     run.stage_open = run.lines.size() - before;
+    run.in_stage = true;
     if (run.plan->wire_bytes <= most_bytes_by_hand) move_lines_by_hand(run);
     hand_over(run);
 }
@@ -249,10 +262,10 @@ void Reactor::submit_line(Run& run, std::size_t index) {
         const std::uint64_t bytes = step.bytes - offset;
         const int descriptor = run.descriptor(step);
         io_uring_sqe* operation = ring_.next();
-        bool tells = last;
+        bool tells = last || step.tells;
         switch (step.kind) {
             case Step::Kind::send:
-                if (bytes >= ground_.zero_copy_bytes && ring_.sends_without_copy()) {
+                if (without_copy(step, bytes)) {
                     io_uring_prep_send_zc(operation, descriptor, run.sent(step) + offset, bytes,
                                           MSG_WAITALL | MSG_NOSIGNAL, 0);
                     tells = true;  // it always does, twice: when it is sent, and when the bytes are free
@@ -277,6 +290,10 @@ void Reactor::submit_line(Run& run, std::size_t index) {
     ++run.lines_in_kernel;
 }
 
+bool Reactor::without_copy(const PlannedStep& step, std::uint64_t bytes) const {
+    return step.kind == Step::Kind::send && bytes >= ground_.zero_copy_bytes && ring_.sends_without_copy();
+}
+
 void Reactor::reap() {
     ring_.reap([this](const io_uring_cqe& completion) { handle(completion); });
 }
@@ -293,21 +310,32 @@ void Reactor::handle(const io_uring_cqe& completion) {
     if (completion.flags & IORING_CQE_F_MORE) ++run->notifications;
     const std::size_t index = completion.user_data >> 16 & (most_lines - 1);
     Line& line = run->lines[index];
-    if (!line.in_kernel) return;  // of what was linked to an operation that has told its failure
+    if (!line.in_kernel) return;
+    if (line.owed > 0) {
+        if (--line.owed == 0) come_back(*run, line);
+        return;
+    }
     const std::uint32_t at = completion.user_data & 0xffff;
     const PlannedStep& step = (*line.chain)[at];
     const std::uint64_t offset = at == line.step ? line.offset : 0;
     const bool whole =
         completion.res >= 0 && offset + static_cast<std::uint64_t>(completion.res) == step.bytes;
     const bool last = at + 1 == line.chain->size();
-    if (whole && !last) return;  // of a send without a copy
+    ++told_;
+    if (whole && !last) {  // of a step that the processor waits for, or of a send without a copy
+        line.told = std::max(line.told, at + 1);
+        touched_.push_back(run);
+        return;
+    }
     // The chain has come to its end, or has stopped at this step: cancelled (by a caller who takes it back,
     // or because the thread that submitted it has ended), or broken.
-    line.in_kernel = false;
-    --run->lines_in_kernel;
-    touched_.push_back(run);
     line.step = at;
     line.offset = offset;
+    // A step that tells its success, too, does not keep what is linked to it from telling that it is
+    // cancelled. That must not be taken for the next try's.
+    if (!last && (step.tells || without_copy(step, step.bytes - offset)))
+        line.owed = static_cast<std::uint32_t>(line.chain->size()) - at - 1;
+    if (line.owed == 0) come_back(*run, line);
     if (whole) {
         line.step = at + 1;
         line.offset = 0;
@@ -326,40 +354,21 @@ void Reactor::handle(const io_uring_cqe& completion) {
     if (run->error.empty()) run->error = told(*run, step, ended ? ECONNRESET : -completion.res);
 }
 
+void Reactor::come_back(Run& run, Line& line) {
+    line.in_kernel = false;
+    --run.lines_in_kernel;
+    touched_.push_back(&run);
+}
+
 // Looks at the runs that completions have touched, and at those that they have made room for.
 void Reactor::settle(bool may_work) {
-    if (may_work) {
-        touched_.insert(touched_.end(), workless_.begin(), workless_.end());
-        workless_.clear();
-    }
     while (!touched_.empty()) {
         Run& run = *touched_.back();
         touched_.pop_back();
         if (run.state == Run::State::queued) launch(run);
-        if (run.state != Run::State::running) continue;
-        if (!run.error.empty()) {
-            fail(run, run.error);
-            continue;
-        }
+        if (run.state == Run::State::running && !run.error.empty()) fail(run, run.error);
         hand_over(run);
         advance(run, may_work);
-    }
-}
-
-void Reactor::advance(Run& run, bool may_work) {
-    while (run.state == Run::State::running && run.stage_open == 0) {
-        const Plan& plan = *run.plan;
-        if (run.stage + 1 < plan.stages.size()) {
-            if (!may_work || (plan.needs_caller && attending_)) return workless_.push_back(&run);
-            work(run.memory, plan.stages[run.stage + 1].local);
-            enter_stage(run, run.stage + 1);
-            continue;
-        }
-        if (run.receives_open > 0 || run.notifications > 0 || !run.first_work_done) return;
-        if (!plan.last.empty() && (!may_work || (plan.needs_caller && attending_)))
-            return workless_.push_back(&run);
-        work(run.memory, plan.last);
-        complete(run);
     }
 }
 
@@ -429,8 +438,8 @@ bool Reactor::attendant_is_needed() const {
     }
     if (!ground_.attendant_works) return false;
     return std::any_of(runs_.begin(), runs_.end(), [](const Run* run) {
-        return run != nullptr && run->state == Run::State::running && !run->plan->needs_caller &&
-               (run->stage + 1 < run->plan->stages.size() || !run->plan->last.empty());
+        return run != nullptr && run->state == Run::State::running && run->plan->has_work &&
+               !run->plan->needs_caller && run->turn < run->plan->turns.size();
     });
 }
 
@@ -444,8 +453,9 @@ void Reactor::ask_attendant() {
 
 void Reactor::attend() {
     const std::lock_guard lock(mutex_);
+    const std::uint64_t told = told_;
     reap();
-    const std::size_t alive = free_ids_.size();
+    const std::size_t free = free_ids_.size();
     for (const auto& lane : lanes_) {
         if (!lane.empty() && !lane.front()->pressed) touched_.push_back(lane.front());
     }
@@ -455,10 +465,11 @@ void Reactor::attend() {
         }
     }
     attending_ = true;
+    wants_thread_ = false;
     settle(ground_.attendant_works);
     attending_ = false;
-    if (free_ids_.size() != alive) {
-        // Somebody may sleep on the ring for what has completed here.
+    if (free_ids_.size() != free || wants_thread_ || (told_ != told && !threadless_.empty())) {
+        // Somebody may sleep on the ring for what has completed here, or what has come as far as to need him.
         ring_.reserve(1);
         io_uring_sqe* wake = ring_.next();
         io_uring_prep_nop(wake);

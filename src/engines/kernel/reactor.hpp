@@ -1,5 +1,6 @@
 // What the kernel engine keeps for a group: its ring, its lanes, and the runs in flight. Any thread may call
-// any of it; one at a time is inside.
+// any of it; one at a time is inside. The attendant's thread comes in, too, but leaves alone what is only for
+// threads of the program: the link to near peers, and the caller's own function.
 #pragma once
 
 #include <deque>
@@ -11,6 +12,7 @@
 #include "engines/engine.hpp"
 #include "engines/kernel/ring.hpp"
 #include "engines/kernel/run.hpp"
+#include "links/either.hpp"
 
 namespace lapwing::kernel {
 
@@ -39,13 +41,28 @@ class Reactor : public GroupState {
     void add(Run& run);
     void remove(Run& run);
     void launch(Run& run);
-    void enter_stage(Run& run, std::size_t stage);
+    bool may_enter_stage(const Run& run) const;
+    void enter_stage(Run& run);
     void add_lines(Run& run, const std::vector<PlannedChain>& chains);
     void hand_over(Run& run);
     void submit(Run& run);
     void submit_line(Run& run, std::size_t index);
+    bool without_copy(const PlannedStep& step, std::uint64_t bytes) const;
+    void come_back(Run& run, Line& line);
     void move_lines_by_hand(Run& run);
     void advance(Run& run, bool may_work);
+    enum class Turned {
+        on,
+        waits,  // for what the kernel tells
+        held,   // for a thread of the program
+    };
+    Turned take_turns(Run& run, bool may_work);
+    Turned take_turn(Run& run, const Turn& turn, bool may_work);
+    bool near_is_ready();
+    void tell_near();
+    bool exchange_near(Run& run, const Turn& turn);
+    void look_at_near(Run& run);
+    void call_in_threadless();
     void take_back(Run& run);
     void reap();
     void handle(const io_uring_cqe& completion);
@@ -83,9 +100,13 @@ class Reactor : public GroupState {
     const std::size_t turns_;              // lanes that are taken in turn
     std::vector<std::deque<Run*>> lanes_;  // the first of each is on its way, the others wait for it
     std::vector<Run*> touched_;            // by completions, and not looked at since
-    std::vector<Run*> workless_;           // whose local work waits for a thread of the program
+    std::vector<Run*> threadless_;         // that can go on by a thread of the program only
     bool attending_ = false;               // it is the attendant's thread that looks
-    bool watched_ = false;                 // the attendant looks at the ring
+    bool wants_thread_ = false;            // it has found something to do for a thread of the program
+    bool near_ready_ = false;
+    std::uint64_t told_ = 0;  // completions that have moved a run
+    Either either_;
+    bool watched_ = false;  // the attendant looks at the ring
 };
 
 }  // namespace lapwing::kernel

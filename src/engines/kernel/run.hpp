@@ -1,6 +1,7 @@
 // One run of a plan: where each of its chains stands.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -19,7 +20,10 @@ struct Line {
     std::uint32_t step = 0;    // the next, when it is not in the kernel
     std::uint64_t offset = 0;  // bytes of that step which are done
     bool in_kernel = false;
+    std::uint32_t told = 0;  // steps that the kernel has told to be done, while it has the line
+    std::uint32_t owed = 0;  // completions of steps that were cancelled with the one that has stopped
 
+    std::uint32_t steps_done() const { return std::max(step, told); }
     bool done() const { return !in_kernel && step == chain->size(); }
 };
 
@@ -35,20 +39,28 @@ struct Run : Operation {
     Memory memory;
     std::vector<std::byte> signals;  // what awaits and signals between ranks read into
     std::uint32_t id = 0;            // its place among the runs of the group
+    std::uint32_t channel = 0;
     std::size_t lane = 0;
     State state = State::queued;
     std::string error;  // of a failed one
 
     std::vector<int> sockets;  // of the plan's peers
     std::vector<Gate> gates;
-    std::size_t stage = 0;
-    bool first_work_done = false;
+    std::size_t stage = 0;          // whose chains are to be completed next
+    bool in_stage = false;          // they have been handed over
+    std::size_t turn = 0;           // that the processor takes next
+    Messages messages;              // to and from near peers
+    std::size_t near_sends = 0;     // of them, that have been started
+    bool near_open = false;         // some of them are on their way
     std::vector<Line> lines;        // of the receives, then of the stages up to this one
     std::size_t receives_open = 0;  // lines of receives that are not done
     std::size_t stage_open = 0;     // lines of the present stage that are not done
     std::size_t lines_in_kernel = 0;
     bool pressed = false;             // a caller moves the lines himself
+    bool needs_thread = false;        // it can go on by a thread of the program only
     std::uint64_t notifications = 0;  // that the kernel still owes for sends without a copy
+
+    bool alive() const { return state == State::queued || state == State::running; }
 
     int descriptor(const PlannedStep& step) const {
         switch (step.kind) {

@@ -26,10 +26,10 @@ struct Allgather {
         for (const Elements* elements : {&own, &all}) {
             if (elements->layout.error != MPI_SUCCESS) return Started::failed_by(elements->layout.error);
         }
-        const Problem problem = {.collective = collective,
-                                 .ranks = group.ranks,
-                                 .bytes = block * all.layout.size,
-                                 .in_place = in_place};
+        Problem problem = {.collective = collective,
+                           .ranks = group.ranks,
+                           .bytes = block * all.layout.size,
+                           .in_place = in_place};
         return lapwing::start(group, problem, [=, &group](Request& request, Buffers& buffers, int* error) {
             if (!in_place) buffers.in = input(request, own, error);
             const std::uint64_t kept = in_place ? block : 0;

@@ -28,9 +28,9 @@ struct Alltoall {
         for (const Elements* elements : {&sent, &received}) {
             if (elements->layout.error != MPI_SUCCESS) return Started::failed_by(elements->layout.error);
         }
-        const Problem problem = {.collective = collective,
-                                 .ranks = group.ranks,
-                                 .bytes = static_cast<std::uint64_t>(receive_count) * received.layout.size};
+        Problem problem = {.collective = collective,
+                           .ranks = group.ranks,
+                           .bytes = static_cast<std::uint64_t>(receive_count) * received.layout.size};
         return lapwing::start(group, problem, [=](Request& request, Buffers& buffers, int* error) {
             // In place, blocks arrive where others are still waiting to be sent.
             buffers.in = in_place ? copied_input(request, sent, error) : input(request, sent, error);

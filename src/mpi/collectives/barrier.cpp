@@ -8,8 +8,8 @@ struct Barrier {
 
     bool plausible(const Group&) const { return true; }
     Started start(Group& group) const {
-        return lapwing::start(group, {.collective = collective, .ranks = group.ranks},
-                              [](Request&, Buffers&, int*) {});
+        Problem problem = {.collective = collective, .ranks = group.ranks};
+        return lapwing::start(group, problem, [](Request&, Buffers&, int*) {});
     }
 };
 

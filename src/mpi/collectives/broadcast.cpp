@@ -16,7 +16,7 @@ struct Broadcast {
     Started start(Group& group) const {
         const Elements elements(buffer, static_cast<std::uint64_t>(count), type);
         if (elements.layout.error != MPI_SUCCESS) return Started::failed_by(elements.layout.error);
-        const Problem problem = {
+        Problem problem = {
             .collective = collective, .ranks = group.ranks, .root = root, .bytes = elements.bytes()};
         return lapwing::start(group, problem,
                               [=, *this, &group](Request& request, Buffers& buffers, int* error) {

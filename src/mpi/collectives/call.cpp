@@ -190,11 +190,12 @@ std::byte* Blocks::output_in_place(Request& request, std::size_t own, int* error
     return packed;
 }
 
-Started start(Group& group, const Problem& problem, const Preparation& preparation) {
+Started start(Group& group, Problem& problem, const Preparation& preparation) {
     if (!fits(problem)) return {Outcome::declined, MPI_SUCCESS, nullptr};  // for the MPI to refuse
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     int error = begin_links(group);
     if (error != MPI_SUCCESS) return Started::failed_by(error);
+    problem.placement = group.placement;
     const Entry entry;
     CollectiveCount& count = count_of(problem.collective);
     Plan* plan = nullptr;
@@ -220,8 +221,8 @@ Started start(Group& group, const Problem& problem, const Preparation& preparati
     if (error == MPI_SUCCESS) {
         try {
             run(*request);
-        } catch (const MpiError& failed) {
-            error = failed.mpi_code();
+        } catch (const Error& failed) {
+            error = error_code_of(failed);
         }
     }
     if (error != MPI_SUCCESS) {

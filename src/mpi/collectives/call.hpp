@@ -130,15 +130,15 @@ struct Started {
 
 // Whether an MPI would take it at all.
 bool fits(const Problem& problem);
-Started start(Group& group, const Problem& problem, const Preparation& preparation);
+Started start(Group& group, Problem& problem, const Preparation& preparation);
 // Makes a request that is started by MPI_Start.
-Started keep(KeptForStarts& kept, Group& group, const Problem& problem,
+Started keep(KeptForStarts& kept, Group& group, Problem& problem,
              std::unique_ptr<const Preparation> preparation);
 
 // Starts the problem, or keeps it for starts; `prepare(request, buffers, error)` fills the buffers, from the
 // program's. It holds by value all that it needs.
 template <typename Prepare>
-Started start(Group& group, const Problem& problem, Prepare prepare) {
+Started start(Group& group, Problem& problem, Prepare prepare) {
     struct Own : Preparation {
         Prepare work;
         explicit Own(Prepare given) : work(std::move(given)) {}

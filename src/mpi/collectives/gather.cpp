@@ -33,11 +33,11 @@ struct Gather {
         for (const Elements* elements : {&own, &all}) {
             if (elements->layout.error != MPI_SUCCESS) return Started::failed_by(elements->layout.error);
         }
-        const Problem problem = {.collective = collective,
-                                 .ranks = group.ranks,
-                                 .root = root,
-                                 .bytes = is_root ? block * all.layout.size : own.bytes(),
-                                 .in_place = is_root && in_place};
+        Problem problem = {.collective = collective,
+                           .ranks = group.ranks,
+                           .root = root,
+                           .bytes = is_root ? block * all.layout.size : own.bytes(),
+                           .in_place = is_root && in_place};
         return lapwing::start(group, problem, [=, *this](Request& request, Buffers& buffers, int* error) {
             if (!in_place) buffers.in = input(request, own, error);
             if (!is_root || *error != MPI_SUCCESS) return;

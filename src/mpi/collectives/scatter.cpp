@@ -33,11 +33,11 @@ struct Scatter {
         for (const Elements* elements : {&own, &all}) {
             if (elements->layout.error != MPI_SUCCESS) return Started::failed_by(elements->layout.error);
         }
-        const Problem problem = {.collective = collective,
-                                 .ranks = group.ranks,
-                                 .root = root,
-                                 .bytes = is_root ? block * all.layout.size : own.bytes(),
-                                 .in_place = in_place};
+        Problem problem = {.collective = collective,
+                           .ranks = group.ranks,
+                           .root = root,
+                           .bytes = is_root ? block * all.layout.size : own.bytes(),
+                           .in_place = in_place};
         return lapwing::start(group, problem, [=](Request& request, Buffers& buffers, int* error) {
             if (is_root) buffers.in = input(request, all, error);
             if (!in_place && *error == MPI_SUCCESS) buffers.out = output(request, own, error);

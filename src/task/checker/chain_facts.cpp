@@ -2,15 +2,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/error.hpp"
 #include "task/checker/chains.hpp"
 
 namespace lapwing::checker {
+namespace {
 
-ListFacts::ListFacts(std::span<const List> lists, const Traffic& traffic)
-    : waits_(lists.size()), locals_(lists.size()), bytes_(traffic.size(), 0) {
+constexpr TaskIndex none = std::numeric_limits<TaskIndex>::max();
+
+}  // namespace
+
+ListFacts::ListFacts(std::span<const List> lists, const Traffic& traffic, std::span<const int> hosts)
+    : hosts_(hosts), waits_(lists.size()), locals_(lists.size()), bytes_(traffic.size(), 0) {
+    if (!hosts.empty() && hosts.size() != lists.size()) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} lists, and the hosts of {} ranks", lists.size(), hosts.size()));
+    }
     for (PairIndex i = 0; i < traffic.size(); ++i) {
         if (traffic[i].sends != traffic[i].recvs) {
             throw Error(ErrorCode::invalid_argument,
@@ -110,16 +120,60 @@ ChainPlan::ChainPlan(std::span<const List> all_lists, const Traffic& all_traffic
         plan.first = here();
         for (const Chain& chain : of.receives) add(rank, -1, here() - plan.first, chain);
         plan.end = here();
-        std::uint32_t locals = 0;
         for (std::size_t i = 0; i < of.stages.size(); ++i) {
-            locals += static_cast<std::uint32_t>(of.stages[i].local.size());
             const std::uint32_t first = here();
             for (const Chain& chain : of.stages[i].chains)
                 add(rank, static_cast<int>(i), here() - first, chain);
-            plan.stages.push_back({first, here(), locals});
+            plan.stages.push_back({first, here()});
         }
+        add_turns(rank);
         gates += static_cast<std::uint32_t>(of.gates);
     }
+}
+
+void ChainPlan::add_turns(int rank) {
+    const Chains& of = chains[rank];
+    const List& list = lists[rank];
+    RankPlan& plan = ranks[rank];
+    TaskIndex next = 0;  // of the list
+    const auto take = [&](const std::vector<Task>& tasks) {
+        for (const Task& task : tasks) {
+            Turn& turn = plan.turns.emplace_back();
+            if (task.kind == Kind::wait && !facts.near(rank, task)) {
+                // Counted from the beginning of the list.
+                turn.kind = Turn::Kind::wait;
+                turn.task = none;
+                TaskIndex receive = 0;
+                for (std::uint64_t left = task.count; left > 0; ++receive) {
+                    const Task& of_list = list.tasks[receive];
+                    if (of_list.kind == Kind::recv && of_list.peer == task.peer) --left;
+                }
+                const TaskFacts& last = facts.task(rank, receive - 1);
+                turn.pair = last.pair;
+                turn.bytes = last.position + last.bytes;
+                continue;
+            }
+            while (!facts.by_processor(rank, list.tasks[next])) ++next;
+            turn.task = next++;
+            if (task.kind == Kind::copy || task.kind == Kind::reduce) continue;
+            plan.near = near = true;
+            const TaskFacts& of_task = facts.task(rank, turn.task);
+            turn.pair = of_task.pair;
+            turn.bytes = of_task.bytes;
+            turn.kind = task.kind == Kind::recv   ? Turn::Kind::post
+                        : task.kind == Kind::wait ? Turn::Kind::wait
+                                                  : Turn::Kind::send;
+            if (turn.kind == Turn::Kind::wait) turn.bytes = facts.waits(rank)[of_task.waits].end;
+        }
+    };
+    for (std::size_t i = 0; i < of.stages.size(); ++i) {
+        if (i > 0 && !of.stages[i].local.empty()) plan.turns.push_back({Turn::Kind::stage, none, 0, i});
+        take(of.stages[i].local);
+        plan.stages[i].turns = static_cast<std::uint32_t>(plan.turns.size());
+        take(of.stages[i].beside);
+    }
+    if (!of.last.empty()) plan.turns.push_back({Turn::Kind::stage, none, 0, every_stage});
+    take(of.last);
 }
 
 std::string ChainPlan::told(std::uint32_t line, std::uint32_t move) const {

@@ -38,7 +38,7 @@ class Form {
         }
         check_tasks();
         check_gates();
-        check_locals();
+        check_turns();
     }
 
   private:
@@ -97,6 +97,7 @@ class Form {
             return {};
         }
         const Task& task = list_.tasks[step.task];
+        if (facts_.near(list_.rank, task)) return "is of a near peer: for the processor, not for a chain";
         const bool send = step.kind == Step::Kind::send;
         if (send ? !sends(task.kind) : task.kind != Kind::recv) return "is of another kind than its task";
         if (step.peer != task.peer) return "has another peer than its task";
@@ -127,6 +128,7 @@ class Form {
         for (std::size_t i = 0; i < list_.tasks.size() && !findings_.full(); ++i) {
             const Task& task = list_.tasks[i];
             if (!sends(task.kind) && task.kind != Kind::recv) continue;
+            if (facts_.near(list_.rank, task)) continue;
             const std::uint64_t whole = sends(task.kind) ? task.source.length : task.target.length;
             if (steps_[i] == 0) {
                 refuse(i, "no step of the chains does it");
@@ -150,15 +152,23 @@ class Form {
         }
     }
 
-    void check_locals() {
-        const std::vector<TaskIndex>& wanted = facts_.locals(list_.rank);
+    // The processor's tasks stand in the list's order. Between them it may wait for far peers, where there
+    // are near ones.
+    void check_turns() {
+        std::vector<TaskIndex> wanted;
+        bool near = false;
+        for (TaskIndex i = 0; i < list_.tasks.size(); ++i) {
+            near = near || facts_.near(list_.rank, list_.tasks[i]);
+            if (facts_.by_processor(list_.rank, list_.tasks[i])) wanted.push_back(i);
+        }
         std::size_t next = 0;
-        const auto check = [&](const std::vector<Task>& local) {
-            for (const Task& task : local) {
+        const auto check = [&](const std::vector<Task>& tasks) {
+            for (const Task& task : tasks) {
                 if (next < wanted.size() && task == list_.tasks[wanted[next]]) {
                     ++next;
                     continue;
                 }
+                if (near && is_far_wait(task)) continue;
                 refuse(next < wanted.size() ? std::optional<std::size_t>(wanted[next]) : std::nullopt,
                        fmt::format("the processor does {} in its place", print(task)));
                 return false;
@@ -166,11 +176,22 @@ class Form {
             return true;
         };
         for (const Stage& stage : chains_.stages) {
-            if (!check(stage.local)) return;
+            if (!check(stage.local) || !check(stage.beside)) return;
         }
         if (check(chains_.last) && next < wanted.size()) {
             refuse(wanted[next], "the processor never does it");
         }
+    }
+
+    // For receives that there are.
+    bool is_far_wait(const Task& task) const {
+        if (task.kind != Kind::wait || task.count == 0 || task.peer < 0 || task.peer >= list_.ranks)
+            return false;
+        if (facts_.near(list_.rank, task)) return false;
+        const auto receives = std::count_if(list_.tasks.begin(), list_.tasks.end(), [&](const Task& other) {
+            return other.kind == Kind::recv && other.peer == task.peer;
+        });
+        return task.count <= static_cast<std::uint64_t>(receives);
     }
 
     const List& list_;

@@ -35,9 +35,9 @@ class Run {
             if (order_.late == Order::Late::random) {
                 std::swap(able.back(), able[random_() % able.size()]);
             }
-            const std::uint32_t line = able.back();
+            const std::uint32_t event = able.back();
             able.pop_back();
-            move(line);
+            happen(event);
             begin_fresh();
         }
         if (!failed_) report_stuck();
@@ -56,6 +56,9 @@ class Run {
         std::uint32_t receiver = none;
         bool sender_sleeps = false;
         bool receiver_sleeps = false;
+        // Of near ranks.
+        bool carries = false;     // bytes are on their way
+        std::uint64_t taken = 0;  // that the receiver's processor has waited for
     };
     struct Gate {
         std::uint64_t signals = 0;
@@ -63,12 +66,32 @@ class Run {
     };
     struct Rank {
         std::uint32_t stage = 0;
+        bool in_stage = false;          // its chains have been handed over
         std::uint32_t stage_lines = 0;  // that are not complete
         std::uint32_t lines = 0;        // that are not complete, with the receives
+        std::uint32_t turn = 0;         // that the processor takes next
         std::uint32_t locals = 0;       // done
         std::uint32_t waits = 0;        // known to be satisfied
         std::uint64_t round = 0;
+        bool in_round = false;
+        bool called = false;  // the processor will come
     };
+
+    // What happens, as one number: a line moves bytes; near bytes of a pair arrive; a rank's processor comes.
+    std::uint32_t arrival_of(PairIndex pair) const {
+        return static_cast<std::uint32_t>(plan_.lines.size()) + pair;
+    }
+    std::uint32_t processor_of(int rank) const {
+        return static_cast<std::uint32_t>(plan_.lines.size() + streams_.size()) +
+               static_cast<std::uint32_t>(rank);
+    }
+    void happen(std::uint32_t event) {
+        if (event < arrival_of(0)) return move(event);
+        if (event < processor_of(0)) return arrive(event - arrival_of(0));
+        const int rank = static_cast<int>(event - processor_of(0));
+        ranks_[rank].called = false;
+        go_on_by_processor(rank);
+    }
 
     int count() const { return static_cast<int>(ranks_.size()); }
     bool complete(int rank) const { return ranks_[rank].round == static_cast<std::uint64_t>(order_.rounds); }
@@ -89,12 +112,14 @@ class Run {
     void start(int rank) {
         Rank& of = ranks_[rank];
         const RankPlan& plan = plan_.ranks[rank];
-        of.stage = 0;
+        of.stage = of.turn = 0;
+        of.in_stage = false;
+        of.in_round = true;
         of.locals = 0;
         of.waits = 0;
         of.lines = plan.end - plan.first;
         launch(plan.first, plan.end);
-        enter_stages(rank);
+        go_on_by_processor(rank);
     }
 
     // The first one begins first.
@@ -105,42 +130,100 @@ class Run {
         }
     }
 
-    // From the stage in hand on, until one has chains to wait for.
-    void enter_stages(int rank) {
+    // Something has changed that the processor may wait for. It comes at once, or late.
+    void call_processor(int rank) {
+        if (!processors_are_late()) return go_on_by_processor(rank);
+        if (ranks_[rank].called) return;
+        ranks_[rank].called = true;
+        late_.push_back(processor_of(rank));
+    }
+
+    bool processors_are_late() const { return order_.late == Order::Late::processors; }
+
+    // As far as it goes: what the processor does, and the stages.
+    void go_on_by_processor(int rank) {
         Rank& of = ranks_[rank];
         const RankPlan& plan = plan_.ranks[rank];
-        for (; of.stage < plan.stages.size() && !failed_; ++of.stage) {
-            const StagePlan& stage = plan.stages[of.stage];
-            work(rank, stage.locals);
-            of.stage_lines = stage.end - stage.first;
-            if (of.stage_lines == 0) continue;
-            of.lines += of.stage_lines;
-            launch(stage.first, stage.end);
-            return;
+        // What comes from a rank that is ahead is for the next round.
+        if (!of.in_round) return;
+        while (!failed_) {
+            if (of.in_stage && of.stage_lines == 0) {
+                of.in_stage = false;
+                ++of.stage;
+            } else if (!of.in_stage && of.stage < plan.stages.size() &&
+                       of.turn >= plan.stages[of.stage].turns) {
+                const StagePlan& stage = plan.stages[of.stage];
+                of.stage_lines = stage.end - stage.first;
+                of.lines += of.stage_lines;
+                of.in_stage = true;
+                launch(stage.first, stage.end);
+                // The chains may be ahead of it from here on.
+                if (processors_are_late()) return call_processor(rank);
+            } else if (of.turn < plan.turns.size() && take_turn(rank, plan.turns[of.turn])) {
+                ++of.turn;
+            } else {
+                break;
+            }
         }
-        if (of.lines == 0) end_round(rank);
+        if (!failed_ && of.turn == plan.turns.size() && all_chains_end(rank)) end_round(rank);
+    }
+
+    bool all_chains_end(int rank) const {
+        return ranks_[rank].lines == 0 && ranks_[rank].stage == plan_.ranks[rank].stages.size();
+    }
+
+    // False when it must wait.
+    bool take_turn(int rank, const Turn& turn) {
+        switch (turn.kind) {
+            case Turn::Kind::stage:
+                return turn.bytes == every_stage ? all_chains_end(rank) : ranks_[rank].stage >= turn.bytes;
+            case Turn::Kind::wait: {
+                Stream& stream = streams_[turn.pair];
+                const std::uint64_t end = before(rank, turn.pair) + turn.bytes;
+                if (stream.received < end) return false;
+                stream.taken = std::max(stream.taken, end);
+                return true;
+            }
+            case Turn::Kind::post:
+                return true;
+            case Turn::Kind::work:
+                if (!may_take(rank, turn)) return false;
+                ++ranks_[rank].locals;
+                return true;
+            case Turn::Kind::send:
+                break;
+        }
+        if (!may_take(rank, turn)) return false;
+        Stream& stream = streams_[turn.pair];
+        stream.sent += turn.bytes;
+        if (stream.carries) return true;
+        stream.carries = true;
+        const Move move{Step::Kind::receive, turn.pair};
+        (is_late(rank, move) ? late_ : prompt_).push_back(arrival_of(turn.pair));
+        return true;
+    }
+
+    // Near bytes that have been sent.
+    void arrive(PairIndex pair) {
+        Stream& stream = streams_[pair];
+        stream.carries = false;
+        stream.received = stream.sent;
+        call_processor(plan_.traffic[pair].receiver);
+    }
+
+    // Whether the waits that stand before it in the list are satisfied.
+    bool may_take(int rank, const Turn& turn) {
+        const WaitFacts* missing = unsatisfied(rank, plan_.facts.task(rank, turn.task).waits);
+        if (missing == nullptr) return true;
+        fail(rank, turn.task,
+             fmt::format("the processor does it before {} is satisfied", told_wait(rank, *missing)));
+        return false;
     }
 
     void end_round(int rank) {
-        const std::vector<TaskIndex>& locals = plan_.facts.locals(rank);
-        work(rank, static_cast<std::uint32_t>(locals.size()));
-        if (failed_) return;
+        ranks_[rank].in_round = false;
         if (++ranks_[rank].round < static_cast<std::uint64_t>(order_.rounds))
             waiting_to_start_.push_back(rank);
-    }
-
-    // Copies and reductions, in the list's order, up to the number `end`.
-    void work(int rank, std::uint32_t end) {
-        Rank& of = ranks_[rank];
-        const std::vector<TaskIndex>& locals = plan_.facts.locals(rank);
-        for (; of.locals < end; ++of.locals) {
-            const TaskIndex task = locals[of.locals];
-            const WaitFacts* missing = unsatisfied(rank, plan_.facts.task(rank, task).waits);
-            if (missing == nullptr) continue;
-            fail(rank, task,
-                 fmt::format("the processor does it before {} is satisfied", told_wait(rank, *missing)));
-            return;
-        }
     }
 
     // The first of the list's first `waits` waits that is not satisfied; null when they all are.
@@ -149,7 +232,10 @@ class Run {
         const std::vector<WaitFacts>& all = plan_.facts.waits(rank);
         for (; of.waits < waits; ++of.waits) {
             const WaitFacts& wait = all[of.waits];
-            if (streams_[wait.pair].received < before(rank, wait.pair) + wait.end) return &wait;
+            const Stream& stream = streams_[wait.pair];
+            // What is near may come into the memory no earlier than the processor takes it in.
+            const bool near = plan_.facts.near(rank, plan_.traffic[wait.pair].sender);
+            if ((near ? stream.taken : stream.received) < before(rank, wait.pair) + wait.end) return &wait;
         }
         return nullptr;
     }
@@ -261,6 +347,7 @@ class Run {
     bool is_late(int rank, const Move& move) const {
         switch (order_.late) {
             case Order::Late::nothing:
+            case Order::Late::processors:
             case Order::Late::random:
                 return false;
             case Order::Late::receives:
@@ -298,19 +385,17 @@ class Run {
         ++place.move;
         place.done = 0;
         fresh_.push_back(line);
+        // The processor may have waited for it alone.
+        const int rank = plan_.lines[line].rank;
+        if (!send && plan_.ranks[rank].near) call_processor(rank);
     }
 
     void end_line(std::uint32_t line) {
         const int rank = plan_.lines[line].rank;
         Rank& of = ranks_[rank];
         --of.lines;
-        if (plan_.lines[line].stage >= 0) {
-            if (--of.stage_lines > 0) return;
-            ++of.stage;
-            enter_stages(rank);
-        } else if (of.lines == 0 && of.stage == plan_.ranks[rank].stages.size()) {
-            end_round(rank);
-        }
+        if (plan_.lines[line].stage >= 0 && --of.stage_lines > 0) return;
+        if (of.stage_lines == 0) call_processor(rank);
     }
 
     void report_stuck() {
@@ -332,12 +417,25 @@ class Run {
                 break;
             }
         }
-        if (found == none) return fail(shown, std::nullopt, "its chains come to no end");
+        if (found == none) return report_processor(shown, stuck);
         const Move& at = plan_.moves[places_[found].move];
         const char* why = at.kind == Step::Kind::send      ? "waits for room on its connection"
                           : at.kind == Step::Kind::receive ? "waits for bytes"
                                                            : "waits for signals";
         fail(found, fmt::format("{} forever, in a deadlock of {} rank{}", why, stuck, stuck == 1 ? "" : "s"));
+    }
+
+    void report_processor(int rank, int stuck) {
+        const std::vector<Turn>& turns = plan_.ranks[rank].turns;
+        if (ranks_[rank].turn == turns.size()) return fail(rank, std::nullopt, "its chains come to no end");
+        const Turn& turn = turns[ranks_[rank].turn];
+        const bool near = turn.kind == Turn::Kind::wait && turn.task < plan_.lists[rank].tasks.size();
+        const std::string what = near                             ? ""
+                                 : turn.kind == Turn::Kind::stage ? " for chains"
+                                                                  : " for a far peer";
+        fail(rank, near ? std::optional<std::size_t>(turn.task) : std::nullopt,
+             fmt::format("the processor waits{} forever, in a deadlock of {} rank{}", what, stuck,
+                         stuck == 1 ? "" : "s"));
     }
 
     bool in_flight(std::uint32_t line) const {
@@ -381,6 +479,8 @@ std::string Order::told() const {
             return text + fmt::format(" and rank {} is late", which);
         case Late::others:
             return text + fmt::format(" and rank {} is ahead", which);
+        case Late::processors:
+            return text + " and the processors are late";
         case Late::random:
             return text + fmt::format(" in the random order {}", which);
     }

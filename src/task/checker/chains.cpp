@@ -30,7 +30,9 @@ std::vector<Order> orders_of(const ChainPlan& plan, const ChainLimits& limits) {
     const std::uint64_t few = std::max(eager, 1 + plan.facts.total_bytes() / moves);
     const std::uint64_t piece = 1 + plan.facts.total_bytes() / moves_of_one_run;
     if (plan.ranks.size() > small_group) {
-        return {{any, any, Late::receives, 0, 1}, {few, any, Late::receives, 0, 1}};
+        std::vector<Order> orders = {{any, any, Late::receives, 0, 1}, {few, any, Late::receives, 0, 1}};
+        if (plan.near) orders.push_back({any, any, Late::processors, 0, 1});
+        return orders;
     }
     const auto ranks = static_cast<std::uint32_t>(plan.ranks.size());
     std::vector<Order> orders = {{any, any, Late::receives, 0, 3},
@@ -44,7 +46,19 @@ std::vector<Order> orders_of(const ChainPlan& plan, const ChainLimits& limits) {
     for (PairIndex pair = 0; pair < plan.traffic.size(); ++pair) {
         orders.push_back({any, any, Late::connection, pair, 1});
     }
+    if (plan.near) {
+        orders.push_back({any, any, Late::processors, 0, 3});
+        orders.push_back({few, any, Late::processors, 0, 2});
+    }
     return orders;
+}
+
+std::vector<Violation> with_hosts(std::vector<Violation> violations, std::span<const int> hosts) {
+    for (Violation& violation : violations) {
+        if (!hosts.empty())
+            violation.why += fmt::format("; with the ranks on hosts {}", fmt::join(hosts, " "));
+    }
+    return violations;
 }
 
 void check(std::span<const List> lists, const Traffic& traffic, const ListFacts& facts,
@@ -58,8 +72,10 @@ void check(std::span<const List> lists, const Traffic& traffic, const ListFacts&
     }
 }
 
-// The limits themselves; no receives among sends; short chains and messages in parts, with both.
-std::vector<ChainLimits> limits_to_try(std::span<const List> lists, const ChainLimits& limits) {
+// The limits themselves; no receives among sends; short chains and messages in parts, with both. Of large
+// groups on hosts, which have been tried without them, fewer.
+std::vector<ChainLimits> limits_to_try(std::span<const List> lists, const ChainLimits& limits,
+                                       std::span<const int> hosts) {
     std::uint64_t longest = 1;
     for (const List& list : lists) {
         for (const Task& task : list.tasks) {
@@ -67,8 +83,9 @@ std::vector<ChainLimits> limits_to_try(std::span<const List> lists, const ChainL
         }
     }
     const std::uint64_t part = std::min(1 + longest / 3, limits.step_bytes);
-    std::vector<ChainLimits> result = {limits,
-                                       {0, limits.step_bytes, limits.chain_steps, limits.gate_signals}};
+    std::vector<ChainLimits> result = {limits};
+    if (hosts.empty() || lists.size() <= small_group)
+        result.push_back({0, limits.step_bytes, limits.chain_steps, limits.gate_signals});
     result.push_back({0, part, 3, 1});
     if (lists.size() <= small_group) result.push_back({limits.eager_bytes, part, 4, 2});
     return result;
@@ -78,17 +95,18 @@ std::vector<ChainLimits> limits_to_try(std::span<const List> lists, const ChainL
 }  // namespace checker
 
 std::vector<Violation> check_chains(std::span<const List> lists, std::span<const Chains> chains,
-                                    const ChainLimits& limits, std::size_t violations) {
+                                    const ChainLimits& limits, std::size_t violations,
+                                    std::span<const int> hosts) {
     using namespace checker;
     Findings findings(violations);
     const Traffic traffic(lists);
-    const ListFacts facts(lists, traffic);
+    const ListFacts facts(lists, traffic, hosts);
     checker::check(lists, traffic, facts, chains, limits, findings);
-    return findings.take();
+    return with_hosts(findings.take(), hosts);
 }
 
 std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimits& limits,
-                                    std::size_t violations) {
+                                    std::size_t violations, std::span<const int> hosts) {
     using namespace checker;
     Findings findings(violations);
     for (const List& list : lists) {
@@ -100,19 +118,20 @@ std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimi
     if (!findings.none()) return findings.take();
 
     const Traffic traffic(lists);
-    const ListFacts facts(lists, traffic);
+    const ListFacts facts(lists, traffic, hosts);
     std::vector<std::vector<Chains>> known;
-    for (const ChainLimits& each : limits_to_try(lists, limits)) {
+    for (const ChainLimits& each : limits_to_try(lists, limits, hosts)) {
         std::vector<Chains> chains;
         chains.reserve(lists.size());
-        for (const List& list : lists) chains.push_back(lower_to_chains(list, each));
+        for (const List& list : lists)
+            chains.push_back(lower_to_chains(list, each, near_peers(hosts, list.rank)));
         // Equal chains run alike: what a connection must hold follows from them.
         if (std::find(known.begin(), known.end(), chains) != known.end()) continue;
         checker::check(lists, traffic, facts, chains, each, findings);
         if (!findings.none()) break;
         known.push_back(std::move(chains));
     }
-    return findings.take();
+    return with_hosts(findings.take(), hosts);
 }
 
 }  // namespace lapwing

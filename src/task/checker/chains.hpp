@@ -28,9 +28,18 @@ struct WaitFacts {
 
 class ListFacts {
   public:
-    // Throws Error (invalid_argument) when sends and receives do not meet: the lists must be proven; and for
-    // more than most_bytes_of_chains in all.
-    ListFacts(std::span<const List> lists, const Traffic& traffic);
+    // Throws Error (invalid_argument) when sends and receives do not meet: the lists must be proven; for more
+    // than most_bytes_of_chains in all; and for hosts, where there are any, of another number of ranks.
+    ListFacts(std::span<const List> lists, const Traffic& traffic, std::span<const int> hosts = {});
+
+    bool near(int rank, int peer) const { return !hosts_.empty() && hosts_[rank] == hosts_[peer]; }
+    // Whether it is a message of a near peer, or a wait for one.
+    bool near(int rank, const Task& task) const { return task.peer >= 0 && near(rank, task.peer); }
+    // Whether the processor does the task, in its place in the list.
+    bool by_processor(int rank, const Task& task) const {
+        const bool local = task.kind == Kind::copy || task.kind == Kind::reduce;
+        return local || (near(rank, task) && !(task.kind == Kind::wait && task.count == 0));
+    }
 
     const TaskFacts& task(int rank, std::size_t task) const { return tasks_[first_task_[rank] + task]; }
     const std::vector<WaitFacts>& waits(int rank) const { return waits_[rank]; }
@@ -40,6 +49,7 @@ class ListFacts {
     std::uint64_t total_bytes() const;
 
   private:
+    std::span<const int> hosts_;
     std::vector<TaskFacts> tasks_;
     std::vector<std::size_t> first_task_;        // by rank
     std::vector<std::vector<WaitFacts>> waits_;  // by rank
@@ -47,8 +57,9 @@ class ListFacts {
     std::vector<std::uint64_t> bytes_;  // by pair
 };
 
-// What can be told from one rank's chains alone: every task is there once, whole, and as its list has it; as
-// many signals as are awaited; among the sends only receives that are short; no chain longer than it may be.
+// What can be told from one rank's chains alone: every task is there once, whole, and as its list has it,
+// what is near among the processor's; as many signals as are awaited; among the sends only receives that are
+// short; no chain longer than it may be.
 void check_chain_form(std::span<const List> lists, const ListFacts& facts, std::span<const Chains> chains,
                       const ChainLimits& limits, Findings& findings);
 
@@ -73,13 +84,31 @@ struct Line {
 struct StagePlan {
     std::uint32_t first = 0;  // lines
     std::uint32_t end = 0;
-    std::uint32_t locals = 0;  // of the list, that are done when it hands its chains over
+    std::uint32_t turns = 0;  // of the processor, that are done when it hands the chains over
 };
+
+// What the processor does, or waits for, one after the other.
+struct Turn {
+    enum class Kind : std::uint8_t {
+        work,  // a copy or a reduction
+        send,  // to a near peer
+        post,  // a receive of a near peer
+        wait,  // for near bytes, or for far ones: until so many have been received in this collective
+        stage  // until so many stages are complete; or everything is
+    };
+    Kind kind = Kind::work;
+    TaskIndex task = 0;       // in the list; none for far waits and stages
+    PairIndex pair = 0;       // send, wait
+    std::uint64_t bytes = 0;  // send: of the message; wait: received; stage: stages, or every_stage
+};
+constexpr std::uint64_t every_stage = UINT64_MAX;
 
 struct RankPlan {
     std::uint32_t first = 0;  // receive lines
     std::uint32_t end = 0;
+    bool near = false;  // some tasks are of near peers
     std::vector<StagePlan> stages;
+    std::vector<Turn> turns;
 };
 
 // The chains of all ranks in one table; their form is right.
@@ -95,17 +124,21 @@ struct ChainPlan {
     std::vector<Line> lines;
     std::vector<RankPlan> ranks;
     std::uint32_t gates = 0;
+    bool near = false;  // of some rank
 
     // "sending chain 1 of stage 0, step 2 (send 1 out[0+4])"
     std::string told(std::uint32_t line, std::uint32_t move) const;
     // The task that the step comes from.
     TaskIndex task_of(std::uint32_t line, std::uint32_t move) const;
+
+  private:
+    void add_turns(int rank);
 };
 
 // One order in which chains may run. Steps that do not move bytes happen as soon as they can: this is how
 // sends get ahead of what they must not overtake.
 struct Order {
-    enum class Late { nothing, receives, connection, rank, others, random };
+    enum class Late { nothing, receives, connection, rank, others, processors, random };
 
     std::uint64_t capacity = 1;  // bytes that a connection holds
     std::uint64_t piece = 1;     // most bytes that move at once

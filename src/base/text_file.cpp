@@ -1,0 +1,38 @@
+#include "base/text_file.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+#include "base/error.hpp"
+
+namespace lapwing {
+namespace {
+
+constexpr std::streamoff most_bytes_of_file = std::streamoff{16} << 20;
+
+}  // namespace
+
+std::string read_text_file(const std::string& path, const char* what) {
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    if (!file) throw Error(ErrorCode::system, fmt::format("the {} '{}' cannot be read", what, path));
+    const std::streamoff size = file.tellg();
+    if (size < 0 || size > most_bytes_of_file) {
+        throw Error(ErrorCode::system, fmt::format("'{}' is no {}: it is no file or too long", path, what));
+    }
+    file.seekg(0);
+    std::string text(static_cast<std::size_t>(size), '\0');
+    if (!file.read(text.data(), size)) {
+        throw Error(ErrorCode::system, fmt::format("the {} '{}' cannot be read", what, path));
+    }
+    return text;
+}
+
+// FNV-1a.
+std::uint64_t fingerprint_of(std::string_view text) {
+    std::uint64_t hash = 0xcbf29ce484222325U;
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+    return hash;
+}
+
+}  // namespace lapwing

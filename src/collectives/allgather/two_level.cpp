@@ -1,0 +1,192 @@
+// Allgather in two levels: the ranks of a host exchange blocks, leaders send those of their host to the
+// leaders of all others, and hand out what arrives.
+// Kandalla, Subramoni, Santhanaraman, Koop, Panda 2009, "Designing multi-leader-based Allgather algorithms
+// for multi-core clusters"; Karonis et al. 2000.
+//
+// A host's ranks are divided into runs, each with a leader that sends the blocks of its run. So every block
+// crosses to a host once, and what comes from one host is handed out while that of another is on its way.
+#include "collectives/two_level.hpp"
+#include "collectives/reduce/combine.hpp"
+#include "task/builder.hpp"
+
+namespace lapwing::allgather {
+namespace {
+
+using namespace lapwing::two_level;
+
+constexpr Parameter parameters[] = {
+    {"leaders", "ranks of each host that send and hand out; 0: as many as have 64 KiB to send each", 0, 0,
+     1024}};
+constexpr std::uint64_t bytes_of_leader = 64 << 10;
+
+std::int64_t leaders_of(const Problem& problem, const Parameters& values) {
+    if (values[0] != 0) return values[0];
+    const auto largest = static_cast<std::uint64_t>(problem.placement->largest_host());
+    return static_cast<std::int64_t>(
+        std::clamp<std::uint64_t>(problem.bytes * largest / bytes_of_leader, 1, largest));
+}
+
+Verdict applies(const Problem& problem, const Parameters&) {
+    if (const Verdict levels = has_levels(problem); !levels) return levels;
+    if (problem.placement->has_runs()) return Verdict::yes();
+    return reduce::within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks));
+}
+
+class Exchange {
+  public:
+    Exchange(const Problem& problem, int rank, std::int64_t leaders)
+        : problem_(problem),
+          rank_(rank),
+          leaders_(leaders),
+          placement_(*problem.placement),
+          host_(placement_.host_of(rank)),
+          local_(placement_.ranks_of(host_)),
+          groups_(groups_of(host_)),
+          group_(groups_.of_seat(placement_.place_on_host(rank))),
+          leads_(groups_.leads(placement_.place_on_host(rank))),
+          list_(problem, rank, 4 * static_cast<std::uint64_t>(problem.ranks)),
+          // Where the blocks of a run stand side by side in out, they are collected there.
+          memory_(placement_.has_runs()
+                      ? out(0, problem.bytes * static_cast<std::uint64_t>(problem.ranks))
+                      : list_.scratch(problem.bytes * static_cast<std::uint64_t>(problem.ranks))) {}
+
+    List run() {
+        for_each_other([&](int r) { list_.recv(r, blocks_from(r, 1)); });
+        if (leads_) {
+            for_each_remote(group_, [&](int host, int group) {
+                list_.recv(leader(host, group), blocks_of_group(host, group));
+            });
+        }
+        for_each_other_leader([&](int other) {
+            for_each_remote(other, [&](int host, int group) {
+                list_.recv(leader(host_, other), blocks_of_group(host, group));
+            });
+        });
+
+        const Span own = input(problem_, rank_, 0, problem_.bytes);
+        list_.copy(blocks_from(rank_, 1), own);
+        for_each_other([&](int r) { list_.send(r, blocks_from(rank_, 1)); });
+        if (leads_) lead();
+        for_each_other([&](int r) {
+            if (!leads_ || group_of(r) != group_) list_.wait(r);
+        });
+        for_each_other_leader(
+            [&](int other) { for_each_remote(other, [&](int, int) { list_.wait(leader(host_, other)); }); });
+        if (memory_.space == Space::scratch) {
+            for (const int r : placement_.order()) {
+                list_.copy(out(static_cast<std::uint64_t>(r) * problem_.bytes, problem_.bytes),
+                           blocks_from(r, 1));
+            }
+        }
+        return list_.finish();
+    }
+
+  private:
+    void lead() {
+        for_each_other([&](int r) {
+            if (group_of(r) == group_) list_.wait(r);
+        });
+        for (int d = 1; d < placement_.hosts(); ++d) {
+            const int host = host_after(d);
+            list_.send(leader(host, group_ % groups_of(host).count()), blocks_of_group(host_, group_));
+        }
+        for_each_remote(group_, [&](int host, int group) {
+            list_.wait(leader(host, group));
+            for_each_other([&](int r) { list_.send(r, blocks_of_group(host, group)); });
+        });
+    }
+
+    SeatGroups groups_of(int host) const {
+        return {static_cast<int>(placement_.ranks_of(host).size()), leaders_};
+    }
+    int group_of(int local_rank) const { return groups_.of_seat(placement_.place_on_host(local_rank)); }
+    int leader(int host, int group) const {
+        return placement_.ranks_of(host)[static_cast<std::size_t>(groups_of(host).begin(group))];
+    }
+    int host_after(int distance) const {
+        return (host_ + distance + placement_.hosts()) % placement_.hosts();
+    }
+
+    // The blocks of so many ranks, from one on.
+    Span blocks_from(int first, int count) const {
+        const int at = memory_.space == Space::out ? first : placement_.place(first);
+        return memory_.part(static_cast<std::uint64_t>(at) * problem_.bytes,
+                            static_cast<std::uint64_t>(count) * problem_.bytes);
+    }
+    Span blocks_of_group(int host, int group) const {
+        return blocks_from(leader(host, group), groups_of(host).size(group));
+    }
+
+    template <typename Visit>
+    void for_each_other(Visit visit) const {
+        for (const int r : local_) {
+            if (r != rank_) visit(r);
+        }
+    }
+    template <typename Visit>
+    void for_each_other_leader(Visit visit) const {
+        for (int group = 0; group < groups_.count(); ++group) {
+            if (leader(host_, group) != rank_) visit(group);
+        }
+    }
+    // The groups of other hosts whose blocks come to this host by the leader of `receiving`.
+    template <typename Visit>
+    void for_each_remote(int receiving, Visit visit) const {
+        for (int d = 1; d < placement_.hosts(); ++d) {
+            const int host = host_after(-d);
+            const int count = groups_of(host).count();
+            for (int group = receiving; group < count; group += groups_.count()) visit(host, group);
+        }
+    }
+
+    const Problem& problem_;
+    int rank_;
+    std::int64_t leaders_;
+    const Placement& placement_;
+    int host_;
+    std::span<const int> local_;
+    SeatGroups groups_;
+    int group_;
+    bool leads_;
+    Builder list_;
+    Span memory_;
+};
+
+List build(const Problem& problem, int rank, const Parameters& values) {
+    return Exchange(problem, rank, leaders_of(problem, values)).run();
+}
+
+double cost(const Problem& problem, const Parameters& values, const Machine& machine) {
+    if (!has_levels(problem)) return 0;
+    const Placement& placement = *problem.placement;
+    const double bytes = static_cast<double>(problem.bytes);
+    const double local = placement.largest_host();
+    const double leaders = std::min(local, static_cast<double>(leaders_of(problem, values)));
+    const double hosts = placement.hosts();
+    // All that comes to a host comes over one link, from many hosts at once, as in the flat alltoall.
+    const double far = (problem.ranks - placement.smallest_host()) * bytes;
+    const double crowded = hosts > 2 ? std::max(0.0, far - machine.buffer) : 0;
+    const double handed_out = near_messages(machine, (local - 1) * (hosts - 1), 0) +
+                              (local - 1) * far * machine.near_per_byte / leaders;
+    const double unpacked =
+        placement.has_runs() ? 0 : problem.ranks * (machine.copy + bytes * machine.copy_per_byte);
+    return near_messages(machine, local - 1, bytes) + far_messages(machine, hosts - 1, 0) +
+           (far + 0.25 * crowded) * machine.per_byte + handed_out + unpacked;
+}
+
+}  // namespace
+
+extern const Algorithm two_level;
+const Algorithm two_level = {
+    .collective = Collective::allgather,
+    .name = "two_level",
+    .summary = "leaders send the blocks of their host to all other hosts, and hand out what arrives",
+    .source = "Kandalla et al. 2009 (multi-leader allgather); Karonis et al. 2000",
+    .parameters = parameters,
+    .applies = applies,
+    .build = build,
+    .cost = cost,
+    .knows_hosts = true,
+};
+
+}  // namespace lapwing::allgather

@@ -1,0 +1,60 @@
+// Allreduce in one step: everybody sends its vector to everybody, and combines all of them. For few ranks and
+// short vectors: once it is started, nobody waits for the help of another to go on.
+// Hoefler, Lumsdaine, Rehm 2007, "Implementation and Performance Analysis of Non-Blocking Collective
+// Operations for MPI".
+//
+// All ranks combine in the same order, that of the ranks, so that all have the same result to the last bit.
+#include "collectives/algorithm.hpp"
+#include "collectives/arithmetic.hpp"
+#include "collectives/reduce/combine.hpp"
+
+namespace lapwing::allreduce {
+namespace {
+
+Verdict applies(const Problem& problem, const Parameters&) {
+    return reduce::within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks) + 2);
+}
+
+List build(const Problem& problem, int rank, const Parameters&) {
+    const int ranks = problem.ranks;
+    const auto above = [&](int distance) { return absolute_rank(distance, rank, ranks); };
+    const Span own = input(problem, rank, 0, problem.bytes);
+    const Span result = out(0, problem.bytes);
+
+    Builder list(problem, rank, 4 * static_cast<std::uint64_t>(ranks) + 2);
+    reduce::Contributions contributions(list, true, own, problem.in_place ? Span{} : result,
+                                        static_cast<std::size_t>(rank), static_cast<std::size_t>(ranks - 1));
+    const auto arrival = [&](int r) {
+        return contributions.of(static_cast<std::size_t>(r < rank ? r : r - 1));
+    };
+    for (int d = 1; d < ranks; ++d) list.recv(above(ranks - d), arrival(above(ranks - d)));
+    const Span sent = ranks > 1 ? reduce::sendable(list, own, result) : own;
+    for (int d = 1; d < ranks; ++d) list.send(above(d), sent);
+    for (int d = 1; d < ranks; ++d) list.wait(above(ranks - d));
+    list.copy(result, contributions.combine(list));
+    return list.finish();
+}
+
+double cost(const Problem& problem, const Parameters&, const Machine& machine) {
+    const double bytes = static_cast<double>(problem.bytes) * (problem.ranks - 1);
+    // What arrives from many ranks at once beyond the network's buffers costs again, as in the flat alltoall.
+    const double crowded = problem.ranks > 2 ? std::max(0.0, bytes - machine.buffer) : 0;
+    return machine.latency + (problem.ranks - 1) * 2 * machine.task +
+           bytes * (machine.per_byte + machine.copy_per_byte) + 0.25 * crowded * machine.per_byte;
+}
+
+}  // namespace
+
+extern const Algorithm flat;
+const Algorithm flat = {
+    .collective = Collective::allreduce,
+    .name = "flat",
+    .summary = "everybody sends its vector to everybody, who combines them, in one step",
+    .source = "Hoefler, Lumsdaine, Rehm 2007",
+    .parameters = {},
+    .applies = applies,
+    .build = build,
+    .cost = cost,
+};
+
+}  // namespace lapwing::allreduce

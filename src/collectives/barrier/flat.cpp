@@ -1,0 +1,45 @@
+// Barrier in one step: everybody signals everybody. For few ranks: once it is started, nobody waits for the
+// help of another to go on.
+// Hoefler, Lumsdaine, Rehm 2007, "Implementation and Performance Analysis of Non-Blocking Collective
+// Operations for MPI".
+#include "collectives/algorithm.hpp"
+#include "collectives/arithmetic.hpp"
+#include "task/builder.hpp"
+
+namespace lapwing::barrier {
+namespace {
+
+Verdict applies(const Problem&, const Parameters&) {
+    return Verdict::yes();
+}
+
+List build(const Problem& problem, int rank, const Parameters&) {
+    const int ranks = problem.ranks;
+    const auto above = [&](int distance) { return absolute_rank(distance, rank, ranks); };
+
+    Builder list(problem, rank, 3 * static_cast<std::uint64_t>(ranks));
+    for (int d = 1; d < ranks; ++d) list.recv(above(ranks - d));
+    for (int d = 1; d < ranks; ++d) list.send(above(d));
+    for (int d = 1; d < ranks; ++d) list.wait(above(ranks - d));
+    return list.finish();
+}
+
+double cost(const Problem& problem, const Parameters&, const Machine& machine) {
+    return problem.ranks == 1 ? 0 : machine.latency + (problem.ranks - 1) * 2 * machine.task;
+}
+
+}  // namespace
+
+extern const Algorithm flat;
+const Algorithm flat = {
+    .collective = Collective::barrier,
+    .name = "flat",
+    .summary = "everybody signals everybody, in one step",
+    .source = "Hoefler, Lumsdaine, Rehm 2007",
+    .parameters = {},
+    .applies = applies,
+    .build = build,
+    .cost = cost,
+};
+
+}  // namespace lapwing::barrier

@@ -1,0 +1,115 @@
+#include "collectives/two_level.hpp"
+
+#include "collectives/arithmetic.hpp"
+
+namespace lapwing::two_level {
+namespace {
+
+int number_of_segments(const Problem& problem, std::int64_t kib, std::int64_t least) {
+    const std::uint64_t element = is_reduction(problem.collective) ? problem.element_bytes() : 1;
+    const std::uint64_t bytes_of_one = kib == 0
+                                           ? std::clamp<std::uint64_t>(problem.bytes / 32, 8 << 10, 128 << 10)
+                                           : static_cast<std::uint64_t>(kib) << 10;
+    const std::uint64_t by_length =
+        problem.bytes / bytes_of_one + (problem.bytes % bytes_of_one != 0 ? 1 : 0);
+    const std::uint64_t wanted =
+        std::clamp<std::uint64_t>(by_length, static_cast<std::uint64_t>(least),
+                                  std::max<std::uint64_t>(most_segments, static_cast<std::uint64_t>(least)));
+    return static_cast<int>(std::clamp<std::uint64_t>(problem.bytes / element, 1, wanted));
+}
+
+}  // namespace
+
+Verdict has_levels(const Problem& problem) {
+    const Placement* placement = problem.placement.get();
+    if (placement == nullptr) return Verdict::no("it is not known where the ranks stand");
+    if (placement->hosts() == 1) return Verdict::no("all ranks are on one host");
+    if (placement->hosts() == problem.ranks) return Verdict::no("every host has one rank");
+    return Verdict::yes();
+}
+
+Verdict keeps_order(const Problem& problem) {
+    if (!problem.ordered || problem.placement->in_rank_order()) return Verdict::yes();
+    return Verdict::no("the operator does not commute, and host by host the ranks are not in their order");
+}
+
+Seats::Seats(const Problem& problem) : placement_(*problem.placement) {
+    if (!has_root(problem.collective)) return;
+    root_host_ = placement_.host_of(problem.root);
+    root_place_ = placement_.place_on_host(problem.root);
+}
+
+HostTree tree_of_hosts(int hosts, int top, int host, std::int64_t radix) {
+    const int relative = relative_rank(host, top, hosts);
+    const auto absolute = [&](std::int64_t r) { return absolute_rank(static_cast<int>(r), top, hosts); };
+    HostTree tree;
+    if (radix == 1) {
+        if (relative > 0) tree.parent = absolute(relative - 1);
+        if (relative + 1 < hosts) tree.children.push_back(absolute(relative + 1));
+        return tree;
+    }
+    std::int64_t place = 1;  // of the digit under which the children stand
+    for (; place < hosts && relative / place % radix == 0; place *= radix) {
+        for (std::int64_t digit = 1; digit < radix; ++digit) {
+            const std::int64_t child = relative + digit * place;
+            if (child < hosts) tree.children.push_back(absolute(child));
+        }
+    }
+    if (relative > 0) tree.parent = absolute(relative - relative / place % radix * place);
+    return tree;
+}
+
+int levels_of_tree(int hosts, std::int64_t radix) {
+    if (radix == 1) return hosts - 1;
+    int levels = 0;
+    for (std::int64_t reached = 1; reached < hosts; reached *= radix) ++levels;
+    return levels;
+}
+
+Segments::Segments(const Problem& problem, std::int64_t kib, std::int64_t leaders_wanted, int least)
+    : leaders(std::min<std::int64_t>(leaders_wanted, problem.placement->largest_host())),
+      blocks(problem.bytes, is_reduction(problem.collective) ? problem.element_bytes() : 1,
+             number_of_segments(problem, kib, std::max<std::int64_t>(least, leaders))) {}
+
+std::int64_t radix_of(std::int64_t k, int hosts, int segments) {
+    if (k != 0) return k;
+    return segments > 1 && 2 * segments >= hosts ? 1 : 4;
+}
+
+double near_messages(const Machine& machine, double count, double bytes) {
+    return machine.near_latency + count * (2 * machine.near_task + bytes * machine.near_per_byte);
+}
+
+double far_messages(const Machine& machine, double count, double bytes) {
+    return machine.latency + count * (2 * machine.task + bytes * machine.per_byte);
+}
+
+double cost_of_tree(const Problem& problem, const Parameters& parameters, const Machine& machine,
+                    double near_per_segment) {
+    const int hosts = problem.placement->hosts();
+    const int count = Segments(problem, parameters[1], parameters[2]).count();
+    const std::int64_t radix = radix_of(parameters[0], hosts, count);
+    const double bytes = static_cast<double>(problem.bytes) / count;
+    const double levels = levels_of_tree(hosts, radix);
+    const double width = static_cast<double>(std::clamp<std::int64_t>(radix - 1, 1, hosts - 1));
+    // The top has the most children: what it does for one segment, it does for all, one after the other.
+    const double children = radix == 1 ? 1 : std::min<double>(levels * width, hosts - 1);
+    const double each = children * (2 * machine.task + bytes * machine.per_byte);
+    return levels * far_messages(machine, width, bytes) + near_per_segment +
+           (count - 1) * std::max(each, near_per_segment);
+}
+
+Machine machine_for_flat(const Problem& problem, const Machine& machine) {
+    if (!has_levels(problem)) return machine;
+    const double near = problem.placement->near_pairs();
+    const double sharing =
+        has_root(problem.collective) ? 1 : static_cast<double>(problem.ranks) / problem.placement->hosts();
+    const auto mixed = [near](double of_near, double of_far) { return near * of_near + (1 - near) * of_far; };
+    Machine flat = machine;
+    flat.latency = mixed(machine.near_latency, machine.latency);
+    flat.task = mixed(machine.near_task, machine.task);
+    flat.per_byte = mixed(machine.near_per_byte, machine.per_byte * sharing);
+    return flat;
+}
+
+}  // namespace lapwing::two_level

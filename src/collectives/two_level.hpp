@@ -1,0 +1,118 @@
+// Hosts, their leaders, and trees of hosts: what the algorithms share that know where the ranks stand. Near
+// messages stay on one host, far ones go from leader to leader.
+// Karonis et al. 2000, "Exploiting hierarchy in parallel computer networks to optimize collective operation
+// performance"; Graham et al. 2011, "Cheetah: A Framework for Scalable Hierarchical Collective Operations".
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "collectives/algorithm.hpp"
+#include "collectives/reduce_scatter/vector_blocks.hpp"
+
+namespace lapwing::two_level {
+
+// Yes where there are several hosts and one of them has several ranks.
+Verdict has_levels(const Problem& problem);
+// Yes where the ranks, gone through host by host, stand in their order, or need not.
+Verdict keeps_order(const Problem& problem);
+
+// Ranks by host and seat. Seats are those of the placement's order, but the root, where there is one, has
+// the first seat of its host.
+class Seats {
+  public:
+    explicit Seats(const Problem& problem);
+
+    int hosts() const { return placement_.hosts(); }
+    int ranks_on(int host) const { return static_cast<int>(placement_.ranks_of(host).size()); }
+    int host_of(int rank) const { return placement_.host_of(rank); }
+    int seat_of(int rank) const { return swapped(host_of(rank), placement_.place_on_host(rank)); }
+    int rank_at(int host, int seat) const {
+        return placement_.ranks_of(host)[static_cast<std::size_t>(swapped(host, seat))];
+    }
+    // The host that many after `host`, around; less than hosts() before it when it is negative.
+    int host_after(int host, int distance) const { return (host + distance + hosts()) % hosts(); }
+
+  private:
+    int swapped(int host, int seat) const {
+        if (host != root_host_) return seat;
+        return seat == 0 ? root_place_ : seat == root_place_ ? 0 : seat;
+    }
+
+    const Placement& placement_;
+    int root_host_ = -1;  // -1: there is none
+    int root_place_ = 0;
+};
+
+// A host's ranks in `groups` runs of seats, each of which is led by its first.
+class SeatGroups {
+  public:
+    SeatGroups(int ranks, std::int64_t groups)
+        : ranks_(ranks), groups_(static_cast<int>(std::clamp<std::int64_t>(groups, 1, ranks))) {}
+
+    int count() const { return groups_; }
+    int begin(int group) const { return static_cast<int>(std::int64_t{group} * ranks_ / groups_); }
+    int size(int group) const { return begin(group + 1) - begin(group); }
+    int of_seat(int seat) const {
+        return static_cast<int>(((std::int64_t{seat} + 1) * groups_ - 1) / ranks_);
+    }
+    bool leads(int seat) const { return begin(of_seat(seat)) == seat; }
+
+  private:
+    int ranks_;
+    int groups_;
+};
+
+// A host's place in a tree of hosts, whose subtrees are runs of hosts counted from the top.
+struct HostTree {
+    int parent = -1;            // none at the top
+    std::vector<int> children;  // the nearest first
+};
+// `radix` 1: a chain; else the k-nomial tree.
+HostTree tree_of_hosts(int hosts, int top, int host, std::int64_t radix);
+int levels_of_tree(int hosts, std::int64_t radix);
+
+// The usual leaders, segments and tree of broadcast and reduce.
+inline constexpr Parameter tree_parameters[] = {
+    {"k", "base of the tree of hosts; 1: a chain; 0: a chain when there are enough segments, else 4", 0, 0,
+     1024},
+    {"segment", "KiB that are passed on together; 0: a 32nd of all, from 8 to 128 KiB", 0, 0, 1 << 20},
+    {"leaders", "ranks of each host among which the segments are dealt", 1, 1, 1024},
+};
+inline constexpr int most_segments = 256;
+
+// The segments of a vector, and who passes on which.
+struct Segments {
+    // `kib` in one segment; 0: by length. No fewer than `least`, and than there are leaders.
+    Segments(const Problem& problem, std::int64_t kib, std::int64_t leaders_wanted, int least = 1);
+
+    int count() const { return blocks.count(); }
+    Span of(Span vector, int segment) const { return blocks.of(vector, segment); }
+    // The rank that has the segment on that host.
+    int owner(const Seats& seats, int host, int segment) const {
+        return seats.rank_at(
+            host, static_cast<int>(segment % std::min<std::int64_t>(leaders, seats.ranks_on(host))));
+    }
+
+    std::int64_t leaders;
+    reduce_scatter::VectorBlocks blocks;
+};
+
+// What k means.
+std::int64_t radix_of(std::int64_t k, int hosts, int segments);
+
+// Seconds of one near message of so many bytes, and of as many one after the other.
+double near_messages(const Machine& machine, double count, double bytes);
+double far_messages(const Machine& machine, double count, double bytes);
+// Seconds for all segments to pass a tree of hosts, in either direction, when each takes `near` seconds on a
+// host.
+double cost_of_tree(const Problem& problem, const Parameters& parameters, const Machine& machine,
+                    double near_per_segment);
+
+// For algorithms that do not know hosts: with constants as if a rank's peers were drawn at random, and where
+// all ranks send at once, those of a host share its link.
+Machine machine_for_flat(const Problem& problem, const Machine& machine);
+
+}  // namespace lapwing::two_level

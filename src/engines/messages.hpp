@@ -1,0 +1,82 @@
+// The messages of a list on a link: what the host engine does with all of them, and the kernel engine with
+// those of near peers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "base/error.hpp"
+#include "links/link.hpp"
+
+namespace lapwing {
+
+// Which transfers the tasks of a list start and wait for. Made once; the tasks are told in the list's order.
+class MessagePlan {
+  public:
+    // Each gives the place of its transfer.
+    std::size_t send() {
+        sends_.push_back(transfers_);
+        return transfers_++;
+    }
+    std::size_t recv(int peer) {
+        receives_[peer].transfers.push_back(transfers_);
+        return transfers_++;
+    }
+    // Gives where its receives end among those that are awaited.
+    std::size_t wait(int peer, std::uint64_t count) {
+        Receives& of_peer = receives_[peer];
+        if (of_peer.transfers.size() - of_peer.waited < count)
+            throw Error(ErrorCode::internal, "a list waits for a receive that it has not posted");
+        for (std::uint64_t i = 0; i < count; ++i) awaited_.push_back(of_peer.transfers[of_peer.waited++]);
+        return awaited_.size();
+    }
+
+    std::size_t transfers() const { return transfers_; }
+    const std::vector<std::size_t>& awaited() const { return awaited_; }
+    const std::vector<std::size_t>& sends() const { return sends_; }
+
+  private:
+    struct Receives {
+        std::vector<std::size_t> transfers;
+        std::size_t waited = 0;
+    };
+
+    std::size_t transfers_ = 0;
+    std::vector<std::size_t> sends_;
+    std::vector<std::size_t> awaited_;  // the receives of each wait, one wait after the other
+    std::unordered_map<int, Receives> receives_;
+};
+
+// Those of one run.
+class Messages {
+  public:
+    void make(const MessagePlan& plan) { transfers_.resize(plan.transfers()); }
+    void restart() { awaited_ = sent_ = 0; }
+
+    Link::Transfer& operator[](std::size_t place) { return transfers_[place]; }
+    // Whether all that is awaited up to `end` has come; it must have been posted. Throws as Link::test().
+    bool arrived(Link& link, const MessagePlan& plan, std::size_t end) {
+        for (; awaited_ < end; ++awaited_) {
+            if (!link.test(transfers_[plan.awaited()[awaited_]])) return false;
+        }
+        return true;
+    }
+    // Whether it is known to have come, without asking the link.
+    bool seen(std::size_t end) const { return awaited_ >= end; }
+    // Whether the first `count` sends are complete; they must have been started. Throws as Link::test().
+    bool sent(Link& link, const MessagePlan& plan, std::size_t count) {
+        for (; sent_ < count; ++sent_) {
+            if (!link.test(transfers_[plan.sends()[sent_]])) return false;
+        }
+        return true;
+    }
+
+  private:
+    std::vector<Link::Transfer> transfers_;
+    std::size_t awaited_ = 0;  // the next of those awaited
+    std::size_t sent_ = 0;     // the next of the sends
+};
+
+}  // namespace lapwing

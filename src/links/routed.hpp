@@ -1,0 +1,50 @@
+// A link made of two: one for near peers (those of the same host), one for all others.
+#pragma once
+
+#include <vector>
+
+#include "links/either.hpp"
+#include "links/link.hpp"
+
+namespace lapwing {
+
+class RoutedLink final : public Link {
+  public:
+    // `near_peers` by rank, true for those that `near` takes; the same on both sides of each pair. Both links
+    // outlive this one, and neither is a RoutedLink.
+    RoutedLink(Link& near, Link& far, std::vector<bool> near_peers);
+
+    const char* name() const override { return "routed"; }
+    // When both are.
+    bool ready() override;
+    void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override;
+    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override;
+    // What waits at one link moves the other, too: a peer may wait for that.
+    bool test(Transfer& transfer) override {
+        if (!transfer.active) return true;
+        Link& other = transfer.near ? far_ : near_;
+        if ((transfer.near ? near_ : far_).test(transfer)) return true;
+        other.progress();
+        return false;
+    }
+    void progress() override;
+    void flush() override {
+        near_.flush();
+        far_.flush();
+    }
+    // That of both; -1 when one of them has none.
+    int rest() override;
+
+  private:
+    bool is_near(int peer) const { return near_peers_[static_cast<std::size_t>(peer)]; }
+
+    Link& near_;
+    Link& far_;
+    const std::vector<bool> near_peers_;
+    bool ready_ = false;
+    Either either_;
+};
+
+}  // namespace lapwing

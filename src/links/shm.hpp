@@ -1,0 +1,84 @@
+// Messages between the ranks of one host, through memory that they share.
+//
+// The processes of a job exchange their cards by some other way. The lowest rank of each host has made the
+// memory, without a name; the others open it under /proc, which lets in processes of the same user only, and
+// believe that it is the one when it begins with what its maker's card says. Short messages are copied
+// through it without a system call. Long ones are announced, and copied once, straight from one process'
+// memory to the other's, by whoever of the two has time; where the system forbids that, they pass through the
+// shared memory in pieces.
+//
+// A send is done with, for a short message, when it returns; for a long one nobody but its receiver need do
+// anything.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "links/link.hpp"
+
+namespace lapwing::shm {
+
+// What a process tells the others. Plain bytes of a fixed size, to be sent by an allgather.
+struct Card {
+    std::uint64_t host = 0;  // equal for processes on one host
+    std::uint64_t process_space = 0;
+    std::uint64_t probe = 0;  // address of `proof` in the process' memory
+    std::int32_t process = 0;
+    std::int32_t descriptor = -1;  // of the memory that it has made; -1: of none
+    unsigned char proof[16] = {};
+};
+static_assert(std::is_trivially_copyable_v<Card>);
+
+// How a long message travels between two ranks.
+enum class TransferMethod {
+    automatic,  // by the kernel where it is allowed, else by the processor
+    processor,  // in pieces through the shared memory
+    kernel,     // copied once, by process_vm_readv and process_vm_writev
+};
+
+// One process among those of its host. Not thread-safe. Everything of it is used by one thread at a time.
+class Station {
+  public:
+    // Makes the memory, for a job of `ranks`. Never throws: what is wrong is in trouble(), and join() repeats
+    // it.
+    explicit Station(int ranks, TransferMethod method = TransferMethod::automatic);
+    ~Station();
+    Station(const Station&) = delete;
+    Station& operator=(const Station&) = delete;
+
+    const Card& card() const;
+    // `cards` of all ranks of the job, `self` the place of this one. Empty, or what is wrong: then nobody in
+    // the job may use it. All ranks of the host must have joined before the first message.
+    std::string join(std::span<const Card> cards, int self);
+    // All ranks of the host have joined: nobody else can.
+    void admit_no_more();
+    // Whether a rank of the job is on this host.
+    bool near(int rank) const;
+    int ranks() const;  // on this host
+    // How long messages travel to and from the others here, and why; for people.
+    std::string transfer() const;
+
+    // The link of one group: `members` are its ranks' places in the job, those that are near() can be
+    // reached; `group` is a number that only this group has, on all its ranks. The station must outlive it.
+    std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members);
+
+    // Sleeps until there may be news, or until the limit.
+    void sleep(std::chrono::nanoseconds limit);
+    // From now on all transfers fail with `why`. By any thread.
+    void give_up(const std::string& why);
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+// What two processes of this user can do here, tried out with a child process: a line for people.
+std::string survey();
+
+}  // namespace lapwing::shm

@@ -1,0 +1,121 @@
+// What stands in the memory that the ranks of one host share: for each rank a bell, and for each ordered pair
+// of ranks a lane. The templates have the platform as a parameter: tests run the same protocol on words of
+// their own.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace lapwing::shm {
+
+constexpr std::size_t cache_line = 64;
+
+// A word that both sides of a lane change: Platform::Word<std::uint32_t> is like std::atomic.
+template <typename Platform, typename Value>
+using Word = typename Platform::template Word<Value>;
+
+enum class Kind : std::uint32_t {
+    whole,  // the bytes of a message
+    offer,  // a long message: where it stands in the sender's memory
+    piece,  // bytes of an offered message that its receiver cannot copy from there
+};
+
+// A message, or the announcement of one. What is longer than `inside` stands in the lane's payload.
+template <typename Platform>
+struct alignas(cache_line) Slot {
+    static constexpr std::uint64_t inside_bytes = 40;
+
+    Word<Platform, std::uint64_t> number;  // of the message that stands here, counted from 1; written last
+    std::uint64_t group;
+    std::uint32_t channel;
+    std::uint32_t form;  // kind << 28 | bytes
+    std::byte inside[inside_bytes];
+};
+
+// What `inside` holds where it does not hold the message.
+struct Elsewhere {
+    std::uint64_t at;      // offer: address in the sender's memory; else: position in the payload
+    std::uint64_t bytes;   // of the whole message that is offered
+    std::uint32_t ticket;  // of the offered message
+};
+
+// How far an offered message has come. The receiver opens it; then both copy chunks, whoever has time, or the
+// sender sends pieces. The sender may use it again when the receiver has closed it.
+template <typename Platform>
+struct alignas(cache_line) Ticket {
+    enum State : std::uint32_t { free, offered, shared, wants_pieces, closed };
+
+    Word<Platform, std::uint32_t> state;
+    Word<Platform, std::uint32_t> claimed;  // chunks that somebody copies
+    Word<Platform, std::uint32_t> copied;   // chunks that are copied
+    Word<Platform, std::uint64_t> target;   // address in the receiver's memory
+};
+
+// What the reader of a lane tells its writer: everything before this may be written again.
+template <typename Platform>
+struct alignas(cache_line) Consumed {
+    Word<Platform, std::uint64_t> slots;
+    Word<Platform, std::uint64_t> payload;
+};
+
+// A rank that sleeps says so; who has something for it rings.
+template <typename Platform>
+struct alignas(2 * cache_line) Bell {
+    Word<Platform, std::uint32_t> rings;
+    Word<Platform, std::uint32_t> asleep;
+};
+
+// Of one lane: how much it holds. Slots and payload are powers of two.
+struct Geometry {
+    std::uint64_t slots = 64;
+    std::uint64_t payload = 65536;  // bytes
+    std::uint32_t tickets = 8;      // long messages that are on their way at once
+    // Of a long message, what one of the two copies at once: long against a system call, short against the
+    // message.
+    std::uint64_t chunk = 131072;
+
+    // Lanes grow with the square of the ranks, so they are smaller where there are many. Only what is used
+    // becomes memory.
+    static Geometry of(int ranks) {
+        Geometry geometry;
+        while (geometry.payload > 4096 &&
+               geometry.payload * static_cast<std::uint64_t>(ranks) * static_cast<std::uint64_t>(ranks) >
+                   (1U << 26)) {
+            geometry.payload /= 2;
+        }
+        return geometry;
+    }
+    // The longest message that goes through the lane as a whole.
+    std::uint64_t most_whole() const { return std::min<std::uint64_t>(payload / 4, 16384); }
+};
+
+// Where the parts of one lane begin.
+template <typename Platform>
+struct Lane {
+    Consumed<Platform>* consumed = nullptr;
+    Ticket<Platform>* tickets = nullptr;  // geometry.tickets of them
+    Slot<Platform>* slots = nullptr;
+    std::byte* payload = nullptr;
+    Geometry geometry;
+
+    static std::uint64_t bytes(const Geometry& geometry) {
+        return sizeof(Consumed<Platform>) + geometry.tickets * sizeof(Ticket<Platform>) +
+               geometry.slots * sizeof(Slot<Platform>) + geometry.payload;
+    }
+    // In zeroed memory, aligned to a cache line.
+    static Lane at(std::byte* memory, const Geometry& geometry) {
+        Lane lane;
+        lane.geometry = geometry;
+        lane.consumed = reinterpret_cast<Consumed<Platform>*>(memory);
+        memory += sizeof(Consumed<Platform>);
+        lane.tickets = reinterpret_cast<Ticket<Platform>*>(memory);
+        memory += geometry.tickets * sizeof(Ticket<Platform>);
+        lane.slots = reinterpret_cast<Slot<Platform>*>(memory);
+        lane.payload = memory + geometry.slots * sizeof(Slot<Platform>);
+        return lane;
+    }
+};
+
+}  // namespace lapwing::shm

@@ -1,0 +1,30 @@
+// What the protocol asks of the machine: words, sleep, copies between processes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace lapwing::shm {
+
+struct Linux {
+    template <typename Value>
+    using Word = std::atomic<Value>;
+    static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+    // Between processes: wakes who sleeps at the word; sleeps while it has the value, up to a limit.
+    static void wake(Word<std::uint32_t>& word);
+    static void sleep(const Word<std::uint32_t>& word, std::uint32_t value, long nanoseconds);
+
+    // Between the memories of two processes, by the kernel and without a step in between. 0, or errno: EPERM
+    // and the like where the system does not allow it, ESRCH when the process has ended.
+    static int copy_from(pid_t process, std::uint64_t address, std::byte* target, std::uint64_t bytes);
+    static int copy_to(pid_t process, std::uint64_t address, const std::byte* source, std::uint64_t bytes);
+};
+
+// Lets the other processes of this user copy, where Linux (Yama) asks a process to say so.
+void permit_direct_copies();
+
+}  // namespace lapwing::shm

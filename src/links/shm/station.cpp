@@ -1,0 +1,232 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sodium.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "links/shm.hpp"
+#include "links/shm/memory.hpp"
+#include "links/shm/platform.hpp"
+#include "links/shm/traffic.hpp"
+#include "links/tcp/addresses.hpp"
+
+namespace lapwing::shm {
+namespace {
+
+using OwnLane = Lane<Linux>;
+using OwnBell = Bell<Linux>;
+using OwnTraffic = Traffic<Linux>;
+
+// The memory: a page with the proof and how many have joined, the bells, the lanes by sender and receiver.
+constexpr std::uint64_t first_page = 4096;
+
+std::uint64_t bells_bytes(int ranks) {
+    return (static_cast<std::uint64_t>(ranks) * sizeof(OwnBell) + first_page - 1) / first_page * first_page;
+}
+std::uint64_t memory_bytes(int ranks) {
+    const auto pairs = static_cast<std::uint64_t>(ranks) * static_cast<std::uint64_t>(ranks);
+    return first_page + bells_bytes(ranks) + pairs * OwnLane::bytes(Geometry::of(ranks));
+}
+
+std::uint64_t process_space() {
+    struct stat space {};
+    return ::stat("/proc/self/ns/pid", &space) == 0 ? static_cast<std::uint64_t>(space.st_ino) : 0;
+}
+
+class GroupLink final : public Link {
+  public:
+    GroupLink(OwnTraffic& traffic, std::uint64_t group, std::vector<int> places)
+        : traffic_(traffic), group_(group), places_(std::move(places)) {}
+
+    const char* name() const override { return "shm"; }
+    bool ready() override { return true; }
+    void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        traffic_.send(place(peer), group_, channel, data, bytes, transfer);
+    }
+    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        traffic_.recv(place(peer), group_, channel, data, bytes, transfer);
+    }
+    bool test(Transfer& transfer) override { return traffic_.test(transfer); }
+    void progress() override { traffic_.progress(); }
+    void flush() override { traffic_.flush(); }
+    bool sleep(std::chrono::nanoseconds limit) override {
+        traffic_.sleep(static_cast<long>(limit.count()));
+        return true;
+    }
+
+  private:
+    int place(int peer) const { return places_[static_cast<std::size_t>(peer)]; }
+
+    OwnTraffic& traffic_;
+    const std::uint64_t group_;
+    const std::vector<int> places_;  // of each rank of the group
+};
+
+}  // namespace
+
+struct Station::State {
+    TransferMethod method;
+    Card card;
+    std::string trouble;
+    Memory memory;
+    std::vector<int> places;  // of each rank of the job among those of this host; -1: it is elsewhere
+    std::vector<OwnTraffic::Place> neighbors;
+    std::string why_not_direct;
+    std::unique_ptr<OwnTraffic> traffic;
+};
+
+Station::Station(int ranks, TransferMethod method) : state_(std::make_unique<State>()) {
+    state_->method = method;
+    Card& card = state_->card;
+    card.host = tcp::host_number();
+    card.process_space = process_space();
+    card.process = ::getpid();
+    ::randombytes_buf(card.proof, sizeof card.proof);
+    card.probe = reinterpret_cast<std::uintptr_t>(card.proof);
+    if (method != TransferMethod::processor) permit_direct_copies();
+    try {
+        Proof proof{};
+        std::memcpy(proof.data(), card.proof, proof.size());
+        // Which ranks it is for is not known yet; what is not used costs nothing.
+        state_->memory = Memory::make(memory_bytes(ranks), proof);
+        card.descriptor = state_->memory.descriptor();
+    } catch (const Error& error) {
+        state_->trouble = error.what();
+    }
+}
+
+Station::~Station() = default;
+
+const Card& Station::card() const {
+    return state_->card;
+}
+
+std::string Station::join(std::span<const Card> cards, int self) {
+    State& state = *state_;
+    const Card& own = cards[static_cast<std::size_t>(self)];
+    std::vector<int> here;
+    state.places.assign(cards.size(), -1);
+    for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+        if (cards[rank].host != own.host) continue;
+        state.places[rank] = static_cast<int>(here.size());
+        here.push_back(static_cast<int>(rank));
+    }
+    const int count = static_cast<int>(here.size());
+    const Card& maker = cards[static_cast<std::size_t>(here.front())];
+    std::byte* memory = nullptr;
+    try {
+        if (here.front() == self) {
+            if (!state.trouble.empty()) return state.trouble;
+        } else {
+            // Its maker says why.
+            if (maker.descriptor < 0) return "";
+            Proof proof{};
+            std::memcpy(proof.data(), maker.proof, proof.size());
+            state.memory = Memory::open(maker.process, maker.descriptor, proof);
+        }
+        memory = state.memory.map(memory_bytes(count));
+    } catch (const Error& error) {
+        return error.what();
+    }
+    const auto bell = [&](int place) { return reinterpret_cast<OwnBell*>(memory + first_page) + place; };
+    const Geometry geometry = Geometry::of(count);
+    const auto lane = [&](int from, int to) {
+        const auto number = static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(count) +
+                            static_cast<std::uint64_t>(to);
+        return OwnLane::at(memory + first_page + bells_bytes(count) + number * OwnLane::bytes(geometry),
+                           geometry);
+    };
+    const int me = state.places[static_cast<std::size_t>(self)];
+    for (int place = 0; place < count; ++place) {
+        const int rank = here[static_cast<std::size_t>(place)];
+        const Card& card = cards[static_cast<std::size_t>(rank)];
+        OwnTraffic::Place& neighbor = state.neighbors.emplace_back();
+        neighbor.to = lane(me, place);
+        neighbor.from = lane(place, me);
+        neighbor.bell = bell(place);
+        neighbor.process = card.process;
+        neighbor.rank = rank;
+        if (state.method == TransferMethod::processor) {
+            state.why_not_direct = "asked for by LAPWING_TRANSFER";
+        } else if (card.process_space != own.process_space) {
+            state.why_not_direct = "the processes are in different containers";
+        } else {
+            unsigned char found[sizeof card.proof];
+            const int error =
+                Linux::copy_from(card.process, card.probe, reinterpret_cast<std::byte*>(found), sizeof found);
+            neighbor.copies_directly = error == 0 && std::memcmp(found, card.proof, sizeof found) == 0;
+            if (error != 0) state.why_not_direct = fmt::format("process_vm_readv: {}", std::strerror(error));
+        }
+    }
+    state.traffic = std::make_unique<OwnTraffic>(state.neighbors, *bell(me));
+    return "";
+}
+
+void Station::admit_no_more() {
+    state_->memory.close();
+}
+
+bool Station::near(int rank) const {
+    return state_->traffic != nullptr && state_->places[static_cast<std::size_t>(rank)] >= 0;
+}
+
+int Station::ranks() const {
+    return static_cast<int>(state_->neighbors.size());
+}
+
+std::string Station::transfer() const {
+    return state_->why_not_direct.empty()
+               ? "long messages are copied once, by the kernel"
+               : fmt::format("long messages pass through shared memory ({})", state_->why_not_direct);
+}
+
+std::unique_ptr<Link> Station::link(std::uint64_t group, std::vector<int> members) {
+    for (int& member : members) member = state_->places[static_cast<std::size_t>(member)];
+    return std::make_unique<GroupLink>(*state_->traffic, group, std::move(members));
+}
+
+std::string survey() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return fmt::format("not known here: pipe: {}", std::strerror(errno));
+    Station own(2);
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        // The parent is no descendant of the child's, as little as one rank is another's.
+        std::string found;
+        if (::getppid() == parent) {
+            Station other(2);
+            const Card cards[] = {own.card(), other.card()};
+            found = other.join(cards, 1);
+            found = found.empty() ? fmt::format("shared memory; {}", other.transfer())
+                                  : fmt::format("by the MPI underneath: {}", found);
+        }
+        static_cast<void>(!::write(ends[1], found.data(), found.size()));
+        ::_exit(0);
+    }
+    ::close(ends[1]);
+    std::string found;
+    char piece[256];
+    for (ssize_t bytes = 0; (bytes = ::read(ends[0], piece, sizeof piece)) > 0;)
+        found.append(piece, static_cast<std::size_t>(bytes));
+    ::close(ends[0]);
+    if (child > 0) ::waitpid(child, nullptr, 0);
+    return found.empty() ? "not known here: no child process" : found;
+}
+
+void Station::sleep(std::chrono::nanoseconds limit) {
+    state_->traffic->sleep(static_cast<long>(limit.count()));
+}
+
+void Station::give_up(const std::string& why) {
+    if (state_->traffic != nullptr) state_->traffic->give_up(why);
+}
+
+}  // namespace lapwing::shm

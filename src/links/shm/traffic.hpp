@@ -1,0 +1,139 @@
+// The messages of one rank to and from the others of its host: which receive meets which message.
+#pragma once
+
+#include <sys/types.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "links/link.hpp"
+#include "links/shm/bell.hpp"
+#include "links/shm/lane.hpp"
+#include "links/shm/platform.hpp"
+
+namespace lapwing::shm {
+
+template <typename Platform>
+class Traffic {
+  public:
+    // Another rank of the host, by its number there.
+    struct Place {
+        Lane<Platform> to;
+        Lane<Platform> from;
+        Bell<Platform>* bell = nullptr;
+        pid_t process = 0;
+        int rank = 0;                  // in the job, for messages
+        bool copies_directly = false;  // the kernel lets both copy
+    };
+    Traffic(const std::vector<Place>& places, Bell<Platform>& own_bell);
+
+    void send(int place, std::uint64_t group, std::uint32_t channel, const std::byte* data,
+              std::uint64_t bytes, Link::Transfer& transfer);
+    void recv(int place, std::uint64_t group, std::uint32_t channel, std::byte* data, std::uint64_t bytes,
+              Link::Transfer& transfer);
+    bool test(Link::Transfer& transfer);
+    // Moves what is on its way and needs this rank.
+    void progress() {
+        std::erase_if(sending_, [&](int place) { return move_sends(peer_of(place)); });
+        flush();
+    }
+    // Rings for those who sleep while there is news from here.
+    void flush() {
+        if (!told_.empty()) ring_bells();
+    }
+    void sleep(long nanoseconds);
+    void give_up(const std::string& why);
+
+  private:
+    using Ticket = shm::Ticket<Platform>;
+    using Slot = shm::Slot<Platform>;
+    using Reader = LaneReader<Platform>;
+
+    // A send or a receive that is not complete.
+    struct Message {
+        enum class State { waits, offered, receiving, complete, too_long };
+        int place = 0;
+        bool sends = false;
+        State state = State::waits;
+        std::uint64_t group = 0;
+        std::uint32_t channel = 0;
+        int ticket = -1;
+        const std::byte* source = nullptr;
+        std::byte* target = nullptr;
+        std::uint64_t bytes = 0;
+        std::uint64_t moved = 0;       // in pieces
+        std::uint64_t offered_at = 0;  // its address in the sender's memory
+    };
+    // What came before its receive.
+    struct Early {
+        std::uint64_t group = 0;
+        std::uint32_t channel = 0;
+        bool offered = false;
+        std::uint64_t bytes = 0;
+        Elsewhere where{};
+        std::unique_ptr<std::byte[]> data;
+    };
+    struct Peer {
+        LaneWriter<Platform> to;
+        LaneReader<Platform> from;
+        Bell<Platform>* bell = nullptr;
+        pid_t process = 0;
+        int rank = 0;
+        bool copies_directly = false;
+        bool told = false;                // news since the last flush()
+        std::vector<Message*> posted;     // receives without a message, in order
+        std::vector<Message*> receiving;  // that have met an offer
+        std::vector<Message*> offered;    // sends whose bytes the receiver is to fetch
+        std::deque<Message*> waiting;     // sends that found no room, in order
+        std::deque<Early> early;
+    };
+
+    Peer& peer_of(int place) { return peers_[static_cast<std::size_t>(place)]; }
+    Message& take(int place, std::uint64_t bytes, Link::Transfer& transfer);
+    void tell(Peer& peer, int place);
+    void ring_bells();
+    bool put(Peer& peer, Message& message);
+    void begin_receiving(Peer& peer, Message& message, std::uint64_t bytes, const Elsewhere& where);
+    void deliver(Message& message, const std::byte* data, std::uint64_t bytes);
+    void add_piece(Peer& peer, const Slot& slot);
+    void read(Peer& peer);
+    std::uint32_t chunks_of(std::uint64_t bytes) const {
+        return static_cast<std::uint32_t>((bytes + geometry_.chunk - 1) / geometry_.chunk);
+    }
+    bool copy_chunks(Peer& peer, Message& message, Ticket& ticket);
+    void go_on_receiving(Peer& peer, Message& message);
+    void go_on_sending(Peer& peer, Message& message);
+    bool move_sends(Peer& peer);
+    [[noreturn]] void refuse_length(Link::Transfer& transfer);
+    bool has_news();
+    [[noreturn]] void fail(const std::string& why);
+    void check_usable() {
+        if (given_up_.load(std::memory_order_acquire)) refuse();
+    }
+    [[noreturn]] void refuse();
+
+    std::vector<Peer> peers_;
+    Geometry geometry_;
+    std::uint64_t most_whole_ = 0;
+    Bell<Platform>& bell_;
+    std::vector<int> told_;
+    std::vector<int> sending_;  // places with sends that are not complete
+    std::vector<std::unique_ptr<Message>> messages_;
+    std::vector<Message*> idle_;
+    std::atomic<bool> given_up_{false};
+    std::mutex why_mutex_;
+    std::string why_;
+};
+
+extern template class Traffic<Linux>;
+
+}  // namespace lapwing::shm
+
+#include "links/shm/traffic_steps.hpp"

@@ -1,0 +1,33 @@
+// Where the ranks of MPI_COMM_WORLD run: what each tells the others in MPI_Init.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "task/placement.hpp"
+#include "topology/host_order.hpp"
+#include "topology/order.hpp"
+
+namespace lapwing {
+
+class Places {
+  public:
+    // Collective over MPI_COMM_WORLD: one allgather. `hosts`: equal on all ranks.
+    void exchange(const topology::HostOrder& hosts);
+
+    // Whether anything is known; equal on all ranks.
+    bool known() const { return !cards_.empty(); }
+    // Members are places in MPI_COMM_WORLD. Once it is known only.
+    bool on_one_host(std::span<const int> members) const;
+    bool all_on_one_host() const;
+    // Of a group with these members, rank by rank; equal on all of them. Null where it would say nothing:
+    // ranks stand in the order of their numbers, and one host has all of them or each host one.
+    std::shared_ptr<const Placement> placement_of(std::span<const int> members) const;
+
+  private:
+    std::vector<topology::Card> cards_;  // of all ranks
+};
+
+}  // namespace lapwing

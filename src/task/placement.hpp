@@ -1,0 +1,69 @@
+// Where the ranks of a group stand: which of them share a host, and in which order lists go through them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace lapwing {
+
+// Equal on all ranks.
+class Placement {
+  public:
+    // host_of[r]: any number that is equal for the ranks of one host. `order`: all ranks, in the order in
+    // which lists shall go through them (neighbours in the machine next to each other); empty: 0, 1, 2, ...
+    // Hosts are numbered by their first rank in that order, and a host's ranks stand in that order. Throws
+    // Error (invalid_argument) when there is no rank, or when the order does not hold every rank once.
+    explicit Placement(std::span<const std::uint64_t> host_of, std::span<const int> order = {});
+
+    int ranks() const { return static_cast<int>(order_.size()); }
+    int hosts() const { return static_cast<int>(begins_.size()) - 1; }
+    int host_of(int rank) const { return host_of_[static_cast<std::size_t>(rank)]; }  // 0 ... hosts() - 1
+    // In order; never empty.
+    std::span<const int> ranks_of(int host) const {
+        return std::span(order_).subspan(begin(host), begin(host + 1) - begin(host));
+    }
+    std::span<const int> order() const { return order_; }  // all ranks, host by host
+    // Index of the rank in order(), and among those of its host.
+    int place(int rank) const { return place_[static_cast<std::size_t>(rank)]; }
+    int place_on_host(int rank) const { return place(rank) - static_cast<int>(begin(host_of(rank))); }
+
+    // Whether the order is the one that the hosts alone give: what "order" need not be said of.
+    bool in_usual_order() const { return usual_; }
+    // Whether the ranks of each host are numbers that follow one another, in order.
+    bool has_runs() const { return runs_; }
+    // Whether order() is 0, 1, 2, ...
+    bool in_rank_order() const { return rank_order_; }
+    int largest_host() const { return largest_; }  // ranks of the host that has most
+    int smallest_host() const { return smallest_; }
+    // Of all pairs of two ranks, the share of those on one host.
+    double near_pairs() const { return near_pairs_; }
+    std::uint64_t hash() const { return hash_; }
+
+    bool operator==(const Placement& other) const {
+        return hash_ == other.hash_ && host_of_ == other.host_of_ && order_ == other.order_;
+    }
+
+  private:
+    std::size_t begin(int host) const { return begins_[static_cast<std::size_t>(host)]; }
+    void describe();
+
+    std::vector<int> host_of_;         // by rank
+    std::vector<int> order_;           // host by host
+    std::vector<int> place_;           // by rank
+    std::vector<std::size_t> begins_;  // of each host in order_, and the end
+    bool usual_ = true;
+    bool runs_ = true;
+    bool rank_order_ = true;
+    int largest_ = 0;
+    int smallest_ = 0;
+    double near_pairs_ = 0;
+    std::uint64_t hash_ = 0;
+};
+
+// Null where there is nothing for lists to follow: all ranks on one host, or each on a host of its own.
+std::shared_ptr<const Placement> placement_on_hosts(std::span<const std::uint64_t> host_of);
+
+}  // namespace lapwing

@@ -1,0 +1,284 @@
+#include "topology/host_order.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <span>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "base/text_file.hpp"
+#include "base/values.hpp"
+
+namespace lapwing::topology {
+namespace {
+
+constexpr std::size_t most_hosts = 1 << 18;
+constexpr std::size_t longest_name = 253;  // of a host, as in the domain name system
+constexpr std::size_t most_dimensions = 8;
+
+// Where the reader stands, for messages.
+struct Place {
+    const std::string& file;
+    int line = 0;
+
+    [[noreturn]] void refuse(const std::string& why) const {
+        throw Error(ErrorCode::parse, fmt::format("{}:{}: {}", file, line, why));
+    }
+};
+
+bool digits(std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// "4x4": numbers with an x between them; empty when it is none of that form, with 0 for a number too large.
+std::vector<int> extents_in(std::string_view text) {
+    std::vector<int> extents;
+    for (bool more = true; more;) {
+        const std::size_t end = text.find('x');
+        const std::string_view number = text.substr(0, end);
+        if (!digits(number)) return {};
+        const auto extent = parse_number(number);
+        extents.push_back(extent && *extent <= most_hosts ? static_cast<int>(*extent) : 0);
+        more = end != std::string_view::npos;
+        text.remove_prefix(more ? end + 1 : text.size());
+    }
+    return extents;
+}
+
+// Words between spaces; a comma divides, too, but not inside of brackets.
+std::vector<std::string_view> words_of(std::string_view line) {
+    std::vector<std::string_view> words;
+    std::size_t begin = 0;
+    bool inside = false;
+    for (std::size_t i = 0; i <= line.size(); ++i) {
+        const char c = i < line.size() ? line[i] : ' ';
+        if (c == '[') inside = true;
+        if (c == ']') inside = false;
+        const bool ends = c == ' ' || c == '\t' || c == '\r' || (c == ',' && !inside);
+        if (!ends) continue;
+        if (i > begin) words.push_back(line.substr(begin, i - begin));
+        begin = i + 1;
+    }
+    return words;
+}
+
+// What stands between brackets: "01-16,20" as 01, 02, ... 16, 20. Backwards, too: "4-1".
+std::vector<std::string> numbers_in(std::string_view series, std::string_view word, const Place& place) {
+    std::vector<std::string> numbers;
+    for (bool more = true; more;) {
+        const std::size_t comma = series.find(',');
+        const std::string_view entry = series.substr(0, comma);
+        more = comma != std::string_view::npos;
+        series.remove_prefix(more ? comma + 1 : series.size());
+        const std::size_t dash = entry.find('-');
+        const std::string_view first = entry.substr(0, dash);
+        const std::string_view last = dash == std::string_view::npos ? first : entry.substr(dash + 1);
+        if (!digits(first) || !digits(last) || first.size() > 9 || last.size() > 9) {
+            place.refuse(
+                fmt::format("'{}': between brackets stand numbers and series of them, as [1-8,12], not '{}'",
+                            word, entry));
+        }
+        const auto from = static_cast<std::int64_t>(*parse_number(first));
+        const auto to = static_cast<std::int64_t>(*parse_number(last));
+        if (static_cast<std::size_t>(std::abs(to - from)) + numbers.size() >= most_hosts)
+            place.refuse(fmt::format("'{}' names more than {} hosts", word, most_hosts));
+        // Leading zeros are kept: all numbers of a series have as many digits as the lesser end.
+        const std::size_t width = from <= to ? first.size() : last.size();
+        for (std::int64_t number = from;; number += from <= to ? 1 : -1) {
+            numbers.push_back(fmt::format("{:0{}}", number, width));
+            if (number == to) break;
+        }
+    }
+    return numbers;
+}
+
+// The names that a word stands for: "r[1-2]n[1-2]" for r1n1, r1n2, r2n1, r2n2.
+std::vector<std::string> names_in(std::string_view word, const Place& place) {
+    std::vector<std::string> names = {""};
+    std::string_view rest = word;
+    while (!rest.empty()) {
+        const std::size_t open = std::min(rest.find('['), rest.size());
+        const std::string_view plain = rest.substr(0, open);
+        for (const char c : plain) {
+            const bool good = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                              c == '-' || c == '_' || c == '.';
+            if (!good) {
+                place.refuse(
+                    fmt::format("'{}': a host's name has letters, digits, '-', '_' and '.' only", word));
+            }
+        }
+        for (std::string& name : names) name += plain;
+        rest.remove_prefix(open);
+        if (rest.empty()) break;
+        const std::size_t close = rest.find(']');
+        if (close == std::string_view::npos) place.refuse(fmt::format("'{}': a ']' is missing", word));
+        const std::vector<std::string> numbers = numbers_in(rest.substr(1, close - 1), word, place);
+        rest.remove_prefix(close + 1);
+        if (names.size() * numbers.size() > most_hosts)
+            place.refuse(fmt::format("'{}' names more than {} hosts", word, most_hosts));
+        std::vector<std::string> longer;
+        longer.reserve(names.size() * numbers.size());
+        for (const std::string& name : names) {
+            for (const std::string& number : numbers) longer.push_back(name + number);
+        }
+        names = std::move(longer);
+        if (names.front().size() > longest_name) break;
+    }
+    if (names.front().size() > longest_name)
+        place.refuse(fmt::format("'{}...' is too long for a host's name", word.substr(0, 20)));
+    return names;
+}
+
+std::vector<std::string> names_in(std::span<const std::string_view> words, const Place& place) {
+    static const std::vector<std::string> grid_words = {"torus", "mesh"};
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        // "tours 4x4 node[1-16]"
+        if (words[i].find('x') != std::string_view::npos && !extents_in(words[i]).empty()) {
+            place.refuse(
+                fmt::format("'{}' is the shape of a grid, and stands behind the word torus or mesh{}",
+                            words[i], i == 0 ? "" : suggestion(words[i - 1], grid_words)));
+        }
+        const std::vector<std::string> more = names_in(words[i], place);
+        names.insert(names.end(), more.begin(), more.end());
+        if (names.size() > most_hosts) place.refuse(fmt::format("more than {} hosts", most_hosts));
+    }
+    return names;
+}
+
+// The line "torus 4x4 node[01-16]", and its hosts in the order of the path.
+std::pair<Grid, std::vector<std::string>> read_grid(std::span<const std::string_view> words,
+                                                    const Place& place) {
+    Grid grid;
+    grid.wraps = words[0] == "torus";
+    if (words.size() > 1) grid.extents = extents_in(words[1]);
+    if (grid.extents.empty()) {
+        place.refuse(fmt::format("behind '{}' stands its shape, as 4x4{}", words[0],
+                                 words.size() > 1 ? fmt::format(", not '{}'", words[1]) : ""));
+    }
+    std::size_t size = 1;
+    for (const int extent : grid.extents) {
+        size *= static_cast<std::size_t>(extent);
+        if (extent == 0 || size > most_hosts || grid.extents.size() > most_dimensions) {
+            place.refuse(fmt::format("'{}': a grid has 1 to {} hosts and up to {} dimensions", words[1],
+                                     most_hosts, most_dimensions));
+        }
+    }
+    const std::vector<std::string> names = names_in(words.subspan(2), place);
+    if (names.size() != size) {
+        place.refuse(fmt::format("a {} of {} has {} hosts, and {} {} named", words[0], words[1], size,
+                                 names.size(), names.size() == 1 ? "is" : "are"));
+    }
+    std::vector<std::string> ordered;
+    ordered.reserve(size);
+    for (const int cell : path_through(grid)) ordered.push_back(names[static_cast<std::size_t>(cell)]);
+    return {grid, ordered};
+}
+
+std::string_view short_name(std::string_view host) {
+    return host.substr(0, host.find('.'));
+}
+
+}  // namespace
+
+int Grid::size() const {
+    int size = 1;
+    for (const int extent : extents) size *= extent;
+    return size;
+}
+
+// Gray codes of mixed radix (Knuth, The Art of Computer Programming, volume 4A, section 7.2.1.1): of one
+// number to the next one digit changes by one, modularly in a torus, reflected in a mesh.
+std::vector<int> path_through(const Grid& grid) {
+    std::vector<int> path(static_cast<std::size_t>(grid.size()));
+    for (int step = 0; step < grid.size(); ++step) {
+        int cell = 0;
+        int stride = 1;
+        int rest = step;  // how often all lower dimensions have been gone through
+        for (const int extent : grid.extents) {
+            const int rounds = rest / extent;
+            const int digit = rest % extent;
+            if (grid.wraps) {
+                cell += stride * ((digit + (extent - rounds % extent)) % extent);
+            } else {
+                cell += stride * (rounds % 2 == 0 ? digit : extent - 1 - digit);
+            }
+            stride *= extent;
+            rest = rounds;
+        }
+        path[static_cast<std::size_t>(step)] = cell;
+    }
+    return path;
+}
+
+int distance(const Grid& grid, int from, int to) {
+    int links = 0;
+    for (const int extent : grid.extents) {
+        const int forth = to % extent - from % extent;
+        links += grid.wraps ? (forth + extent) % extent : std::abs(forth);
+        from /= extent;
+        to /= extent;
+    }
+    return links;
+}
+
+HostOrder HostOrder::read(const std::string& path) {
+    return parse(read_text_file(path, "topology file"), path);
+}
+
+HostOrder HostOrder::parse(std::string_view text, const std::string& name) {
+    HostOrder order;
+    order.fingerprint_ = fingerprint_of(text);
+    std::vector<int> lines;  // of each host
+    Place place{name};
+    while (!text.empty()) {
+        ++place.line;
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        const std::vector<std::string_view> words = words_of(line.substr(0, line.find('#')));
+        if (words.empty()) continue;
+        std::vector<std::string> hosts;
+        if (words[0] == "torus" || words[0] == "mesh") {
+            auto [grid, ordered] = read_grid(words, place);
+            grid.first = static_cast<int>(order.hosts_.size());
+            order.grids_.push_back(std::move(grid));
+            hosts = std::move(ordered);
+        } else {
+            hosts = names_in(words, place);
+        }
+        if (order.hosts_.size() + hosts.size() > most_hosts)
+            place.refuse(fmt::format("more than {} hosts", most_hosts));
+        for (std::string& host : hosts) {
+            const int here = static_cast<int>(order.hosts_.size());
+            const auto [found, fresh] = order.places_.emplace(host, here);
+            if (!fresh) {
+                const int before = lines[static_cast<std::size_t>(found->second)];
+                place.refuse(before == place.line
+                                 ? fmt::format("{} is named twice", host)
+                                 : fmt::format("{} is named on line {} already", host, before));
+            }
+            const auto [same_short, first] = order.short_places_.emplace(short_name(host), here);
+            if (!first) same_short->second = -1;
+            order.hosts_.push_back(std::move(host));
+            lines.push_back(place.line);
+        }
+    }
+    if (order.hosts_.empty()) throw Error(ErrorCode::parse, fmt::format("{}: no host is named", name));
+    return order;
+}
+
+int HostOrder::find(std::string_view host) const {
+    if (const auto found = places_.find(host); found != places_.end()) return found->second;
+    const auto found = short_places_.find(short_name(host));
+    if (found == short_places_.end() || found->second < 0) return -1;
+    // One of the two is short: node1.a is not node1.b.
+    const std::string& named = hosts_[static_cast<std::size_t>(found->second)];
+    const bool same = host.find('.') == std::string_view::npos || named.find('.') == std::string::npos;
+    return same ? found->second : -1;
+}
+
+}  // namespace lapwing::topology

@@ -1,0 +1,308 @@
+// The kernel engine where some peers are near: what their messages wait for, and what waits for them; whose
+// thread is at work; links that fail.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "engines/kernel_ranks.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+using namespace testing_engines;
+
+class KernelNearPeers : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!kernel_engine().available()) GTEST_SKIP() << kernel_engine().available().reason();
+    }
+};
+
+// Hosts of three ranks and of one: rank 1 speaks for the first.
+const std::vector<int> hosts = {0, 0, 0, 1};
+constexpr const char* barrier_by_leader =
+    "problem barrier ranks 4\n"
+    "list 0 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
+    "list 1 in 0 out 0 scratch 0\n"
+    "  recv 0\n  recv 2\n  recv 3\n  wait 0 1\n  wait 2 1\n  send 3\n  wait 3 1\n  send 0\n  send 2\n"
+    "end\n"
+    "list 2 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
+    "list 3 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n";
+
+// A broadcast from rank 3 to rank 1, which hands it on to rank 0, far from both, and to rank 2, which is
+// near; in two parts, of which the second waits for the first.
+constexpr const char* relay =
+    "problem broadcast ranks 4 root 3 bytes 80000\n"
+    "list 0 in 0 out 80000 scratch 0\n"
+    "  recv 1 out[0+40000]\n  recv 1 out[40000+40000]\n  wait 1 2\n"
+    "end\n"
+    "list 1 in 0 out 80000 scratch 0\n"
+    "  recv 3 out[0+40000]\n  recv 3 out[40000+40000]\n"
+    "  wait 3 1\n  send 2 out[0+40000]\n  send 0 out[0+40000]\n"
+    "  wait 3 1\n  send 2 out[40000+40000]\n  send 0 out[40000+40000]\n"
+    "end\n"
+    "list 2 in 0 out 80000 scratch 0\n"
+    "  recv 1 out[0+40000]\n  recv 1 out[40000+40000]\n  wait 1 2\n"
+    "end\n"
+    "list 3 in 80000 out 0 scratch 0\n"
+    "  send 1 in[0+40000]\n  send 1 in[40000+40000]\n"
+    "end\n";
+const std::vector<int> hosts_of_relay = {0, 1, 1, 2};
+
+// Sums along a line: rank 0 and 1 are near each other, rank 2 is not.
+constexpr const char* line_of_sums =
+    "problem scan ranks 3 bytes 16 op sum type uint32\n"
+    "list 0 in 16 out 16 scratch 0\n"
+    "  send 1 in[0+16]\n  copy out[0+16] in[0+16]\n"
+    "end\n"
+    "list 1 in 16 out 16 scratch 16\n"
+    "  recv 0 scratch[0+16]\n  copy out[0+16] in[0+16]\n  wait 0 1\n"
+    "  reduce sum uint32 out[0+16] scratch[0+16]\n  send 2 out[0+16]\n"
+    "end\n"
+    "list 2 in 16 out 16 scratch 16\n"
+    "  recv 1 scratch[0+16]\n  copy out[0+16] in[0+16]\n  wait 1 1\n"
+    "  reduce sum uint32 out[0+16] scratch[0+16]\n"
+    "end\n";
+const std::vector<int> hosts_of_line = {0, 0, 1};
+
+// What a rank sends to near peers before its first wait is on its way after the start.
+TEST_F(KernelNearPeers, ALeafNeedsNoMoreHelp) {
+    on_all_ranks({.lists = parse(barrier_by_leader), .hosts = hosts},
+                 [](Rank& one, int rank, std::barrier<>& together) {
+                     one.start();
+                     if (rank == 1 || rank == 3) one.wait_all();
+                     together.arrive_and_wait();
+                     if (rank == 1 || rank == 3) return;
+                     EXPECT_TRUE(one.prepared().test(one.operation()));
+                 });
+}
+
+TEST_F(KernelNearPeers, NobodyLeavesABarrierBeforeTheLastHasCome) {
+    for (const int late : {0, 1, 2, 3}) {
+        std::atomic<bool> has_come = false;
+        on_all_ranks({.lists = parse(barrier_by_leader), .hosts = hosts},
+                     [&](Rank& one, int rank, std::barrier<>&) {
+                         if (rank == late) {
+                             std::this_thread::sleep_for(20ms);
+                             has_come = true;
+                         }
+                         one.start();
+                         one.wait_all();
+                         EXPECT_TRUE(has_come);
+                     });
+    }
+}
+
+// Nobody calls after the start: what is far comes to its end, what is near waits for the next call.
+TEST_F(KernelNearPeers, FarPeersDoNotWaitForNearOnes) {
+    const Setting setting{.lists = parse(relay), .buffer_bytes = 4096, .hosts = hosts_of_relay};
+    std::atomic<int> started = 0;
+    on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+        // So that nothing has come when rank 1 starts.
+        if (rank == 3) {
+            while (started < 3) std::this_thread::yield();
+        }
+        one.start();
+        ++started;
+        if (rank == 0) {
+            EXPECT_TRUE(one.becomes_right());
+        } else if (rank == 2) {
+            EXPECT_FALSE(one.becomes_right(50ms));
+        }
+        together.arrive_and_wait();
+        one.wait_all();
+        EXPECT_TRUE(one.right());
+    });
+}
+
+TEST_F(KernelNearPeers, ListsAreStartedManyTimes) {
+    for (const auto& [lists, of_hosts] :
+         {std::pair(barrier_by_leader, hosts), std::pair(relay, hosts_of_relay),
+          std::pair(line_of_sums, hosts_of_line)}) {
+        on_all_ranks({.lists = parse(lists), .hosts = of_hosts}, [](Rank& one, int, std::barrier<>&) {
+            for (int i = 0; i < 60; ++i) {
+                one.start();
+                if (i % 3 != 0) one.wait_all();
+            }
+            one.wait_all();
+            EXPECT_TRUE(one.right());
+        });
+    }
+}
+
+// More runs than lanes: who waits for one moves those that go before it.
+TEST_F(KernelNearPeers, TheLastMayBeWaitedForFirst) {
+    for (const auto& [lists, of_hosts] :
+         {std::pair(barrier_by_leader, hosts), std::pair(relay, hosts_of_relay),
+          std::pair(line_of_sums, hosts_of_line)}) {
+        for (const bool attendant_works : {false, true}) {
+            const Setting setting{
+                .lists = parse(lists), .attendant_works = attendant_works, .hosts = of_hosts};
+            on_all_ranks(setting, [](Rank& one, int, std::barrier<>&) {
+                for (int i = 0; i < 20; ++i) {
+                    for (int run = 0; run < 5; ++run) one.start();
+                    one.wait_all(true);
+                }
+                EXPECT_TRUE(one.right());
+            });
+        }
+    }
+}
+
+// A kept channel has a lane of its own, and is the near link's, too.
+TEST_F(KernelNearPeers, KeptChannels) {
+    on_all_ranks({.lists = parse(line_of_sums), .lanes = 3, .hosts = hosts_of_line, .kept_lanes = 1},
+                 [](Rank& one, int, std::barrier<>&) {
+                     for (int i = 0; i < 50; ++i) {
+                         one.start(first_kept_channel);
+                         one.start();
+                         one.wait_all(i % 2 == 0);
+                     }
+                     EXPECT_TRUE(one.right());
+                 });
+}
+
+// The guarded link sees that it keeps away from near peers while it does the rest.
+TEST_F(KernelNearPeers, TheAttendantReducesWhatHasCome) {
+    for (const bool attendant_submits : {false, true}) {
+        const Setting setting{.lists = parse(line_of_sums),
+                              .lanes = 1,
+                              .attendant_works = true,
+                              .attendant_submits = attendant_submits,
+                              .hosts = hosts_of_line};
+        std::atomic<bool> rank_2_has_started = false;
+        on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+            if (rank == 1) {
+                while (!rank_2_has_started) std::this_thread::yield();
+            }
+            for (int run = 0; run < 3; ++run) one.start();
+            if (rank == 2) {
+                rank_2_has_started = true;
+                EXPECT_TRUE(one.becomes_right());
+            } else {
+                one.wait_all();
+            }
+            together.arrive_and_wait();
+            one.wait_all();
+        });
+    }
+}
+
+TEST_F(KernelNearPeers, AThreadMayEndBeforeItsCollective) {
+    on_all_ranks({.lists = parse(relay), .buffer_bytes = 4096, .hosts = hosts_of_relay},
+                 [](Rank& one, int rank, std::barrier<>&) {
+                     std::thread([&] { one.start(); }).join();
+                     if (rank == 3) std::this_thread::sleep_for(10ms);
+                     one.wait_all();
+                     EXPECT_TRUE(one.right());
+                 });
+}
+
+// A link whose messages come when the test says so.
+class Slow : public Link {
+  public:
+    const char* name() const override { return "slow"; }
+    bool ready() override { return is_ready; }
+    void send(int, const std::byte*, std::uint64_t, std::uint32_t channel, Transfer& transfer) override {
+        channels.push_back(channel);
+        transfer = {1, true};
+    }
+    void recv(int, std::byte*, std::uint64_t, std::uint32_t channel, Transfer& transfer) override {
+        channels.push_back(channel);
+        transfer = {2, true};
+    }
+    bool test(Transfer& transfer) override {
+        if (fails) throw Error(ErrorCode::link, "rank 1 has gone");
+        if (transfer.active && !(transfer.handle == 1 ? sent : received)) return false;
+        transfer = {};
+        return true;
+    }
+    int rest() override { return bell; }
+
+    bool is_ready = true;
+    bool sent = false;
+    bool received = false;
+    bool fails = false;
+    int bell = -1;
+    std::vector<std::uint32_t> channels;
+};
+
+constexpr const char* exchange =
+    "problem barrier ranks 2\n"
+    "list 0 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
+    "list 1 in 0 out 0 scratch 0\n  recv 0\n  send 0\n  wait 0 1\nend\n";
+
+struct Exchange {
+    std::vector<std::unique_ptr<Connections>> connections = socket_pairs(2, 2);
+    Slow near;
+    std::unique_ptr<Prepared> prepared = kernel_engine().prepare(
+        parse(exchange).lists[0],
+        {.connections = connections[0].get(), .near = &near, .near_peers = {false, true}});
+};
+
+TEST_F(KernelNearPeers, ARunIsCompleteWhenItsNearMessagesAre) {
+    Exchange of;
+    of.near.is_ready = false;
+    Operation* operation = of.prepared->start({}, 7);
+    EXPECT_FALSE(of.prepared->test(operation));
+    EXPECT_TRUE(of.near.channels.empty());
+    of.near.is_ready = true;
+    EXPECT_FALSE(of.prepared->press(operation));
+    EXPECT_EQ(of.near.channels, (std::vector<std::uint32_t>{7, 7}));
+    of.near.received = true;
+    EXPECT_FALSE(of.prepared->test(operation));
+    of.near.sent = true;
+    EXPECT_TRUE(of.prepared->test(operation));
+}
+
+TEST_F(KernelNearPeers, RestsAtTheNearLink) {
+    Exchange of;
+    Operation* operation = of.prepared->start({}, 0);
+    EXPECT_EQ(of.prepared->rest(operation), -1);  // nobody would tell that something has come
+    of.near.bell = ::eventfd(0, EFD_CLOEXEC);
+    pollfd changed{of.prepared->rest(operation), POLLIN, 0};
+    ASSERT_GE(changed.fd, 0);
+    EXPECT_EQ(::poll(&changed, 1, 0), 0);
+    ASSERT_EQ(::eventfd_write(of.near.bell, 1), 0);
+    EXPECT_EQ(::poll(&changed, 1, 0), 1);
+    of.near.received = of.near.sent = true;
+    EXPECT_TRUE(of.prepared->test(operation));
+    ::close(of.near.bell);
+}
+
+TEST_F(KernelNearPeers, ANearLinkThatFailsIsAnErrorOfTheRun) {
+    Exchange of;
+    Operation* operation = of.prepared->start({}, 0);
+    of.near.fails = true;
+    try {
+        of.prepared->test(operation);
+        ADD_FAILURE() << "it has not failed";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::link);
+        EXPECT_STREQ(error.what(), "rank 1 has gone");
+    }
+    // Another run is not affected.
+    of.near.fails = false;
+    of.near.received = of.near.sent = true;
+    Operation* other = of.prepared->start({}, 1);
+    EXPECT_NE(other, operation);
+    EXPECT_TRUE(of.prepared->test(other));
+}
+
+TEST(KernelNearPeersGround, NeedsALinkToThem) {
+    const auto connections = socket_pairs(2, 1);
+    Slow near;
+    Ground ground{.connections = connections[0].get()};
+    EXPECT_TRUE(kernel_engine().stands_on(ground));
+    ground.near_peers = {false, false};
+    EXPECT_TRUE(kernel_engine().stands_on(ground));
+    ground.near_peers = {false, true};
+    EXPECT_FALSE(kernel_engine().stands_on(ground));
+    ground.near = &near;
+    EXPECT_TRUE(kernel_engine().stands_on(ground));
+}
+
+}  // namespace
+}  // namespace lapwing

@@ -1,0 +1,224 @@
+// Which of two links takes a message, and what a caller of both sees.
+#include "links/routed.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/error.hpp"
+#include "links/process.hpp"
+#include "links/socket_pairs.hpp"
+#include "links/stream_link.hpp"
+
+namespace lapwing {
+namespace {
+
+// Notes what it is asked for, and completes what it is told to.
+class Noting : public Link {
+  public:
+    const char* name() const override { return "noting"; }
+    bool ready() override {
+        ++asked;
+        return is_ready;
+    }
+    void send(int peer, const std::byte*, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        note(peer, bytes, channel, transfer);
+    }
+    void recv(int peer, std::byte*, std::uint64_t bytes, std::uint32_t channel, Transfer& transfer) override {
+        note(peer, bytes, channel, transfer);
+    }
+    bool test(Transfer& transfer) override {
+        ++tested;
+        if (transfer.handle > complete) return false;
+        transfer = {};
+        return true;
+    }
+    void progress() override { ++moved; }
+    int rest() override { return descriptor; }
+
+    bool is_ready = true;
+    int asked = 0;
+    int tested = 0;
+    int moved = 0;
+    int descriptor = -1;
+    std::uintptr_t handles = 0;
+    std::uintptr_t complete = 0;  // the transfers up to this one
+    int last_peer = -1;
+    std::uint64_t last_bytes = 0;
+    std::uint32_t last_channel = 0;
+
+  private:
+    void note(int peer, std::uint64_t bytes, std::uint32_t channel, Transfer& transfer) {
+        last_peer = peer;
+        last_bytes = bytes;
+        last_channel = channel;
+        transfer = {++handles, true};
+    }
+};
+
+TEST(RoutedLink, APeerHasOneLink) {
+    Noting near;
+    Noting far;
+    RoutedLink link(near, far, {false, true, false});
+    Link::Transfer transfers[4];
+    link.send(1, nullptr, 5, 7, transfers[0]);
+    EXPECT_EQ(near.last_peer, 1);
+    EXPECT_EQ(near.last_bytes, 5U);
+    EXPECT_EQ(near.last_channel, 7U);
+    EXPECT_EQ(far.handles, 0U);
+    link.recv(2, nullptr, 6, first_kept_channel, transfers[1]);
+    EXPECT_EQ(far.last_peer, 2);
+    EXPECT_EQ(far.last_bytes, 6U);
+    EXPECT_EQ(far.last_channel, first_kept_channel);
+    link.recv(1, nullptr, 0, 0, transfers[2]);
+    link.send(2, nullptr, 0, 0, transfers[3]);
+    EXPECT_EQ(near.handles, 2U);
+    EXPECT_EQ(far.handles, 2U);
+}
+
+TEST(RoutedLink, ATransferBelongsToTheLinkThatHasIt) {
+    Noting near;
+    Noting far;
+    RoutedLink link(near, far, {false, true, false});
+    Link::Transfer transfer;
+    // Also one that has been the other link's before.
+    for (std::uintptr_t i = 1; i <= 2; ++i) {
+        link.send(1, nullptr, 1, 0, transfer);
+        far.complete = 100;
+        EXPECT_FALSE(link.test(transfer));
+        near.complete = i;
+        EXPECT_TRUE(link.test(transfer));
+        far.complete = 0;
+        link.recv(2, nullptr, 1, 0, transfer);
+        near.complete = 100;
+        EXPECT_FALSE(link.test(transfer));
+        far.complete = i;
+        EXPECT_TRUE(link.test(transfer));
+        near.complete = i;
+    }
+    const int tested = near.tested + far.tested;
+    EXPECT_TRUE(link.test(transfer));  // empty: nobody's
+    EXPECT_EQ(near.tested + far.tested, tested);
+}
+
+// The peer that this side waits for at one link may wait for what it has to do at the other.
+TEST(RoutedLink, WhoWaitsAtOneMovesTheOther) {
+    Noting near;
+    Noting far;
+    RoutedLink link(near, far, {false, true, false});
+    Link::Transfer transfer;
+    link.recv(1, nullptr, 1, 0, transfer);
+    EXPECT_FALSE(link.test(transfer));
+    EXPECT_EQ(far.moved, 1);
+    EXPECT_EQ(near.moved, 0);
+    near.complete = 1;
+    EXPECT_TRUE(link.test(transfer));
+    EXPECT_EQ(far.moved, 1);
+    link.recv(2, nullptr, 1, 0, transfer);
+    EXPECT_FALSE(link.test(transfer));
+    EXPECT_EQ(near.moved, 1);
+    link.progress();
+    EXPECT_EQ(near.moved, 2);
+    EXPECT_EQ(far.moved, 2);
+}
+
+TEST(RoutedLink, IsReadyWhenBothAre) {
+    Noting near;
+    Noting far;
+    RoutedLink link(near, far, {true, false});
+    near.is_ready = false;
+    far.is_ready = false;
+    EXPECT_FALSE(link.ready());
+    EXPECT_EQ(near.asked, 1);
+    EXPECT_EQ(far.asked, 1);  // a link may need to be asked in order to become ready
+    far.is_ready = true;
+    EXPECT_FALSE(link.ready());
+    near.is_ready = true;
+    EXPECT_TRUE(link.ready());
+}
+
+bool readable(int descriptor) {
+    pollfd poll{descriptor, POLLIN, 0};
+    return ::poll(&poll, 1, 0) == 1;
+}
+
+TEST(RoutedLink, RestsAtBoth) {
+    Noting near;
+    Noting far;
+    RoutedLink link(near, far, {true, false});
+    const int bells[3] = {::eventfd(0, EFD_CLOEXEC), ::eventfd(0, EFD_CLOEXEC), ::eventfd(0, EFD_CLOEXEC)};
+    const auto ring = [&](int bell) { ASSERT_EQ(::eventfd_write(bells[bell], 1), 0); };
+    const auto silence = [&](int bell) {
+        eventfd_t count = 0;
+        ASSERT_EQ(::eventfd_read(bells[bell], &count), 0);
+    };
+    EXPECT_EQ(link.rest(), -1);
+    near.descriptor = bells[0];
+    EXPECT_EQ(link.rest(), -1);  // nobody would tell that the far link has gone on
+    far.descriptor = bells[1];
+    const int both = link.rest();
+    ASSERT_GE(both, 0);
+    EXPECT_EQ(link.rest(), both);
+    for (const int bell : {0, 1}) {
+        EXPECT_FALSE(readable(both));
+        ring(bell);
+        EXPECT_TRUE(readable(both));
+        silence(bell);
+    }
+    far.descriptor = bells[2];
+    const int changed = link.rest();
+    ring(2);
+    EXPECT_TRUE(readable(changed));
+    silence(2);
+    ring(1);
+    EXPECT_FALSE(readable(changed));
+    near.descriptor = -1;
+    EXPECT_EQ(link.rest(), -1);
+    for (const int bell : bells) ::close(bell);
+}
+
+// Ranks 0 and 1 are near each other, rank 2 is far from both.
+TEST(RoutedLink, CarriesMessages) {
+    const auto near = process_links(3, false);
+    const auto sockets = socket_pairs(3, 1);
+    std::vector<std::unique_ptr<StreamLink>> far;
+    std::vector<std::unique_ptr<RoutedLink>> links;
+    for (std::size_t rank = 0; rank < 3; ++rank) {
+        far.push_back(std::make_unique<StreamLink>(*sockets[rank], 3));
+        links.push_back(std::make_unique<RoutedLink>(*near[rank], *far[rank],
+                                                     std::vector<bool>{rank == 1, rank == 0, false}));
+        EXPECT_TRUE(links[rank]->ready());
+        EXPECT_EQ(links[rank]->rest(), -1);
+    }
+    const std::byte sent[3] = {std::byte{10}, std::byte{11}, std::byte{12}};
+    std::byte received[3][3]{};
+    Link::Transfer transfers[3][3][2];
+    for (int rank = 0; rank < 3; ++rank) {
+        for (int peer = 0; peer < 3; ++peer) {
+            if (peer == rank) continue;
+            links[rank]->send(peer, &sent[rank], 1, 3, transfers[rank][peer][0]);
+            links[rank]->recv(peer, &received[rank][peer], 1, 3, transfers[rank][peer][1]);
+        }
+    }
+    int left = 12;
+    for (int tries = 0; left > 0 && tries < 100000; ++tries) {
+        left = 0;
+        for (int rank = 0; rank < 3; ++rank) {
+            for (auto& of_peer : transfers[rank]) {
+                for (Link::Transfer& transfer : of_peer) left += links[rank]->test(transfer) ? 0 : 1;
+            }
+        }
+    }
+    ASSERT_EQ(left, 0);
+    for (int rank = 0; rank < 3; ++rank) {
+        for (int peer = 0; peer < 3; ++peer) {
+            if (peer == rank) continue;
+            EXPECT_EQ(received[rank][peer], sent[peer]);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace lapwing

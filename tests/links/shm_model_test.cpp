@@ -1,0 +1,207 @@
+// The protocol of the shared memory in every order of its steps, with two and three ranks: every message
+// arrives, whole and in order, and nobody sleeps for ever.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "links/explorer.hpp"
+#include "links/shm/traffic.hpp"
+
+// Its threads are contexts that sanitizers do not know.
+#if !LAPWING_TEST_FEWER
+
+namespace lapwing::shm {
+namespace {
+
+using test::Explorer;
+
+struct Model {
+    template <typename Value>
+    using Word = test::Explored<Value>;
+
+    static void wake(Word<std::uint32_t>& word) { Explorer::wake(&word); }
+    // A ring that is lost is a sleep for ever: there is no limit.
+    static void sleep(const Word<std::uint32_t>& word, std::uint32_t value, long) {
+        Explorer::point(false);
+        if (word.peek() == value) Explorer::sleep(&word);
+    }
+    static int copy_from(pid_t, std::uint64_t address, std::byte* target, std::uint64_t bytes) {
+        Explorer::point(false);
+        std::memcpy(target, reinterpret_cast<const void*>(address), bytes);
+        return 0;
+    }
+    static int copy_to(pid_t, std::uint64_t address, const std::byte* source, std::uint64_t bytes) {
+        Explorer::point(false);
+        std::memcpy(reinterpret_cast<void*>(address), source, bytes);
+        return 0;
+    }
+};
+
+using Bytes = std::vector<std::byte>;
+
+Bytes message(std::size_t bytes, int number) {
+    Bytes made(bytes);
+    for (std::size_t i = 0; i < bytes; ++i)
+        made[i] = static_cast<std::byte>(i * 3 + static_cast<std::size_t>(number) * 31 + 1);
+    return made;
+}
+
+// A small host, new for each schedule.
+struct World {
+    World(int ranks, const Geometry& geometry, bool direct) : bells(static_cast<std::size_t>(ranks)) {
+        const auto count = static_cast<std::size_t>(ranks);
+        for (std::size_t pair = 0; pair < count * count; ++pair) {
+            memory.emplace_back(new (std::align_val_t(128)) std::byte[Lane<Model>::bytes(geometry)]());
+            lanes.push_back(Lane<Model>::at(memory.back().get(), geometry));
+        }
+        for (std::size_t rank = 0; rank < count; ++rank) {
+            std::vector<Traffic<Model>::Place> places;
+            for (std::size_t other = 0; other < count; ++other) {
+                Traffic<Model>::Place place;
+                place.to = lanes[rank * count + other];
+                place.from = lanes[other * count + rank];
+                place.bell = &bells[other];
+                place.rank = static_cast<int>(other);
+                place.copies_directly = direct;
+                places.push_back(place);
+            }
+            traffic.push_back(std::make_unique<Traffic<Model>>(places, bells[rank]));
+        }
+    }
+    struct Free {
+        void operator()(std::byte* bytes) const { ::operator delete[](bytes, std::align_val_t(128)); }
+    };
+    std::vector<std::unique_ptr<std::byte[], Free>> memory;
+    std::vector<Lane<Model>> lanes;
+    std::vector<Bell<Model>> bells;
+    std::vector<std::unique_ptr<Traffic<Model>>> traffic;
+};
+
+// How a rank waits: it sleeps, or it looks again when somebody has done something.
+void wait(Traffic<Model>& traffic, Link::Transfer& transfer, bool sleeps) {
+    try {
+        for (;;) {
+            const std::uint64_t writes = Explorer::writes();
+            if (traffic.test(transfer)) break;
+            if (sleeps) traffic.sleep(0);
+            Explorer::pause(writes);
+        }
+    } catch (const Error& error) {
+        Explorer::fail(error.what());
+    }
+}
+
+// Rank 0 sends messages of these lengths to all others, which send one of the first length back.
+struct Play {
+    int ranks;
+    std::vector<std::size_t> lengths;
+    Geometry geometry;
+    bool direct;
+    bool sleeps;
+
+    std::vector<std::function<void()>> operator()() const {
+        auto world = std::make_shared<World>(ranks, geometry, direct);
+        std::vector<std::function<void()>> threads;
+        threads.emplace_back([world, play = *this] {
+            Traffic<Model>& traffic = *world->traffic[0];
+            std::vector<Bytes> sent;
+            for (std::size_t i = 0; i < play.lengths.size(); ++i)
+                sent.push_back(message(play.lengths[i], static_cast<int>(i)));
+            std::vector<Link::Transfer> transfers;
+            transfers.reserve(sent.size() * static_cast<std::size_t>(play.ranks));
+            for (int other = 1; other < play.ranks; ++other) {
+                for (const Bytes& bytes : sent)
+                    traffic.send(other, 1, 0, bytes.data(), bytes.size(), transfers.emplace_back());
+            }
+            traffic.flush();
+            for (int other = 1; other < play.ranks; ++other) {
+                Bytes answer(play.lengths.front());
+                Link::Transfer receive;
+                traffic.recv(other, 1, 0, answer.data(), answer.size(), receive);
+                wait(traffic, receive, play.sleeps);
+                if (answer != message(answer.size(), other)) Explorer::fail("the answer is wrong");
+            }
+            for (Link::Transfer& transfer : transfers) wait(traffic, transfer, play.sleeps);
+        });
+        for (int rank = 1; rank < ranks; ++rank) {
+            threads.emplace_back([world, play = *this, rank] {
+                Traffic<Model>& traffic = *world->traffic[static_cast<std::size_t>(rank)];
+                std::vector<Bytes> received;
+                std::vector<Link::Transfer> transfers(play.lengths.size());
+                for (std::size_t i = 0; i < play.lengths.size(); ++i) {
+                    received.emplace_back(play.lengths[i]);
+                    traffic.recv(0, 1, 0, received[i].data(), received[i].size(), transfers[i]);
+                }
+                for (std::size_t i = 0; i < transfers.size(); ++i) {
+                    wait(traffic, transfers[i], play.sleeps);
+                    if (received[i] != message(play.lengths[i], static_cast<int>(i)))
+                        Explorer::fail("a message is wrong");
+                }
+                const Bytes answer = message(play.lengths.front(), rank);
+                Link::Transfer send;
+                traffic.send(0, 1, 0, answer.data(), answer.size(), send);
+                traffic.flush();
+                wait(traffic, send, play.sleeps);
+            });
+        }
+        return threads;
+    }
+};
+
+constexpr Geometry tiny{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80};
+
+void expect_all_right(const Play& play, int preemptions, std::uint64_t least) {
+    const Explorer::Result result = Explorer::explore(play, preemptions);
+    EXPECT_EQ(result.failure, "") << "in schedule " << result.schedules;
+    EXPECT_GE(result.schedules, least);
+    testing::Test::RecordProperty("schedules", static_cast<int>(result.schedules));
+}
+
+TEST(ShmModel, TwoRanksShortMessages) {
+    for (const bool sleeps : {false, true})
+        expect_all_right({2, {8, 0, 60, 64, 8}, tiny, true, sleeps}, 2, 900);
+}
+
+TEST(ShmModel, TwoRanksLongMessagesCopiedByBoth) {
+    for (const bool sleeps : {false, true}) expect_all_right({2, {8, 200, 100}, tiny, true, sleeps}, 2, 900);
+}
+
+TEST(ShmModel, TwoRanksLongMessagesInPieces) {
+    for (const bool sleeps : {false, true}) expect_all_right({2, {8, 200, 100}, tiny, false, sleeps}, 2, 900);
+}
+
+TEST(ShmModel, ThreeRanks) {
+    for (const bool sleeps : {false, true}) {
+        expect_all_right({3, {8}, tiny, true, sleeps}, 2, 5000);
+        expect_all_right({3, {8, 120}, tiny, true, sleeps}, 1, 500);
+    }
+}
+
+// What the explorer is for: the sleeper looks for news before it says that it sleeps.
+TEST(ShmModel, ARingThatIsLostIsFound) {
+    const Explorer::Result result = Explorer::explore(
+        [] {
+            struct Two {
+                Bell<Model> bell{};
+                Model::Word<std::uint32_t> news;
+            };
+            auto two = std::make_shared<Two>();
+            return std::vector<std::function<void()>>{[two] {
+                                                          const std::uint32_t seen = two->bell.rings.load();
+                                                          if (two->news.load() != 0) return;
+                                                          two->bell.asleep.store(1);
+                                                          Model::sleep(two->bell.rings, seen, 0);
+                                                      },
+                                                      [two] {
+                                                          two->news.store(1);
+                                                          ring(two->bell);
+                                                      }};
+        },
+        2);
+    EXPECT_EQ(result.failure, "these wait for ever: 0");
+}
+
+}  // namespace
+}  // namespace lapwing::shm
+
+#endif

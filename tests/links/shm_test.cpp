@@ -1,0 +1,339 @@
+// Messages through shared memory: order, early ones, long ones both ways, sleepers, and what goes wrong.
+#include "links/shm.hpp"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <barrier>
+#include <filesystem>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "base/error.hpp"
+
+namespace lapwing::shm {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using Bytes = std::vector<std::byte>;
+
+Bytes message(std::size_t bytes, int number) {
+    Bytes made(bytes);
+    for (std::size_t i = 0; i < bytes; ++i)
+        made[i] = static_cast<std::byte>(i * 7 + i / 256 + static_cast<std::size_t>(number));
+    return made;
+}
+
+// The stations of one host's ranks, here in one process.
+struct Host {
+    explicit Host(int ranks, TransferMethod method = TransferMethod::automatic) {
+        for (int rank = 0; rank < ranks; ++rank) {
+            stations.push_back(std::make_unique<Station>(ranks, method));
+            cards.push_back(stations.back()->card());
+        }
+        for (int rank = 0; rank < ranks; ++rank)
+            EXPECT_EQ(stations[static_cast<std::size_t>(rank)]->join(cards, rank), "");
+        std::vector<int> all;
+        for (int rank = 0; rank < ranks; ++rank) all.push_back(rank);
+        for (auto& station : stations) {
+            station->admit_no_more();
+            links.push_back(station->link(1, all));
+        }
+    }
+    // Each rank's work in a thread of its own.
+    void each(const std::function<void(int)>& work) {
+        std::vector<std::thread> threads;
+        for (int rank = 0; rank < static_cast<int>(stations.size()); ++rank) threads.emplace_back(work, rank);
+        for (std::thread& thread : threads) thread.join();
+    }
+
+    std::vector<Card> cards;
+    std::vector<std::unique_ptr<Station>> stations;
+    std::vector<std::unique_ptr<Link>> links;
+};
+
+// Both sides by one thread.
+void finish(Host& host, int rank, Link::Transfer& transfer, std::vector<Link::Transfer>& others) {
+    for (int tries = 0; tries < 100000; ++tries) {
+        if (host.links[static_cast<std::size_t>(rank)]->test(transfer)) return;
+        for (Link::Transfer& other : others) host.links[static_cast<std::size_t>(1 - rank)]->test(other);
+    }
+    FAIL() << "it does not complete";
+}
+
+class ShmTest : public testing::TestWithParam<TransferMethod> {};
+
+TEST_P(ShmTest, MessagesKeepTheirOrderOnAChannel) {
+    constexpr std::size_t sizes[] = {0, 1, 40, 41, 4096, 16384, 16385, 3, 300000, 0, 2000000};
+    constexpr std::size_t count = std::size(sizes);
+    for (const bool early : {false, true}) {
+        Host host(2, GetParam());
+        std::vector<Bytes> sent;
+        std::vector<Bytes> received;
+        std::vector<Link::Transfer> sends(count);
+        std::vector<Link::Transfer> receives(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            sent.push_back(message(sizes[i], static_cast<int>(i)));
+            received.emplace_back(sizes[i]);
+        }
+        const auto receive = [&] {
+            for (std::size_t i = 0; i < count; ++i)
+                host.links[1]->recv(0, received[i].data(), sizes[i], 5, receives[i]);
+        };
+        if (!early) receive();
+        for (std::size_t i = 0; i < count; ++i) host.links[0]->send(1, sent[i].data(), sizes[i], 5, sends[i]);
+        if (early) {
+            // Something else comes behind all of them, and is taken before them.
+            Link::Transfer last;
+            host.links[0]->send(1, nullptr, 0, 6, last);
+            Link::Transfer first;
+            host.links[1]->recv(0, nullptr, 0, 6, first);
+            finish(host, 1, first, sends);
+            finish(host, 0, last, receives);
+            receive();
+        }
+        for (Link::Transfer& transfer : receives) finish(host, 1, transfer, sends);
+        for (Link::Transfer& transfer : sends) finish(host, 0, transfer, receives);
+        for (std::size_t i = 0; i < count; ++i) EXPECT_EQ(received[i], sent[i]) << i;
+    }
+}
+
+TEST_P(ShmTest, TrafficOfManyRanksAndGroupsAtOnce) {
+    constexpr int ranks = 4;
+    constexpr int rounds = LAPWING_TEST_FEWER ? 8 : 20;
+    Host host(ranks, GetParam());
+    std::vector<int> all = {0, 1, 2, 3};
+    host.each([&](int rank) {
+        Station& station = *host.stations[static_cast<std::size_t>(rank)];
+        const std::unique_ptr<Link> groups[] = {station.link(7, all), station.link(8, all)};
+        for (int round = 0; round < rounds; ++round) {
+            // All ranks draw the same lengths.
+            std::mt19937 random(static_cast<unsigned>(round));
+            constexpr std::size_t lengths[] = {0, 8, 100, 5000, 16384, 40000, 500000};
+            struct Exchange {
+                Bytes out, in;
+                Link::Transfer send, receive;
+                int peer = 0, group = 0;
+                std::uint32_t channel = 0;
+            };
+            std::vector<Exchange> exchanges;
+            for (std::uint32_t i = 0; i < 12; ++i) {
+                const std::size_t length = lengths[random() % std::size(lengths)];
+                const int group = static_cast<int>(random() % 2);
+                const int distance = static_cast<int>(random() % ranks);
+                Exchange& exchange = exchanges.emplace_back();
+                exchange.peer = distance;
+                exchange.group = group;
+                exchange.channel = i % 5;
+                exchange.out = message(length, rank + round);
+                exchange.in.resize(length);
+            }
+            std::mt19937 own(static_cast<unsigned>(round * ranks + rank));
+            for (Exchange& exchange : exchanges) {
+                Link& link = *groups[exchange.group];
+                const int to = (rank + exchange.peer) % ranks;
+                const int from = (rank + ranks - exchange.peer) % ranks;
+                const auto send = [&] {
+                    link.send(to, exchange.out.data(), exchange.out.size(), exchange.channel, exchange.send);
+                };
+                const auto recv = [&] {
+                    link.recv(from, exchange.in.data(), exchange.in.size(), exchange.channel,
+                              exchange.receive);
+                };
+                if (own() % 2 == 0) {
+                    send();
+                    recv();
+                } else {
+                    recv();
+                    send();
+                }
+            }
+            for (Exchange& exchange : exchanges) {
+                Link& link = *groups[exchange.group];
+                for (Link::Transfer* transfer : {&exchange.receive, &exchange.send}) {
+                    for (int looks = 0; !link.test(*transfer); ++looks) {
+                        if (looks % 4 == 3) station.sleep(1ms);
+                    }
+                }
+                const int from = (rank + ranks - exchange.peer) % ranks;
+                ASSERT_EQ(exchange.in, message(exchange.in.size(), from + round));
+            }
+        }
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, ShmTest, testing::Values(TransferMethod::automatic, TransferMethod::processor),
+                         [](const auto& method) {
+                             return std::string(method.param == TransferMethod::processor ? "processor"
+                                                                                          : "automatic");
+                         });
+
+TEST(Shm, SleepersAreWoken) {
+    Host host(2);
+    host.each([&](int rank) {
+        Link& link = *host.links[static_cast<std::size_t>(rank)];
+        for (int i = 0; i < 2000; ++i) {
+            Link::Transfer sent;
+            Link::Transfer received;
+            if (rank == 0) link.send(1, nullptr, 0, 0, sent);
+            link.flush();
+            link.recv(1 - rank, nullptr, 0, 0, received);
+            // A ring that is lost would be a minute.
+            while (!link.test(received)) link.sleep(60s);
+            if (rank == 1) link.send(0, nullptr, 0, 0, sent);
+            link.flush();
+        }
+    });
+}
+
+TEST(Shm, AMessageThatIsTooLongIsToldAndTheOthersArrive) {
+    Host host(2);
+    for (const std::size_t bytes : {30U, 3000U, 300000U}) {
+        const Bytes sent = message(bytes, 1);
+        Bytes received(bytes);
+        std::vector<Link::Transfer> sends(2);
+        Link::Transfer receives[2];
+        for (Link::Transfer& transfer : sends) host.links[0]->send(1, sent.data(), bytes, 0, transfer);
+        host.links[1]->recv(0, received.data(), bytes - 1, 0, receives[0]);
+        host.links[1]->recv(0, received.data(), bytes, 0, receives[1]);
+        try {
+            finish(host, 1, receives[0], sends);
+            ADD_FAILURE() << "not told";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::truncated);
+            EXPECT_THAT(error.what(), HasSubstr("rank 0 has sent more than the"));
+        }
+        finish(host, 1, receives[1], sends);
+        EXPECT_EQ(received, sent);
+        std::vector<Link::Transfer> none;
+        for (Link::Transfer& transfer : sends) finish(host, 0, transfer, none);
+    }
+}
+
+TEST(Shm, WhoIsGivenUpWaitsForNobody) {
+    Host host(2);
+    Link::Transfer receive;
+    std::byte byte{};
+    host.links[0]->recv(1, &byte, 1, 0, receive);
+    std::thread other([&] { host.stations[0]->give_up("rank 1 has left"); });
+    const auto wait = [&] {
+        while (!host.links[0]->test(receive)) host.links[0]->sleep(60s);
+    };
+    EXPECT_THAT([&] { wait(); }, testing::ThrowsMessage<Error>("rank 1 has left"));
+    other.join();
+}
+
+TEST(Shm, RanksOfOtherHostsAreNotNear) {
+    std::vector<std::unique_ptr<Station>> stations;
+    std::vector<Card> cards;
+    for (int rank = 0; rank < 3; ++rank) {
+        stations.push_back(std::make_unique<Station>(3));
+        cards.push_back(stations.back()->card());
+    }
+    cards[1].host += 1;
+    EXPECT_EQ(stations[0]->join(cards, 0), "");
+    EXPECT_EQ(stations[2]->join(cards, 2), "");
+    EXPECT_TRUE(stations[2]->near(0));
+    EXPECT_FALSE(stations[2]->near(1));
+    EXPECT_EQ(stations[2]->ranks(), 2);
+}
+
+// As in containers: the process numbers mean others there.
+TEST(Shm, AnotherProcessesMemoryIsNotTakenForThePeers) {
+    Station maker(2);
+    Station other(2);
+    std::vector<Card> cards = {maker.card(), other.card()};
+    cards[0].descriptor = other.card().descriptor;
+    EXPECT_THAT(other.join(cards, 1), HasSubstr("do not see each other"));
+    cards[0] = maker.card();
+    cards[0].process = 1 << 30;
+    EXPECT_THAT(other.join(cards, 1), HasSubstr("No such file"));
+}
+
+int in_a_child(const std::function<int()>& work) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(work());
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST(Shm, AFileLimitIsToldAndEndsNobody) {
+    EXPECT_EQ(in_a_child([] {
+                  const rlimit limit{4096, 4096};
+                  ::setrlimit(RLIMIT_FSIZE, &limit);
+                  Station station(2);
+                  const std::vector<Card> cards = {station.card(), station.card()};
+                  return station.join(cards, 0).find("ulimit -f") == std::string::npos ? 1 : 0;
+              }),
+              0);
+}
+
+// The sender of a long message is killed before it is copied.
+TEST(Shm, ARankThatIsKilledIsNamed) {
+    int here[2];
+    int there[2];
+    ASSERT_EQ(::pipe(here), 0);
+    ASSERT_EQ(::pipe(there), 0);
+    const auto own = std::make_unique<Station>(2);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        Station station(2);
+        Card cards[2];
+        cards[1] = station.card();
+        bool good = ::write(here[1], &cards[1], sizeof(Card)) == sizeof(Card);
+        good = good && ::read(there[0], &cards[0], sizeof(Card)) == sizeof(Card);
+        good = good && station.join(cards, 1).empty();
+        if (good) {
+            const auto link = station.link(1, {0, 1});
+            const Bytes sent(1000000);
+            Link::Transfer transfer;
+            link->send(0, sent.data(), sent.size(), 0, transfer);
+            good = ::write(here[1], "x", 1) == 1;
+            for (;;) ::pause();
+        }
+        ::_exit(1);
+    }
+    Card cards[2];
+    cards[0] = own->card();
+    ASSERT_EQ(::read(here[0], &cards[1], sizeof(Card)), static_cast<ssize_t>(sizeof(Card)));
+    ASSERT_EQ(own->join(cards, 0), "");
+    ASSERT_EQ(::write(there[1], &cards[0], sizeof(Card)), static_cast<ssize_t>(sizeof(Card)));
+    char ready = 0;
+    ASSERT_EQ(::read(here[0], &ready, 1), 1);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    const auto link = own->link(1, {0, 1});
+    Bytes received(1000000);
+    Link::Transfer transfer;
+    link->recv(1, received.data(), received.size(), 0, transfer);
+    EXPECT_THAT(
+        [&] {
+            while (!link->test(transfer)) std::this_thread::yield();
+        },
+        testing::ThrowsMessage<Error>("rank 1 has ended"));
+    for (const int descriptor : {here[0], here[1], there[0], there[1]}) ::close(descriptor);
+}
+
+std::ptrdiff_t descriptors() {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+}
+
+TEST(Shm, NothingIsLeft) {
+    const auto before = descriptors();
+    {
+        Host host(3);
+        // The memory has no name, and no descriptor when all have joined.
+        EXPECT_EQ(descriptors(), before);
+    }
+    EXPECT_EQ(descriptors(), before);
+}
+
+}  // namespace
+}  // namespace lapwing::shm

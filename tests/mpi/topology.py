@@ -1,0 +1,136 @@
+"""lapwing topology with ranks: where they run, in which order, what joins them; topology files in MPI_Init.
+
+python3 topology.py BUILD MPI
+"""
+
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+import jobs
+
+
+class Topology:
+    def __init__(self, build, mpi):
+        self.build = build
+        self.mpi = mpi
+        self.tool = build / "bin" / "lapwing"
+        self.program = build / "tests" / f"faults-{mpi}"
+        self.environment = jobs.environment(mpi, build)
+        self.failed = 0
+
+    def expect(self, what, good, output):
+        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
+        if not good:
+            print(output, flush=True)
+            self.failed += 1
+
+    def show(self, ranks, *options, hosts=1, launcher=()):
+        """Exit status, and what `lapwing topology` prints."""
+        command = [self.tool, "topology", *options, "--", *jobs.launcher(self.mpi, ranks), *launcher]
+        if hosts > 1:
+            command = [self.tool, "cluster", "--hosts", hosts, "--rate", "none", "--", *command]
+        return jobs.execute(command, 60, self.environment)
+
+    def told(self, ranks, *options, **more):
+        status, output = self.show(ranks, "--json", *options, **more)
+        try:
+            # A launcher that had to be stopped says so.
+            told = output[output.find("{"):output.rfind("}") + 1]
+            return json.loads(told) if status == 0 else {}, output
+        except ValueError:
+            return {}, output
+
+    def one_host(self):
+        told, output = self.told(3, "--engine", "host")
+        name = os.uname().nodename
+        self.expect("three ranks on one host", told.get("hosts") == [{"name": name, "leader": 0, "ranks": [0, 1, 2]}] and
+                    (told["engine"], told["link_inside_host"]) == ("host", "shm") and
+                    all(set(rank["processors"]) <= os.sched_getaffinity(0) for rank in told["ranks"]), output)
+        told, output = self.told(2, "--engine", "mpi")
+        self.expect("all left to the MPI", told.get("engine") == "mpi" and len(told["ranks"]) == 2, output)
+
+    def ranks_that_are_bound(self):
+        usable = sorted(os.sched_getaffinity(0))
+        if len(usable) < 2:
+            return
+        # Rank 0 on the last processor, rank 1 on the first one.
+        words = jobs.launcher(self.mpi, 1)
+        alone = ["--bind-to", "none"] if self.mpi == "openmpi" else ["-bind-to", "none"]
+        with tempfile.TemporaryDirectory() as scratch:
+            place = pathlib.Path(scratch) / "place"
+            place.write_text("#!/bin/sh\n"
+                             f"[ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" = 0 ] && cpu={usable[-1]} || cpu={usable[0]}\n"
+                             "exec taskset -c $cpu \"$@\"\n")
+            place.chmod(0o755)
+            status, output = jobs.execute(
+                [self.tool, "topology", "--engine", "host", "--", *words[:-1], "2", *alone, place], 60, self.environment)
+        lines = [line.split() for line in output.splitlines()]
+        ranks = [line for line in lines if line and line[-1] in (str(usable[0]), str(usable[-1]))]
+        self.expect("ranks bound to processors stand in the order of these", status == 0 and len(ranks) == 2 and
+                    "1 leader" in " ".join(ranks[0]) and ranks[1][0] == "0", output)
+
+    def two_hosts(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            file = pathlib.Path(scratch) / "my.topology"
+            file.write_text("node2 elsewhere node1\n")
+            told, output = self.told(4, "--file", file, hosts=2)
+            kernel = told.get("engine") == "kernel"
+            by_host = {host["name"]: host["ranks"] for host in told.get("hosts", [])}
+            self.expect("two hosts in the order of a file", list(by_host) == ["node2", "node1"] and
+                        sorted(by_host["node1"] + by_host["node2"]) == [0, 1, 2, 3] and
+                        told["link_between_hosts"] == ("tcp" if kernel else "mpi"), output)
+            file.write_text("nod2")
+            status, output = self.show(2, "--file", file, "--engine", "host", hosts=2)
+            self.expect("hosts that the file does not name", status == 0 and
+                        f"node2 is not in {file}: it comes last; was it meant by 'nod2'?" in output, output)
+
+    def rings_cross_between_hosts_once(self):
+        """Ranks are dealt out to two hosts in turn. In the ring of their numbers each step would go to the other host;
+        in the placement's one of two does. A step takes 6 blocks of 400,000 bytes, and there are 10 collectives."""
+        script = (f"{self.tool} run --engine kernel --algorithm ialltoall=ring --report -- "
+                  f"{' '.join(jobs.launcher(self.mpi, 4))} --map-by node {self.program} plain; "
+                  "echo sent $(ssh node1 cat /sys/class/net/eth0/statistics/tx_bytes)")
+        status, output = jobs.execute([self.tool, "cluster", "--hosts", 2, "--rate", "none", "--", "sh", "-c", script], 60,
+                                      self.environment)
+        found = re.search(r"^sent (\d+)$", output, re.M)
+        # Where io_uring is forbidden the MPI sends.
+        by_kernel = "ring on kernel" in output
+        self.expect("a ring crosses between two hosts once in each direction", status == 0 and "all done" in output and
+                    found and (not by_kernel or 24_000_000 <= int(found[1]) < 33_000_000), output)
+
+    def files_that_differ(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            # One path, but each rank sees another file, as on hosts with disks of their own.
+            for rank in range(2):
+                (pathlib.Path(scratch) / f"{rank}").write_text(f"node{rank}\n")
+            script = pathlib.Path(scratch) / "program"
+            script.write_text("#!/bin/sh\n"
+                              f"export LAPWING_TOPOLOGY={scratch}/${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\n"
+                              f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so:$LD_PRELOAD exec {self.program} plain\n")
+            script.chmod(0o755)
+            status, output = jobs.execute([*jobs.launcher(self.mpi, 2), script], 30, self.environment)
+            self.expect("files that differ", status not in (0, None) and "all done" not in output and
+                        "(LAPWING_TOPOLOGY) is not the same on all hosts: rank 1 (" in output, output)
+
+
+def main():
+    topology = Topology(pathlib.Path(sys.argv[1]), sys.argv[2])
+    topology.one_host()
+    topology.ranks_that_are_bound()
+    topology.files_that_differ()
+    status, _ = jobs.execute([topology.tool, "cluster", "--hosts", 1, "--", "true"], 60)
+    if status == 0:
+        topology.two_hosts()
+        if topology.mpi == "openmpi":
+            topology.rings_cross_between_hosts_once()
+    else:
+        print("skipped: virtual hosts are forbidden here")
+    return 1 if topology.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
