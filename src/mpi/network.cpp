@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -43,22 +42,18 @@ void Network::start(const Settings& settings, const std::string& engine, bool se
     if (engine == "kernel" || engine == "auto") connect_hosts(chosen, engine, several_hosts);
 }
 
-// Who is on which host, and the memory of each.
+// The memory of each host.
 void Network::meet(const NetworkSettings& chosen) {
+    // A station lets the user's other processes copy from this one: not without need.
+    if (!chosen.shared_memory || ranks_ == 1) return;
     station_ = std::make_unique<shm::Station>(ranks_, chosen.transfer);
     const shm::Card mine = station_->card();
     std::vector<shm::Card> cards(static_cast<std::size_t>(ranks_));
     PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
-    const auto here = std::count_if(cards.begin(), cards.end(),
-                                    [&](const shm::Card& card) { return card.host == mine.host; });
-    crowded_ = here > ::sysconf(_SC_NPROCESSORS_ONLN);
-    if (!chosen.shared_memory) {
-        why_no_station_ = "LAPWING_SHARED_MEMORY is 0";
-    } else if (ranks_ > 1) {
-        why_no_station_ = agree_on_trouble(station_->join(cards, self_), self_);
-        if (why_no_station_.empty()) station_->admit_no_more();
-    }
-    if (ranks_ == 1 || !why_no_station_.empty()) station_.reset();
+    if (agree_on_trouble(station_->join(cards, self_), self_).empty())
+        station_->admit_no_more();
+    else
+        station_.reset();
 }
 
 void Network::connect_hosts(const NetworkSettings& chosen, const std::string& engine, bool several_hosts) {

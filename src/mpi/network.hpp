@@ -33,11 +33,8 @@ class Network {
     // Why there are no connections; empty when there are, or when the engine that was asked for needs none.
     const std::string& why_not() const { return why_not_; }
     bool runs() const { return endpoint_ != nullptr; }
-    // Memory that ranks of one host share; null: there is none, and why.
+    // Memory that ranks of one host share; null: there is none.
     shm::Station* station() const { return station_.get(); }
-    const std::string& why_no_station() const { return why_no_station_; }
-    // More ranks than processors on this host.
-    bool crowded() const { return crowded_; }
 
     // The places in MPI_COMM_WORLD of a communicator's ranks; empty when one of them is not in it.
     std::vector<int> members(MPI_Comm communicator, int ranks) const;
@@ -63,9 +60,7 @@ class Network {
     void raise_limit(std::uint64_t by);
 
     std::unique_ptr<tcp::Endpoint> endpoint_;
-    bool crowded_ = false;
     std::unique_ptr<shm::Station> station_;
-    std::string why_no_station_;
     std::string why_not_;
     Ground wishes_;
     int lanes_ = 1;

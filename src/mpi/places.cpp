@@ -1,6 +1,7 @@
 #include "mpi/places.hpp"
 
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -17,6 +18,9 @@ void Places::exchange(const topology::HostOrder& hosts) {
     const topology::Card mine = topology::card(tcp::host_number(), hosts.find(tcp::host_name()), location);
     cards_.resize(static_cast<std::size_t>(ranks));
     PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards_.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+    const auto here = std::count_if(cards_.begin(), cards_.end(),
+                                    [&](const topology::Card& card) { return card.host == mine.host; });
+    crowded_ = here > ::sysconf(_SC_NPROCESSORS_ONLN);
 }
 
 bool Places::on_one_host(std::span<const int> members) const {

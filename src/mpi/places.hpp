@@ -22,12 +22,15 @@ class Places {
     // Members are places in MPI_COMM_WORLD. Once it is known only.
     bool on_one_host(std::span<const int> members) const;
     bool all_on_one_host() const;
+    // More ranks than processors on this host.
+    bool crowded() const { return crowded_; }
     // Of a group with these members, rank by rank; equal on all of them. Null where it would say nothing:
     // ranks stand in the order of their numbers, and one host has all of them or each host one.
     std::shared_ptr<const Placement> placement_of(std::span<const int> members) const;
 
   private:
     std::vector<topology::Card> cards_;  // of all ranks
+    bool crowded_ = false;
 };
 
 }  // namespace lapwing

@@ -45,7 +45,7 @@ void tested_in_vain() {
 
 void Vigil::lose(Request* const* requests, std::size_t count) {
     ++looks_;
-    const bool crowded = runtime.network.crowded();
+    const bool crowded = runtime.places.crowded();
     if (!kernel_runs(requests, count)) {
         // At once, when those that it waits for may need this processor.
         if (runtime.threads || crowded || looks_ > looks_for_spin) std::this_thread::yield();

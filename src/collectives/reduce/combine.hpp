@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/verdict.hpp"
+#include "collectives/algorithm.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::reduce {
@@ -107,5 +108,14 @@ class Contributions {
     std::size_t own_;
     Span result_;
 };
+
+// Seconds until a rank has received a vector from every other at once, and combined them.
+inline double cost_of_one_step(const Problem& problem, const Machine& machine) {
+    const double bytes = static_cast<double>(problem.bytes) * (problem.ranks - 1);
+    // What arrives from many ranks at once beyond the network's buffers costs again, as in the flat alltoall.
+    const double crowded = problem.ranks > 2 ? std::max(0.0, bytes - machine.buffer) : 0;
+    return machine.latency + (problem.ranks - 1) * 2 * machine.task +
+           bytes * (machine.per_byte + machine.copy_per_byte) + 0.25 * crowded * machine.per_byte;
+}
 
 }  // namespace lapwing::reduce

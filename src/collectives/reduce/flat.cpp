@@ -32,11 +32,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
 }
 
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
-    const double bytes = static_cast<double>(problem.bytes) * (problem.ranks - 1);
-    // What arrives from many ranks at once beyond the network's buffers costs again, as in the flat alltoall.
-    const double crowded = problem.ranks > 2 ? std::max(0.0, bytes - machine.buffer) : 0;
-    return machine.latency + (problem.ranks - 1) * 2 * machine.task +
-           bytes * (machine.per_byte + machine.copy_per_byte) + 0.25 * crowded * machine.per_byte;
+    return cost_of_one_step(problem, machine);
 }
 
 }  // namespace
