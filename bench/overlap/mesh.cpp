@@ -105,13 +105,31 @@ bool readable_within(int descriptor, double seconds) {
     }
 }
 
+// As connect(), which goes on by itself when something interrupts it.
+bool connected(int descriptor, const Place& place) {
+    if (connect(descriptor, reinterpret_cast<const sockaddr*>(&place.address), place.length) == 0)
+        return true;
+    if (errno != EINTR) return false;
+    const double deadline = now() + patience_seconds;
+    pollfd ready{descriptor, POLLOUT, 0};
+    int found = -1;
+    while (found < 0 && now() < deadline) {
+        found = poll(&ready, 1, static_cast<int>(std::max(0.0, deadline - now()) * 1000));
+    }
+    int error = ETIMEDOUT;
+    socklen_t length = sizeof error;
+    if (found > 0) getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length);
+    errno = error;
+    return error == 0;
+}
+
 int connect_to(const Place& place, int peer, const Hello& hello) {
     const int descriptor = socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) refuse("socket");
     // connect() heeds the sending limit; all ranks listen already.
     const timeval limit{static_cast<time_t>(patience_seconds), 0};
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (connect(descriptor, reinterpret_cast<const sockaddr*>(&place.address), place.length) != 0) {
+    if (!connected(descriptor, place)) {
         refuse(fmt::format("cannot connect to rank {} at {}", peer, text_of(place)));
     }
     const timeval none{};

@@ -40,6 +40,16 @@ struct Parameter {
 // Values for an algorithm's parameters, in the order of its table.
 using Parameters = std::array<std::int64_t, 3>;
 
+// Where ranks stand on several hosts: how the messages of an algorithm that does not know this use the links.
+enum class Paths {
+    usual,   // with a root as `few`, without as `shared`
+    few,     // as in a tree or a chain: a host's link has one at a time
+    shared,  // all ranks send at once, to any others: those of a host share its link
+    ring,    // along the placement's order: one of each host at a time, and every step takes as long as that
+    numbers  // to the ranks of the next numbers: as `ring` where those of each host follow one another, else
+             // as `shared`
+};
+
 struct Algorithm {
     Collective collective;
     const char* name;
@@ -57,6 +67,7 @@ struct Algorithm {
     // others are the same wherever the ranks stand, and their cost is that of ranks which are all equally far
     // from each other.
     bool knows_hosts = false;
+    Paths paths = Paths::usual;
 };
 
 Parameters usual_parameters(const Algorithm& algorithm);

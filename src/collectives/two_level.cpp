@@ -7,9 +7,9 @@ namespace {
 
 int number_of_segments(const Problem& problem, std::int64_t kib, std::int64_t least) {
     const std::uint64_t element = is_reduction(problem.collective) ? problem.element_bytes() : 1;
-    const std::uint64_t bytes_of_one = kib == 0
-                                           ? std::clamp<std::uint64_t>(problem.bytes / 32, 8 << 10, 128 << 10)
-                                           : static_cast<std::uint64_t>(kib) << 10;
+    const std::uint64_t bytes_of_one =
+        kib == 0 ? std::clamp<std::uint64_t>(problem.bytes / 32, 32 << 10, 128 << 10)
+                 : static_cast<std::uint64_t>(kib) << 10;
     const std::uint64_t by_length =
         problem.bytes / bytes_of_one + (problem.bytes % bytes_of_one != 0 ? 1 : 0);
     const std::uint64_t wanted =
@@ -99,11 +99,14 @@ double cost_of_tree(const Problem& problem, const Parameters& parameters, const 
            (count - 1) * std::max(each, near_per_segment);
 }
 
-Machine machine_for_flat(const Problem& problem, const Machine& machine) {
+Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine) {
     if (!has_levels(problem)) return machine;
+    if (paths == Paths::numbers) paths = problem.placement->has_runs() ? Paths::ring : Paths::shared;
+    if (paths == Paths::usual) paths = has_root(problem.collective) ? Paths::few : Paths::shared;
+    if (paths == Paths::ring) return machine;
     const double near = problem.placement->near_pairs();
     const double sharing =
-        has_root(problem.collective) ? 1 : static_cast<double>(problem.ranks) / problem.placement->hosts();
+        paths == Paths::shared ? static_cast<double>(problem.ranks) / problem.placement->hosts() : 1;
     const auto mixed = [near](double of_near, double of_far) { return near * of_near + (1 - near) * of_far; };
     Machine flat = machine;
     flat.latency = mixed(machine.near_latency, machine.latency);

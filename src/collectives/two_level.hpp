@@ -78,7 +78,7 @@ int levels_of_tree(int hosts, std::int64_t radix);
 inline constexpr Parameter tree_parameters[] = {
     {"k", "base of the tree of hosts; 1: a chain; 0: a chain when there are enough segments, else 4", 0, 0,
      1024},
-    {"segment", "KiB that are passed on together; 0: a 32nd of all, from 8 to 128 KiB", 0, 0, 1 << 20},
+    {"segment", "KiB that are passed on together; 0: a 32nd of all, from 32 to 128 KiB", 0, 0, 1 << 20},
     {"leaders", "ranks of each host among which the segments are dealt", 1, 1, 1024},
 };
 inline constexpr int most_segments = 256;
@@ -111,8 +111,8 @@ double far_messages(const Machine& machine, double count, double bytes);
 double cost_of_tree(const Problem& problem, const Parameters& parameters, const Machine& machine,
                     double near_per_segment);
 
-// For algorithms that do not know hosts: with constants as if a rank's peers were drawn at random, and where
-// all ranks send at once, those of a host share its link.
-Machine machine_for_flat(const Problem& problem, const Machine& machine);
+// The constants with which an algorithm that does not know hosts is asked for its cost (Paths): around a ring
+// those of far messages; else as if a rank's peers were drawn at random.
+Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine);
 
 }  // namespace lapwing::two_level

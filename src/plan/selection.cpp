@@ -62,8 +62,9 @@ const Choice* Wishes::find(Collective collective) const {
 
 double modelled_seconds(const Problem& problem, const Choice& choice, const Machine& machine) {
     const Algorithm& algorithm = *choice.algorithm;
-    return algorithm.cost(problem, choice.parameters,
-                          algorithm.knows_hosts ? machine : two_level::machine_for_flat(problem, machine));
+    return algorithm.cost(
+        problem, choice.parameters,
+        algorithm.knows_hosts ? machine : two_level::machine_for_flat(problem, algorithm.paths, machine));
 }
 
 std::vector<Candidate> candidates(const Problem& problem, const Machine& machine) {
@@ -81,10 +82,10 @@ std::vector<Candidate> candidates(const Problem& problem, const Machine& machine
     return found;
 }
 
-Machine Guidance::machine(int ranks, std::string* where) const {
+Machine Guidance::machine(const Problem& problem, std::string* where) const {
     for (const Tuning* measured : {tuning, &shipped_tuning()}) {
         if (measured == nullptr) continue;
-        if (const Tuning::Table* table = measured->constants(ranks, surroundings)) {
+        if (const Tuning::Table* table = measured->constants(problem, surroundings)) {
             if (where != nullptr) *where = measured->where(*table);
             return *table->machine;
         }
@@ -116,7 +117,7 @@ Selection select(const Problem& problem, const Wishes& wishes, const Guidance& g
                             found.row->from)};
     }
     std::string where;
-    const std::vector<Candidate> found = candidates(problem, guidance.machine(problem.ranks, &where));
+    const std::vector<Candidate> found = candidates(problem, guidance.machine(problem, &where));
     if (found.empty() || !found.front().applies) {
         throw Error(
             ErrorCode::unsupported,

@@ -43,7 +43,7 @@ struct Guidance {
     Surroundings surroundings;
 
     // Of the cost model: the tuning's, else the shipped ones, else the built-in ones. `where` says which.
-    Machine machine(int ranks, std::string* where = nullptr) const;
+    Machine machine(const Problem& problem, std::string* where = nullptr) const;
 };
 
 struct Selection {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
@@ -140,22 +141,30 @@ std::vector<Tuning::Row> read_rows(const Node& field, Collective collective) {
     return rows;
 }
 
+// The first and the last number.
+std::pair<int, int> read_range(const Node& field) {
+    const std::vector<Node> ends = field.elements();
+    if (ends.size() != 2) field.refuse("must be the first and the last number of ranks, as [4, 8]");
+    const auto read = [](const Node& end, int least) {
+        return static_cast<int>(
+            end.whole(static_cast<std::uint64_t>(least), std::numeric_limits<int>::max()));
+    };
+    const int first = read(ends[0], 1);
+    return {first, read(ends[1], first)};
+}
+
 Tuning::Table read_table(const Node& field) {
-    field.be_object({"engine", "hosts", "ranks", "made", "measured", "machine", "choices"});
+    field.be_object({"engine", "hosts", "ranks", "ranks_per_host", "made", "measured", "machine", "choices"});
     std::vector<std::string> engine_names;
     for (const Engine* engine : engines()) engine_names.emplace_back(engine->name());
 
     Tuning::Table table;
     table.of.engine = field["engine"].one_of(engine_names);
     table.of.several_hosts = field["hosts"].one_of({"one", "several"}) == "several";
-    const std::vector<Node> ranks = field["ranks"].elements();
-    if (ranks.size() != 2) field["ranks"].refuse("must be the first and the last number of ranks, as [4, 8]");
-    const auto read_ranks = [](const Node& one, int least) {
-        return static_cast<int>(
-            one.whole(static_cast<std::uint64_t>(least), std::numeric_limits<int>::max()));
-    };
-    table.first_ranks = read_ranks(ranks[0], 1);
-    table.last_ranks = read_ranks(ranks[1], table.first_ranks);
+    std::tie(table.first_ranks, table.last_ranks) = read_range(field["ranks"]);
+    if (field.has("ranks_per_host")) {
+        std::tie(table.first_per_host, table.last_per_host) = read_range(field["ranks_per_host"]);
+    }
     if (field.has("machine")) table.machine = read_machine(field["machine"]);
     if (!field.has("choices")) return table;
 
@@ -182,6 +191,15 @@ std::string syntax_of(const char* what) {
 
 bool same(const Surroundings& one, const Surroundings& other) {
     return one.engine == other.engine && one.several_hosts == other.several_hosts;
+}
+
+int ranks_per_host(const Problem& problem) {
+    return problem.placement != nullptr ? problem.placement->largest_host() : 1;
+}
+
+// Twice as many are as far away as half of them; 0 inside the range.
+double distance(int number, int first, int last) {
+    return std::abs(std::log2(static_cast<double>(std::clamp(number, first, last)) / number));
 }
 
 }  // namespace
@@ -222,8 +240,9 @@ Tuning Tuning::read(const std::string& path) {
 
 Tuning::Found Tuning::find(const Problem& problem, const Surroundings& surroundings) const {
     for (const Table& table : tables_) {
-        if (!same(table.of, surroundings) || problem.ranks < table.first_ranks ||
-            problem.ranks > table.last_ranks) {
+        if (!same(table.of, surroundings) ||
+            distance(problem.ranks, table.first_ranks, table.last_ranks) > 0 ||
+            distance(ranks_per_host(problem), table.first_per_host, table.last_per_host) > 0) {
             continue;
         }
         for (const auto& choices : table.choices) {
@@ -240,16 +259,16 @@ Tuning::Found Tuning::find(const Problem& problem, const Surroundings& surroundi
     return {};
 }
 
-const Tuning::Table* Tuning::constants(int ranks, const Surroundings& surroundings) const {
+const Tuning::Table* Tuning::constants(const Problem& problem, const Surroundings& surroundings) const {
     const Table* nearest = nullptr;
-    // Twice as many ranks are as far away as half of them.
-    const auto distance = [ranks](const Table& table) {
-        const int within = std::clamp(ranks, table.first_ranks, table.last_ranks);
-        return std::abs(std::log2(static_cast<double>(within) / ranks));
-    };
+    std::pair<double, double> least;
     for (const Table& table : tables_) {
         if (!table.machine || !same(table.of, surroundings)) continue;
-        if (nearest == nullptr || distance(table) < distance(*nearest)) nearest = &table;
+        const std::pair away{distance(ranks_per_host(problem), table.first_per_host, table.last_per_host),
+                             distance(problem.ranks, table.first_ranks, table.last_ranks)};
+        if (nearest != nullptr && away >= least) continue;
+        nearest = &table;
+        least = away;
     }
     return nearest;
 }

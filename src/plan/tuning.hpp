@@ -4,6 +4,7 @@
 //
 //   {"lapwing_tuning": 1,
 //    "tables": [{"engine": "kernel", "hosts": "several", "ranks": [4, 4],
+//                "ranks_per_host": [2, 2],                                       (optional)
 //                "made": {...}, "measured": [...],                               (for people only)
 //                "machine": {"latency": 2e-05, "per_byte": 8e-09},               (optional)
 //                "choices": {"alltoall": [{"from": 0, "take": "bruck"},          (optional)
@@ -11,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +40,8 @@ class Tuning {
         Surroundings of;
         int first_ranks = 1;
         int last_ranks = 1;
+        int first_per_host = 1;  // of the host that has most
+        int last_per_host = std::numeric_limits<int>::max();
         std::optional<Machine> machine;
         std::vector<std::pair<Collective, std::vector<Row>>> choices;  // rows by rising bytes
     };
@@ -52,11 +56,11 @@ class Tuning {
     // Throws Error (system) when the file cannot be read, else as parse().
     static Tuning read(const std::string& path);
 
-    // Looks at nothing of the problem but collective, ranks and bytes.
+    // Looks at nothing of the problem but collective, ranks, bytes, and how many ranks the largest host has.
     Found find(const Problem& problem, const Surroundings& surroundings) const;
-    // Of the surroundings' tables with constants, that of the nearest number of ranks; null when there is
-    // none.
-    const Table* constants(int ranks, const Surroundings& surroundings) const;
+    // Of the surroundings' tables with constants, that of the nearest number of ranks on a host, and of those
+    // that of the nearest number of ranks; null when there is none.
+    const Table* constants(const Problem& problem, const Surroundings& surroundings) const;
     std::string where(const Table& table) const;  // "FILE, tables[0]"
 
     const std::vector<Table>& tables() const { return tables_; }

@@ -63,6 +63,12 @@ Hosts blocks_of_ranks(int hosts, int each) {
     return all;
 }
 
+Hosts ranks_in_turn(int hosts, int each) {
+    Hosts all;
+    for (int rank = 0; rank < hosts * each; ++rank) all.push_back(static_cast<std::uint64_t>(rank % hosts));
+    return all;
+}
+
 TEST(TwoLevel, DeclinesWhereThereIsOneLevel) {
     const Problem barrier{.collective = Collective::barrier, .ranks = 4};
     EXPECT_EQ(why_not(barrier), "it is not known where the ranks stand");
@@ -287,11 +293,15 @@ TEST(TwoLevel, IsChosenWhereItIsCheaper) {
         EXPECT_EQ(first(on_hosts(problem, hosts)), "two_level") << name(collective);
         EXPECT_NE(first(problem), "two_level") << name(collective);
     }
-    for (const Collective collective :
-         {Collective::broadcast, Collective::allreduce, Collective::allgather}) {
+    for (const Collective collective : {Collective::broadcast, Collective::allreduce}) {
         const Problem problem = problem_of(collective, 64, 0, 1 << 20);
         EXPECT_EQ(first(on_hosts(problem, hosts)), "two_level") << name(collective);
     }
+    // Around the hosts each link carries long blocks once, too, and never many at a time; but only where
+    // ranks that follow one another share a host.
+    const Problem long_blocks = problem_of(Collective::allgather, 64, 0, 1 << 20);
+    EXPECT_EQ(first(on_hosts(long_blocks, hosts)), "neighbor_exchange");
+    EXPECT_EQ(first(on_hosts(long_blocks, ranks_in_turn(8, 8))), "ring");
     // Long blocks gain nothing by being collected.
     EXPECT_NE(first(on_hosts(problem_of(Collective::gather, 64, 0, 1 << 20), hosts)), "two_level");
 }

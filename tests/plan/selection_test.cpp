@@ -51,9 +51,9 @@ TEST(Select, TakesTheCheapestByTheConstantsOfEngineAndPlace) {
             const Guidance guidance{nullptr, {engine, several}};
             const Selection selection = select(problem, {}, guidance);
             EXPECT_EQ(selection.by, Selection::By::cost);
-            EXPECT_EQ(selection.choice, candidates(problem, guidance.machine(8)).front().choice);
-            const auto shipped = shipped_tuning().constants(8, guidance.surroundings);
-            EXPECT_EQ(guidance.machine(8).latency, shipped->machine->latency);
+            EXPECT_EQ(selection.choice, candidates(problem, guidance.machine(problem)).front().choice);
+            const auto shipped = shipped_tuning().constants(problem, guidance.surroundings);
+            EXPECT_EQ(guidance.machine(problem).latency, shipped->machine->latency);
             EXPECT_EQ(selection.why,
                       "cheapest by the cost model, constants: " + shipped_tuning().where(*shipped));
         }

@@ -67,16 +67,47 @@ TEST(Tuning, ConstantsAreThoseOfTheNearestNumberOfRanks) {
         {"engine": "host", "hosts": "one", "ranks": [16, 32], "machine": {"latency": 0.25, "near_task": 0.125}},
         {"engine": "host", "hosts": "one", "ranks": [6, 6]}]})",
                                         "my.json");
-    const auto latency = [&](int ranks) { return tuning.constants(ranks, inside)->machine->latency; };
+    const auto latency = [&](int ranks) {
+        return tuning.constants(alltoall(ranks, 8), inside)->machine->latency;
+    };
     EXPECT_EQ(latency(2), 0.5);
     EXPECT_EQ(latency(5), 0.5);
     EXPECT_EQ(latency(6), 0.25);
     EXPECT_EQ(latency(1000), 0.25);
-    EXPECT_EQ(tuning.constants(2, {"kernel", true}), nullptr);
+    EXPECT_EQ(tuning.constants(alltoall(2, 8), {"kernel", true}), nullptr);
     // What is not given keeps its usual value.
-    EXPECT_EQ(tuning.constants(2, inside)->machine->per_byte, Machine{}.per_byte);
-    EXPECT_EQ(tuning.constants(16, inside)->machine->near_task, 0.125);
-    EXPECT_EQ(tuning.constants(16, inside)->machine->near_latency, Machine{}.near_latency);
+    EXPECT_EQ(tuning.constants(alltoall(2, 8), inside)->machine->per_byte, Machine{}.per_byte);
+    EXPECT_EQ(tuning.constants(alltoall(16, 8), inside)->machine->near_task, 0.125);
+    EXPECT_EQ(tuning.constants(alltoall(16, 8), inside)->machine->near_latency, Machine{}.near_latency);
+}
+
+Problem alltoall_on_hosts(const std::vector<std::uint64_t>& host_of) {
+    Problem problem = alltoall(static_cast<int>(host_of.size()), 8);
+    problem.placement = std::make_shared<const Placement>(host_of);
+    return problem;
+}
+
+TEST(Tuning, RanksOnAHostDecideBeforeTheNumberOfRanks) {
+    const Surroundings several{"kernel", true};
+    const Tuning tuning = Tuning::parse(R"({"lapwing_tuning": 1, "tables": [
+        {"engine": "kernel", "hosts": "several", "ranks": [4, 4], "ranks_per_host": [1, 1],
+         "machine": {"latency": 1}, "choices": {"alltoall": [{"from": 0, "take": "bruck"}]}},
+        {"engine": "kernel", "hosts": "several", "ranks": [4, 4], "ranks_per_host": [2, 3],
+         "machine": {"latency": 2}, "choices": {"alltoall": [{"from": 0, "take": "ring"}]}},
+        {"engine": "kernel", "hosts": "several", "ranks": [64, 64], "ranks_per_host": [16, 16],
+         "machine": {"latency": 3}}]})",
+                                        "my.json");
+    const auto row = [&](const Problem& problem) { return tuning.find(problem, several).row; };
+    EXPECT_EQ(print(row(alltoall(4, 8))->choice), "bruck");
+    EXPECT_EQ(print(row(alltoall_on_hosts({0, 0, 1, 1}))->choice), "ring");
+    EXPECT_EQ(print(row(alltoall_on_hosts({0, 1, 1, 1}))->choice), "ring");
+    EXPECT_EQ(row(alltoall_on_hosts({0, 0, 0, 1, 1})), nullptr);
+    const auto latency = [&](const Problem& problem) {
+        return tuning.constants(problem, several)->machine->latency;
+    };
+    EXPECT_EQ(latency(alltoall(64, 8)), 1);
+    EXPECT_EQ(latency(alltoall_on_hosts({0, 0, 0, 1, 1})), 2);
+    EXPECT_EQ(latency(alltoall_on_hosts({0, 0, 0, 0, 0, 0, 0, 0, 0, 1})), 3);
 }
 
 TEST(Tuning, ErrorsNameThePlaceAndTheNearest) {
@@ -134,7 +165,8 @@ TEST(Tuning, TheFingerprintIsThatOfTheText) {
 TEST(Tuning, WhatIsShippedHasConstantsForEveryEngineAndPlace) {
     for (const char* engine : {"kernel", "host"}) {
         for (const bool several : {false, true}) {
-            EXPECT_NE(shipped_tuning().constants(4, {engine, several}), nullptr) << engine << several;
+            EXPECT_NE(shipped_tuning().constants(alltoall(4, 8), {engine, several}), nullptr)
+                << engine << several;
         }
     }
 }
@@ -166,7 +198,7 @@ TEST_F(SelectByTuning, TheWishComesFirstThenTheFileThenTheCost) {
 TEST_F(SelectByTuning, TheConstantsDecideForOtherNumbersOfRanks) {
     // With a latency of a second, and bytes for nothing, fewer steps win whatever the size.
     EXPECT_STREQ(select(alltoall(64, 1 << 20), {}, guidance).choice.algorithm->name, "flat");
-    EXPECT_EQ(guidance.machine(64).latency, 1);
+    EXPECT_EQ(guidance.machine(alltoall(64, 1 << 20)).latency, 1);
 }
 
 TEST_F(SelectByTuning, WhatDeclinesIsPassedOver) {

@@ -86,7 +86,7 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
     const Guidance guidance{tuning ? &*tuning : nullptr, chosen.surroundings};
     const Selection selection = select(problem, Wishes::parse(settings.algorithm), guidance);
-    const Machine machine = guidance.machine(problem.ranks);
+    const Machine machine = guidance.machine(problem);
     chosen.choice = selection.choice;
     chosen.by = word(selection.by);
     chosen.why = selection.why;

@@ -182,18 +182,29 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, const Json&
         constants["near_task"] = machine.near_task;
         constants["near_per_byte"] = machine.near_per_byte;
     }
-    return {{"engine", table.of.engine},           {"hosts", table.of.several_hosts ? "several" : "one"},
-            {"ranks", {table.ranks, table.ranks}}, {"made", made},
-            {"machine", std::move(constants)},     {"choices", std::move(rows)},
-            {"measured", std::move(measured)}};
+    Json made_table = {{"engine", table.of.engine},
+                       {"hosts", table.of.several_hosts ? "several" : "one"},
+                       {"ranks", {table.ranks, table.ranks}}};
+    if (table.of.several_hosts) {
+        const int per_host = table.placement != nullptr ? table.placement->largest_host() : 1;
+        made_table["ranks_per_host"] = {per_host, per_host};
+    }
+    made_table["made"] = made;
+    made_table["machine"] = std::move(constants);
+    made_table["choices"] = std::move(rows);
+    made_table["measured"] = std::move(measured);
+    return made_table;
 }
 
 void put_tables(Json& file, const std::vector<Json>& tables) {
     Json kept = Json::array();
     for (Json& old : file.at("tables")) {
         const bool replaced = std::any_of(tables.begin(), tables.end(), [&](const Json& table) {
+            // One that does not say how many ranks a host has is replaced by any.
             return table.at("engine") == old.at("engine") && table.at("hosts") == old.at("hosts") &&
-                   table.at("ranks") == old.at("ranks");
+                   table.at("ranks") == old.at("ranks") &&
+                   (!old.contains("ranks_per_host") ||
+                    table.value("ranks_per_host", Json()) == old.at("ranks_per_host"));
         });
         if (!replaced) kept.push_back(std::move(old));
     }
@@ -217,8 +228,10 @@ std::string summary_of(const MeasuredTable& table, const Tuning& made) {
     text += align(rows);
     text += fmt::format("by this file: {}\n", told(quality_of_selection(table.measured, tuned)));
     text += fmt::format("without it:   {}\n", told(quality_of_selection(table.measured, shipped)));
+    Problem group{.collective = Collective::barrier, .ranks = table.ranks};
+    group.placement = table.placement;
     text += fmt::format("by the cost model with these constants: {}\n",
-                        told(quality_of_model(table.measured, tuned.machine(table.ranks))));
+                        told(quality_of_model(table.measured, tuned.machine(group))));
     return text;
 }
 

@@ -66,6 +66,7 @@ const Algorithm neighbor_exchange = {
     .applies = applies,
     .build = build,
     .cost = cost,
+    .paths = Paths::numbers,
 };
 
 }  // namespace lapwing::allgather

@@ -30,6 +30,7 @@ const Algorithm ring = {
     .applies = applies,
     .build = build,
     .cost = cost,
+    .paths = Paths::ring,
 };
 
 }  // namespace lapwing::allgather

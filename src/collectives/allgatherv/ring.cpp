@@ -31,6 +31,7 @@ const Algorithm ring = {
     .applies = applies,
     .build = build,
     .cost = cost,
+    .paths = Paths::ring,
 };
 
 }  // namespace lapwing::allgatherv

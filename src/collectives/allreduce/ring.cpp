@@ -55,6 +55,7 @@ const Algorithm ring = {
     .applies = applies,
     .build = build,
     .cost = cost,
+    .paths = Paths::numbers,
 };
 
 }  // namespace lapwing::allreduce

@@ -73,6 +73,7 @@ const Algorithm scatter_recursive_doubling = {
     .applies = applies,
     .build = build,
     .cost = cost,
+    .paths = Paths::shared,
 };
 
 }  // namespace lapwing::broadcast

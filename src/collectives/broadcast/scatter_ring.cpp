@@ -64,6 +64,7 @@ const Algorithm scatter_ring = {
     .applies = applies,
     .build = build,
     .cost = cost,
+    .paths = Paths::ring,
 };
 
 }  // namespace lapwing::broadcast

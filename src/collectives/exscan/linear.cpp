@@ -49,6 +49,7 @@ const Algorithm linear = {
     .applies = applies,
     .build = build,
     .cost = cost,
+    .paths = Paths::few,
 };
 
 }  // namespace lapwing::exscan

@@ -91,6 +91,7 @@ const Algorithm rabenseifner = {
     .applies = applies,
     .build = build,
     .cost = cost,
+    .paths = Paths::shared,
 };
 
 }  // namespace lapwing::reduce

@@ -35,6 +35,7 @@ const Algorithm ring = {
     .applies = ring_applies,
     .build = build_ring,
     .cost = cost_of_ring,
+    .paths = Paths::numbers,
 };
 
 }  // namespace lapwing::reduce_scatter

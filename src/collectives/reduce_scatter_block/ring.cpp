@@ -14,6 +14,7 @@ const Algorithm ring = {
     .applies = reduce_scatter::ring_applies,
     .build = reduce_scatter::build_ring,
     .cost = reduce_scatter::cost_of_ring,
+    .paths = Paths::numbers,
 };
 
 }  // namespace lapwing::reduce_scatter_block
