@@ -11,6 +11,9 @@ file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/*.cpp mpi/collectives/*.cpp)
 # Creates the interface targets lapwing_mpi_<family>, from what the wrapper passes to the compiler, and
 # lapwing_mpi_<family>_header, the same without its library.
 function(lapwing_find_mpi family wrapper compile_option link_option)
+  if(wrapper STREQUAL "")
+    return()
+  endif()
   find_program(LAPWING_WRAPPER_${family} ${wrapper})
   if(NOT LAPWING_WRAPPER_${family})
     message(STATUS "${wrapper} is not installed: no preload library for ${family}")
