@@ -149,10 +149,18 @@ int accept_next(int listener, const Hello& own, Hello& hello) {
         }
         const timeval limit{hello_limit_milliseconds / 1000, 0};
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-        const ssize_t length = recv(descriptor, &hello, sizeof hello, MSG_WAITALL);
+        std::size_t length = 0;
+        while (length < sizeof hello) {
+            const ssize_t more =
+                recv(descriptor, reinterpret_cast<char*>(&hello) + length, sizeof hello - length, 0);
+            if (more > 0)
+                length += static_cast<std::size_t>(more);
+            else if (more == 0 || errno != EINTR)
+                break;
+        }
         const timeval none{};
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
-        if (length == static_cast<ssize_t>(sizeof hello) && hello.token == own.token) return descriptor;
+        if (length == sizeof hello && hello.token == own.token) return descriptor;
         close(descriptor);
     }
     throw Error(ErrorCode::link, fmt::format("not all ranks connected to rank {} within {} seconds", own.rank,
