@@ -38,10 +38,17 @@ std::string joined(const std::string& left, const std::string& right) {
 }
 
 std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::string& engine,
-                    const std::string& no_kernel) {
+                    const Missing& missing) {
     std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
                                    ranks, ranks == 1 ? "" : "s", engine);
-    if (!no_kernel.empty()) text += fmt::format("the kernel engine is not used: {}\n", no_kernel);
+    if (!missing.kernel_engine.empty())
+        text += fmt::format("the kernel engine is not used: {}\n", missing.kernel_engine);
+    if (!missing.shared_memory.empty())
+        text += fmt::format("ranks of one host do not share memory: {}\n", missing.shared_memory);
+    if (!missing.single_copies.empty()) {
+        text += fmt::format("long messages inside a host pass through shared memory in pieces: {}\n",
+                            missing.single_copies);
+    }
     text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
                         "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
                         "left to the MPI underneath");
@@ -72,13 +79,15 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::
 }
 
 std::string as_json(const Sums& sums, const Report& mine, int ranks, const std::string& engine,
-                    const std::string& no_kernel) {
+                    const Missing& missing) {
     nlohmann::ordered_json json;
     json["lapwing"] = LAPWING_VERSION;
     json["mpi"] = mpi_version();
     json["ranks"] = ranks;
     json["engine"] = engine;
-    if (!no_kernel.empty()) json["no_kernel_engine"] = no_kernel;
+    if (!missing.kernel_engine.empty()) json["no_kernel_engine"] = missing.kernel_engine;
+    if (!missing.shared_memory.empty()) json["no_shared_memory"] = missing.shared_memory;
+    if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];
@@ -136,7 +145,7 @@ void Report::count_use(Collective collective, const Algorithm* algorithm, const 
 }
 
 void write_report(const Report& mine, const std::string& form, const std::string& file,
-                  const std::string& engine, const std::string& no_kernel) {
+                  const std::string& engine, const Missing& missing) {
     static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
     Sums sums;
     int rank = 0;
@@ -146,8 +155,8 @@ void write_report(const Report& mine, const std::string& form, const std::string
     PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T,
                 MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank != 0) return;
-    const std::string text = form == "json" ? as_json(sums, mine, ranks, engine, no_kernel)
-                                            : as_text(sums, mine, ranks, engine, no_kernel);
+    const std::string text = form == "json" ? as_json(sums, mine, ranks, engine, missing)
+                                            : as_text(sums, mine, ranks, engine, missing);
     std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
     if (out == nullptr) {
         fmt::print(stderr, "lapwing: the report can not be written to {}: {}\n", file, std::strerror(errno));

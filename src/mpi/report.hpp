@@ -8,6 +8,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "engines/engine.hpp"
+#include "mpi/network.hpp"
 
 namespace lapwing {
 
@@ -45,9 +46,8 @@ struct Report {
 };
 
 // Collective over MPI_COMM_WORLD: sums the counts up, and rank 0 writes them with its own uses, in `form`
-// (text or json), to `file`, or to standard error when `file` is empty. `no_kernel` says
-// why the kernel engine was not used; empty when it was not asked for, or could be.
+// (text or json), to `file`, or to standard error when `file` is empty.
 void write_report(const Report& mine, const std::string& form, const std::string& file,
-                  const std::string& engine, const std::string& no_kernel);
+                  const std::string& engine, const Missing& missing);
 
 }  // namespace lapwing

@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "engines/catalogue.hpp"
+#include "links/tcp/addresses.hpp"
 #include "mpi/fortran.hpp"
 #include "mpi/group.hpp"
 #include "mpi/guard.hpp"
@@ -97,14 +98,24 @@ void compare_files(const char* what, const char* variable, const std::string& pa
 
 // The ranks tell each other where they are, and whether the job spans hosts: the MPI underneath is another
 // machine then.
-void exchange_places(const Settings& settings) {
+void start_network(const Settings& settings) {
     topology::HostOrder hosts;
     if (!settings.topology.empty()) {
         hosts = topology::HostOrder::read(settings.topology);
         compare_files("topology file", "LAPWING_TOPOLOGY", settings.topology, hosts.fingerprint());
     }
-    runtime.places.exchange(hosts);
-    runtime.options.several_hosts = !runtime.places.all_on_one_host();
+    Places& places = runtime.places;
+    const shm::Card mine = runtime.network.open(settings, runtime.options.engine);
+    const std::vector<shm::Card> memories = places.exchange(hosts, mine);
+    runtime.options.several_hosts = !places.all_on_one_host();
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0 && !settings.topology.empty() && places.out_of_order()) {
+        fmt::print(stderr,
+                   "lapwing: the topology file '{}' names none of the job's hosts; rank 0 runs on {}\n",
+                   settings.topology, tcp::host_name());
+    }
+    runtime.network.start(places, memories);
 }
 
 // MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
@@ -113,7 +124,7 @@ int finalize(MPI_Comm, int, void*, void*) {
     remove_hook();
     if (runtime.measures) {
         write_report(runtime.report, runtime.report_form, runtime.report_file, runtime.options.engine,
-                     runtime.network.why_not());
+                     runtime.network.missing());
     }
     free_all_groups();
     runtime.network.stop();
@@ -141,8 +152,7 @@ bool start_runtime(bool collective) {
                 compare_files("tuning file", "LAPWING_TUNING", settings.tuning,
                               runtime.options.tuning->fingerprint());
             }
-            exchange_places(settings);
-            runtime.network.start(settings, runtime.options.engine, runtime.options.several_hosts);
+            start_network(settings);
         }
     } catch (const Error& error) {
         give_up(error.what());

@@ -50,6 +50,11 @@ int Linux::copy_to(pid_t process, std::uint64_t address, const std::byte* source
     return in_full(::process_vm_writev, process, const_cast<std::byte*>(source), address, bytes);
 }
 
+int Linux::try_copy_to(pid_t process) {
+    const iovec none{nullptr, 0};
+    return ::process_vm_writev(process, &none, 1, &none, 1, 0) < 0 ? errno : 0;
+}
+
 void permit_direct_copies() {
     // Fails where there is no Yama: then nothing is asked for.
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);

@@ -22,6 +22,9 @@ struct Linux {
     // and the like where the system does not allow it, ESRCH when the process has ended.
     static int copy_from(pid_t process, std::uint64_t address, std::byte* target, std::uint64_t bytes);
     static int copy_to(pid_t process, std::uint64_t address, const std::byte* source, std::uint64_t bytes);
+    // copy_to of nothing: whether the call is allowed, where copy_from is. The kernel has one rule for both,
+    // but a filter may tell them apart.
+    static int try_copy_to(pid_t process);
 };
 
 // Lets the other processes of this user copy, where Linux (Yama) asks a process to say so.

@@ -49,6 +49,9 @@ class Traffic {
         if (!told_.empty()) ring_bells();
     }
     void sleep(long nanoseconds);
+    // The same in two steps, of which the second may be beside other calls; see bell.hpp.
+    std::optional<std::uint32_t> lie_down();
+    void sleep_on(std::uint32_t seen, long nanoseconds) { shm::sleep_on(bell_, seen, nanoseconds); }
     void give_up(const std::string& why);
 
   private:

@@ -350,7 +350,7 @@ bool Traffic<Platform>::has_news() {
         for (const Message* message : peer.offered) {
             const std::uint32_t state = peer.to.ticket(message->ticket).state.load(std::memory_order_acquire);
             if (state == Ticket::closed || state == Ticket::wants_pieces) return true;
-            if (state == Ticket::shared &&
+            if (state == Ticket::shared && peer.copies_directly &&
                 peer.to.ticket(message->ticket).claimed.load(std::memory_order_relaxed) <
                     chunks_of(message->bytes)) {
                 return true;
@@ -377,6 +377,12 @@ void Traffic<Platform>::sleep(long nanoseconds) {
     flush();
     sleep_at(
         bell_, [&] { return has_news(); }, nanoseconds);
+}
+
+template <typename Platform>
+std::optional<std::uint32_t> Traffic<Platform>::lie_down() {
+    flush();
+    return shm::lie_down(bell_, [&] { return has_news(); });
 }
 
 template <typename Platform>
