@@ -42,7 +42,7 @@ enum class TransferMethod {
     kernel,     // copied once, by process_vm_readv and process_vm_writev
 };
 
-// One process among those of its host. Not thread-safe. Everything of it is used by one thread at a time.
+// One process among those of its host. Everything of it is used by one thread at a time, unless it is shared.
 class Station {
   public:
     // Makes the memory, for a job of `ranks`. Never throws: what is wrong is in trouble(), and join() repeats
@@ -68,8 +68,27 @@ class Station {
     // reached; `group` is a number that only this group has, on all its ranks. The station must outlive it.
     std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members);
 
-    // Sleeps until there may be news, or until the limit.
+    // Sleeps until there may be news, or until the limit. Not where it is shared.
     void sleep(std::chrono::nanoseconds limit);
+
+    // Lets several threads use it: the links that are made from now on, by any of them at once, and what
+    // stands below. Once, after join(). One of the threads is a helper, who sleeps in place of all others.
+    void share();
+    // Moves all that is on its way, whoever has asked for it. Throws Error (link).
+    void move_all();
+    // Whether move_all(), or a test, might go on now; also when a message has completed since move_all()
+    // began that nobody has tested.
+    bool has_news();
+    // What has completed until now is no news.
+    void forget_completed();
+    // Whether the other ranks ring for what they have; not at first. Who lets them looks for news afterwards:
+    // what has come before does not ring.
+    void let_ring(bool on);
+    // How often it has rung. Who sleeps since then sleeps until it rings again, or until the limit; below
+    // zero there is none.
+    std::uint32_t rings() const;
+    void sleep_since(std::uint32_t rings, std::chrono::nanoseconds limit);
+    void ring_here();
     // From now on all transfers fail with `why`. By any thread.
     void give_up(const std::string& why);
 

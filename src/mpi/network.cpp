@@ -50,10 +50,14 @@ void Network::meet(const NetworkSettings& chosen) {
     const shm::Card mine = station_->card();
     std::vector<shm::Card> cards(static_cast<std::size_t>(ranks_));
     PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
-    if (agree_on_trouble(station_->join(cards, self_), self_).empty())
-        station_->admit_no_more();
-    else
+    if (!agree_on_trouble(station_->join(cards, self_), self_).empty()) {
         station_.reset();
+        return;
+    }
+    station_->admit_no_more();
+    // Each rank may have one or not.
+    if (chosen.helper && station_->ranks() > 1)
+        helper_ = std::make_unique<Helper>(*station_, chosen.helper_processors);
 }
 
 void Network::connect_hosts(const NetworkSettings& chosen, const std::string& engine, bool several_hosts) {
@@ -103,6 +107,7 @@ void Network::connect_hosts(const NetworkSettings& chosen, const std::string& en
 
 void Network::stop() {
     endpoint_.reset();
+    helper_.reset();
     station_.reset();
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/settings.hpp"
 #include "engines/engine.hpp"
+#include "engines/helper.hpp"
 #include "links/shm.hpp"
 #include "links/tcp.hpp"
 
@@ -35,6 +36,8 @@ class Network {
     bool runs() const { return endpoint_ != nullptr; }
     // Memory that ranks of one host share; null: there is none.
     shm::Station* station() const { return station_.get(); }
+    // Who moves the lists in that memory beside the program; null: the program's calls alone do.
+    Helper* helper() const { return helper_.get(); }
 
     // The places in MPI_COMM_WORLD of a communicator's ranks; empty when one of them is not in it.
     std::vector<int> members(MPI_Comm communicator, int ranks) const;
@@ -61,6 +64,7 @@ class Network {
 
     std::unique_ptr<tcp::Endpoint> endpoint_;
     std::unique_ptr<shm::Station> station_;
+    std::unique_ptr<Helper> helper_;
     std::string why_not_;
     Ground wishes_;
     int lanes_ = 1;

@@ -37,11 +37,13 @@ std::string joined(const std::string& left, const std::string& right) {
     return left.empty() ? right : left + ", " + right;
 }
 
-std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::string& engine,
-                    const std::string& no_kernel) {
+std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
     std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
-                                   ranks, ranks == 1 ? "" : "s", engine);
-    if (!no_kernel.empty()) text += fmt::format("the kernel engine is not used: {}\n", no_kernel);
+                                   ranks, ranks == 1 ? "" : "s", manner.engine);
+    if (!manner.no_kernel.empty())
+        text += fmt::format("the kernel engine is not used: {}\n", manner.no_kernel);
+    if (!manner.progress.empty())
+        text += fmt::format("inside a host: {}; progress by the {}\n", manner.transfer, manner.progress);
     text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
                         "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
                         "left to the MPI underneath");
@@ -71,14 +73,15 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::
     return text;
 }
 
-std::string as_json(const Sums& sums, const Report& mine, int ranks, const std::string& engine,
-                    const std::string& no_kernel) {
+std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
     nlohmann::ordered_json json;
     json["lapwing"] = LAPWING_VERSION;
     json["mpi"] = mpi_version();
     json["ranks"] = ranks;
-    json["engine"] = engine;
-    if (!no_kernel.empty()) json["no_kernel_engine"] = no_kernel;
+    json["engine"] = manner.engine;
+    if (!manner.no_kernel.empty()) json["no_kernel_engine"] = manner.no_kernel;
+    if (!manner.progress.empty())
+        json["inside_host"] = {{"transfer", manner.transfer}, {"progress", manner.progress}};
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];
@@ -136,7 +139,7 @@ void Report::count_use(Collective collective, const Algorithm* algorithm, const 
 }
 
 void write_report(const Report& mine, const std::string& form, const std::string& file,
-                  const std::string& engine, const std::string& no_kernel) {
+                  const Manner& manner) {
     static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
     Sums sums;
     int rank = 0;
@@ -146,8 +149,8 @@ void write_report(const Report& mine, const std::string& form, const std::string
     PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T,
                 MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank != 0) return;
-    const std::string text = form == "json" ? as_json(sums, mine, ranks, engine, no_kernel)
-                                            : as_text(sums, mine, ranks, engine, no_kernel);
+    const std::string text =
+        form == "json" ? as_json(sums, mine, ranks, manner) : as_text(sums, mine, ranks, manner);
     std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
     if (out == nullptr) {
         fmt::print(stderr, "lapwing: the report can not be written to {}: {}\n", file, std::strerror(errno));

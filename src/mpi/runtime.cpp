@@ -112,8 +112,16 @@ int finalize(MPI_Comm, int, void*, void*) {
     drain_requests();
     remove_hook();
     if (runtime.measures) {
-        write_report(runtime.report, runtime.report_form, runtime.report_file, runtime.options.engine,
-                     runtime.network.why_not());
+        Manner manner{.engine = runtime.options.engine,
+                      .no_kernel = runtime.network.why_not(),
+                      .transfer = {},
+                      .progress = {}};
+        if (const shm::Station* station = runtime.network.station();
+            station != nullptr && station->ranks() > 1) {
+            manner.transfer = station->transfer();
+            manner.progress = runtime.network.helper() != nullptr ? "helper" : "caller";
+        }
+        write_report(runtime.report, runtime.report_form, runtime.report_file, manner);
     }
     free_all_groups();
     runtime.network.stop();

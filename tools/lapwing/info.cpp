@@ -41,6 +41,12 @@ std::string wrong_variable() {
     }
 }
 
+// Who moves lists inside a host while the program computes.
+bool has_helper() {
+    const char* const helper = std::getenv("LAPWING_HELPER");
+    return helper != nullptr && *helper != '\0' && std::string_view(helper) != "none";
+}
+
 Json engines_as_json() {
     Json rows = Json::array();
     for (const Engine* engine : engines()) {
@@ -112,7 +118,10 @@ void print_engines() {
         rows.push_back({engine->name(), verdict ? "available" : fmt::format("not here: {}", verdict.reason()),
                         engine->summary()});
     }
-    fmt::print("{}\ninside a host\n  {}\n", align(rows), shm::survey());
+    fmt::print("{}\ninside a host\n  {}\n  progress by the {}\n", align(rows), shm::survey(),
+               has_helper()
+                   ? "helper, a thread beside the program, and by its calls (LAPWING_HELPER)"
+                   : "caller: inside the program's MPI calls (LAPWING_HELPER=auto: by a helper, too)");
 }
 
 void print_mpi() {
@@ -172,6 +181,7 @@ int info(bool json, bool algorithms_only) {
         if (!algorithms_only) {
             all["engines"] = engines_as_json();
             all["inside_a_host"] = shm::survey();
+            all["progress_inside_a_host"] = has_helper() ? "helper" : "caller";
             all["mpi"] = mpi_as_json();
             all["variables"] = variables_as_json();
         }

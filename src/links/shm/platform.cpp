@@ -39,7 +39,7 @@ void Linux::wake(Word<std::uint32_t>& word) {
 void Linux::sleep(const Word<std::uint32_t>& word, std::uint32_t value, long nanoseconds) {
     const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
     // Any return is as good as another: the sleeper looks again.
-    ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0);
+    ::syscall(SYS_futex, &word, FUTEX_WAIT, value, nanoseconds < 0 ? nullptr : &limit, nullptr, 0);
 }
 
 int Linux::copy_from(pid_t process, std::uint64_t address, std::byte* target, std::uint64_t bytes) {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace lapwing::shm {
 
@@ -13,8 +14,10 @@ struct Linux {
     template <typename Value>
     using Word = std::atomic<Value>;
     static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+    using Mutex = std::mutex;
 
-    // Between processes: wakes who sleeps at the word; sleeps while it has the value, up to a limit.
+    // Between processes: wakes who sleeps at the word; sleeps while it has the value, up to a limit; below
+    // zero there is none.
     static void wake(Word<std::uint32_t>& word);
     static void sleep(const Word<std::uint32_t>& word, std::uint32_t value, long nanoseconds);
 

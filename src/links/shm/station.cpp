@@ -38,7 +38,7 @@ std::uint64_t process_space() {
     return ::stat("/proc/self/ns/pid", &space) == 0 ? static_cast<std::uint64_t>(space.st_ino) : 0;
 }
 
-class GroupLink final : public Link {
+class GroupLink : public Link {
   public:
     GroupLink(OwnTraffic& traffic, std::uint64_t group, std::vector<int> places)
         : traffic_(traffic), group_(group), places_(std::move(places)) {}
@@ -61,12 +61,47 @@ class GroupLink final : public Link {
         return true;
     }
 
+  protected:
+    OwnTraffic& traffic_;
+
   private:
     int place(int peer) const { return places_[static_cast<std::size_t>(peer)]; }
 
-    OwnTraffic& traffic_;
     const std::uint64_t group_;
     const std::vector<int> places_;  // of each rank of the group
+};
+
+// The same for several threads. A class of its own, so that the other costs no lock.
+class SharedLink final : public GroupLink {
+  public:
+    using GroupLink::GroupLink;
+
+    bool any_thread() const override { return true; }
+    void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        const auto held = traffic_.hold();
+        GroupLink::send(peer, data, bytes, channel, transfer);
+    }
+    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        const auto held = traffic_.hold();
+        GroupLink::recv(peer, data, bytes, channel, transfer);
+    }
+    bool test(Transfer& transfer) override {
+        if (!transfer.active) return true;
+        const auto held = traffic_.hold();
+        return GroupLink::test(transfer);
+    }
+    void progress() override {
+        const auto held = traffic_.hold();
+        GroupLink::progress();
+    }
+    void flush() override {
+        const auto held = traffic_.hold();
+        GroupLink::flush();
+    }
+    // It is the helper who does.
+    bool sleep(std::chrono::nanoseconds) override { return false; }
 };
 
 }  // namespace
@@ -80,6 +115,7 @@ struct Station::State {
     std::vector<OwnTraffic::Place> neighbors;
     std::string why_not_direct;
     std::unique_ptr<OwnTraffic> traffic;
+    bool shared = false;
 };
 
 Station::Station(int ranks, TransferMethod method) : state_(std::make_unique<State>()) {
@@ -189,6 +225,7 @@ std::string Station::transfer() const {
 
 std::unique_ptr<Link> Station::link(std::uint64_t group, std::vector<int> members) {
     for (int& member : members) member = state_->places[static_cast<std::size_t>(member)];
+    if (state_->shared) return std::make_unique<SharedLink>(*state_->traffic, group, std::move(members));
     return std::make_unique<GroupLink>(*state_->traffic, group, std::move(members));
 }
 
@@ -223,6 +260,42 @@ std::string survey() {
 
 void Station::sleep(std::chrono::nanoseconds limit) {
     state_->traffic->sleep(static_cast<long>(limit.count()));
+}
+
+void Station::share() {
+    state_->shared = true;
+    state_->traffic->share();
+}
+
+void Station::move_all() {
+    const auto held = state_->traffic->hold();
+    state_->traffic->move_all();
+}
+
+bool Station::has_news() {
+    const auto held = state_->traffic->hold();
+    return state_->traffic->has_news_for_helper();
+}
+
+void Station::forget_completed() {
+    const auto held = state_->traffic->hold();
+    state_->traffic->forget_completed();
+}
+
+void Station::let_ring(bool on) {
+    state_->traffic->let_ring(on);
+}
+
+std::uint32_t Station::rings() const {
+    return state_->traffic->rings();
+}
+
+void Station::ring_here() {
+    state_->traffic->ring_here();
+}
+
+void Station::sleep_since(std::uint32_t rings, std::chrono::nanoseconds limit) {
+    state_->traffic->sleep_since(rings, static_cast<long>(limit.count()));
 }
 
 void Station::give_up(const std::string& why) {
