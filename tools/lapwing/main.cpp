@@ -100,6 +100,9 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
     for (const Command& command : commands) {
         if (!command.options->parsed()) continue;
         refuse_unknown_options(*command.options, command.answers_extra_words);
+        for (const CLI::App* nested : command.options->get_subcommands()) {
+            refuse_unknown_options(*nested, command.answers_extra_words);
+        }
         const int status = command.run();
         if (std::fflush(stdout) != 0) throw Error(ErrorCode::system, "the output could not be written");
         return status;
