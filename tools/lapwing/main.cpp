@@ -80,7 +80,8 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
                                            add_run(tool, words),     add_bench(tool, words),
                                            add_tune(tool, words),    add_topology(tool, words),
                                            add_cluster(tool, words), add_cluster_shell(tool, words),
-                                           add_info(tool),           add_probe(tool)};
+                                           add_report(tool),         add_info(tool),
+                                           add_probe(tool)};
     if (arguments.empty()) {
         fmt::print(stderr, "{}", tool.help());
         return wrong_usage;
