@@ -44,6 +44,9 @@ struct Report {
     void count_use(Collective collective, const Algorithm* algorithm, const Engine* engine);
 };
 
+// "Open MPI 4.1.4"
+std::string mpi_version();
+
 // Collective over MPI_COMM_WORLD: sums the counts up, and rank 0 writes them with its own uses, in `form`
 // (text or json), to `file`, or to standard error when `file` is empty. `no_kernel` says
 // why the kernel engine was not used; empty when it was not asked for, or could be.

@@ -16,6 +16,7 @@
 #include "mpi/guard.hpp"
 #include "mpi/hook.hpp"
 #include "mpi/request.hpp"
+#include "mpi/timeline.hpp"
 #include "plan/network_settings.hpp"
 
 extern char** environ;
@@ -63,16 +64,16 @@ void read(const Settings& settings) {
     runtime.options.most_bytes_by_memory = read_network_settings(settings).most_bytes_by_memory;
     runtime.report_form = one_of("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_file = settings.report_file;
-    runtime.measures = runtime.report_form != "none";
+    runtime.measures = runtime.report_form != "none" || !settings.trace.empty();
 }
 
 // Ranks that choose by different settings would build lists that do not fit together.
 void compare_settings(const Settings& settings) {
-    const std::string all = settings.engine + '\n' + settings.algorithm + '\n' + settings.blocking + '\n' +
-                            settings.tcp_lanes + '\n' + settings.shared_memory + '\n' + settings.inside +
-                            '\n' + (settings.tuning.empty() ? "" : "tuning") + '\n' +
-                            (settings.topology.empty() ? "" : "topology") + '\n' +
-                            (settings.report == "none" ? "" : "report");
+    const std::string all =
+        settings.engine + '\n' + settings.algorithm + '\n' + settings.blocking + '\n' + settings.tcp_lanes +
+        '\n' + settings.shared_memory + '\n' + settings.inside + '\n' +
+        (settings.tuning.empty() ? "" : "tuning") + '\n' + (settings.topology.empty() ? "" : "topology") +
+        '\n' + (settings.report == "none" ? "" : "report") + '\n' + (settings.trace.empty() ? "" : "trace");
     const std::uint64_t hash = std::hash<std::string>{}(all);
     std::uint64_t both[2] = {hash, ~hash};
     std::uint64_t most[2] = {0, 0};
@@ -111,7 +112,8 @@ void exchange_places(const Settings& settings) {
 int finalize(MPI_Comm, int, void*, void*) {
     drain_requests();
     remove_hook();
-    if (runtime.measures) {
+    timeline::end();
+    if (runtime.report_form != "none") {
         write_report(runtime.report, runtime.report_form, runtime.report_file, runtime.options.engine,
                      runtime.network.why_not());
     }
@@ -142,6 +144,7 @@ bool start_runtime(bool collective) {
                               runtime.options.tuning->fingerprint());
             }
             exchange_places(settings);
+            timeline::begin(settings);
             runtime.network.start(settings, runtime.options.engine, runtime.options.several_hosts);
         }
     } catch (const Error& error) {

@@ -1,5 +1,6 @@
 #include "engines/host/engine.hpp"
 
+#include "base/trace.hpp"
 #include "engines/host/prepared.hpp"
 
 namespace lapwing {
@@ -16,6 +17,7 @@ class HostEngine : public Engine {
                                           : Verdict::no("the group has no link for messages");
     }
     std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground, Inside) const override {
+        if (trace::on()) return std::make_unique<TracedHostPrepared>(list, *ground.messages);
         return std::make_unique<HostPrepared>(list, *ground.messages);
     }
 };

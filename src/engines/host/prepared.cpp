@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 #include "engines/local_work.hpp"
+#include "engines/witness.hpp"
 
 namespace lapwing {
 
@@ -10,6 +11,7 @@ struct HostPrepared::Run : Operation {
     std::uint32_t channel = 0;
     std::size_t step = 0;  // the next one to do
     Messages messages;
+    Witness witness;  // of a traced one
 };
 
 HostPrepared::HostPrepared(const List& list, Link& link) : link_(link), scratch_bytes_(list.scratch_bytes) {
@@ -41,6 +43,23 @@ HostPrepared::HostPrepared(const List& list, Link& link) : link_(link), scratch_
 HostPrepared::~HostPrepared() = default;
 
 Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
+    return start_run<false>(buffers, channel);
+}
+
+bool HostPrepared::test(Operation* operation) {
+    return test_run<false>(operation);
+}
+
+Operation* TracedHostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
+    return start_run<true>(buffers, channel);
+}
+
+bool TracedHostPrepared::test(Operation* operation) {
+    return test_run<true>(operation);
+}
+
+template <bool traced>
+Operation* HostPrepared::start_run(const Buffers& buffers, std::uint32_t channel) {
     if (idle_.empty()) {
         idle_.reserve(runs_.size() + 1);
         auto run = std::make_unique<Run>();
@@ -55,19 +74,22 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     run->channel = channel;
     run->step = 0;
     run->messages.restart();
+    if constexpr (traced) run->witness.start();
     if (link_.ready()) {
-        advance(*run, false);
+        advance<traced>(*run, false);
         link_.flush();
     }
     return run;
 }
 
-bool HostPrepared::test(Operation* operation) {
+template <bool traced>
+bool HostPrepared::test_run(Operation* operation) {
     Run& run = static_cast<Run&>(*operation);
     if (run.step == 0 && !link_.ready()) return false;
     // After an exception the run stays in runs_ but is not started again: the link may still touch its
     // memory.
-    const bool complete = advance(run, true) && run.messages.sent(link_, messages_, messages_.sends().size());
+    const bool complete =
+        advance<traced>(run, true) && run.messages.sent(link_, messages_, messages_.sends().size());
     link_.flush();
     if (!complete) return false;
     idle_.push_back(&run);
@@ -75,10 +97,12 @@ bool HostPrepared::test(Operation* operation) {
 }
 
 // Does tasks until a wait is not satisfied, or, unless `may_wait`, until the first wait. True at the end.
+template <bool traced>
 bool HostPrepared::advance(Run& run, bool may_wait) {
     for (; run.step < steps_.size(); ++run.step) {
         const Step& step = steps_[run.step];
         const Task& task = step.task;
+        if constexpr (traced) run.witness.begin();
         switch (task.kind) {
             case Kind::send:
             case Kind::write:
@@ -101,6 +125,7 @@ bool HostPrepared::advance(Run& run, bool may_wait) {
             case Kind::enable_recv:
                 break;
         }
+        if constexpr (traced) run.witness.end(task, run.step);
     }
     return true;
 }

@@ -20,15 +20,22 @@ class HostPrepared : public Prepared {
     int rest(Operation*) override { return link_.rest(); }
     bool sleep(Operation*, std::chrono::nanoseconds limit) override { return link_.sleep(limit); }
 
-  private:
+  protected:
     struct Run;
 
+    template <bool traced>
+    Operation* start_run(const Buffers& buffers, std::uint32_t channel);
+    template <bool traced>
+    bool test_run(Operation* operation);
+
+  private:
     // A task, and which transfers it starts or waits for.
     struct Step {
         Task task;
         std::size_t index = 0;  // send, recv: its transfer; wait: where its receives end
     };
 
+    template <bool traced>
     bool advance(Run& run, bool may_wait);
 
     Link& link_;
@@ -37,6 +44,14 @@ class HostPrepared : public Prepared {
     MessagePlan messages_;
     std::vector<std::unique_ptr<Run>> runs_;  // every run ever made
     std::vector<Run*> idle_;                  // those that can be started again
+};
+
+// The same; each task is recorded. A class of its own, so that the other has nothing to ask.
+class TracedHostPrepared final : public HostPrepared {
+  public:
+    using HostPrepared::HostPrepared;
+    Operation* start(const Buffers& buffers, std::uint32_t channel) override;
+    bool test(Operation* operation) override;
 };
 
 }  // namespace lapwing
