@@ -104,6 +104,11 @@ const char* lapwing_group_engine(const lapwing_group* group);
 /* Why it is not the kernel engine: "rank 3 (node2): ..."; "" when it is, or is not wanted. Lives as long as
  * the group. */
 const char* lapwing_group_note(const lapwing_group* group);
+/* How the ranks of one host exchange messages on the host engine: "shared memory; ...", or "no shared memory:
+ * rank 3 (node2): ..." with the reason; then they do by TCP, as ranks of different hosts. The same at all
+ * ranks,
+ * "" where each host has one. For people. Lives as long as the group. */
+const char* lapwing_group_inside_host(const lapwing_group* group);
 
 /* Gets lines that are no errors of the job, in a thread of the library's: who was turned away at the port of
  * a group. Null, the default: nobody. For all groups of the process. `log` must not call the library; when

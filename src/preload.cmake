@@ -7,6 +7,7 @@ set(LAPWING_ABI_WRAPPER mpicc_abi CACHE STRING "C compiler wrapper of an MPI wit
 find_package(nlohmann_json REQUIRED)
 
 file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/*.cpp mpi/collectives/*.cpp)
+file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
 
 # Creates the interface targets lapwing_mpi_<family>, from what the wrapper passes to the compiler, and
 # lapwing_mpi_<family>_header, the same without its library.
@@ -70,27 +71,38 @@ function(lapwing_look_up family header)
   file(CONFIGURE OUTPUT ${header} CONTENT "${text}" @ONLY)
 endfunction()
 
+# One that is loaded with the program, of these sources.
+function(lapwing_preload_library name family)
+  add_library(${name} SHARED ${ARGN})
+  target_compile_definitions(${name} PRIVATE
+    LAPWING_VERSION="${PROJECT_VERSION}" LAPWING_PRELOAD_FAMILY="${family}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  # It is loaded with the program, so what its threads have of their own needs no call to be found.
+  target_compile_options(${name} PRIVATE -ftls-model=initial-exec)
+  # First of all what makes PMPI_X a call that is looked up; then what most files take.
+  target_precompile_headers(${name} PRIVATE
+    ${CMAKE_CURRENT_BINARY_DIR}/underneath/${family}.hpp <fmt/format.h> <algorithm> <functional> <map> <memory> <string>
+    <vector>)
+  target_link_libraries(${name} PRIVATE
+    lapwing_plan lapwing_topology lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
+  # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.
+  target_link_options(${name} PRIVATE -Wl,-z,defs
+    -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/preload.map)
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/preload.map)
+  if(NOT LAPWING_SANITIZE)
+    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# The one with the lists, and the one of `lapwing profile`, which has none.
 function(lapwing_preload family)
   if(NOT TARGET lapwing_mpi_${family})
     return()
   endif()
-  set(header ${CMAKE_CURRENT_BINARY_DIR}/underneath/${family}.hpp)
-  lapwing_look_up(${family} ${header})
-  add_library(lapwing-${family} SHARED ${mpi_sources} links/host_mpi.cpp)
-  target_compile_definitions(lapwing-${family} PRIVATE
-    LAPWING_VERSION="${PROJECT_VERSION}" LAPWING_PRELOAD_FAMILY="${family}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
-  # It is loaded with the program, so what its threads have of their own needs no call to be found.
-  target_compile_options(lapwing-${family} PRIVATE SHELL:-include\ ${header} -ftls-model=initial-exec)
-  target_link_libraries(lapwing-${family} PRIVATE
-    lapwing_plan lapwing_topology lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
-  # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.
-  target_link_options(lapwing-${family} PRIVATE -Wl,-z,defs
-    -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/preload.map)
-  set_property(TARGET lapwing-${family} APPEND PROPERTY LINK_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/preload.map)
-  if(NOT LAPWING_SANITIZE)
-    target_link_options(lapwing-${family} PRIVATE -static-libstdc++ -static-libgcc)
-  endif()
-  install(TARGETS lapwing-${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  lapwing_look_up(${family} ${CMAKE_CURRENT_BINARY_DIR}/underneath/${family}.hpp)
+  lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/host_mpi.cpp)
+  lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources}
+    mpi/clock.cpp mpi/facts.cpp mpi/fortran.cpp mpi/places.cpp mpi/underneath.cpp)
 endfunction()
 
 # LibNBC's interface: functions by MPI's own. It needs no other library of ours: the calls are taken where the

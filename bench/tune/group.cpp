@@ -8,15 +8,15 @@
 
 #include "call.hpp"
 #include "links/tcp/addresses.hpp"
-#include "overlap/clock.hpp"
-#include "overlap/places.hpp"
 #include "plan/tuning.hpp"
+#include "program/clock.hpp"
+#include "program/places.hpp"
 #include "variants.hpp"
 
 namespace lapwing::tune {
 namespace {
 
-using overlap::now;
+using bench::now;
 
 constexpr int least_rounds = 3;
 constexpr double seconds_of_phase = 0.003;
@@ -115,16 +115,16 @@ Group::Group(MPI_Comm communicator, const Settings& settings, Budget& budget, Sa
     PMPI_Comm_rank(communicator, &rank_);
     PMPI_Comm_size(communicator, &ranks_);
     const std::vector<std::string> hosts =
-        overlap::of_all_ranks(communicator, std::to_string(tcp::host_number()));
+        bench::of_all_ranks(communicator, std::to_string(tcp::host_number()));
     several_hosts_ = std::set<std::string>(hosts.begin(), hosts.end()).size() > 1;
     // The preload library knows the hosts by the job's network.
     if (std::find(settings.engines.begin(), settings.engines.end(), "kernel") != settings.engines.end()) {
         for (const std::string& host : hosts) host_of_.push_back(std::stoull(host));
         placement_ = placement_on_hosts(host_of_);
     }
-    const std::vector<std::string> machines = overlap::of_all_ranks(communicator, overlap::machine());
+    const std::vector<std::string> machines = bench::of_all_ranks(communicator, bench::machine());
     one_clock_ = std::set<std::string>(machines.begin(), machines.end()).size() == 1;
-    crowded_ = overlap::more_ranks_than_processors(communicator);
+    crowded_ = bench::more_ranks_than_processors(communicator);
 }
 
 // All ranks go on together: by the MPI's barrier where each has a processor of its own; elsewhere some MPIs

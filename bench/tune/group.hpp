@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "overlap/mesh.hpp"
+#include "program/mesh.hpp"
 #include "settings.hpp"
 
 namespace lapwing::tune {
@@ -70,7 +70,7 @@ class Group {
     const Settings& settings_;
     Budget& budget_;
     Say say_;
-    overlap::Mesh mesh_;
+    bench::Mesh mesh_;
     int rank_ = 0;
     int ranks_ = 0;
     bool several_hosts_ = false;

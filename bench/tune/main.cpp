@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "group.hpp"
-#include "overlap/places.hpp"
+#include "program/places.hpp"
 
 namespace lapwing::tune {
 namespace {
@@ -36,15 +36,15 @@ void run(int rank, int ranks, const char* argument) {
     utsname system{};
     uname(&system);
     nlohmann::json result = {
-        {"mpi", overlap::mpi_version()},
+        {"mpi", bench::mpi_version()},
         {"kernel", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
-        {"hosts", overlap::of_all_ranks(MPI_COMM_WORLD, system.nodename)},
-        {"more_ranks_than_processors", overlap::more_ranks_than_processors(MPI_COMM_WORLD)},
+        {"hosts", bench::of_all_ranks(MPI_COMM_WORLD, system.nodename)},
+        {"more_ranks_than_processors", bench::more_ranks_than_processors(MPI_COMM_WORLD)},
         {"copy_seconds_per_byte", copy_seconds_per_byte()},
         {"tables", nlohmann::json::array()}};
     Budget budget(settings.seconds,
                   settings.ranks.size() * settings.engines.size() * cases_of(settings).size());
-    overlap::Mesh all(MPI_COMM_WORLD, "");
+    bench::Mesh all(MPI_COMM_WORLD, "");
     for (const int size : settings.ranks) {
         MPI_Comm members = MPI_COMM_NULL;
         MPI_Comm_split(MPI_COMM_WORLD, rank < size ? 0 : MPI_UNDEFINED, rank, &members);

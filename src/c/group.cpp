@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <set>
 #include <string_view>
 
 #include "c/log.hpp"
 #include "c/status.hpp"
 #include "engines/kernel/engine.hpp"
 #include "links/process.hpp"
+#include "links/routed.hpp"
 
 extern char** environ;
 
@@ -25,7 +27,7 @@ constexpr std::uint64_t kept_descriptors = 48;
 enum : std::uint64_t { for_lanes = 1, for_messages = 2, for_lives = 3 };
 
 constexpr std::string_view mark = "lapwing";
-constexpr std::uint32_t version_of_hello = 1;
+constexpr std::uint32_t version_of_hello = 2;
 
 void put(char* target, std::size_t size, const std::string& text) {
     const std::size_t length = std::min(size - 1, text.size());
@@ -45,6 +47,7 @@ struct Group::Hello {
     std::uint64_t digest;
     tcp::Key key;  // of rank 0: the group's
     tcp::Address address;
+    shm::Card memory;
     char why_not[256];        // it cannot take part
     char why_no_kernel[256];  // the kernel engine does not run here
 };
@@ -56,8 +59,8 @@ Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, cons
     if (size > 1 && exchange == nullptr) refuse("the exchange function is null");
     if (size == 1) {
         options_ = read_group_settings(options, environ).plan;
-        link_ = std::move(process_links(1, true).front());
-        ground_.messages = link_.get();
+        far_ = std::move(process_links(1, true).front());
+        ground_.messages = far_.get();
     } else {
         join(exchange, context, options);
     }
@@ -95,10 +98,11 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
         hosts.push_back(hello.address.host);
     }
     placement_ = placement_on_hosts(hosts);
+    options_.several_hosts = !tcp::one_host(addresses);
     endpoint_->admit(all.front().key, std::move(addresses), rank_);
     for (Hello& hello : all) ::explicit_bzero(&hello.key, sizeof hello.key);
     ::explicit_bzero(&own.key, sizeof own.key);
-    connect(settings);
+    connect(settings, all);
 }
 
 // What this rank can do, and its address.
@@ -130,6 +134,10 @@ void Group::prepare(const GroupSettings& settings, Hello& own) {
     if (!settings.network.helper_processors.empty())
         endpoint_->attendant().place(settings.network.helper_processors);
     own.address = endpoint_->address();
+    if (settings.network.shared_memory) {
+        station_ = std::make_unique<shm::Station>(size_, settings.network.transfer);
+        own.memory = station_->card();
+    }
     if (rank_ == 0) own.key = tcp::random_key();
 }
 
@@ -173,24 +181,73 @@ void Group::agree(std::vector<Hello>& all, bool wants_kernel) {
     }
 }
 
-void Group::connect(const GroupSettings& settings) {
+void Group::connect(const GroupSettings& settings, const std::vector<Hello>& all) {
     std::vector<int> members(static_cast<std::size_t>(size_));
     std::iota(members.begin(), members.end(), 0);
+    // All that the end of a rank must reach stands before the lifeline. Connections are made when needed.
     messages_ = endpoint_->group(for_messages, members, rank_, 1);
-    auto link = std::make_unique<StreamLink>(*messages_, size_);
-    link_ = std::move(link);
-    ground_.messages = link_.get();
-    if (options_.engine != "host" && note_.empty()) {
-        lanes_ = endpoint_->group(for_lanes, members, rank_, settings.network.lanes);
-        ground_.connections = lanes_.get();
-        ground_.attendant_works = settings.network.wishes.attendant_works;
-        ground_.attendant_submits = settings.network.wishes.attendant_submits;
-        ground_.zero_copy_bytes = settings.network.wishes.zero_copy_bytes;
-    }
+    lanes_ = endpoint_->group(for_lanes, members, rank_, settings.network.lanes);
     lives_ = endpoint_->group(for_lives, members, rank_, 1);
     const auto limit = settings.network.tcp.patience + settings.network.tcp.handshake;
     lifeline_ = std::make_unique<Lifeline>(*lives_, rank_, size_, limit,
                                            [this](const std::string& why) { note_broken(why); });
+    if (share_memory(all, limit)) {
+        near_ = station_->link(1, members);
+        station_->admit_no_more();
+    } else {
+        const std::lock_guard lock(broken_mutex_);
+        station_.reset();
+    }
+    make_links(settings);
+}
+
+// Whether the ranks of each host share memory: all of them, everywhere, or nobody.
+bool Group::share_memory(const std::vector<Hello>& all, std::chrono::milliseconds limit) {
+    std::set<std::uint64_t> hosts;
+    std::vector<shm::Card> memories;
+    for (const Hello& hello : all) {
+        hosts.insert(hello.address.host);
+        memories.push_back(hello.memory);
+    }
+    if (hosts.size() == all.size()) return false;
+    if (station_ == nullptr) {
+        inside_host_ = shm::in_words("LAPWING_SHARED_MEMORY=0", "");
+        return false;
+    }
+    const std::string trouble = station_->join(memories, rank_);
+    const auto signed_by_rank = [&](const std::string& why) {
+        const std::string name = all[static_cast<std::size_t>(rank_)].address.name;
+        return why.empty() ? "" : fmt::format("rank {} ({}): {}", rank_, name, why);
+    };
+    const std::vector<std::string> agreed = lifeline_->agree(
+        {signed_by_rank(trouble), trouble.empty() ? signed_by_rank(station_->why_in_pieces()) : ""}, limit);
+    inside_host_ = shm::in_words(agreed[0], agreed[1]);
+    return agreed[0].empty();
+}
+
+void Group::make_links(const GroupSettings& settings) {
+    if (near_ != nullptr && !options_.several_hosts) {
+        ground_.messages = near_.get();
+        // As in MPI programs: inside one host shared memory is faster than the kernel's sockets.
+        if (options_.engine == "auto") {
+            note_.clear();
+            return;
+        }
+    } else {
+        far_ = std::make_unique<StreamLink>(*messages_, size_);
+        ground_.messages = far_.get();
+        if (near_ != nullptr) {
+            for (int rank = 0; rank < size_; ++rank) ground_.near_peers.push_back(station_->near(rank));
+            routed_ = std::make_unique<RoutedLink>(*near_, *far_, ground_.near_peers);
+            ground_.near = near_.get();
+            ground_.messages = routed_.get();
+        }
+    }
+    if (options_.engine == "host" || !note_.empty()) return;
+    ground_.connections = lanes_.get();
+    ground_.attendant_works = settings.network.wishes.attendant_works;
+    ground_.attendant_submits = settings.network.wishes.attendant_submits;
+    ground_.zero_copy_bytes = settings.network.wishes.zero_copy_bytes;
 }
 
 // By any thread, also the attendant's, which must not wait for mutex_.
@@ -200,6 +257,7 @@ void Group::note_broken(const std::string& why) {
         if (broken_) return;
         why_broken_ = why;
         broken_ = true;
+        if (station_ != nullptr) station_->give_up(why);
     }
     broken_changed_.notify_all();
     if (lanes_ != nullptr) lanes_->give_up(why);

@@ -15,6 +15,7 @@
 
 #include "c/options.hpp"
 #include "links/lifeline.hpp"
+#include "links/shm.hpp"
 #include "links/stream_link.hpp"
 #include "links/tcp.hpp"
 #include "plan/planner.hpp"
@@ -66,6 +67,10 @@ class Group : public std::enable_shared_from_this<Group> {
     int size() const { return size_; }
     const char* engine() const { return ground_.connections != nullptr ? "kernel" : "host"; }
     const std::string& note() const { return note_; }
+    // How ranks of one host exchange messages, for people; empty where each host has one.
+    const std::string& inside_host() const { return inside_host_; }
+    // All ranks share memory.
+    bool all_near() const { return near_ != nullptr && ground_.near == nullptr; }
     // Of the group's problems; null when they have none.
     const std::shared_ptr<const Placement>& placement() const { return placement_; }
 
@@ -83,6 +88,9 @@ class Group : public std::enable_shared_from_this<Group> {
     void try_move();
     // Before a sleep: descriptors that are readable when something has moved. False: somebody must ask again.
     bool rest(std::vector<int>& descriptors);
+    // For an operation that has no descriptor: sleeps until a message may have come through memory, or until
+    // the limit. False: it cannot.
+    bool sleep(std::chrono::nanoseconds limit);
     // Ends a complete operation: its status, with its message for this thread.
     lapwing_status give_back(lapwing_operation* operation);
     void break_up(const std::string& why);
@@ -95,7 +103,9 @@ class Group : public std::enable_shared_from_this<Group> {
     void join(lapwing_exchange* exchange, void* context, const char* const* options);
     void prepare(const GroupSettings& settings, Hello& own);
     void agree(std::vector<Hello>& all, bool wants_kernel);
-    void connect(const GroupSettings& settings);
+    void connect(const GroupSettings& settings, const std::vector<Hello>& all);
+    bool share_memory(const std::vector<Hello>& all, std::chrono::milliseconds limit);
+    void make_links(const GroupSettings& settings);
     void note_broken(const std::string& why);
     std::string lost(const std::string& why);
     std::string await_reason(std::chrono::milliseconds limit);
@@ -108,6 +118,7 @@ class Group : public std::enable_shared_from_this<Group> {
     const int size_;
     PlanOptions options_;
     std::string note_;
+    std::string inside_host_;
     std::shared_ptr<const Placement> placement_;
 
     std::mutex broken_mutex_;
@@ -120,7 +131,10 @@ class Group : public std::enable_shared_from_this<Group> {
     std::unique_ptr<Connections> lanes_;     // the kernel engine's
     std::unique_ptr<Connections> messages_;  // the host engine's
     std::unique_ptr<Connections> lives_;     // the lifeline's
-    std::unique_ptr<Link> link_;
+    std::unique_ptr<shm::Station> station_;
+    std::unique_ptr<Link> far_;     // over messages_; in a group of one, to itself
+    std::unique_ptr<Link> near_;    // through memory that ranks of one host share
+    std::unique_ptr<Link> routed_;  // of these two
     Ground ground_;
 
     std::mutex mutex_;  // of all that follows

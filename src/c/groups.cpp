@@ -88,6 +88,10 @@ const char* lapwing_group_engine(const lapwing_group* group) {
     return group->group->engine();
 }
 
+const char* lapwing_group_inside_host(const lapwing_group* group) {
+    return group->group->inside_host().c_str();
+}
+
 const char* lapwing_group_note(const lapwing_group* group) {
     return group->group->note().c_str();
 }

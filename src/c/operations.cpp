@@ -132,6 +132,18 @@ bool Group::rest(std::vector<int>& descriptors) {
     return true;
 }
 
+bool Group::sleep(std::chrono::nanoseconds limit) {
+    std::optional<std::uint32_t> seen;
+    {
+        const std::unique_lock lock(mutex_, std::try_to_lock);
+        if (!lock || near_ == nullptr) return false;
+        seen = station_->lie_down();
+    }
+    // Without the lock: other threads may start and wait meanwhile.
+    if (seen) station_->sleep_on(*seen, limit);
+    return true;
+}
+
 lapwing_status Group::give_back(lapwing_operation* operation) {
     const std::lock_guard lock(mutex_);
     const lapwing_status status = operation->status;

@@ -43,8 +43,8 @@ std::string as_variable(std::string_view option) {
 
 std::uint64_t digest_of(const Settings& settings) {
     std::uint64_t digest = 0xcbf29ce484222325U;
-    for (const std::string* text :
-         {&settings.engine, &settings.algorithm, &settings.tcp_lanes, &settings.zero_copy}) {
+    for (const std::string* text : {&settings.engine, &settings.algorithm, &settings.tcp_lanes,
+                                    &settings.zero_copy, &settings.shared_memory, &settings.inside}) {
         for (const char letter : *text + '\n') {
             digest = (digest ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
         }
@@ -82,6 +82,7 @@ GroupSettings read_group_settings(const char* const* options, const char* const*
 #endif
     group.plan.check = settings.check == "auto" ? usual_check : parse_switch("LAPWING_CHECK", settings.check);
     group.network = read_network_settings(settings);
+    group.plan.most_bytes_by_memory = group.network.most_bytes_by_memory;
     group.digest = digest_of(settings);
     return group;
 }

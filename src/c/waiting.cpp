@@ -31,13 +31,22 @@ class Waiter {
     Group& group_;
 };
 
-// Until something moves in one of the groups.
-void sleep(Group& group, const std::vector<std::shared_ptr<Group>>& others) {
+// Those who sleep for messages through memory see no others: after such a slice they look for them.
+constexpr auto shortest_slice = std::chrono::microseconds(50);
+constexpr auto longest_slice = std::chrono::milliseconds(1);
+constexpr auto longest_slice_alone = std::chrono::milliseconds(20);
+
+// Until something moves in one of the groups. `slice`: how long it has slept the last time.
+void sleep(Group& group, const std::vector<std::shared_ptr<Group>>& others, std::chrono::nanoseconds& slice) {
     std::vector<int> descriptors;
     bool may_sleep = group.rest(descriptors);
     for (const auto& other : others) may_sleep = other->rest(descriptors) && may_sleep;
     if (!may_sleep || descriptors.empty()) {
-        std::this_thread::yield();
+        std::chrono::nanoseconds longest = shortest_slice;
+        if (group.all_near())
+            longest = others.empty() && group.waiters == 1 ? longest_slice_alone : longest_slice;
+        slice = std::clamp<std::chrono::nanoseconds>(2 * slice, shortest_slice, longest);
+        if (!group.sleep(slice)) std::this_thread::yield();
         return;
     }
     std::vector<pollfd> changed;
@@ -52,6 +61,7 @@ lapwing_status wait(lapwing_operation** operation) {
     const std::shared_ptr<Group> group = (*operation)->group;
     const Waiter waiter(*group);
     const auto begin = Clock::now();
+    std::chrono::nanoseconds slice{0};
     while (!group->move(*operation, true)) {
         // A peer may wait for an operation of another group before it comes to this one.
         const std::vector<std::shared_ptr<Group>> others = other_groups(group.get());
@@ -59,7 +69,7 @@ lapwing_status wait(lapwing_operation** operation) {
         if (Clock::now() - begin < looking)
             std::this_thread::yield();
         else
-            sleep(*group, others);
+            sleep(*group, others, slice);
     }
     const lapwing_status status = group->give_back(*operation);
     *operation = nullptr;

@@ -14,6 +14,8 @@
 
 namespace lapwing {
 
+class Helper;
+
 // The caller's own reduction function: Operator::user.
 class Reducer {
   public:
@@ -45,6 +47,9 @@ struct Ground {
     // threads of the program, inside start, test, press and rest, and by nobody else.
     Link* near = nullptr;
     std::vector<bool> near_peers = {};
+    // Takes lists of the host engine forward while the program computes, where any thread may use `messages`;
+    // null: nobody does.
+    Helper* helper = nullptr;
     // The attendant of the connections does copies and reductions while the program computes.
     bool attendant_works = false;
     // The attendant hands lists to the kernel, so that it is not the program's thread that is interrupted.

@@ -63,8 +63,18 @@ class Messages {
         }
         return true;
     }
+    // The same without asking the link: whether all of it has come when it was posted.
+    bool came_at_once(const MessagePlan& plan, std::size_t end) {
+        while (awaited_ < end && !transfers_[plan.awaited()[awaited_]].active) ++awaited_;
+        return awaited_ >= end;
+    }
     // Whether it is known to have come, without asking the link.
     bool seen(std::size_t end) const { return awaited_ >= end; }
+    // Whether all sends were complete when they were started.
+    bool went_at_once(const MessagePlan& plan) {
+        while (sent_ < plan.sends().size() && !transfers_[plan.sends()[sent_]].active) ++sent_;
+        return sent_ == plan.sends().size();
+    }
     // Whether the first `count` sends are complete; they must have been started. Throws as Link::test().
     bool sent(Link& link, const MessagePlan& plan, std::size_t count) {
         for (; sent_ < count; ++sent_) {

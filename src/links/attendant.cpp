@@ -1,8 +1,6 @@
 #include "links/attendant.hpp"
 
 #include <fmt/format.h>
-#include <pthread.h>
-#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,17 +8,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "base/error.hpp"
+#include "links/own_thread.hpp"
 
 namespace lapwing {
 namespace {
@@ -147,22 +144,9 @@ Attendant::Attendant() : state_(std::make_unique<State>()) {
     event.data.u64 = 0;
     if (epoll_ctl(state_->poller, EPOLL_CTL_ADD, state_->bell, &event) != 0) refuse("epoll_ctl");
 
-    // The program's signals are for the program's threads; a thread inherits the mask of its maker.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-        // Under the lock, so that the thread finds its own identity in place.
-        const std::lock_guard lock(state_->mutex);
-        state_->thread = std::thread([state = state_.get()] { state->run(); });
-    } catch (const std::system_error& error) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw Error(ErrorCode::system,
-                    fmt::format("no thread can be made ({}): raise `ulimit -u`", error.what()));
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_setname_np(state_->thread.native_handle(), "lapwing");
+    // Under the lock, so that the thread finds its own identity in place.
+    const std::lock_guard lock(state_->mutex);
+    state_->thread = own_thread([state = state_.get()] { state->run(); });
 }
 
 Attendant::~Attendant() {
@@ -181,20 +165,7 @@ Attendant::~Attendant() {
 }
 
 void Attendant::place(const std::vector<int>& processors) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (processors.empty() && sched_getaffinity(getpid(), sizeof set, &set) != 0) refuse("sched_getaffinity");
-    for (const int processor : processors) {
-        if (processor < 0 || processor >= CPU_SETSIZE)
-            throw Error(ErrorCode::invalid_argument, fmt::format("there is no processor {}", processor));
-        CPU_SET(processor, &set);
-    }
-    const int error = pthread_setaffinity_np(state_->thread.native_handle(), sizeof set, &set);
-    if (error != 0)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("this process may use none of the processors {}: {}; `taskset -cp $$` shows "
-                                "those that it may",
-                                fmt::join(processors, ","), std::strerror(error)));
+    place_thread(state_->thread, processors);
 }
 
 void Attendant::post(Work work) {

@@ -8,12 +8,13 @@
 namespace lapwing {
 namespace {
 
+constexpr const char* ended = "has ended";  // as links/shm says it
 constexpr const char* closed = "closed the connection: its process has ended, or has given up";
 
 }  // namespace
 
 bool peer_knows_better(const std::string& why) {
-    return why.ends_with(closed);
+    return why.ends_with(closed) || why.ends_with(ended);
 }
 
 std::string why_broken(const Connections& connections, int peer, int error) {

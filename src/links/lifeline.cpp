@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <condition_variable>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +26,34 @@ constexpr char greets = 'h';
 constexpr char leaves = 'l';
 constexpr char gives_up = 'g';
 constexpr std::size_t longest_reason = 1000;
+// Before that, once: what a rank tells rank 0 for an agreement, and rank 0's answer. Behind the letter, each
+// text up to a zero.
+constexpr char claims = 'c';
+constexpr char answers = 'a';
+constexpr std::size_t longest_text = 400;
+// All of this from one rank; more is no rank's.
+constexpr std::size_t most_heard = 4096;
+
+using Texts = std::vector<std::string>;
+
+// One message from the front of what was heard, if it is there as a whole.
+std::optional<Texts> take_texts(std::string& heard, std::size_t count) {
+    Texts texts;
+    std::size_t begin = 1;
+    for (; texts.size() < count; begin += texts.back().size() + 1) {
+        const std::size_t end = heard.find('\0', begin);
+        if (end == std::string::npos) return std::nullopt;
+        texts.push_back(heard.substr(begin, end - begin));
+    }
+    heard.erase(0, begin);
+    return texts;
+}
+
+std::string message_of(char letter, const Texts& texts) {
+    std::string message(1, letter);
+    for (const std::string& text : texts) message += text + '\0';
+    return message;
+}
 
 }  // namespace
 
@@ -35,12 +66,19 @@ struct Lifeline::State {
     };
 
     Connections& connections;
+    const int rank;
     const Lost lost;
     std::mutex mutex;
+    std::condition_variable changed;
     std::vector<Line> lines;  // does not change once all stand
     bool over = false;        // lost has been told, or this rank has left
+    std::string why_over;
 
-    State(Connections& all, Lost told) : connections(all), lost(std::move(told)) {}
+    std::size_t topics = 0;        // texts of the agreement; 0: this rank has not come to it
+    std::map<int, Texts> claimed;  // of rank 0: by rank
+    std::optional<Texts> agreement;
+
+    State(Connections& all, int own, Lost told) : connections(all), rank(own), lost(std::move(told)) {}
 
     // All of it fits a socket that nothing else is sent on.
     static void say(const Line& line, const std::string& text) {
@@ -48,10 +86,12 @@ struct Lifeline::State {
     }
 
     // Whether it is the first time.
-    bool end(const std::string& farewell) {
+    bool end(const std::string& farewell, const std::string& why) {
         const std::lock_guard lock(mutex);
         if (std::exchange(over, true)) return false;
+        why_over = why;
         for (const Line& line : lines) say(line, farewell);
+        changed.notify_all();
         return true;
     }
 
@@ -59,7 +99,52 @@ struct Lifeline::State {
         // Rank 0 passes it on to all.
         std::string farewell = gives_up + why.substr(0, longest_reason);
         farewell += '\0';
-        if (end(farewell)) lost(why);
+        if (end(farewell, why)) lost(why);
+    }
+
+    // With the lock held: what has been heard of the agreement, once this rank has come to it.
+    void hear_agreement(Line& line) {
+        if (topics == 0) return;
+        if (rank != 0) {
+            if (!agreement && line.heard.starts_with(answers)) agreement = take_texts(line.heard, topics);
+        } else if (line.heard.starts_with(claims)) {
+            if (auto texts = take_texts(line.heard, topics)) claimed.emplace(line.peer, std::move(*texts));
+        }
+        if (rank == 0 && !agreement && claimed.size() == lines.size() + 1) {
+            agreement.emplace(topics);
+            for (const auto& [claimant, texts] : claimed) {
+                for (std::size_t i = 0; i < topics; ++i) {
+                    if ((*agreement)[i].empty()) (*agreement)[i] = texts[i];
+                }
+            }
+            for (const Line& other : lines) say(other, message_of(answers, *agreement));
+        }
+        if (agreement) changed.notify_all();
+    }
+
+    Texts agree(Texts mine, std::chrono::milliseconds limit) {
+        std::unique_lock lock(mutex);
+        for (std::string& text : mine) text.resize(std::min(text.size(), longest_text));
+        topics = mine.size();
+        if (rank == 0) {
+            claimed.emplace(0, std::move(mine));
+        } else {
+            say(lines.front(), message_of(claims, mine));
+        }
+        // Others may have come before.
+        for (Line& line : lines) hear_agreement(line);
+        if (!changed.wait_for(lock, limit, [this] { return over || agreement; })) {
+            std::string late;
+            for (const Line& line : lines) {
+                if (rank != 0 || !claimed.contains(line.peer)) late = connections.told(line.peer);
+            }
+            lock.unlock();
+            give_up(fmt::format("{} has not answered within {} s", late,
+                                std::chrono::duration_cast<std::chrono::seconds>(limit).count()));
+            lock.lock();
+        }
+        if (!agreement) throw Error(ErrorCode::link, why_over);
+        return *agreement;
     }
 
     // On the attendant's thread.
@@ -71,11 +156,12 @@ struct Lifeline::State {
             char bytes[256];
             ssize_t count = 0;
             while ((count = ::recv(line.descriptor, bytes, sizeof bytes, MSG_DONTWAIT)) > 0 &&
-                   line.heard.size() <= longest_reason) {
+                   line.heard.size() <= most_heard) {
                 line.heard.append(bytes, static_cast<std::size_t>(count));
             }
             const int error = errno;
             if (line.heard.starts_with(greets)) line.heard.erase(0, 1);
+            hear_agreement(line);
             const bool open = count < 0 && (error == EAGAIN || error == EINTR);
             const bool leaving = line.heard.starts_with(leaves);
             const std::size_t end = line.heard.find('\0');
@@ -93,7 +179,7 @@ struct Lifeline::State {
 };
 
 Lifeline::Lifeline(Connections& connections, int rank, int ranks, std::chrono::milliseconds limit, Lost lost)
-    : state_(std::make_shared<State>(connections, std::move(lost))) {
+    : state_(std::make_shared<State>(connections, rank, std::move(lost))) {
     const auto deadline = std::chrono::steady_clock::now() + limit;
     const int first = rank == 0 ? 1 : 0;
     const int last = rank == 0 ? ranks - 1 : 0;
@@ -118,8 +204,12 @@ Lifeline::Lifeline(Connections& connections, int rank, int ranks, std::chrono::m
 }
 
 Lifeline::~Lifeline() {
-    state_->end(std::string(1, leaves));
+    state_->end(std::string(1, leaves), "");
     for (const State::Line& line : state_->lines) state_->connections.attendant().forget(line.descriptor);
+}
+
+std::vector<std::string> Lifeline::agree(std::vector<std::string> mine, std::chrono::milliseconds limit) {
+    return state_->agree(std::move(mine), limit);
 }
 
 void Lifeline::give_up(const std::string& why) {

@@ -1,5 +1,6 @@
 // Tells every rank of a group when one of them has ended, also those that exchange nothing with it: each rank
-// keeps a connection to rank 0, over which nothing goes but a farewell.
+// keeps a connection to rank 0, over which nothing goes but a farewell, and before it what the ranks agree
+// on.
 //
 // A process that ends closes its connections. Rank 0 sees that and tells the others why; when it is rank 0
 // that ends, all see it. A rank that leaves in order says so before.
@@ -9,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "links/connections.hpp"
 
@@ -26,6 +28,11 @@ class Lifeline {
     ~Lifeline();
     Lifeline(const Lifeline&) = delete;
     Lifeline& operator=(const Lifeline&) = delete;
+
+    // Collective, once, with as many texts on all ranks: of each of them, the lowest rank's that is not
+    // empty. Waits for all ranks, for `limit` at most. Throws Error (link), also when one of them ends
+    // meanwhile; all have lost each other then.
+    std::vector<std::string> agree(std::vector<std::string> mine, std::chrono::milliseconds limit);
 
     // This rank gives up: all get to know why. By any thread.
     void give_up(const std::string& why);

@@ -26,6 +26,9 @@ class Link {
     virtual ~Link() = default;
     virtual const char* name() const = 0;
 
+    // Whether any thread may use it, several at once. The others belong to one thread at a time.
+    virtual bool any_thread() const { return false; }
+
     // False while the link is still being made. Nothing may be sent or received before it says true.
     virtual bool ready() = 0;
 

@@ -15,6 +15,7 @@ class RoutedLink final : public Link {
     RoutedLink(Link& near, Link& far, std::vector<bool> near_peers);
 
     const char* name() const override { return "routed"; }
+    bool any_thread() const override { return near_.any_thread() && far_.any_thread(); }
     // When both are.
     bool ready() override;
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,

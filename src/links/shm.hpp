@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,11 +43,10 @@ enum class TransferMethod {
     kernel,     // copied once, by process_vm_readv and process_vm_writev
 };
 
-// One process among those of its host. Not thread-safe. Everything of it is used by one thread at a time.
+// One process among those of its host. Everything of it is used by one thread at a time, unless it is shared.
 class Station {
   public:
-    // Makes the memory, for a job of `ranks`. Never throws: what is wrong is in trouble(), and join() repeats
-    // it.
+    // Makes the memory, for a job of `ranks`. Never throws: join() says what is wrong.
     explicit Station(int ranks, TransferMethod method = TransferMethod::automatic);
     ~Station();
     Station(const Station&) = delete;
@@ -61,15 +61,40 @@ class Station {
     // Whether a rank of the job is on this host.
     bool near(int rank) const;
     int ranks() const;  // on this host
-    // How long messages travel to and from the others here, and why; for people.
-    std::string transfer() const;
+    // Why long messages to and from some of the others here pass through the memory, in pieces; empty when
+    // the kernel copies all of them.
+    const std::string& why_in_pieces() const;
 
     // The link of one group: `members` are its ranks' places in the job, those that are near() can be
     // reached; `group` is a number that only this group has, on all its ranks. The station must outlive it.
     std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members);
 
-    // Sleeps until there may be news, or until the limit.
+    // Sleeps until there may be news, or until the limit. Not where it is shared.
     void sleep(std::chrono::nanoseconds limit);
+    // The same in two steps, where a lock guards the station. Under it: nothing when there are news.
+    std::optional<std::uint32_t> lie_down();
+    // Then, without the lock, with what lie_down() has said. While several threads are here, a ring may wake
+    // one of them only: so the limit should be short.
+    void sleep_on(std::uint32_t seen, std::chrono::nanoseconds limit);
+
+    // Lets several threads use it: the links that are made from now on, by any of them at once, and what
+    // stands below. Once, after join(). One of the threads is a helper, who sleeps in place of all others.
+    void share();
+    // Moves all that is on its way, whoever has asked for it. Throws Error (link).
+    void move_all();
+    // Whether move_all(), or a test, might go on now; also when a message has completed since move_all()
+    // began that nobody has tested.
+    bool has_news();
+    // What has completed until now is no news.
+    void forget_completed();
+    // Whether the other ranks ring for what they have; not at first. Who lets them looks for news afterwards:
+    // what has come before does not ring.
+    void let_ring(bool on);
+    // How often it has rung. Who sleeps since then sleeps until it rings again, or until the limit; below
+    // zero there is none.
+    std::uint32_t rings() const;
+    void sleep_since(std::uint32_t rings, std::chrono::nanoseconds limit);
+    void ring_here();
     // From now on all transfers fail with `why`. By any thread.
     void give_up(const std::string& why);
 
@@ -78,7 +103,10 @@ class Station {
     std::unique_ptr<State> state_;
 };
 
+// For people: "shared memory; ...", "no shared memory: ...". Both reasons may be empty.
+std::string in_words(const std::string& why_none, const std::string& why_in_pieces);
+
 // What two processes of this user can do here, tried out with a child process: a line for people.
-std::string survey();
+std::string survey(TransferMethod method = TransferMethod::automatic);
 
 }  // namespace lapwing::shm

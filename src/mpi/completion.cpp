@@ -7,6 +7,7 @@
 
 #include "mpi/guard.hpp"
 #include "mpi/runtime.hpp"
+#include "mpi/timeline.hpp"
 #include "mpi/vigil.hpp"
 
 namespace lapwing {
@@ -31,18 +32,21 @@ std::vector<Request*> find(int count, const MPI_Request* handles) {
     return found;
 }
 
-// Counts the time that the program spends waiting for these requests: shared among them equally.
+// Counts the time that the program spends waiting for these requests, in this call: shared among them
+// equally.
 class WaitClock {
   public:
-    WaitClock(Request* const* requests, std::size_t count)
-        : requests_(requests), count_(runtime.measures ? count : 0) {
+    WaitClock(trace::Call call, Request* const* requests, std::size_t count)
+        : call_(call), requests_(requests), count_(runtime.measures ? count : 0) {
         if (count_ == 0) return;
         const Entry entry;
         begin_ = nanoseconds();
+        first_ = timeline::number(*requests_[0]);
         for (std::size_t i = 0; i < count_; ++i) {
             requests_[i]->waiting_since = begin_;
-            collectives_.push_back(requests_[i]->collective);
+            if (i > 0) others_.push_back(requests_[i]->collective);
         }
+        collective_ = requests_[0]->collective;
     }
     // Before the requests are given back.
     void stop() {
@@ -53,20 +57,28 @@ class WaitClock {
     // The same inside Entry.
     void stop_inside() {
         if (count_ == 0) return;
-        const std::uint64_t spent = nanoseconds() - begin_;
+        // It may just have completed: clocks are not read for nothing.
+        const bool just = count_ == 1 && requests_[0]->completed >= begin_;
+        const std::uint64_t end = just ? requests_[0]->completed : nanoseconds();
+        const std::uint64_t spent = end - begin_;
+        timeline::called(call_, begin_, end, first_, count_);
         for (std::size_t i = 0; i < count_; ++i) {
             requests_[i]->waited += spent;
             requests_[i]->waiting_since = 0;
-            runtime.report.collectives[static_cast<std::size_t>(collectives_[i])].wait_time += spent / count_;
+            const Collective collective = i == 0 ? collective_ : others_[i - 1];
+            runtime.report.collectives[static_cast<std::size_t>(collective)].wait_time += spent / count_;
         }
         count_ = 0;
     }
 
   private:
+    trace::Call call_;
     Request* const* requests_;
     std::size_t count_;
     std::uint64_t begin_ = 0;
-    std::vector<Collective> collectives_;
+    std::uint32_t first_ = 0;  // of the requests, in a trace
+    Collective collective_{};  // of the first
+    std::vector<Collective> others_;
 };
 
 // Gives a complete request back; returns its error. A persistent one is inactive then.
@@ -171,11 +183,11 @@ void tell_mpi(const std::vector<Request*>& ours) {
 
 // For the calls that look once at an array of requests.
 template <typename Native>
-int look(int count, const MPI_Request* handles, Native native) {
+int look(trace::Call call, int count, const MPI_Request* handles, Native native) {
     if (!none_alive() && handles != nullptr) {
         const std::vector<Request*> ours = find(count, handles);
         if (!ours.empty()) {
-            WaitClock clock(ours.data(), ours.size());
+            WaitClock clock(call, ours.data(), ours.size());
             tell_mpi(ours);
             clock.stop();
         }
@@ -186,11 +198,11 @@ int look(int count, const MPI_Request* handles, Native native) {
 // For the calls that wait until something in an array has happened: `native` looks once and says whether it
 // has.
 template <typename Blocking, typename Native>
-int look_until(int count, const MPI_Request* handles, Blocking blocking, Native native) {
+int look_until(trace::Call call, int count, const MPI_Request* handles, Blocking blocking, Native native) {
     if (none_alive() || handles == nullptr) return blocking();
     const std::vector<Request*> ours = find(count, handles);
     if (ours.empty()) return blocking();
-    WaitClock clock(ours.data(), ours.size());
+    WaitClock clock(call, ours.data(), ours.size());
     Vigil vigil;
     for (;;) {
         tell_mpi(ours);
@@ -206,9 +218,9 @@ int look_until(int count, const MPI_Request* handles, Blocking blocking, Native 
 
 }  // namespace
 
-int wait_for(Request& request, MPI_Request* handle, MPI_Status* status) {
+int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::Call call) {
     Request* const one = &request;
-    WaitClock clock(&one, 1);
+    WaitClock clock(call, &one, 1);
     Seen seen;
     Vigil vigil;
     for (;;) {
@@ -245,7 +257,7 @@ LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
     return guarded([&]() -> int {
         Request* request = find(*handle);
         if (request == nullptr) return PMPI_Test(handle, flag, status);
-        WaitClock clock(&request, 1);
+        WaitClock clock(trace::Call::test, &request, 1);
         bool given = false;
         int error = MPI_SUCCESS;
         MPI_Comm communicator = MPI_COMM_NULL;
@@ -276,7 +288,7 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
     return guarded([&]() -> int {
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return PMPI_Waitall(count, handles, statuses);
-        WaitClock clock(ours.data(), ours.size());
+        WaitClock clock(trace::Call::waitall, ours.data(), ours.size());
         Vigil vigil;
         for (bool complete = false; !complete;) {
             {
@@ -316,20 +328,23 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
 }
 
 LAPWING_MPI MPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
-    return guarded(
-        [&] { return look(count, handles, [&] { return PMPI_Testall(count, handles, flag, statuses); }); });
+    return guarded([&] {
+        return look(trace::Call::testall, count, handles,
+                    [&] { return PMPI_Testall(count, handles, flag, statuses); });
+    });
 }
 
 LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
     return guarded([&] {
-        return look(count, handles, [&] { return PMPI_Testany(count, handles, index, flag, status); });
+        return look(trace::Call::testany, count, handles,
+                    [&] { return PMPI_Testany(count, handles, index, flag, status); });
     });
 }
 
 LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[],
                          MPI_Status statuses[]) {
     return guarded([&] {
-        return look(count, handles,
+        return look(trace::Call::testsome, count, handles,
                     [&] { return PMPI_Testsome(count, handles, completed, indices, statuses); });
     });
 }
@@ -337,7 +352,7 @@ LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int i
 LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
     return guarded([&] {
         return look_until(
-            count, handles, [&] { return PMPI_Waitany(count, handles, index, status); },
+            trace::Call::waitany, count, handles, [&] { return PMPI_Waitany(count, handles, index, status); },
             [&](bool* happened) {
                 int flag = 0;
                 const int error = PMPI_Testany(count, handles, index, &flag, status);
@@ -351,7 +366,8 @@ LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int i
                          MPI_Status statuses[]) {
     return guarded([&] {
         return look_until(
-            count, handles, [&] { return PMPI_Waitsome(count, handles, completed, indices, statuses); },
+            trace::Call::waitsome, count, handles,
+            [&] { return PMPI_Waitsome(count, handles, completed, indices, statuses); },
             [&](bool* happened) {
                 const int error = PMPI_Testsome(count, handles, completed, indices, statuses);
                 *happened = *completed != 0;
@@ -363,7 +379,7 @@ LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int i
 LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
     return guarded([&]() -> int {
         if (Request* request = none_alive() || flag == nullptr ? nullptr : find(handle); request != nullptr) {
-            WaitClock clock(&request, 1);
+            WaitClock clock(trace::Call::get_status, &request, 1);
             bool done = false;
             {
                 const Entry entry;
@@ -375,7 +391,8 @@ LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* st
             clock.stop();
             if (done) return MPI_SUCCESS;
         }
-        return look(1, &handle, [&] { return PMPI_Request_get_status(handle, flag, status); });
+        return look(trace::Call::get_status, 1, &handle,
+                    [&] { return PMPI_Request_get_status(handle, flag, status); });
     });
 }
 

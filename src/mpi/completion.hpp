@@ -3,12 +3,13 @@
 
 #include <mpi.h>
 
+#include "base/trace.hpp"
 #include "mpi/request.hpp"
 
 namespace lapwing {
 
 // Waits, gives the request back and sets *handle, which is its own, to null. Returns what the collective
-// returned, after the error handler of its communicator has been called.
-int wait_for(Request& request, MPI_Request* handle, MPI_Status* status);
+// returned, after the error handler of its communicator has been called. `call` is what the program waits in.
+int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::Call call = trace::Call::wait);
 
 }  // namespace lapwing

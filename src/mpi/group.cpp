@@ -120,6 +120,7 @@ void share_memory(Group& group, std::uint64_t number) {
         group.ground.near_peers = std::move(near);
     }
     group.ground.messages = group.host_ground.messages = messages;
+    group.ground.helper = group.host_ground.helper = runtime.network.helper();
 }
 
 void connect(Group& group, std::uint64_t number) {

@@ -55,6 +55,7 @@ struct Group {
     std::shared_ptr<const Placement> placement;  // of its problems; null when they have none
     bool holds_descriptors = false;
     const Engine* engine_used = nullptr;  // by the last collective
+    std::uint32_t fact = 0;               // of a trace; 0: it has none yet
 
     // In this order: what stands below uses what stands above.
     HostMpiLink link;              // not begun where all share memory

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <mpi.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -41,7 +42,10 @@ std::atomic<Way> way{Way::none};
 // collectives in flight or, on patrol, has any in flight.
 class Deputy {
   public:
-    void start() { thread_ = std::thread(&Deputy::work, this); }
+    void start() {
+        thread_ = std::thread(&Deputy::work, this);
+        ::pthread_setname_np(thread_.native_handle(), "lapwing");
+    }
     void stop() {
         if (!thread_.joinable()) return;
         ending_ = true;

@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "engines/kernel/engine.hpp"
 #include "links/tcp/addresses.hpp"
-#include "plan/network_settings.hpp"
 
 namespace lapwing {
 namespace {
@@ -18,57 +17,96 @@ constexpr std::uint64_t kept_descriptors = 48;
 
 }  // namespace
 
-std::string agree_on_trouble(const std::string& mine, int self) {
+std::vector<std::string> agree_on_troubles(std::span<const std::string> mine, int self) {
     int ranks = 0;
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    int first = mine.empty() ? ranks : self;
-    PMPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (first == ranks) return "";
-    char text[512] = {};
-    if (first == self) {
-        fmt::format_to_n(text, sizeof text - 1, "rank {} ({}): {}", self, tcp::host_name(), mine);
+    std::vector<int> first;
+    for (const std::string& trouble : mine) first.push_back(trouble.empty() ? ranks : self);
+    PMPI_Allreduce(MPI_IN_PLACE, first.data(), static_cast<int>(first.size()), MPI_INT, MPI_MIN,
+                   MPI_COMM_WORLD);
+    std::vector<std::string> told;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        char text[512] = {};
+        if (first[i] == self)
+            fmt::format("rank {} ({}): {}", self, tcp::host_name(), mine[i]).copy(text, sizeof text - 1);
+        if (first[i] != ranks) PMPI_Bcast(text, sizeof text, MPI_CHAR, first[i], MPI_COMM_WORLD);
+        told.emplace_back(text);
     }
-    PMPI_Bcast(text, sizeof text, MPI_CHAR, first, MPI_COMM_WORLD);
-    return text;
+    return told;
 }
 
-void Network::start(const Settings& settings, const std::string& engine, bool several_hosts) {
-    ranks_ = 1;
+std::string agree_on_trouble(const std::string& mine, int self) {
+    return agree_on_troubles({&mine, 1}, self).front();
+}
+
+shm::Card Network::open(const Settings& settings, const std::string& engine) {
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
     PMPI_Comm_rank(MPI_COMM_WORLD, &self_);
-    if (engine == "mpi") return;
-    const NetworkSettings chosen = read_network_settings(settings);
-    meet(chosen);
-    if (engine == "kernel" || engine == "auto") connect_hosts(chosen, engine, several_hosts);
-}
-
-// The memory of each host.
-void Network::meet(const NetworkSettings& chosen) {
+    engine_ = engine;
+    chosen_ = read_network_settings(settings);
     // A station lets the user's other processes copy from this one: not without need.
-    if (!chosen.shared_memory || ranks_ == 1) return;
-    station_ = std::make_unique<shm::Station>(ranks_, chosen.transfer);
-    const shm::Card mine = station_->card();
-    std::vector<shm::Card> cards(static_cast<std::size_t>(ranks_));
-    PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, cards.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
-    if (agree_on_trouble(station_->join(cards, self_), self_).empty())
-        station_->admit_no_more();
-    else
-        station_.reset();
+    if (engine == "mpi" || !chosen_.shared_memory || ranks_ == 1) return {};
+    station_ = std::make_unique<shm::Station>(ranks_, chosen_.transfer);
+    return station_->card();
 }
 
-void Network::connect_hosts(const NetworkSettings& chosen, const std::string& engine, bool several_hosts) {
-    if (engine == "auto" && !several_hosts) {
-        why_not_ = "all ranks are on one host, where the host engine is faster";
+void Network::start(const Places& places, std::span<const shm::Card> memories) {
+    if (engine_ == "mpi") return;
+    const bool several_hosts = !places.all_on_one_host();
+    if (places.some_on_one_host()) {
+        share_memory(memories);
+        if (self_ == 0) say_what_is_missing(several_hosts);
+    } else {
+        station_.reset();
+    }
+    if (engine_ == "kernel" || engine_ == "auto") connect_hosts(several_hosts);
+}
+
+void Network::share_memory(std::span<const shm::Card> memories) {
+    if (station_ == nullptr) {
+        missing_.shared_memory = "LAPWING_SHARED_MEMORY=0";
         return;
     }
-    wishes_ = chosen.wishes;
-    lanes_ = chosen.lanes;
+    const std::string trouble = station_->join(memories, self_);
+    const std::string mine[] = {trouble, trouble.empty() ? station_->why_in_pieces() : ""};
+    const std::vector<std::string> told = agree_on_troubles(mine, self_);
+    missing_.shared_memory = told[0];
+    if (!told[0].empty()) return station_.reset();
+    missing_.single_copies = told[1];
+    station_->admit_no_more();
+    // Each rank may have one or not.
+    if (chosen_.helper && station_->ranks() > 1)
+        helper_ = std::make_unique<Helper>(*station_, chosen_.helper_processors);
+}
+
+// What the report says is enough, unless somebody has asked for it.
+void Network::say_what_is_missing(bool several_hosts) const {
+    const auto say = [](const char* asked, const std::string& why) {
+        fmt::print(stderr, "lapwing: {} cannot be had: {}\n", asked, why);
+    };
+    const std::string& no_memory = missing_.shared_memory;
+    if (chosen_.transfer == shm::TransferMethod::kernel) {
+        const std::string& why = no_memory.empty() ? missing_.single_copies : no_memory;
+        if (!why.empty()) say("LAPWING_TRANSFER=kernel", why);
+    } else if (chosen_.transfer == shm::TransferMethod::processor && !no_memory.empty()) {
+        say("LAPWING_TRANSFER=processor", no_memory);
+    }
+    if (several_hosts && chosen_.most_bytes_by_memory == UINT64_MAX && !no_memory.empty())
+        say("LAPWING_INSIDE=memory", no_memory);
+}
+
+void Network::connect_hosts(bool several_hosts) {
+    std::string& why_not = missing_.kernel_engine;
+    if (engine_ == "auto" && !several_hosts) {
+        why_not = "all ranks are on one host, where the host engine is faster";
+        return;
+    }
     std::string trouble;
     if (const Verdict available = kernel_engine().available(); !available) {
         trouble = available.reason();
     } else {
         try {
-            endpoint_ = std::make_unique<tcp::Endpoint>(chosen.tcp, [rank = self_](const std::string& line) {
+            endpoint_ = std::make_unique<tcp::Endpoint>(chosen_.tcp, [rank = self_](const std::string& line) {
                 fmt::print(stderr, "lapwing: rank {}: {}\n", rank, line);
             });
         } catch (const Error& error) {
@@ -76,18 +114,18 @@ void Network::connect_hosts(const NetworkSettings& chosen, const std::string& en
             trouble = error.what();
         }
     }
-    why_not_ = agree_on_trouble(trouble, self_);
+    why_not = agree_on_trouble(trouble, self_);
     free_at_start_ = tcp::free_descriptors();
-    if (why_not_.empty()) {
+    if (why_not.empty()) {
         // What every group of this size would take: known now, so that MPI_COMM_WORLD need not ask again.
-        if (!reserve_descriptors(ranks_, lanes_))
+        if (!reserve_descriptors(ranks_, lanes()))
             trouble = "too few descriptors for MPI_COMM_WORLD; raise `ulimit -n`";
-        why_not_ = agree_on_trouble(trouble, self_);
+        why_not = agree_on_trouble(trouble, self_);
     }
-    if (!why_not_.empty()) {
+    if (!why_not.empty()) {
         endpoint_.reset();
-        if (self_ == 0 && engine == "kernel")
-            fmt::print(stderr, "lapwing: the kernel engine is not used: {}\n", why_not_);
+        if (self_ == 0 && engine_ == "kernel")
+            fmt::print(stderr, "lapwing: the kernel engine is not used: {}\n", why_not);
         return;
     }
     tcp::Key key{};
@@ -98,11 +136,12 @@ void Network::connect_hosts(const NetworkSettings& chosen, const std::string& en
     PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, addresses.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
     endpoint_->admit(key, addresses, self_);
     key.fill(0);
-    if (!chosen.helper_processors.empty()) endpoint_->attendant().place(chosen.helper_processors);
+    if (!chosen_.helper_processors.empty()) endpoint_->attendant().place(chosen_.helper_processors);
 }
 
 void Network::stop() {
     endpoint_.reset();
+    helper_.reset();
     station_.reset();
 }
 
@@ -136,10 +175,10 @@ bool Network::reserve_descriptors(int ranks, int lanes) {
             fmt::print(stderr,
                        "lapwing: rank {}: a communicator of {} ranks takes {} {}connections, but only {} "
                        "descriptors are free: the host engine runs its {}collectives; raise `ulimit -n`{}\n",
-                       self_, ranks, needed, lanes == lanes_ ? "" : "more ",
+                       self_, ranks, needed, lanes == this->lanes() ? "" : "more ",
                        free_at_start_ - std::min(free_at_start_, reserved_),
-                       lanes == lanes_ ? "" : "persistent ",
-                       lanes_ > 1 ? ", or lower LAPWING_TCP_LANES" : "");
+                       lanes == this->lanes() ? "" : "persistent ",
+                       this->lanes() > 1 ? ", or lower LAPWING_TCP_LANES" : "");
         }
         told_ = true;
         return false;
@@ -163,7 +202,7 @@ void Network::give_back_descriptors(int ranks, int lanes) {
 }
 
 std::unique_ptr<Connections> Network::connect(std::uint64_t number, std::vector<int> members, int rank) {
-    return endpoint_->group(number, std::move(members), rank, lanes_ + kept_lanes);
+    return endpoint_->group(number, std::move(members), rank, lanes() + kept_lanes);
 }
 
 }  // namespace lapwing

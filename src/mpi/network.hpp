@@ -6,35 +6,51 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/settings.hpp"
 #include "engines/engine.hpp"
+#include "engines/helper.hpp"
 #include "links/shm.hpp"
 #include "links/tcp.hpp"
+#include "mpi/places.hpp"
+#include "plan/network_settings.hpp"
 
 namespace lapwing {
-
-struct NetworkSettings;
 
 // One rank's trouble, told to all: "rank 3 (node2): ..." of the lowest rank that has one, empty when none
 // has. Collective over MPI_COMM_WORLD.
 std::string agree_on_trouble(const std::string& mine, int self);
+// The same of several kinds of trouble at once.
+std::vector<std::string> agree_on_troubles(std::span<const std::string> mine, int self);
+
+// What a job does without, and why; empty: it has it, or does not want it. Equal on all ranks.
+struct Missing {
+    std::string kernel_engine;
+    std::string shared_memory;  // between ranks of one host
+    std::string single_copies;  // of long messages inside a host: they pass through the memory, in pieces
+};
 
 class Network {
   public:
-    // Collective over MPI_COMM_WORLD: finds out which ranks are on one host, lets those share memory, and
-    // makes the endpoint for connections between hosts, with the job's key. `engine` is the one that was
-    // asked for. Throws Error (invalid_argument) for a setting that cannot be.
-    void start(const Settings& settings, const std::string& engine, bool several_hosts);
+    // Makes the memory that ranks of one host may share, and gives back what the others must know of it; for
+    // Places::exchange(). `engine` is the one that was asked for. Throws Error (invalid_argument) for a
+    // setting that cannot be.
+    shm::Card open(const Settings& settings, const std::string& engine);
+    // Collective over MPI_COMM_WORLD, after open(): lets the ranks of one host share memory, and makes the
+    // endpoint for connections between hosts, with the job's key. Rank 0 says on standard error what was
+    // asked for and cannot be had.
+    void start(const Places& places, std::span<const shm::Card> memories);
     void stop();
 
-    // Why there are no connections; empty when there are, or when the engine that was asked for needs none.
-    const std::string& why_not() const { return why_not_; }
+    const Missing& missing() const { return missing_; }
     bool runs() const { return endpoint_ != nullptr; }
     // Memory that ranks of one host share; null: there is none.
     shm::Station* station() const { return station_.get(); }
+    // Who moves the lists in that memory beside the program; null: the program's calls alone do.
+    Helper* helper() const { return helper_.get(); }
 
     // The places in MPI_COMM_WORLD of a communicator's ranks; empty when one of them is not in it.
     std::vector<int> members(MPI_Comm communicator, int ranks) const;
@@ -46,24 +62,26 @@ class Network {
     // Sets descriptors aside for a group's connections. False when there are too few; says so once.
     bool reserve_descriptors(int ranks, int lanes);
     void give_back_descriptors(int ranks, int lanes);
-    int lanes() const { return lanes_; }  // that collectives take in turn
+    int lanes() const { return chosen_.lanes; }  // that collectives take in turn
     // Those that persistent collectives may keep, besides, as long as descriptors last.
     static constexpr int kept_lanes = 32;
 
     std::unique_ptr<Connections> connect(std::uint64_t number, std::vector<int> members, int rank);
     // What the variables say of how engines shall use the connections.
-    const Ground& wishes() const { return wishes_; }
+    const Ground& wishes() const { return chosen_.wishes; }
 
   private:
-    void meet(const NetworkSettings& chosen);
-    void connect_hosts(const NetworkSettings& chosen, const std::string& engine, bool several_hosts);
+    void share_memory(std::span<const shm::Card> memories);
+    void say_what_is_missing(bool several_hosts) const;
+    void connect_hosts(bool several_hosts);
     void raise_limit(std::uint64_t by);
 
+    std::string engine_ = "mpi";  // that was asked for
+    NetworkSettings chosen_;
     std::unique_ptr<tcp::Endpoint> endpoint_;
     std::unique_ptr<shm::Station> station_;
-    std::string why_not_;
-    Ground wishes_;
-    int lanes_ = 1;
+    Missing missing_;
+    std::unique_ptr<Helper> helper_;
     int self_ = 0;
     int ranks_ = 1;
     std::uint64_t numbers_ = 0;

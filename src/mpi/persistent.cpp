@@ -192,6 +192,7 @@ int start_again(Request& request) {
     request.operation = nullptr;
     request.waited = 0;
     request.waiting_since = 0;
+    request.operation_number = 0;
     request.buffers = {};
     int error = MPI_SUCCESS;
     request.persistence->preparation->prepare(request, request.buffers, &error);
@@ -206,12 +207,8 @@ int start_again(Request& request) {
         give_back(request);
         return error;
     }
-    CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.collective)];
-    ++count.taken;
-    if (runtime.measures) {
-        request.started = nanoseconds();
-        count.start_time += request.started - began;
-    }
+    ++runtime.report.collectives[static_cast<std::size_t>(request.collective)].taken;
+    if (runtime.measures) measure_start(request, began);
     return MPI_SUCCESS;
 }
 

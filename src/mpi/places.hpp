@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "links/shm.hpp"
 #include "task/placement.hpp"
 #include "topology/host_order.hpp"
 #include "topology/order.hpp"
@@ -14,14 +15,18 @@ namespace lapwing {
 
 class Places {
   public:
-    // Collective over MPI_COMM_WORLD: one allgather. `hosts`: equal on all ranks.
-    void exchange(const topology::HostOrder& hosts);
+    // Collective over MPI_COMM_WORLD: one allgather, which carries this rank's `memory`, too, and gives back
+    // those of all. `hosts`: equal on all ranks.
+    std::vector<shm::Card> exchange(const topology::HostOrder& hosts, const shm::Card& memory);
 
     // Whether anything is known; equal on all ranks.
     bool known() const { return !cards_.empty(); }
     // Members are places in MPI_COMM_WORLD. Once it is known only.
     bool on_one_host(std::span<const int> members) const;
     bool all_on_one_host() const;
+    bool some_on_one_host() const;  // several ranks, on some host
+    // Whether the HostOrder has none of the ranks' hosts.
+    bool out_of_order() const;
     // More ranks than processors on this host.
     bool crowded() const { return crowded_; }
     // Of a group with these members, rank by rank; equal on all of them. Null where it would say nothing:

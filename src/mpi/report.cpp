@@ -11,22 +11,6 @@
 namespace lapwing {
 namespace {
 
-std::string mpi_version() {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int length = 0;
-    PMPI_Get_library_version(text, &length);
-    // "Open MPI v4.1.4, package: ...", "MPICH Version:\t4.0.2\n..."
-    const std::string_view all = text;
-    const std::string_view line = all.substr(0, all.find_first_of(",\n"));
-    // "Intel(R) MPI Library 2021.18 for Linux* OS"
-    if (line.starts_with("Intel")) return std::string(line.substr(0, line.find(" for ")));
-    const std::size_t number = line.find_first_of("0123456789");
-    if (number == std::string_view::npos) return std::string(line);
-    const std::string_view name =
-        line.substr(0, line.find_first_of(line.starts_with("Open MPI") ? "v" : " \t"));
-    return fmt::format("{} {}", name.substr(0, name.find_last_not_of(' ') + 1), line.substr(number));
-}
-
 double seconds(std::uint64_t nanoseconds) {
     return static_cast<double>(nanoseconds) * 1e-9;
 }
@@ -37,11 +21,20 @@ std::string joined(const std::string& left, const std::string& right) {
     return left.empty() ? right : left + ", " + right;
 }
 
-std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::string& engine,
-                    const std::string& no_kernel) {
+std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
+    const Missing& missing = manner.missing;
     std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
-                                   ranks, ranks == 1 ? "" : "s", engine);
-    if (!no_kernel.empty()) text += fmt::format("the kernel engine is not used: {}\n", no_kernel);
+                                   ranks, ranks == 1 ? "" : "s", manner.engine);
+    if (!missing.kernel_engine.empty())
+        text += fmt::format("the kernel engine is not used: {}\n", missing.kernel_engine);
+    if (!missing.shared_memory.empty())
+        text += fmt::format("ranks of one host do not share memory: {}\n", missing.shared_memory);
+    if (!missing.single_copies.empty()) {
+        text += fmt::format("long messages inside a host pass through shared memory in pieces: {}\n",
+                            missing.single_copies);
+    }
+    if (!manner.progress.empty())
+        text += fmt::format("inside a host: {}; progress by the {}\n", manner.transfer, manner.progress);
     text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
                         "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
                         "left to the MPI underneath");
@@ -71,14 +64,18 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const std::
     return text;
 }
 
-std::string as_json(const Sums& sums, const Report& mine, int ranks, const std::string& engine,
-                    const std::string& no_kernel) {
+std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
     nlohmann::ordered_json json;
     json["lapwing"] = LAPWING_VERSION;
     json["mpi"] = mpi_version();
     json["ranks"] = ranks;
-    json["engine"] = engine;
-    if (!no_kernel.empty()) json["no_kernel_engine"] = no_kernel;
+    const Missing& missing = manner.missing;
+    json["engine"] = manner.engine;
+    if (!missing.kernel_engine.empty()) json["no_kernel_engine"] = missing.kernel_engine;
+    if (!missing.shared_memory.empty()) json["no_shared_memory"] = missing.shared_memory;
+    if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;
+    if (!manner.progress.empty())
+        json["inside_host"] = {{"transfer", manner.transfer}, {"progress", manner.progress}};
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];
@@ -108,6 +105,22 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const std::
 
 }  // namespace
 
+std::string mpi_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    PMPI_Get_library_version(text, &length);
+    // "Open MPI v4.1.4, package: ...", "MPICH Version:\t4.0.2\n..."
+    const std::string_view all = text;
+    const std::string_view line = all.substr(0, all.find_first_of(",\n"));
+    // "Intel(R) MPI Library 2021.18 for Linux* OS"
+    if (line.starts_with("Intel")) return std::string(line.substr(0, line.find(" for ")));
+    const std::size_t number = line.find_first_of("0123456789");
+    if (number == std::string_view::npos) return std::string(line);
+    const std::string_view name =
+        line.substr(0, line.find_first_of(line.starts_with("Open MPI") ? "v" : " \t"));
+    return fmt::format("{} {}", name.substr(0, name.find_last_not_of(' ') + 1), line.substr(number));
+}
+
 const char* name(Fallback reason) {
     switch (reason) {
         case Fallback::intercommunicator:
@@ -136,7 +149,7 @@ void Report::count_use(Collective collective, const Algorithm* algorithm, const 
 }
 
 void write_report(const Report& mine, const std::string& form, const std::string& file,
-                  const std::string& engine, const std::string& no_kernel) {
+                  const Manner& manner) {
     static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
     Sums sums;
     int rank = 0;
@@ -146,8 +159,8 @@ void write_report(const Report& mine, const std::string& form, const std::string
     PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T,
                 MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank != 0) return;
-    const std::string text = form == "json" ? as_json(sums, mine, ranks, engine, no_kernel)
-                                            : as_text(sums, mine, ranks, engine, no_kernel);
+    const std::string text =
+        form == "json" ? as_json(sums, mine, ranks, manner) : as_text(sums, mine, ranks, manner);
     std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
     if (out == nullptr) {
         fmt::print(stderr, "lapwing: the report can not be written to {}: {}\n", file, std::strerror(errno));

@@ -8,6 +8,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "engines/engine.hpp"
+#include "mpi/network.hpp"
 
 namespace lapwing {
 
@@ -37,6 +38,15 @@ struct Use {
     std::uint64_t calls;
 };
 
+// How the lists were run, for the report.
+struct Manner {
+    std::string engine;  // that was asked for
+    Missing missing;
+    // Inside rank 0's host; empty where its ranks share no memory.
+    std::string transfer;  // how long messages travel
+    std::string progress;  // who moves them: "caller" or "helper"
+};
+
 struct Report {
     std::array<CollectiveCount, reported_collectives> collectives;
     std::array<std::vector<Use>, reported_collectives> uses;
@@ -44,10 +54,11 @@ struct Report {
     void count_use(Collective collective, const Algorithm* algorithm, const Engine* engine);
 };
 
+// "Open MPI 4.1.4"
+std::string mpi_version();
+
 // Collective over MPI_COMM_WORLD: sums the counts up, and rank 0 writes them with its own uses, in `form`
-// (text or json), to `file`, or to standard error when `file` is empty. `no_kernel` says
-// why the kernel engine was not used; empty when it was not asked for, or could be.
-void write_report(const Report& mine, const std::string& form, const std::string& file,
-                  const std::string& engine, const std::string& no_kernel);
+// (text or json), to `file`, or to standard error when `file` is empty.
+void write_report(const Report& mine, const std::string& form, const std::string& file, const Manner& manner);
 
 }  // namespace lapwing

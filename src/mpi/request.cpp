@@ -10,6 +10,7 @@
 #include "mpi/guard.hpp"
 #include "mpi/hook.hpp"
 #include "mpi/runtime.hpp"
+#include "mpi/timeline.hpp"
 
 namespace lapwing {
 
@@ -138,11 +139,12 @@ void finish(Request& request) {
     if (runtime.measures) {
         CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.collective)];
         // From the return of the starting call to completion, less the calls that waited for it.
-        const std::uint64_t now = nanoseconds();
+        const std::uint64_t now = request.completed = nanoseconds();
         const std::uint64_t waited =
             request.waited + (request.waiting_since == 0 ? 0 : now - request.waiting_since);
         const std::uint64_t alive = now - request.started;
         count.hidden_time += alive > waited ? alive - waited : 0;
+        timeline::completed(request, now);
     }
     request.state = Request::State::complete;
     complete.push_back(&request);
@@ -159,14 +161,15 @@ void leave_complete(Request& request) {
 void begin(Request& request) {
     Group& group = *request.group;
     if (request.plan == nullptr) request.plan = &group.planner.plan(request.problem);
+    if (runtime.measures) {
+        runtime.report.count_use(request.collective, request.plan->choice.algorithm, request.plan->engine);
+        timeline::starts(request);
+    }
     request.operation = request.plan->prepared->start(request.buffers, request.channel);
     ++request.plan->in_flight;
     CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.collective)];
     count.bytes_sent += request.plan->bytes_sent;
     group.engine_used = request.plan->engine;
-    if (runtime.measures) {
-        runtime.report.count_use(request.collective, request.plan->choice.algorithm, request.plan->engine);
-    }
 }
 
 // A persistent one that the program has freed.
@@ -226,6 +229,7 @@ Request& add_request(MPI_Request handle) {
     request->handle = handle;
     request->state = Request::State::idle;
     request->forgotten = false;
+    request->starts = 0;
     table.insert(request);
     return *request;
 }
@@ -249,6 +253,7 @@ Request* take_request(int* error) {
     request->forgotten = false;
     request->waited = 0;
     request->waiting_since = 0;
+    request->operation_number = 0;
     return request;
 }
 
@@ -268,6 +273,14 @@ void run(Request& request) {
     ++running_requests;
     ++live_requests;
     collective_started();
+}
+
+void measure_start(Request& request, std::uint64_t began) {
+    request.began = began;
+    request.started = nanoseconds();
+    runtime.report.collectives[static_cast<std::size_t>(request.collective)].start_time +=
+        request.started - began;
+    timeline::started(request);
 }
 
 void give_back(Request& request) {

@@ -51,10 +51,14 @@ struct Request {
     Staging out_staging;
     std::vector<Unpacking> unpacking;
     MpiReducer reducer;
-    std::uint64_t started = 0;        // nanoseconds: when the starting call returned
-    std::uint64_t waited = 0;         // nanoseconds in calls that waited for it, so far
-    std::uint64_t waiting_since = 0;  // when the present such call began; 0: none
-    std::atomic<bool> freed{false};   // by the MPI; not yet collected
+    std::uint64_t began = 0;             // nanoseconds: when the starting call began
+    std::uint64_t started = 0;           // nanoseconds: when it returned
+    std::uint64_t waited = 0;            // nanoseconds in calls that waited for it, so far
+    std::uint64_t waiting_since = 0;     // when the present such call began; 0: none
+    std::uint64_t completed = 0;         // nanoseconds: when its last byte had arrived, where clocks are read
+    std::uint32_t operation_number = 0;  // in a trace; 0: it has none yet
+    std::uint32_t starts = 0;            // of a persistent one, in a trace
+    std::atomic<bool> freed{false};      // by the MPI; not yet collected
     Request* next_freed = nullptr;
     std::unique_ptr<Persistence> persistence;  // null: of a nonblocking call
 };
@@ -64,6 +68,8 @@ Request* take_request(int* error);         // idle, with a handle; null with the
 Request& add_request(MPI_Request handle);  // idle, with this handle
 // Starts its problem on its own channel or the next of its group, as soon as that is settled.
 void run(Request& request);
+// At the end of the call that has started it and began then, where clocks are read.
+void measure_start(Request& request, std::uint64_t began);
 void give_back(Request& request);              // to be used again
 Request* find_request(MPI_Request handle);     // the program's request, when it is one of ours and alive
 Request* find_persistent(MPI_Request handle);  // when it is a persistent one of ours, inactive or not

@@ -11,11 +11,13 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "engines/catalogue.hpp"
+#include "links/tcp/addresses.hpp"
 #include "mpi/fortran.hpp"
 #include "mpi/group.hpp"
 #include "mpi/guard.hpp"
 #include "mpi/hook.hpp"
 #include "mpi/request.hpp"
+#include "mpi/timeline.hpp"
 #include "plan/network_settings.hpp"
 
 extern char** environ;
@@ -63,16 +65,16 @@ void read(const Settings& settings) {
     runtime.options.most_bytes_by_memory = read_network_settings(settings).most_bytes_by_memory;
     runtime.report_form = one_of("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_file = settings.report_file;
-    runtime.measures = runtime.report_form != "none";
+    runtime.measures = runtime.report_form != "none" || !settings.trace.empty();
 }
 
 // Ranks that choose by different settings would build lists that do not fit together.
 void compare_settings(const Settings& settings) {
-    const std::string all = settings.engine + '\n' + settings.algorithm + '\n' + settings.blocking + '\n' +
-                            settings.tcp_lanes + '\n' + settings.shared_memory + '\n' + settings.inside +
-                            '\n' + (settings.tuning.empty() ? "" : "tuning") + '\n' +
-                            (settings.topology.empty() ? "" : "topology") + '\n' +
-                            (settings.report == "none" ? "" : "report");
+    const std::string all =
+        settings.engine + '\n' + settings.algorithm + '\n' + settings.blocking + '\n' + settings.tcp_lanes +
+        '\n' + settings.shared_memory + '\n' + settings.inside + '\n' +
+        (settings.tuning.empty() ? "" : "tuning") + '\n' + (settings.topology.empty() ? "" : "topology") +
+        '\n' + (settings.report == "none" ? "" : "report") + '\n' + (settings.trace.empty() ? "" : "trace");
     const std::uint64_t hash = std::hash<std::string>{}(all);
     std::uint64_t both[2] = {hash, ~hash};
     std::uint64_t most[2] = {0, 0};
@@ -97,23 +99,42 @@ void compare_files(const char* what, const char* variable, const std::string& pa
 
 // The ranks tell each other where they are, and whether the job spans hosts: the MPI underneath is another
 // machine then.
-void exchange_places(const Settings& settings) {
+void start_network(const Settings& settings) {
     topology::HostOrder hosts;
     if (!settings.topology.empty()) {
         hosts = topology::HostOrder::read(settings.topology);
         compare_files("topology file", "LAPWING_TOPOLOGY", settings.topology, hosts.fingerprint());
     }
-    runtime.places.exchange(hosts);
-    runtime.options.several_hosts = !runtime.places.all_on_one_host();
+    Places& places = runtime.places;
+    const shm::Card mine = runtime.network.open(settings, runtime.options.engine);
+    const std::vector<shm::Card> memories = places.exchange(hosts, mine);
+    runtime.options.several_hosts = !places.all_on_one_host();
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0 && !settings.topology.empty() && places.out_of_order()) {
+        fmt::print(stderr,
+                   "lapwing: the topology file '{}' names none of the job's hosts; rank 0 runs on {}\n",
+                   settings.topology, tcp::host_name());
+    }
+    timeline::begin(settings);
+    runtime.network.start(places, memories);
 }
 
 // MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
 int finalize(MPI_Comm, int, void*, void*) {
     drain_requests();
     remove_hook();
-    if (runtime.measures) {
-        write_report(runtime.report, runtime.report_form, runtime.report_file, runtime.options.engine,
-                     runtime.network.why_not());
+    timeline::end();
+    if (runtime.report_form != "none") {
+        Manner manner{runtime.options.engine, runtime.network.missing(), "", ""};
+        if (const shm::Station* station = runtime.network.station();
+            station != nullptr && station->ranks() > 1) {
+            manner.transfer = manner.missing.single_copies.empty()
+                                  ? "long messages are copied once, by the kernel"
+                                  : "long messages pass in pieces";
+            manner.progress = runtime.network.helper() != nullptr ? "helper" : "caller";
+        }
+        write_report(runtime.report, runtime.report_form, runtime.report_file, manner);
     }
     free_all_groups();
     runtime.network.stop();
@@ -141,8 +162,7 @@ bool start_runtime(bool collective) {
                 compare_files("tuning file", "LAPWING_TUNING", settings.tuning,
                               runtime.options.tuning->fingerprint());
             }
-            exchange_places(settings);
-            runtime.network.start(settings, runtime.options.engine, runtime.options.several_hosts);
+            start_network(settings);
         }
     } catch (const Error& error) {
         give_up(error.what());

@@ -43,8 +43,22 @@ void tested_in_vain() {
     if (++tests % 16 == 0) move_mpi();
 }
 
+// As long as this thread looks again and again, the helper would only be in its way.
+void Vigil::take_over() {
+    Helper* const helper = runtime.network.helper();
+    if (helper == nullptr || has_taken_over_) return;
+    helper->take_over();
+    has_taken_over_ = true;
+}
+
+void Vigil::hand_back() {
+    if (has_taken_over_) runtime.network.helper()->hand_back();
+    has_taken_over_ = false;
+}
+
 void Vigil::lose(Request* const* requests, std::size_t count) {
     ++looks_;
+    take_over();
     const bool crowded = runtime.places.crowded();
     if (!kernel_runs(requests, count)) {
         // At once, when those that it waits for may need this processor.
@@ -52,7 +66,8 @@ void Vigil::lose(Request* const* requests, std::size_t count) {
         // Messages of the MPI underneath ring no bell.
         if (!all_share_memory(requests, count)) return;
         if (looks_ % 64 == 0) move_mpi();
-        if (runtime.threads || looks_ % (crowded ? 8 : 64) != 0) return;
+        if (looks_ % (crowded ? 8 : 64) != 0) return;
+        if (runtime.threads && runtime.network.helper() == nullptr) return;
         const std::uint64_t now = nanoseconds();
         if (began_ == 0) began_ = now;
         if (now - began_ > spin) sleep_at_bell(longest_slice);
@@ -66,11 +81,15 @@ void Vigil::lose(Request* const* requests, std::size_t count) {
     if (now - began_ > spin) sleep(requests, count);
 }
 
-// No other thread uses the station meanwhile: see lose().
+// Where there is no helper, no other thread uses the station meanwhile: see lose().
 void Vigil::sleep_at_bell(long longest) {
     move_mpi();
-    if (runtime.threads) return std::this_thread::yield();
     slice_ = std::clamp(2 * slice_, shortest_slice, longest);
+    if (Helper* const helper = runtime.network.helper(); helper != nullptr) {
+        hand_back();
+        return helper->sleep(std::chrono::nanoseconds(slice_));
+    }
+    if (runtime.threads) return std::this_thread::yield();
     const Entry entry;
     runtime.network.station()->sleep(std::chrono::nanoseconds(slice_));
 }
@@ -89,6 +108,7 @@ void Vigil::sleep(Request* const* requests, std::size_t count) {
     // What comes through shared memory rings, and wakes nobody who polls.
     if (!all_wake && runtime.network.station() != nullptr) return sleep_at_bell(shortest_slice);
     move_mpi();
+    hand_back();
     slice_ = std::clamp(2 * slice_, shortest_slice, longest_slice);
     const timespec limit{0, slice_};
     // A descriptor of -1 is passed over.

@@ -1,6 +1,6 @@
 // How a rank waits. At first it only looks again and again, as MPIs do. Then, where the kernel runs the
-// lists, it sleeps until the kernel tells of them; where ranks share memory, until one of them rings; else it
-// lets others have the processor.
+// lists, it sleeps until the kernel tells of them; where ranks share memory, until one of them rings, or
+// until the helper, which answers then, has moved something; else it lets others have the processor.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,21 @@ void tested_in_vain();
 
 class Vigil {
   public:
+    Vigil() = default;
+    Vigil(const Vigil&) = delete;
+    Vigil& operator=(const Vigil&) = delete;
+    ~Vigil() { hand_back(); }
+
     // After a look at all of these that was in vain. Outside of Entry.
     void lose(Request* const* requests, std::size_t count);
 
   private:
+    void take_over();
+    void hand_back();
     void sleep(Request* const* requests, std::size_t count);
     void sleep_at_bell(long longest);
 
+    bool has_taken_over_ = false;  // from the helper
     std::uint64_t looks_ = 0;
     std::uint64_t began_ = 0;  // nanoseconds
     long slice_ = 0;           // nanoseconds of the last sleep

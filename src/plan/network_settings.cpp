@@ -25,7 +25,7 @@ std::uint64_t number_of(const char* variable, const std::string& value, std::uin
 
 void read_helper(const Settings& settings, NetworkSettings& network) {
     if (settings.helper == "none") return;
-    network.wishes.attendant_works = true;
+    network.helper = network.wishes.attendant_works = true;
     if (settings.helper == "auto") return;
     const auto processors = parse_processors(settings.helper);
     if (!processors)

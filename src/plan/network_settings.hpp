@@ -17,7 +17,8 @@ struct NetworkSettings {
     shm::TransferMethod transfer = shm::TransferMethod::automatic;
     int lanes = 1;                       // connections between two ranks of a group
     Ground wishes;                       // without links: how engines shall use them
-    std::vector<int> helper_processors;  // of the attendant; empty: any
+    bool helper = false;                 // a thread beside the program
+    std::vector<int> helper_processors;  // that it, and the attendant, may use; empty: any
 };
 
 // Throws Error (invalid_argument) that names the variable and its form.

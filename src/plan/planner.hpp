@@ -20,6 +20,7 @@ struct Plan {
     std::uint64_t tasks = 0;
     std::uint64_t bytes_sent = 0;  // to other ranks, in one run
     int in_flight = 0;             // runs started and not complete; counted by the caller
+    std::uint32_t fact = 0;        // of a trace; 0: it has none yet
 };
 
 // What a user asked for; equal on all ranks of the group.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <unordered_map>
 #include <utility>
 
@@ -318,14 +317,14 @@ class Lowering {
 };
 
 void print_chain(std::string& text, const std::string& title, const Chain& chain) {
-    fmt::format_to(std::back_inserter(text), "  {}\n", title);
-    for (const Step& step : chain) fmt::format_to(std::back_inserter(text), "    {}\n", print(step));
+    text += fmt::format("  {}\n", title);
+    for (const Step& step : chain) text += fmt::format("    {}\n", print(step));
 }
 
 void print_local(std::string& text, const char* title, const std::vector<Task>& local) {
     if (local.empty()) return;
-    fmt::format_to(std::back_inserter(text), "  {}\n", title);
-    for (const Task& task : local) fmt::format_to(std::back_inserter(text), "    {}\n", print(task));
+    text += fmt::format("  {}\n", title);
+    for (const Task& task : local) text += fmt::format("    {}\n", print(task));
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 
 namespace lapwing {
 namespace {
@@ -67,24 +66,23 @@ double DotWriter::width(std::size_t characters) {
 void DotWriter::node(Place place, double node_width, std::string_view text) {
     left_ = nodes_.empty() ? place.x - node_width / 2 : std::min(left_, place.x - node_width / 2);
     top_ = nodes_.empty() ? place.y : std::min(top_, place.y);
-    fmt::format_to(std::back_inserter(text_), "  n{} [pos=\"{:.1f},{:.1f}\" width={:.3f} label={}",
-                   nodes_.size(), place.x, -place.y, node_width / points_per_inch, escaped(text));
+    text_ += fmt::format("  n{} [pos=\"{:.1f},{:.1f}\" width={:.3f} label={}", nodes_.size(), place.x,
+                         -place.y, node_width / points_per_inch, escaped(text));
     nodes_.push_back({place, node_width});
 }
 
 DotWriter::Node DotWriter::box(Place place, double box_width, Kind kind, std::string_view text,
                                std::string_view tooltip, Line border) {
     node(place, box_width, text);
-    fmt::format_to(std::back_inserter(text_), " fillcolor=\"{}\" tooltip={}{}];\n", fill(kind),
-                   escaped(tooltip), border == Line::dashed ? " style=\"filled,dashed\"" : "");
+    text_ += fmt::format(" fillcolor=\"{}\" tooltip={}{}];\n", fill(kind), escaped(tooltip),
+                         border == Line::dashed ? " style=\"filled,dashed\"" : "");
     return nodes_.size() - 1;
 }
 
 DotWriter::Node DotWriter::words(Place place, std::string_view text, std::string_view colour, bool bold) {
     node(place, width(text.size()), text);
-    fmt::format_to(std::back_inserter(text_),
-                   " shape=plaintext style=\"\" fontcolor=\"{}\" fontname=\"{}\"];\n", colour,
-                   bold ? "sans-serif bold" : "sans-serif");
+    text_ += fmt::format(" shape=plaintext style=\"\" fontcolor=\"{}\" fontname=\"{}\"];\n", colour,
+                         bold ? "sans-serif bold" : "sans-serif");
     return nodes_.size() - 1;
 }
 
@@ -100,15 +98,14 @@ void DotWriter::arrow(End from, End to, std::string_view colour, Line line,
     const Place tip = meeting(to);
     const double to_side = outward(to.edge);
     const double from_side = outward(from.edge);
-    fmt::format_to(std::back_inserter(text_), "  n{} -> n{} [color=\"{}\"{} pos=\"e,{:.1f},{:.1f}", from.node,
-                   to.node, colour, line == Line::dashed ? " style=dashed" : "", tip.x, -tip.y);
+    text_ += fmt::format("  n{} -> n{} [color=\"{}\"{} pos=\"e,{:.1f},{:.1f}", from.node, to.node, colour,
+                         line == Line::dashed ? " style=dashed" : "", tip.x, -tip.y);
     Place here = meeting(from);
-    fmt::format_to(std::back_inserter(text_), " {:.1f},{:.1f}", here.x, -here.y);
+    text_ += fmt::format(" {:.1f},{:.1f}", here.x, -here.y);
     const auto curve_to = [&](Place there, double end_side) {
         const double reach = std::max(12.0, std::abs(there.x - here.x) / 2);
-        fmt::format_to(std::back_inserter(text_), " {:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}",
-                       here.x + from_side * reach, -here.y, there.x + end_side * reach, -there.y, there.x,
-                       -there.y);
+        text_ += fmt::format(" {:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", here.x + from_side * reach,
+                             -here.y, there.x + end_side * reach, -there.y, there.x, -there.y);
         here = there;
     };
     for (const Passage& passage : passages) {
@@ -122,19 +119,18 @@ void DotWriter::arrow(End from, End to, std::string_view colour, Line line,
 std::string DotWriter::finish() {
     // All is placed already (layout=nop2), also for a plain `dot`.
     std::string text = "digraph lapwing {\n  graph [layout=nop2 bgcolor=white pad=0.2];\n";
-    fmt::format_to(std::back_inserter(text),
-                   "  node [shape=box style=filled color=\"#707070\" fontname=monospace fontsize=10 "
-                   "fixedsize=true height={:.3f} penwidth=0.7];\n",
-                   box_height / points_per_inch);
+    text += fmt::format(
+        "  node [shape=box style=filled color=\"#707070\" fontname=monospace fontsize=10 "
+        "fixedsize=true height={:.3f} penwidth=0.7];\n",
+        box_height / points_per_inch);
     text += "  edge [arrowsize=0.6 penwidth=1.1];\n";
     if (!title_.empty()) {
         // A node: the place of a graph's own label would need the extent of the whole.
         const double title_width = width(title_.size()) * 1.2;
-        fmt::format_to(std::back_inserter(text),
-                       "  title [pos=\"{:.1f},{:.1f}\" width={:.3f} label={} shape=plaintext style=\"\" "
-                       "fontname=\"sans-serif\" fontsize=12];\n",
-                       left_ + title_width / 2, -(top_ - 30), title_width / points_per_inch,
-                       escaped(title_, "\\l"));
+        text += fmt::format(
+            "  title [pos=\"{:.1f},{:.1f}\" width={:.3f} label={} shape=plaintext style=\"\" "
+            "fontname=\"sans-serif\" fontsize=12];\n",
+            left_ + title_width / 2, -(top_ - 30), title_width / points_per_inch, escaped(title_, "\\l"));
     }
     return text + text_ + "}\n";
 }

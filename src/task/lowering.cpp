@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <unordered_map>
 
 #include "base/error.hpp"
@@ -77,10 +76,10 @@ class Lowering {
 
 void print_queue(std::string& text, const char* which, int peer, const std::vector<QueuedTask>& queue) {
     if (queue.empty()) return;
-    fmt::format_to(std::back_inserter(text), "  {} {}\n", which, peer);
+    text += fmt::format("  {} {}\n", which, peer);
     for (const QueuedTask& queued : queue) {
-        fmt::format_to(std::back_inserter(text), "    {:<28} {}\n", print(queued.task),
-                       queued.enabled ? "enabled" : "not enabled");
+        text +=
+            fmt::format("    {:<28} {}\n", print(queued.task), queued.enabled ? "enabled" : "not enabled");
     }
 }
 
@@ -110,9 +109,9 @@ std::string print(const Queues& queues) {
     for (std::size_t i = 0; i < queues.management.size(); ++i) {
         const std::string task = print(queues.management[i]);
         if (i + 1 == queues.management.size()) {
-            fmt::format_to(std::back_inserter(text), "    {:<28} signals\n", task);
+            text += fmt::format("    {:<28} signals\n", task);
         } else {
-            fmt::format_to(std::back_inserter(text), "    {}\n", task);
+            text += fmt::format("    {}\n", task);
         }
     }
     return text;

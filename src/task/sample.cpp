@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -128,6 +129,33 @@ void add_blocks(std::vector<Problem>& problems, const Problem& problem, std::uin
     }
 }
 
+// As the host of each rank: of 1, 3 and 2 ranks, and again; dealt round robin; in blocks of one size.
+std::vector<std::vector<int>> hosts_of_every_kind(int ranks) {
+    const int size = ranks < 12 ? (ranks + 1) / 2 : 4;
+    const int hosts = (ranks + size - 1) / size;
+    std::vector<std::vector<int>> kinds(3);
+    for (int rank = 0; rank < ranks; ++rank) {
+        kinds[0].push_back(rank / 6 * 3 + (rank % 6 == 0 ? 0 : rank % 6 <= 3 ? 1 : 2));
+        kinds[1].push_back(rank % hosts);
+        kinds[2].push_back(rank / size);
+    }
+    return kinds;
+}
+
+// Of these, and in an order of their own.
+std::vector<std::shared_ptr<const Placement>> placements_of_every_kind(int ranks) {
+    std::vector<std::shared_ptr<const Placement>> placements;
+    std::vector<std::uint64_t> numbers;
+    for (const std::vector<int>& hosts : hosts_of_every_kind(ranks)) {
+        numbers.assign(hosts.begin(), hosts.end());
+        placements.push_back(std::make_shared<Placement>(numbers));
+    }
+    std::vector<int> backwards;
+    for (int rank = ranks; rank-- > 0;) backwards.push_back(rank);
+    placements.push_back(std::make_shared<Placement>(numbers, backwards));
+    return placements;
+}
+
 }  // namespace
 
 Problem with_blocks(Problem problem, std::uint64_t bytes, const Sizes& sizes) {
@@ -181,44 +209,17 @@ std::vector<Problem> sample_problems(Collective collective, int ranks, std::uint
 }
 
 std::vector<std::vector<int>> sample_hosts(int ranks) {
-    std::vector<std::vector<int>> all(1);
-    if (ranks == 2) all.push_back({0, 0});
-    if (ranks < 3) return all;
-    std::vector<int> blocks;
-    std::vector<int> dealt;
-    for (int rank = 0; rank < ranks; ++rank) {
-        blocks.push_back(3 * rank < ranks ? 0 : 1);
-        dealt.push_back(rank % 3);
-    }
-    all.push_back(std::move(blocks));
-    if (ranks > 3 && ranks <= 8) all.push_back(std::move(dealt));
+    if (ranks < 3)
+        return ranks == 2 ? std::vector<std::vector<int>>{{}, {0, 0}} : std::vector<std::vector<int>>(1);
+    std::vector<std::vector<int>> all = hosts_of_every_kind(ranks);
+    all.resize(ranks == 3 || ranks > 8 ? 1 : 2);
+    all.emplace(all.begin());
     return all;
-}
-
-std::vector<std::shared_ptr<const Placement>> sample_placements(int ranks) {
-    const auto number = static_cast<std::uint64_t>(ranks);
-    std::vector<std::shared_ptr<const Placement>> placements;
-    const auto add = [&](auto host_of, std::span<const int> order = {}) {
-        std::vector<std::uint64_t> hosts;
-        for (std::uint64_t rank = 0; rank < number; ++rank) hosts.push_back(host_of(rank));
-        placements.push_back(std::make_shared<Placement>(hosts, order));
-    };
-    const std::uint64_t size = number < 12 ? (number + 1) / 2 : 4;
-    const auto in_blocks = [=](std::uint64_t rank) { return rank / size; };
-    add(in_blocks);
-    // Hosts of 1, 3 and 2 ranks, and again.
-    add([](std::uint64_t rank) { return rank / 6 * 3 + (rank % 6 == 0 ? 0 : rank % 6 <= 3 ? 1 : 2); });
-    const std::uint64_t hosts = (number + size - 1) / size;
-    add([=](std::uint64_t rank) { return rank % hosts; });
-    std::vector<int> backwards;
-    for (int rank = ranks; rank-- > 0;) backwards.push_back(rank);
-    add(in_blocks, backwards);
-    return placements;
 }
 
 std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes) {
     constexpr int most_ranks_everywhere = 4;
-    const auto placements = sample_placements(ranks);
+    const auto placements = placements_of_every_kind(ranks);
     std::vector<Problem> problems;
     const std::size_t each = ranks <= most_ranks_everywhere ? placements.size() : 1;
     std::size_t turn = static_cast<std::size_t>(ranks);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -36,15 +35,12 @@ Problem with_blocks(Problem problem, std::uint64_t bytes, const Sizes& sizes,
 std::vector<Problem> sample_problems(Collective collective, int ranks, std::uint64_t bytes);
 
 // Ways in which ranks may stand on hosts, as the host of each rank, for proofs: first none, so that all are
-// far from each other, then hosts of uneven size. Of more than eight ranks there are two ways.
+// far from each other, then hosts of several sizes, then, of up to eight ranks, dealt round robin.
 std::vector<std::vector<int>> sample_hosts(int ranks);
 
-// Ranks on hosts of every kind: in blocks of one size, of several sizes with one rank alone, dealt round
-// robin, gone through in an order of their own. From three ranks on there are hosts with several ranks.
-std::vector<std::shared_ptr<const Placement>> sample_placements(int ranks);
-
-// The same problems on hosts: of few ranks each on hosts of every kind; of many, where that would be much to
-// prove, in turn.
+// The same problems on hosts of every kind: of several sizes with one rank alone, dealt round robin, in
+// blocks of one size, gone through in an order of their own. Of few ranks each on all of them; of many, where
+// that would be much to prove, in turn. From three ranks on there are hosts with several ranks.
 std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes);
 
 }  // namespace lapwing

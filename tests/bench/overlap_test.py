@@ -193,7 +193,7 @@ class Overlap(ToolTest):
         (self.scratch / "lib" / f"liblapwing-{MPI}.so").touch()
         programs = self.scratch / "libexec" / "lapwing"
         programs.mkdir(parents=True)
-        shutil.copy2(BUILD / "libexec" / "lapwing" / f"lapwing-overlap-{MPI}", programs)
+        shutil.copy2(BUILD / "libexec" / "lapwing" / f"lapwing-bench-{MPI}", programs)
         result, output = self.measure("--engine", "mpi,host", "--collective", "ibcast", "--bytes", "8",
                                       status=1, tool=tool)
         (row,) = result["rows"]
@@ -217,7 +217,7 @@ class Overlap(ToolTest):
         settings = json.loads(command[-1])
         self.assertEqual(settings["bytes"], [4096, 16384, 65536, 262144, 1048576])
         self.assertEqual(settings["engines"], ["host"])
-        self.assertEqual(pathlib.Path(command[-2]).name, f"lapwing-overlap-{MPI}")
+        self.assertEqual(pathlib.Path(command[-2]).name, f"lapwing-bench-{MPI}")
         self.assertIn("LAPWING_ENGINE", out)
         self.assertNotIn("ENGINE=mpi", out)
 
@@ -227,10 +227,10 @@ class Overlap(ToolTest):
         def wrong(*options, because):
             self.refused("bench", *options, *launcher, because=because)
 
-        wrong(because="valid: overlap, base")
+        wrong(because="valid: all, latency")
         wrong("overlp", because="'overlap'")
         wrong("overlap", "--engine", "hsot", because="'host'")
-        wrong("base", "--method", "wait", because="--method is for overlap")
+        wrong("base", "--method", "wait", because="unknown option '--method'")
         wrong("overlap", "--engine", "mpi,,host", because="a word is missing")
         wrong("overlap", "--collective", "ialtoall", because="'Ialltoall'")
         wrong("overlap", "--collective", "ireduce", because="MPI_Ireduce is not measured; valid: ialltoall")

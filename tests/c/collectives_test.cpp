@@ -185,15 +185,25 @@ void run_all(lapwing_group* group, int rank, const std::vector<Problem>& problem
     }
 }
 
-class CollectivesTest : public testing::TestWithParam<const char*> {};
+struct Way {
+    const char* name;
+    const char* engine;
+    const char* shared_memory;
+    std::vector<int> ranks;
+};
 
-TEST_P(CollectivesTest, EveryFormWithOneToFiveRanks) {
-    if (!find_engine(GetParam()).available()) GTEST_SKIP() << find_engine(GetParam()).available().reason();
-    const std::vector<int> numbers = LAPWING_TEST_FEWER ? std::vector{1, 3} : std::vector{1, 2, 3, 4, 5};
+class CollectivesTest : public testing::TestWithParam<Way> {};
+
+TEST_P(CollectivesTest, EveryForm) {
+    const Way& way = GetParam();
+    if (!find_engine(way.engine).available()) GTEST_SKIP() << find_engine(way.engine).available().reason();
+    const std::vector<int> numbers = LAPWING_TEST_FEWER ? std::vector{3} : way.ranks;
     for (const int ranks : numbers) {
         const std::vector<Problem> problems = problems_of(ranks);
-        as_threads(ranks, {std::string("engine=") + GetParam()}, [&](lapwing_group* group, int rank) {
-            EXPECT_STREQ(lapwing_group_engine(group), ranks == 1 ? "host" : GetParam());
+        const std::vector<std::string> options = {std::string("engine=") + way.engine,
+                                                  std::string("shared_memory=") + way.shared_memory};
+        as_threads(ranks, options, [&](lapwing_group* group, int rank) {
+            EXPECT_STREQ(lapwing_group_engine(group), ranks == 1 ? "host" : way.engine);
             EXPECT_EQ(lapwing_group_rank(group), rank);
             EXPECT_EQ(lapwing_group_size(group), ranks);
             run_all(group, rank, problems);
@@ -201,8 +211,11 @@ TEST_P(CollectivesTest, EveryFormWithOneToFiveRanks) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(OnBothEngines, CollectivesTest, testing::Values("host", "kernel"),
-                         [](const auto& engine) { return std::string(engine.param); });
+INSTANTIATE_TEST_SUITE_P(OnBothEngines, CollectivesTest,
+                         testing::Values(Way{"host", "host", "1", {1, 2, 3, 4, 5}},
+                                         Way{"host_by_tcp", "host", "0", {2, 3}},
+                                         Way{"kernel", "kernel", "1", {1, 2, 3, 4, 5}}),
+                         [](const auto& way) { return std::string(way.param.name); });
 
 TEST(Collectives, TheTablesHaveTheOrderOfTheHeader) {
     EXPECT_STREQ(name(static_cast<Operator>(LAPWING_LOGICAL_XOR)), "logical_xor");

@@ -59,6 +59,53 @@ TEST_F(LifelineTest, AllLearnTheReasonOnce) {
     }
 }
 
+TEST_F(LifelineTest, AllAgreeOnWhatTheLowestRankSays) {
+    std::vector<std::vector<std::string>> agreed(ranks);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+        threads.emplace_back([&, rank] {
+            // Rank 0 comes last: the others have said theirs, or say it while it waits.
+            if (rank == 0) std::this_thread::sleep_for(20ms);
+            const std::string own = "rank " + std::to_string(rank);
+            agreed[static_cast<std::size_t>(rank)] =
+                members[rank].line->agree({rank >= 2 ? own : "", rank == 3 ? own : "", ""}, 20s);
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_THAT(agreed, testing::Each(testing::ElementsAre("rank 2", "rank 3", "")));
+    // It serves as before.
+    members[1].line->give_up("rank 1: nothing left to do");
+    for (int rank = 0; rank < ranks; ++rank) EXPECT_TRUE(learns(rank)) << rank;
+}
+
+TEST_F(LifelineTest, WhoEndsBeforeItAgreesIsNotWaitedFor) {
+    std::vector<std::thread> threads;
+    for (const int rank : {0, 1, 3}) {
+        threads.emplace_back([&, rank] {
+            EXPECT_THAT(
+                [&] {
+                    members[rank].line->agree({"", "mine"}, 60s);
+                },
+                testing::ThrowsMessage<Error>(HasSubstr("rank 2 (")));
+        });
+    }
+    members[2].connections->give_up("as if its process had ended");
+    for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(LifelineTest, WhoDoesNotAgreeIsNamed) {
+    std::vector<std::thread> threads;
+    for (const int rank : {0, 1, 2}) {
+        threads.emplace_back([&, rank] {
+            // Rank 0 tells the others, who would wait longer.
+            EXPECT_THAT([&] { members[rank].line->agree({""}, rank == 0 ? 50ms : 60s); },
+                        testing::ThrowsMessage<Error>(
+                            testing::AllOf(HasSubstr("rank 3 ("), HasSubstr("has not answered within"))));
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(LifelineTest, AllLearnThatOneHasEnded) {
     members[3].connections->give_up("as if its process had ended");
     for (const int rank : {0, 1, 2}) {

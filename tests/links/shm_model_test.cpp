@@ -19,6 +19,21 @@ struct Model {
     template <typename Value>
     using Word = test::Explored<Value>;
 
+    class Mutex {
+      public:
+        void lock() {
+            for (;;) {
+                const std::uint64_t writes = Explorer::writes();
+                if (held_.exchange(1) == 0) return;
+                Explorer::pause(writes);
+            }
+        }
+        void unlock() { held_.store(0); }
+
+      private:
+        Word<std::uint32_t> held_;
+    };
+
     static void wake(Word<std::uint32_t>& word) { Explorer::wake(&word); }
     // A ring that is lost is a sleep for ever: there is no limit.
     static void sleep(const Word<std::uint32_t>& word, std::uint32_t value, long) {
@@ -175,6 +190,118 @@ TEST(ShmModel, ThreeRanks) {
         expect_all_right({3, {8}, tiny, true, sleeps}, 2, 5000);
         expect_all_right({3, {8, 120}, tiny, true, sleeps}, 1, 500);
     }
+}
+
+// Rank 0 exchanges one message with rank 1, and then computes: its helper sees to it.
+struct HelpedPlay {
+    std::size_t length;
+    bool direct;
+
+    struct Helped : World {
+        explicit Helped(bool directly) : World(2, tiny, directly) { traffic[0]->share(); }
+        // True when both are complete.
+        bool go_on() { return traffic[0]->test(receive) && traffic[0]->test(send); }
+
+        Bytes received;
+        Link::Transfer send, receive;
+        Model::Word<std::uint32_t> added, work, complete;
+    };
+
+    std::vector<std::function<void()>> operator()() const {
+        auto world = std::make_shared<Helped>(direct);
+        const auto program = [world, play = *this] {
+            Traffic<Model>& traffic = *world->traffic[0];
+            const Bytes sent = message(play.length, 0);
+            world->received.resize(play.length);
+            world->work.store(1);
+            world->added.store(1);
+            bool complete = false;
+            {
+                const auto held = traffic.hold();
+                traffic.recv(1, 1, 0, world->received.data(), play.length, world->receive);
+                traffic.send(1, 1, 0, sent.data(), play.length, world->send);
+                traffic.flush();
+                complete = world->go_on();
+            }
+            if (complete) {
+                world->complete.store(1);
+            } else {
+                world->work.store(0);
+                traffic.let_ring(true);
+            }
+            bool news = complete;
+            if (!news) {
+                const auto held = traffic.hold();
+                news = traffic.has_news_for_helper();
+            }
+            if (news) traffic.ring_here();
+            for (;;) {
+                const std::uint64_t writes = Explorer::writes();
+                if (world->complete.load() != 0) break;
+                Explorer::pause(writes);
+            }
+            if (world->received != message(play.length, 1))
+                Explorer::fail("what the helper has received is wrong");
+        };
+        const auto helper = [world] {
+            Traffic<Model>& traffic = *world->traffic[0];
+            for (int vain = 0;;) {
+                const std::uint64_t writes = Explorer::writes();
+                const std::uint32_t rings = traffic.rings();
+                if (world->complete.load() != 0) break;
+                {
+                    const auto held = traffic.hold();
+                    traffic.move_all();
+                }
+                bool again = false;
+                if (world->added.load() != 0) {
+                    again = world->work.exchange(1) != 0;
+                    if (!again) {
+                        const auto held = traffic.hold();
+                        if (world->go_on()) break;
+                        world->work.store(0);
+                    }
+                }
+                {
+                    const auto held = traffic.hold();
+                    again = traffic.has_news_for_helper() || again;
+                }
+                if (!again) {
+                    vain = 0;
+                    traffic.sleep_since(rings, -1);
+                } else if (++vain > 3) {
+                    Explorer::pause(writes);
+                }
+            }
+            world->complete.store(1);
+        };
+        const auto other = [world, play = *this] {
+            Traffic<Model>& traffic = *world->traffic[1];
+            const Bytes sent = message(play.length, 1);
+            Bytes received(play.length);
+            Link::Transfer send;
+            Link::Transfer receive;
+            traffic.send(0, 1, 0, sent.data(), play.length, send);
+            traffic.flush();
+            traffic.recv(0, 1, 0, received.data(), play.length, receive);
+            wait(traffic, receive, true);
+            wait(traffic, send, true);
+            if (received != message(play.length, 0)) Explorer::fail("what the helper has sent is wrong");
+        };
+        return {program, helper, other};
+    }
+};
+
+TEST(ShmModel, AHelperMovesWhatTheProgramHasStarted) {
+    const auto expect_right = [](std::size_t length, bool direct, int preemptions, std::uint64_t least) {
+        const Explorer::Result result = Explorer::explore(HelpedPlay{length, direct}, preemptions);
+        EXPECT_EQ(result.failure, "") << length << " bytes, in schedule " << result.schedules;
+        EXPECT_GE(result.schedules, least);
+        testing::Test::RecordProperty("schedules", static_cast<int>(result.schedules));
+    };
+    expect_right(8, true, 1, 500);
+    expect_right(200, true, 0, 20);
+    expect_right(100, false, 0, 20);
 }
 
 // What the explorer is for: the sleeper looks for news before it says that it sleeps.

@@ -253,6 +253,9 @@ TEST(Shm, AnotherProcessesMemoryIsNotTakenForThePeers) {
     cards[0] = maker.card();
     cards[0].process = 1 << 30;
     EXPECT_THAT(other.join(cards, 1), HasSubstr("No such file"));
+    cards[0] = maker.card();
+    cards[0].process_space += 1;
+    EXPECT_THAT(other.join(cards, 1), HasSubstr("rank 0 of this host is in another container"));
 }
 
 int in_a_child(const std::function<int()>& work) {

@@ -1,39 +1,79 @@
-// An MPI program that does what its argument says, to see how it ends:
-//   killed    rank 1 is killed while collectives are in flight
+// An MPI program that does what its arguments say, to see how it ends. What arrives is compared with what
+// was sent.
+//   killed RANK POINT   that rank is killed at that point:
+//     start     before the first collective
+//     offered   it has started its part, and never looks at it again
+//     moving    some of its long messages are on their way
+//     awaited   the others wait for its part, which it has not started
+//     end       all collectives are complete
 //   plain     nothing special: a few collectives
 //   steady    the same for some seconds, so that something can happen meanwhile
 #include <mpi.h>
 
 #include <csignal>
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include <unistd.h>
 
+namespace {
+
+int rank = 0;
+int ranks = 0;
+std::string point;  // at which this rank is killed
+
+void reach(const char* here, int round) {
+    // In the middle, when links have been made.
+    if (point != here || (round >= 0 && round != 5)) return;
+    std::printf("rank %d is about to be killed\n", rank);
+    std::fflush(stdout);
+    ::kill(::getpid(), SIGKILL);
+}
+
+int value(int from, int to, int round) {
+    return (round * 100 + from) * 100 + to;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
-    int rank = 0;
-    int ranks = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const int count = 100'000;
-    std::vector<int> sent(static_cast<std::size_t>(count * ranks), rank);
+    const std::string what = argc > 1 ? argv[1] : "plain";
+    if (what == "killed" && argc > 3 && std::atoi(argv[2]) == rank) point = argv[3];
+    reach("start", -1);
+    const std::size_t count = 100'000;
+    const auto blocks = static_cast<std::size_t>(ranks);
+    std::vector<int> sent(count * blocks);
     std::vector<int> received(sent.size());
-    const bool steady = argc > 1 && std::strcmp(argv[1], "steady") == 0;
+    const bool steady = what == "steady";
     for (int i = 0; i < (steady ? 80 : 10); ++i) {
         if (steady) ::usleep(100'000);
+        for (std::size_t at = 0; at < sent.size(); ++at)
+            sent[at] = value(rank, static_cast<int>(at / count), i);
+        reach("awaited", i);
         MPI_Request requests[2];
-        MPI_Ialltoall(sent.data(), count, MPI_INT, received.data(), count, MPI_INT, MPI_COMM_WORLD,
-                      &requests[0]);
+        MPI_Ialltoall(sent.data(), static_cast<int>(count), MPI_INT, received.data(), static_cast<int>(count),
+                      MPI_INT, MPI_COMM_WORLD, &requests[0]);
         MPI_Ibarrier(MPI_COMM_WORLD, &requests[1]);
-        if (argc > 1 && std::strcmp(argv[1], "killed") == 0 && rank == 1 && i == 5) {
-            std::printf("rank 1 is about to be killed\n");
-            std::fflush(stdout);
-            ::kill(::getpid(), SIGKILL);
+        reach("offered", i);
+        if (point == "moving") {
+            int complete = 0;
+            MPI_Testall(2, requests, &complete, MPI_STATUSES_IGNORE);
+            reach("moving", i);
         }
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        for (std::size_t at = 0; at < received.size(); ++at) {
+            if (received[at] == value(static_cast<int>(at / count), rank, i)) continue;
+            std::printf("rank %d has got wrong data\n", rank);
+            std::fflush(stdout);
+            MPI_Abort(MPI_COMM_WORLD, 3);
+        }
     }
+    reach("end", -1);
     if (rank == 0) std::printf("all done\n");
     MPI_Finalize();
     return 0;

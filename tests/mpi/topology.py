@@ -102,6 +102,17 @@ class Topology:
         self.expect("a ring crosses between two hosts once in each direction", status == 0 and "all done" in output and
                     found and (not by_kernel or 24_000_000 <= int(found[1]) < 33_000_000), output)
 
+    def a_file_of_other_hosts(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            file = pathlib.Path(scratch) / "my.topology"
+            said = f"lapwing: the topology file '{file}' names none of the job's hosts; rank 0 runs on {os.uname().nodename}"
+            for text, times in (("elsewhere nowhere\n", 1), (f"elsewhere {os.uname().nodename}\n", 0)):
+                file.write_text(text)
+                command = [self.tool, "run", "--topology", file, "--", *jobs.launcher(self.mpi, 2), self.program, "plain"]
+                status, output = jobs.execute(command, 30, self.environment)
+                self.expect(f"a file that names {text.strip()}", status == 0 and "all done" in output and
+                            output.count(said) == times and output.count("lapwing: ") == times, output)
+
     def files_that_differ(self):
         with tempfile.TemporaryDirectory() as scratch:
             # One path, but each rank sees another file, as on hosts with disks of their own.
@@ -121,6 +132,7 @@ def main():
     topology = Topology(pathlib.Path(sys.argv[1]), sys.argv[2])
     topology.one_host()
     topology.ranks_that_are_bound()
+    topology.a_file_of_other_hosts()
     topology.files_that_differ()
     status, _ = jobs.execute([topology.tool, "cluster", "--hosts", 1, "--", "true"], 60)
     if status == 0:

@@ -62,6 +62,21 @@ def processes_of(program):
     return found
 
 
+def processes_with(variable, value):
+    """Processes that were started with this variable, whatever they run."""
+    word = f"{variable}={value}".encode()
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if word in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
 def listening_ports(program):
     """TCP ports on which processes that run this program listen, and no other: a launcher's may be inherited."""
     own = set(processes_of(program))

@@ -52,7 +52,8 @@ TEST(Sample, HostsOfEveryKind) {
         bool uneven = false;
         bool dealt = false;
         bool own_order = false;
-        for (const auto& placement : sample_placements(ranks)) {
+        for (const Problem& problem : sample_problems_on_hosts(Collective::broadcast, ranks, 8)) {
+            const Placement* const placement = problem.placement.get();
             EXPECT_GT(placement->hosts(), 1);
             EXPECT_LT(placement->hosts(), ranks);
             in_order = in_order || placement->in_rank_order();

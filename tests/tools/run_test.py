@@ -1,5 +1,6 @@
 """lapwing run: how it rewrites command lines. The launchers are scripts that only answer to --version."""
 
+import json
 import os
 import pathlib
 import shlex
@@ -130,6 +131,27 @@ class Run(ToolTest):
         self.assertEqual(words[3:], ["-x", "LAPWING_REPORT=json", "-x", f"LAPWING_REPORT_FILE={file}", "a"])
         words = self.rewritten("--report-file", file, "--", "mpirun", "a")
         self.assertIn("LAPWING_REPORT=text", words)
+
+    def test_trace(self):
+        file = self.prefix / "timeline.json"
+        self.assertIn(f"LAPWING_TRACE={file}.parts", self.rewritten("--trace", file, "--", "mpirun", "a"))
+        _, err = self.call("run", "--trace", file, "--", "mpirun", "a", tool=self.tool, status=3, PATH=self.path)
+        self.assertIn("no rank has left anything", err)
+        self.assertEqual(json.loads(file.read_text())["traceEvents"], [])
+        self.launcher("mpirun", OPENMPI, then="kill -TERM $$")
+        self.call("run", "--trace", file, "--", "mpirun", "a", tool=self.tool, status=-15, PATH=self.path)
+        self.wrong("--trace", "/no/directory/file", "--", "mpirun", "a", because="No such file or directory")
+        self.wrong("--", "mpirun", "a", because="LAPWING_TRACE_EVENTS is a number", LAPWING_TRACE_EVENTS="8")
+
+    def test_profile(self):
+        profile = self.preload("liblapwing-profile-openmpi.so")
+        out, _ = self.call("profile", "--dry-run", "--", "mpirun", "-n", "2", "a", tool=self.tool, PATH=self.path)
+        words = shlex.split(out)
+        self.assertEqual(words[:3], ["mpirun", "-x", f"LD_PRELOAD={profile}"])
+        self.assertEqual(words[-3:], ["-n", "2", "a"])
+        self.refused("profile", because="no command to run", tool=self.tool)
+        self.refused("profile", "--", "mpiexec", "a", because="liblapwing-profile-mpich.so is not installed", tool=self.tool,
+                     PATH=self.path)
 
     def test_other_launchers_with_their_environment(self):
         self.launcher("srun", "slurm 22.05")

@@ -11,14 +11,16 @@
 namespace lapwing::tool {
 namespace {
 
-std::string preload_of(const MpiFamily& family) {
+std::string preload_of(const MpiFamily& family, Preload which) {
     std::vector<std::string> searched;
-    const std::optional<std::string> preload = find_preload(family, searched);
+    const std::string file =
+        which == Preload::lists ? family.preload : fmt::format("liblapwing-profile-{}.so", family.name);
+    const std::optional<std::string> preload = find_preload(file, searched);
     if (!preload) {
         throw Error(ErrorCode::system,
                     fmt::format("{} is not installed: looked in {}; it is built where the MPI's "
                                 "compiler wrapper was found",
-                                family.preload, fmt::join(searched, ", ")));
+                                file, fmt::join(searched, ", ")));
     }
     if (preload->find_first_of(" :") != std::string::npos) {
         throw Error(ErrorCode::unsupported,
@@ -61,8 +63,9 @@ Starter find_launcher(const std::vector<std::string>& words, const std::string& 
                             words.front()));
 }
 
-Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings) {
-    const std::string preload = preload_of(*starter.family);
+Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings,
+               Preload which) {
+    const std::string preload = preload_of(*starter.family, which);
     const Variables variables = variables_to_pass(settings);
     switch (starter.way) {
         case Way::openmpi:

@@ -24,7 +24,11 @@ Starter find_starter(const std::vector<std::string>& words, const std::string& m
 // The same where the tool adds a program of its own: throws for words that begin with a program, too.
 Starter find_launcher(const std::vector<std::string>& words, const std::string& mpi);
 
+// What stands before the MPI: the lists, or the clocks of lapwing profile.
+enum class Preload { lists, profile };
+
 // Throws Error when there is no preload library for the MPI, or none that LD_PRELOAD can name.
-Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings);
+Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings,
+               Preload which = Preload::lists);
 
 }  // namespace lapwing::tool

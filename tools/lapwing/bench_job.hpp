@@ -12,7 +12,7 @@
 
 namespace lapwing::tool {
 
-// A program such as "lapwing-overlap" for an MPI, beside this tool: in a build tree, or where it was
+// A program such as "lapwing-bench" for an MPI, beside this tool: in a build tree, or where it was
 // installed. Throws Error (system) when it is not there.
 std::string find_bench_program(const std::string& program, const MpiFamily& family);
 
@@ -25,7 +25,7 @@ struct BenchJob {
     int status = 0;                        // the launcher's; 128 + number of the signal that ended it
     std::optional<nlohmann::json> result;  // none when the program ended without one
 };
-// Reads lines that begin with the program's name: "lapwing-overlap progress SHARE WHAT" and "... result
+// Reads lines that begin with the program's name: "lapwing-bench progress SHARE WHAT" and "... result
 // JSON". Shows the progress, as a bar on a terminal; elsewhere as a line for each WHAT. Passes on to standard
 // error what else the job prints. A job that has told its result and does not come to its end within
 // `patience` is stopped, and counts as ended well: MPICH 4.0 may hang in MPI_Finalize between hosts. Throws

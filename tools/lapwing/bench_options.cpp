@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <vector>
 
 #include "base/error.hpp"
@@ -14,52 +16,60 @@
 namespace lapwing::tool {
 namespace {
 
+using Json = nlohmann::json;
+
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, why);
 }
 
-const std::vector<std::string> benchmarks = {"overlap", "base"};
-
-// What is measured where the user does not say it.
-struct Usual {
-    const char* collectives;
-    const char* bytes;
-    int rounds;
-    double seconds;
+// What an option is about; what is usual is added.
+struct Text {
+    const char* option;
+    const char* type;
+    const char* text;
 };
-constexpr Usual usual_overlap{"ialltoall,ibcast,igather,ibarrier", "4Ki:1Mi", 9, 0};
-constexpr Usual usual_base{"ibarrier,ibcast,igather,ialltoall,iallreduce", "8,4Ki,64Ki,1Mi", 21, 10};
-
-bool measures_base(const BenchOptions& options) {
-    return options.what == "base";
-}
-
-// The MPI underneath, and the engines from the last choice to the first; "auto" is what Lapwing would choose.
-std::vector<std::string> all_engines() {
-    std::vector<std::string> names;
-    for (const std::string& name : engine_names()) {
-        if (name != "auto" && name != "mpi") names.push_back(name);
-    }
-    names.emplace_back("mpi");
-    std::reverse(names.begin(), names.end());
-    return names;
-}
-
-std::vector<std::string> usual_engines(const BenchOptions& options) {
-    return measures_base(options) ? std::vector<std::string>{"mpi", "auto"} : all_engines();
-}
+constexpr Text texts[] = {
+    {"--collective", "C,...", "Collectives"},
+    {"--bytes", "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, each 4 times the last"},
+    {"--rounds", "N", "Rounds through all engines"},
+    {"--seconds", "S",
+     "No further round of rows measured together after so many, but three at least; 0: no limit"},
+    {"--method", "M,...",
+     "wait: start, one block of work, wait; poll: quanta of work with tests between; fixed: a time instead "
+     "of "
+     "an amount"},
+    {"--compute", "KIND",
+     "work: a fixed amount; sleep: for more ranks than processors; auto: which of them fits"},
+    {"--work-factor", "X", "Work is so many times the base time"},
+    {"--quantum", "US", "Microseconds of work between tests of poll; 0: a hundredth of the base time"},
+    {"--steps", "",
+     "Work of 10 %, 20 %, ... 100 % of the base time in place of --work-factor, without the limit"},
+    {"--no-limit", "", "Do not measure what plain sockets need"},
+    {"--idle", "", "Also measure the loss by a collective that is pending and idle"},
+    {"--tests", "N,...", "Calls of MPI_Test while computing"},
+    {"--form", "F,...", "Forms of the collectives"},
+    {"--window", "N,...", "Exchanges in flight"},
+    {"--collectives", "N,...", "Collectives in flight"},
+    {"--bytes-per-test", "N", "A test for so many bytes of a block; 0: none"},
+    {"--frequency", "HZ,...", "How often each process wakes up in a second"},
+    {"--burst", "US,...", "For how long it computes then"},
+    {"--passes", "N", "Jobs of each variant, in turn; each has its part of the rounds"},
+};
 
 // Beside the usual ones of overlap.
-const std::vector<std::string>& further_collectives() {
-    static const std::vector<std::string> words = {"iscatter", "iallgather", "igatherv", "ialltoallv",
-                                                   "iallreduce"};
-    return words;
+constexpr const char* all_collectives =
+    "ialltoall,ibcast,igather,ibarrier,iscatter,iallgather,igatherv,ialltoallv,iallreduce";
+
+// What a benchmark may measure: window and connections are about one collective.
+std::string valid_collectives(const Benchmark& benchmark) {
+    const std::string name = benchmark.name;
+    if (name == "window" || name == "connections") return benchmark.find("--collective")->usual;
+    return all_collectives;
 }
 
-std::string measurable_collective(const std::string& written) {
-    std::vector<std::string> words =
-        read_list("--collective", usual_overlap.collectives, [](const std::string& word) { return word; });
-    words.insert(words.end(), further_collectives().begin(), further_collectives().end());
+std::string measurable_collective(const Benchmark& benchmark, const std::string& written) {
+    const std::vector<std::string> words =
+        read_list("--collective", valid_collectives(benchmark), [](const std::string& word) { return word; });
     const Collective collective = read_collective(written);
     const bool measured = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
         return read_collective(word) == collective;
@@ -70,60 +80,145 @@ std::string measurable_collective(const std::string& written) {
     return mpi_name(collective);
 }
 
+// The MPI underneath, and the engines from the last choice to the first; "auto" is what Lapwing would choose.
+std::vector<std::string> all_engines() {
+    std::vector<std::string> names = engine_names();
+    std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name != "auto"; });
+    std::reverse(names.begin(), names.end() - 1);
+    return names;
+}
+
+double read_number(const std::string& option, const std::string& written, double least, double most) {
+    char* end = nullptr;
+    const double value = std::strtod(written.c_str(), &end);
+    if (written.empty() || *end != 0 || !(value >= least && value <= most)) {
+        refuse(fmt::format("{}: '{}' is no number from {} to {}", option, written, least, most));
+    }
+    return value;
+}
+
+std::vector<double> read_numbers(const BenchOptions& options, const char* option, double least, double most) {
+    std::vector<double> numbers;
+    const auto number = [&](const std::string& word) {
+        numbers.push_back(read_number(option, word, least, most));
+        return word;
+    };
+    read_list(option, options.value(option), number);
+    return numbers;
+}
+
+std::vector<int> read_counts(const BenchOptions& options, const char* option, int least, int most) {
+    std::vector<int> counts;
+    for (const double number : read_numbers(options, option, least, most)) {
+        if (number != std::floor(number)) refuse(fmt::format("{}: {} is no whole number", option, number));
+        counts.push_back(static_cast<int>(number));
+    }
+    return counts;
+}
+
 std::string read_word(const char* what, const std::string& written, const std::vector<std::string>& valid) {
     return valid[pick(what, written, valid)];
 }
 
+std::vector<std::string> read_words(const BenchOptions& options, const char* option, const char* what,
+                                    const std::vector<std::string>& valid) {
+    return read_list(option, options.value(option),
+                     [&](const std::string& word) { return read_word(what, word, valid); });
+}
+
+// The options of one benchmark that others do not have.
+void add_own_settings(const BenchOptions& options, Json& settings) {
+    if (options.has("--method")) {
+        settings["methods"] = read_words(options, "--method", "method", {"wait", "poll", "fixed"});
+        settings["quantum_seconds"] = options.number("--quantum", 0, 1e9) / 1e6;
+        settings["limit"] = !options.flag("--no-limit") && !options.flag("--steps");
+        settings["idle"] = options.flag("--idle");
+        if (options.flag("--steps")) {
+            settings["work_shares"] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0};
+        }
+    }
+    if (options.has("--work-factor")) settings["work_factor"] = options.number("--work-factor", 0.001, 1000);
+    if (options.has("--tests")) settings["tests"] = read_counts(options, "--tests", 0, 10000000);
+    if (options.has("--form")) {
+        settings["forms"] = read_words(options, "--form", "form", {"blocking", "nonblocking"});
+    }
+    if (options.has("--window")) settings["windows"] = read_counts(options, "--window", 1, 1000000);
+    if (options.has("--collectives")) {
+        settings["collectives_at_once"] = read_counts(options, "--collectives", 1, 1000);
+    }
+    if (options.has("--bytes-per-test")) {
+        const std::string written = options.value("--bytes-per-test");
+        settings["bytes_per_test"] = written == "0" ? 0 : read_bytes(written);
+    }
+    if (options.has("--frequency")) {
+        settings["frequencies_hz"] = read_numbers(options, "--frequency", 0.1, 1e5);
+        std::vector<double> bursts = read_numbers(options, "--burst", 1, 1e6);
+        for (double& burst : bursts) burst /= 1e6;
+        settings["burst_seconds"] = bursts;
+    }
+}
+
 }  // namespace
 
+bool BenchOptions::has(const std::string& option) const {
+    return benchmark->find(option) != nullptr;
+}
+
+std::string BenchOptions::value(const std::string& option) const {
+    if (const auto written = given.find(option); written != given.end() && !written->second.empty()) {
+        return written->second;
+    }
+    const BenchmarkOption* found = benchmark->find(option);
+    if (found == nullptr) return "";
+    return quick && *found->quick != 0 ? found->quick : found->usual;
+}
+
+bool BenchOptions::flag(const std::string& option) const {
+    const auto written = given.find(option);
+    return written != given.end() && written->second == "1";
+}
+
+double BenchOptions::number(const std::string& option, double least, double most) const {
+    return read_number(option, value(option), least, most);
+}
+
 void add_options(CLI::App& app, BenchOptions& options) {
-    app.add_option("WHAT", options.what,
-                   "overlap: how much of a collective hides behind computation; base: its time alone")
-        ->type_name("");
-    app.add_option("--engine", options.engines,
-                   "Engines, measured in turn: mpi (the MPI underneath, untouched), host, ..., auto (what "
-                   "Lapwing chooses); usually all but auto; of base mpi,auto")
-        ->type_name("E,...");
-    app.add_option("--collective", options.collectives,
-                   fmt::format("Usually {}; of base {}; also {}", usual_overlap.collectives,
-                               usual_base.collectives, fmt::join(further_collectives(), ",")))
-        ->type_name("C,...");
-    app.add_option(
-           "--bytes", options.bytes,
-           fmt::format("Blocks: 64Ki,256Ki; or 4Ki:1Mi, each 4 times the last (usual); of base usually "
-                       "{}",
-                       usual_base.bytes))
-        ->type_name("N,...");
-    app.add_option("--method", options.methods,
-                   "wait: start, one block of work, wait (usual); poll: quanta of work with tests between")
-        ->type_name("M,...");
-    app.add_option("--compute", options.compute,
-                   "work: a fixed amount (usual); sleep: for more ranks than processors")
-        ->type_name("work|sleep");
-    app.add_option("--rounds", options.rounds,
-                   fmt::format("Rounds through all engines; usually {}, of base {}", usual_overlap.rounds,
-                               usual_base.rounds))
-        ->type_name("N")
-        ->check(CLI::Range(1, 100000).description(""));
-    app.add_option("--seconds", options.seconds,
-                   fmt::format("No further round of a row after so many, but three at least; 0: no limit "
-                               "(usual); of base usually {}",
-                               usual_base.seconds))
-        ->type_name("S")
-        ->check(CLI::Range(0.0, 1e6).description(""));
+    const Benchmark& benchmark = *options.benchmark;
+    if (*benchmark.engines != 0) {
+        app.add_option("--engine", options.engines,
+                       fmt::format("Engines, measured in turn: mpi (the MPI underneath, untouched), host, "
+                                   "kernel, auto (what Lapwing chooses); usually {}",
+                                   benchmark.engines))
+            ->type_name("E,...");
+    }
+    for (const Text& text : texts) {
+        const BenchmarkOption* option = benchmark.find(text.option);
+        if (option == nullptr) continue;
+        if (*text.type == 0) {
+            app.add_flag_callback(
+                text.option, [&options, name = std::string(text.option)] { options.given[name] = "1"; },
+                text.text);
+            continue;
+        }
+        std::string about = fmt::format("{}; usually {}", text.text, option->usual);
+        if (*option->quick != 0) about += fmt::format(", with --quick {}", option->quick);
+        if (std::string(text.option) == "--collective" && valid_collectives(benchmark) != option->usual) {
+            about += fmt::format("; of {}", valid_collectives(benchmark));
+        }
+        app.add_option(text.option, options.given[text.option], about)->type_name(text.type);
+    }
+    if (options.has("--variant")) {
+        app.add_option("--variant", options.variants,
+                       "NAME:ENGINE:VARIABLES in place of the usual ones; may be repeated")
+            ->type_name("SPEC")
+            ->take_all();
+    }
     app.add_option("--iterations", options.iterations, "Of each phase in a round; 0: what fits into 10 ms")
         ->type_name("N")
         ->check(CLI::Range(0, 1000000).description(""));
-    app.add_option("--work-factor", options.work_factor, "Work is so many times the base time; usually 1.2")
-        ->type_name("X")
-        ->check(CLI::Range(0.001, 1000.0).description(""));
-    app.add_option("--quantum", options.quantum_microseconds,
-                   "Microseconds of work between tests; 0: a hundredth of the base time")
-        ->type_name("US")
-        ->check(CLI::Range(0.0, 1e9).description(""));
-    app.add_flag("--no-limit", options.no_limit, "Do not measure what plain sockets need");
-    app.add_flag("--idle", options.idle, "Also measure the loss by a collective that is pending and idle");
-    app.add_option("--interface", options.interface, "Interface for the plain sockets")->type_name("NAME");
+    app.add_flag("--quick", options.quick, "Few sizes and rounds: does it work, and about how well");
+    app.add_option("--interface", options.interface, "Interface for the program's own connections")
+        ->type_name("NAME");
     app.add_option("--algorithm", options.algorithm, "As ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
     app.add_option("--json", options.json, "Everything, with each sample, to FILE; - for standard output")
@@ -134,48 +229,31 @@ void add_options(CLI::App& app, BenchOptions& options) {
     app.add_option("--corrupt", options.corrupt)->group("");
 }
 
-void check_benchmark(const CLI::App& app, const BenchOptions& options) {
-    if (options.what.empty()) {
-        refuse(fmt::format("what is to be measured is missing; valid: {}", fmt::join(benchmarks, ", ")));
-    }
-    pick("benchmark", options.what, benchmarks);
-    if (!measures_base(options)) return;
-    for (const char* name : {"--method", "--compute", "--work-factor", "--quantum", "--no-limit", "--idle"}) {
-        if (app.count(name) > 0) {
-            refuse(fmt::format("{} is for overlap: while base times are measured nothing is computed", name));
-        }
-    }
-}
-
-nlohmann::json program_settings(const BenchOptions& options) {
-    const bool base = measures_base(options);
-    const Usual& usual = base ? usual_base : usual_overlap;
-    const auto given = [](const std::string& value, const char* otherwise) {
-        return value.empty() ? otherwise : value;
-    };
-    std::vector<std::string> engines = all_engines();
-    engines.emplace_back("auto");
+Json program_settings(const BenchOptions& options) {
+    const Benchmark& benchmark = *options.benchmark;
+    const std::vector<std::string> engines = all_engines();
     const auto engine = [&](const std::string& word) { return read_word("engine", word, engines); };
-    const auto method = [](const std::string& word) { return read_word("method", word, {"wait", "poll"}); };
-    return {
-        {"engines",
-         options.engines.empty() ? usual_engines(options) : read_list("--engine", options.engines, engine)},
+    const std::string asked = options.engines.empty() ? benchmark.engines : options.engines;
+    const std::string bytes = options.value("--bytes");
+    Json settings = {
+        {"benchmark", benchmark.name},
+        {"engines", asked.empty() ? std::vector<std::string>{} : read_list("--engine", asked, engine)},
         {"collectives",
-         read_list("--collective", given(options.collectives, usual.collectives), measurable_collective)},
-        {"bytes", read_blocks(given(options.bytes, usual.bytes))},
-        {"methods", base ? std::vector<std::string>{"base"} : read_list("--method", options.methods, method)},
-        {"compute", read_word("compute", options.compute, {"work", "sleep"})},
-        {"rounds", options.rounds > 0 ? options.rounds : usual.rounds},
-        {"seconds", options.seconds >= 0 ? options.seconds : usual.seconds},
+         read_list("--collective", options.value("--collective"),
+                   [&](const std::string& word) { return measurable_collective(benchmark, word); })},
+        {"bytes", bytes.empty() ? std::vector<std::uint64_t>{} : read_blocks(bytes)},
+        {"compute", "work"},
+        {"rounds", static_cast<int>(options.number("--rounds", 1, 100000))},
+        {"seconds", options.number("--seconds", 0, 1e6)},
         {"iterations", options.iterations},
-        {"work_factor", options.work_factor},
-        {"quantum_seconds", options.quantum_microseconds / 1e6},
-        // A sleeping program has no processor time that could be stolen.
-        {"limit", !base && !options.no_limit && options.compute == "work"},
-        {"idle", options.idle},
         {"interface", options.interface},
         {"corrupt", options.corrupt.empty() ? "" : engine(options.corrupt)},
     };
+    if (options.has("--compute")) {
+        settings["compute"] = read_word("compute", options.value("--compute"), {"work", "sleep", "auto"});
+    }
+    add_own_settings(options, settings);
+    return settings;
 }
 
 }  // namespace lapwing::tool

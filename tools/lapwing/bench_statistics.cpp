@@ -39,17 +39,19 @@ double difference(const Json& sample, const char* longer, const char* shorter) {
     return sample.at(longer).get<double>() - sample.at(shorter).get<double>();
 }
 
-// Of the base times: an engine's over that of the MPI in the same round.
-Json ratio_to_mpi(const Json& row, const Json& engine) {
-    for (const Json& other : row.at("engines")) {
-        if (other.at("engine") != "mpi") continue;
-        const Json& mine = engine.at("rounds");
-        const Json& theirs = other.at("rounds");
-        return over_rounds(mine.size(), [&](std::size_t i) {
-            return mine[i].at("base").get<double>() / theirs[i].at("base").get<double>();
-        });
+// What an engine needs for each 1 that the MPI needs, in the same round.
+void add_ratio(const Json& row, Json& engine) {
+    const Json& engines = row.at("engines");
+    const auto mpi = std::find_if(engines.begin(), engines.end(),
+                                  [](const Json& other) { return other.at("engine") == "mpi"; });
+    if (mpi == engines.end()) return;
+    for (std::size_t i = 0; i < engine.at("rounds").size(); ++i) {
+        Json& sample = engine["rounds"][i];
+        for (const char* time : {"base", "latency"}) {
+            if (!sample.contains(time)) continue;
+            sample["ratio"] = sample.at(time).get<double>() / mpi->at("rounds")[i].at(time).get<double>();
+        }
     }
-    return nullptr;
 }
 
 // The MPI's own calls say "mpi"; "auto" is content with any engine of Lapwing's.
@@ -58,33 +60,104 @@ bool is_confirmed(const Json& engine) {
     return engine.at("engine") == "auto" ? !used.empty() && used != "mpi" : engine.at("engine") == used;
 }
 
-Json summary_of(const Json& row, const Json& engine, bool works) {
-    const Json& rounds = engine.at("rounds");
-    const bool waits = row.at("method") == "wait";
-    Json summary = Json::object();
-    for (const char* phase : {"base", "start", "wait", "alone", "total"}) {
-        if (!rounds.front().contains(phase)) continue;
-        summary[phase] =
-            over_rounds(rounds.size(), [&](std::size_t i) { return rounds[i].at(phase).get<double>(); });
+double share(const Json& sample, const char* part, const char* whole) {
+    return sample.at(part).get<double>() / sample.at(whole).get<double>();
+}
+
+// Work and wait: what of the collective the work hides.
+void add_hidden(Json& sample) {
+    sample["overlap"] = 1 - difference(sample, "total", "alone") / sample.at("base").get<double>();
+}
+
+void add_fixed(const Json& row, Json& sample, const std::string& benchmark) {
+    sample["overlap"] = 1 - share(sample, "calls_of_all", "total_of_all");
+    if (sample.contains("work_of_all")) {
+        sample["available"] = share(sample, "work_of_all", "total_of_all");
     }
-    if (Json ratio = ratio_to_mpi(row, engine); !ratio.is_null()) summary["ratio"] = std::move(ratio);
-    if (row.at("method") == "base") return summary;
-    summary["overlap"] = over_rounds(rounds.size(), [&](std::size_t i) {
-        const Json& sample = rounds[i];
-        if (waits) return 1 - difference(sample, "total", "alone") / sample.at("base").get<double>();
-        return sample.at("work_of_all").get<double>() / sample.at("total_of_all").get<double>();
-    });
-    if (row.contains("plain")) {
-        const Json& plain = row.at("plain").at("rounds");
-        summary["limit"] = over_rounds(rounds.size(), [&](std::size_t i) {
-            return 1 - difference(plain[i], "total", "alone") / rounds[i].at("base").get<double>();
-        });
+    if (benchmark == "total" || benchmark == "concurrent") sample["latency"] = sample.at("base");
+    if (benchmark == "concurrent") {
+        sample["per_collective"] =
+            sample.at("total").get<double>() / row.at("parameter").at("value").get<double>();
     }
+}
+
+void add_noise(const Json& engine, Json& sample) {
+    const double flops = engine.at("block_flops");
+    sample["throughput_alone"] = flops / sample.at("total").get<double>();
+    sample["throughput_noise"] = flops / sample.at("total_noise").get<double>();
+    sample["loss"] = 1 - share(sample, "total", "total_noise");
+    sample["loss_of_products"] = 1 - share(sample, "alone", "alone_noise");
+}
+
+// Adds to a sample what follows from it.
+void derive(const Json& row, const Json& engine, Json& sample, const std::string& benchmark) {
+    const std::string method = row.at("method");
+    if (method == "wait") {
+        add_hidden(sample);
+    } else if (method == "poll") {
+        sample["overlap"] = share(sample, "work_of_all", "total_of_all");
+    } else if (method == "fixed") {
+        add_fixed(row, sample, benchmark);
+    } else if (method == "overhead") {
+        add_hidden(sample);
+        sample["share"] = share(sample, "overhead", "base");
+    } else if (method == "throughput") {
+        const double flops = engine.at("block_flops");
+        sample["flops_alone"] = flops / sample.at("alone").get<double>();
+        sample["flops_beside"] = flops / sample.at("total").get<double>();
+        sample["share"] = share(sample, "alone", "total");
+    } else if (method == "noise") {
+        add_noise(engine, sample);
+    }
+}
+
+void derive_beside_plain(const Json& row, Json& engine, bool works) {
     const double moved = row.at("busiest_bytes").get<double>();
-    if (waits && works && moved >= least_moved) {
-        summary["stolen_per_mib"] = over_rounds(rounds.size(), [&](std::size_t i) {
-            return difference(rounds[i], "total", "alone") / moved * mib;
-        });
+    const bool waits = row.at("method") == "wait";
+    for (std::size_t i = 0; i < engine.at("rounds").size(); ++i) {
+        Json& sample = engine["rounds"][i];
+        if (row.contains("plain")) {
+            const Json& plain = row.at("plain").at("rounds")[i];
+            sample["limit"] = 1 - difference(plain, "total", "alone") / sample.at("base").get<double>();
+        }
+        if (waits && works && moved >= least_moved) {
+            sample["stolen_per_mib"] = difference(sample, "total", "alone") / moved * mib;
+        }
+    }
+}
+
+// Rows of overlap by steps: how much work fits beside a collective before the whole takes longer than the
+// collective alone, the work of all smaller steps included.
+void derive_available(Json& rows) {
+    constexpr double longer = 1.05;
+    for (Json& row : rows) {
+        if (!row.contains("parameter") || row.at("parameter").at("name") != "work_share") continue;
+        for (std::size_t engine = 0; engine < row.at("engines").size(); ++engine) {
+            Json& rounds = row["engines"][engine]["rounds"];
+            for (std::size_t round = 0; round < rounds.size(); ++round) {
+                double fits = 0;
+                for (const Json& step : rows) {
+                    if (step.at("collective") != row.at("collective") ||
+                        step.at("bytes") != row.at("bytes") || step.at("method") != row.at("method")) {
+                        continue;
+                    }
+                    const Json& sample = step.at("engines")[engine].at("rounds")[round];
+                    if (sample.at("total").get<double>() > longer * sample.at("base").get<double>()) break;
+                    fits = step.at("parameter").at("value");
+                }
+                rounds[round]["available"] = fits;
+            }
+        }
+    }
+}
+
+Json summary_of(const Json& rounds) {
+    Json summary = Json::object();
+    for (const auto& [quantity, value] : rounds.front().items()) {
+        if (!value.is_number()) continue;
+        const std::string& name = quantity;
+        summary[name] =
+            over_rounds(rounds.size(), [&](std::size_t i) { return rounds[i].at(name).get<double>(); });
     }
     return summary;
 }
@@ -93,11 +166,14 @@ Json summary_of(const Json& row, const Json& engine, bool works) {
 
 void summarize(Json& result) {
     const bool works = result.at("settings").at("compute") == "work";
+    const std::string benchmark = result.at("benchmark");
     for (Json& row : result.at("rows")) {
         for (Json& engine : row.at("engines")) {
             engine["confirmed"] = is_confirmed(engine);
-            engine["summary"] = summary_of(row, engine, works);
+            for (Json& sample : engine.at("rounds")) derive(row, engine, sample, benchmark);
+            derive_beside_plain(row, engine, works);
         }
+        for (Json& engine : row.at("engines")) add_ratio(row, engine);
         const double moved = row.at("busiest_bytes").get<double>();
         if (!row.contains("plain") || moved < least_moved) continue;
         Json& plain = row.at("plain");
@@ -105,6 +181,10 @@ void summarize(Json& result) {
         plain["summary"] = {{"stolen_per_mib", over_rounds(rounds.size(), [&](std::size_t i) {
                                  return difference(rounds[i], "total", "alone") / moved * mib;
                              })}};
+    }
+    derive_available(result.at("rows"));
+    for (Json& row : result.at("rows")) {
+        for (Json& engine : row.at("engines")) engine["summary"] = summary_of(engine.at("rounds"));
     }
     if (!result.contains("idle")) return;
     for (Json& engine : result.at("idle")) {

@@ -6,15 +6,10 @@
 
 namespace lapwing::tool {
 
-// Adds to each engine of each row, and to each engine that was measured idle, an object "summary": of each
-// phase and of what follows from them the median and the quartiles over the rounds, as {"q1", "median",
-// "q3"}; and "confirmed": the engine is the one that was asked for, or any for "auto".
-//   base, start, wait, alone, total   seconds
-//   ratio                             of the base time to that of the engine "mpi" in the same round
-//   overlap                           fraction; not clipped: noise may take it below 0 or above 1
-//   limit                             the same for plain sockets
-//   stolen_per_mib                    seconds that the work lost, per MiB that the busiest rank moved
-//   loss                              of an idle collective: fraction by which work takes longer
+// Adds to each sample of each engine what follows from it (docs/benchmarks.md says what each benchmark has),
+// and to each engine an object "summary": of each quantity the median and the quartiles over the rounds, as
+// {"q1", "median", "q3"}; and "confirmed": the engine is the one that was asked for, or any for "auto".
+// Shares are fractions, and not clipped: noise may take an overlap below 0 or above 1.
 void summarize(nlohmann::json& result);
 
 // True when every engine that was asked for is the one that did the work.

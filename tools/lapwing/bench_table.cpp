@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "lapwing/bench_catalogue.hpp"
 #include "lapwing/tables.hpp"
 
 namespace lapwing::tool {
@@ -139,7 +140,100 @@ std::pair<std::string, std::string> times_mpi(const Json& engine) {
     return {fmt::format("{:.2f}", value("median")), fmt::format("{:.2f}..{:.2f}", value("q1"), value("q3"))};
 }
 
-}  // namespace
+std::string in_unit(double value, Column::Unit unit) {
+    switch (unit) {
+        case Column::Unit::microseconds: {
+            const double microseconds = value * 1e6;
+            return fmt::format("{:.{}f}", microseconds, microseconds < 10 ? 3 : microseconds < 1000 ? 1 : 0);
+        }
+        case Column::Unit::percent:
+            return fmt::format("{:.1f}", value * 100);
+        case Column::Unit::gflops:
+            return fmt::format("{:.3f}", value * 1e-9);
+        case Column::Unit::number:
+            break;
+    }
+    return value < 100 ? fmt::format("{:.2f}", value) : fmt::format("{:.0f}", value);
+}
+
+// Not clipped as overlap's are: a loss may be below 0, and an overhead above the base time.
+void add_cells(std::vector<std::string>& cells, const Json& summary, const std::vector<Column>& columns) {
+    for (const Column& column : columns) {
+        const bool known = summary.contains(column.quantity);
+        const auto value = [&](const char* which) {
+            return in_unit(summary.at(column.quantity).at(which).get<double>(), column.unit);
+        };
+        cells.push_back(known ? value("median") : "-");
+        if (column.quartiles) {
+            cells.push_back(known ? fmt::format("{}..{}", value("q1"), value("q3")) : "-");
+        }
+    }
+}
+
+std::string parameter_title(const std::string& name) {
+    return name == "work_share" ? "work %" : name;
+}
+
+std::string parameter_value(const Json& parameter) {
+    const double value = parameter.at("value");
+    return parameter.at("name") == "work_share" ? fmt::format("{:.0f}", value * 100)
+                                                : fmt::format("{:.0f}", value);
+}
+
+bool by_steps(const Json& row) {
+    return row.contains("parameter") && row.at("parameter").at("name") == "work_share";
+}
+
+// What differs between rows beside collective and method, as titles or as cells.
+std::vector<std::string> place_titles(const Json& row) {
+    std::vector<std::string> titles{"bytes"};
+    if (row.contains("frequency_hz")) titles.insert(titles.end(), {"Hz", "burst us"});
+    if (row.contains("parameter")) titles.push_back(parameter_title(row.at("parameter").at("name")));
+    if (row.contains("variant")) titles.emplace_back("variant");
+    titles.emplace_back("engine");
+    return titles;
+}
+
+std::vector<std::string> place_cells(const Json& row, const Json& engine) {
+    std::vector<std::string> cells{std::to_string(row.at("bytes").get<std::uint64_t>())};
+    if (row.contains("frequency_hz")) {
+        cells.push_back(fmt::format("{:.0f}", row.at("frequency_hz").get<double>()));
+        cells.push_back(fmt::format("{:.0f}", row.at("burst_seconds").get<double>() * 1e6));
+    }
+    if (row.contains("parameter")) cells.push_back(parameter_value(row.at("parameter")));
+    if (row.contains("variant")) cells.push_back(row.at("variant"));
+    cells.push_back(engine_asked_for(engine));
+    return cells;
+}
+
+// Of the rows of a collective and a method, by the columns of the benchmark.
+std::string table_by_columns(const Json& result, const std::string& collective, const std::string& method) {
+    const std::string benchmark = result.at("benchmark");
+    Rows rows;
+    std::size_t first_number = 0;
+    for (const Json& row : result.at("rows")) {
+        if (row.at("collective") != collective || row.at("method") != method) continue;
+        const std::vector<Column>& columns = columns_of(benchmark, method, by_steps(row));
+        if (rows.empty()) {
+            rows.push_back(place_titles(row));
+            first_number = rows.front().size();
+            for (const Column& column : columns) {
+                rows.front().emplace_back(column.title);
+                if (column.quartiles) rows.front().emplace_back("quartiles");
+            }
+            rows.front().emplace_back("");
+        }
+        for (const Json& engine : row.at("engines")) {
+            std::vector<std::string> cells = place_cells(row, engine);
+            add_cells(cells, engine.at("summary"), columns);
+            cells.push_back(note(engine));
+            rows.push_back(std::move(cells));
+        }
+    }
+    const std::string what =
+        method == "fixed" && benchmark == "overlap" ? "overlap for a fixed time" : benchmark;
+    return fmt::format("{}: {}\n", collective, what) + align_numbers(rows, first_number) + "\n";
+}
 
 std::string base_table(const Json& result) {
     Rows rows = {
@@ -156,17 +250,23 @@ std::string base_table(const Json& result) {
     return title(result) + align_numbers(rows, 3);
 }
 
-std::string overlap_tables(const Json& result) {
+}  // namespace
+
+std::string bench_tables(const Json& result) {
+    const std::string benchmark = result.at("benchmark");
+    if (benchmark == "base") return base_table(result);
     std::string text = title(result);
     std::vector<std::pair<std::string, std::string>> shown;
     for (const Json& row : result.at("rows")) {
         const std::pair<std::string, std::string> key{row.at("collective"), row.at("method")};
         if (std::find(shown.begin(), shown.end(), key) != shown.end()) continue;
         shown.push_back(key);
-        text += table_of(result, key.first, key.second);
+        const bool of_its_own = benchmark == "overlap" && key.second != "fixed" && !by_steps(row);
+        text += of_its_own ? table_of(result, key.first, key.second)
+                           : table_by_columns(result, key.first, key.second);
     }
     if (result.contains("idle")) text += idle_table(result.at("idle"));
-    if (result.at("more_ranks_than_processors").get<bool>() &&
+    if (result.at("more_ranks_than_processors").get<bool>() && result.contains("operations_per_second") &&
         result.at("settings").at("compute") == "work") {
         text +=
             "More ranks than processors: ranks that work take turns, so times hold whole time slices.\n\n";

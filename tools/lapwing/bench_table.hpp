@@ -6,10 +6,8 @@
 
 namespace lapwing::tool {
 
-// Of results that summarize() has completed. Times in microseconds, shares in percent between 0 and 100.
-// A table for each collective and method:
-std::string overlap_tables(const nlohmann::json& result);
-// One for all:
-std::string base_table(const nlohmann::json& result);
+// Of results that summarize() has completed. Times in microseconds, shares in percent. A table for each
+// collective and method; of base one for all.
+std::string bench_tables(const nlohmann::json& result);
 
 }  // namespace lapwing::tool

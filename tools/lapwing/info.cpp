@@ -16,6 +16,7 @@
 #include "lapwing/tables.hpp"
 #include "lapwing/values.hpp"
 #include "links/shm.hpp"
+#include "plan/network_settings.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -41,6 +42,12 @@ std::string wrong_variable() {
     }
 }
 
+// Who moves lists inside a host while the program computes.
+bool has_helper() {
+    const char* const helper = std::getenv("LAPWING_HELPER");
+    return helper != nullptr && *helper != '\0' && std::string_view(helper) != "none";
+}
+
 Json engines_as_json() {
     Json rows = Json::array();
     for (const Engine* engine : engines()) {
@@ -50,6 +57,17 @@ Json engines_as_json() {
         if (!verdict) rows.back()["reason"] = verdict.reason();
     }
     return rows;
+}
+
+// How two ranks of one host would exchange messages.
+std::string inside_a_host() {
+    NetworkSettings chosen;
+    try {
+        chosen = read_network_settings(read_settings(environ));
+    } catch (const Error&) {
+        // Told at the end.
+    }
+    return chosen.shared_memory ? shm::survey(chosen.transfer) : "no shared memory: LAPWING_SHARED_MEMORY=0";
 }
 
 Json mpi_as_json() {
@@ -112,7 +130,10 @@ void print_engines() {
         rows.push_back({engine->name(), verdict ? "available" : fmt::format("not here: {}", verdict.reason()),
                         engine->summary()});
     }
-    fmt::print("{}\ninside a host\n  {}\n", align(rows), shm::survey());
+    fmt::print("{}\ninside a host\n  {}\n  progress by the {}\n", align(rows), inside_a_host(),
+               has_helper()
+                   ? "helper, a thread beside the program, and by its calls (LAPWING_HELPER)"
+                   : "caller: inside the program's MPI calls (LAPWING_HELPER=auto: by a helper, too)");
 }
 
 void print_mpi() {
@@ -171,7 +192,8 @@ int info(bool json, bool algorithms_only) {
         all["version"] = LAPWING_VERSION;
         if (!algorithms_only) {
             all["engines"] = engines_as_json();
-            all["inside_a_host"] = shm::survey();
+            all["inside_a_host"] = inside_a_host();
+            all["progress_inside_a_host"] = has_helper() ? "helper" : "caller";
             all["mpi"] = mpi_as_json();
             all["variables"] = variables_as_json();
         }

@@ -13,8 +13,8 @@
 namespace lapwing::tool {
 namespace {
 
-// `run`, `bench`, `tune`, `topology` and `cluster` have words behind "--" that are none of the tool's
-// business; to `cluster-shell` all words are ssh's.
+// `run`, `profile`, `bench`, `tune`, `topology` and `cluster` have words behind "--" that are none of the
+// tool's business; to `cluster-shell` all words are ssh's.
 Words split_words(std::vector<std::string>& arguments) {
     Words result;
     if (arguments.empty()) return result;
@@ -24,7 +24,7 @@ Words split_words(std::vector<std::string>& arguments) {
         return result;
     }
     const std::string& first = arguments.front();
-    const auto takes_words = {"run", "bench", "tune", "topology", "cluster"};
+    const auto takes_words = {"run", "profile", "bench", "tune", "topology", "cluster"};
     if (std::find(takes_words.begin(), takes_words.end(), first) == takes_words.end()) return result;
     const auto separator = std::find(arguments.begin(), arguments.end(), "--");
     if (separator == arguments.end()) return result;
@@ -76,11 +76,11 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
         "  lapwing explain barrier --ranks 4\n"
         "  lapwing verify --all\n"
         "\n`lapwing SUBCOMMAND --help` says more about each.");
-    const std::vector<Command> commands = {add_explain(tool),        add_verify(tool),
-                                           add_run(tool, words),     add_bench(tool, words),
-                                           add_tune(tool, words),    add_topology(tool, words),
-                                           add_cluster(tool, words), add_cluster_shell(tool, words),
-                                           add_info(tool),           add_probe(tool)};
+    const std::vector<Command> commands = {
+        add_explain(tool),         add_verify(tool),         add_run(tool, words),
+        add_profile(tool, words),  add_bench(tool, words),   add_tune(tool, words),
+        add_topology(tool, words), add_cluster(tool, words), add_cluster_shell(tool, words),
+        add_report(tool),          add_info(tool),           add_probe(tool)};
     if (arguments.empty()) {
         fmt::print(stderr, "{}", tool.help());
         return wrong_usage;
@@ -100,6 +100,9 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
     for (const Command& command : commands) {
         if (!command.options->parsed()) continue;
         refuse_unknown_options(*command.options, command.answers_extra_words);
+        for (const CLI::App* nested : command.options->get_subcommands()) {
+            refuse_unknown_options(*nested, command.answers_extra_words);
+        }
         const int status = command.run();
         if (std::fflush(stdout) != 0) throw Error(ErrorCode::system, "the output could not be written");
         return status;

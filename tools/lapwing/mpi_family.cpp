@@ -118,7 +118,7 @@ const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std:
     return &launcher;
 }
 
-std::optional<std::string> find_preload(const MpiFamily& family, std::vector<std::string>& searched) {
+std::optional<std::string> find_preload(const std::string& file, std::vector<std::string>& searched) {
     const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     const std::filesystem::path prefix = bin.parent_path();
     searched.clear();
@@ -126,7 +126,7 @@ std::optional<std::string> find_preload(const MpiFamily& family, std::vector<std
         const std::filesystem::path place = (prefix / directory).lexically_normal();
         if (std::find(searched.begin(), searched.end(), place.string()) != searched.end()) continue;
         searched.push_back(place);
-        const std::filesystem::path library = place / family.preload;
+        const std::filesystem::path library = place / file;
         if (access(library.c_str(), R_OK) == 0) return library.string();
     }
     return std::nullopt;

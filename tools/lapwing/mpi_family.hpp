@@ -38,6 +38,6 @@ const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std:
 
 // The preload library beside this tool: in a build tree, or where it was installed. None when it is in
 // none of the `searched` directories.
-std::optional<std::string> find_preload(const MpiFamily& family, std::vector<std::string>& searched);
+std::optional<std::string> find_preload(const std::string& file, std::vector<std::string>& searched);
 
 }  // namespace lapwing::tool

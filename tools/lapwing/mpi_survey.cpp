@@ -109,7 +109,7 @@ std::vector<FoundMpi> survey_mpi() {
             add_libraries_beside(program, family, found.libraries);
         }
         std::vector<std::string> searched;
-        found.preload = find_preload(family, searched);
+        found.preload = find_preload(family.preload, searched);
     }
     return result;
 }

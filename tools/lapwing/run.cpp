@@ -10,6 +10,8 @@
 #include "base/error.hpp"
 #include "lapwing/arrange.hpp"
 #include "lapwing/command.hpp"
+#include "lapwing/job.hpp"
+#include "lapwing/timeline.hpp"
 #include "lapwing/values.hpp"
 
 namespace lapwing::tool {
@@ -24,6 +26,7 @@ struct Options {
     bool report = false;
     bool json = false;
     std::string report_file;
+    std::string trace;
     std::string mpi;
     bool dry_run = false;
 };
@@ -45,14 +48,44 @@ Settings settings_of(const Options& options) {
         settings.report = "text";
     }
     if (!options.report_file.empty()) settings.report_file = std::filesystem::absolute(options.report_file);
+    if (!options.trace.empty()) settings.trace = std::filesystem::absolute(options.trace).string() + ".parts";
     check_values(settings);
     return settings;
+}
+
+// Starts the job, waits for it, and makes one file of what its ranks have recorded.
+int run_traced(const Starter& starter, const Words& words, Settings settings, const std::string& file) {
+    const std::string target = std::filesystem::absolute(file);
+    require_writable(target, "the timeline");
+    settings.trace = make_parts_directory(target);
+    int status = 0;
+    try {
+        status = run_job(arrange(starter, words.words, settings));
+    } catch (...) {
+        remove_trace_parts(settings.trace);
+        throw;
+    }
+    try {
+        const std::vector<RankPart> parts = read_trace_parts(settings.trace);
+        write_timeline(parts, target);
+        for (const std::string& remark : remarks_on_timeline(parts))
+            fmt::print(stderr, "{}: {}\n", file, remark);
+        remove_trace_parts(settings.trace);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "lapwing run: {}; what the ranks have recorded is in {}\n", error.what(),
+                   settings.trace);
+        if (status == 0) return violations_found;
+    }
+    return end_as(status);
 }
 
 int run(const CLI::App& app, const Options& options, const Words& words) {
     const Settings settings = settings_of(options);
     require_words(app, words, "command", "lapwing run", "no command to run", "mpirun -n 4 ./program");
-    const Launch launch = arrange(find_starter(words.words, options.mpi), words.words, settings);
+    const Starter starter = find_starter(words.words, options.mpi);
+    if (!options.trace.empty() && !options.dry_run)
+        return run_traced(starter, words, settings, options.trace);
+    const Launch launch = arrange(starter, words.words, settings);
     if (options.dry_run) {
         fmt::print("{}", print(launch));
         return success;
@@ -81,6 +114,9 @@ Command add_run(CLI::App& tool, const Words& words) {
     app->add_flag("--json", options->json, "The report as JSON");
     app->add_option("--report-file", options->report_file, "The report goes here, not to standard error")
         ->type_name("FILE");
+    app->add_option("--trace", options->trace,
+                    "A timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome")
+        ->type_name("FILE");
     app->add_option("--mpi", options->mpi, "openmpi, mpich or abi, when neither launcher nor program tells")
         ->type_name("M");
     app->add_flag("--dry-run", options->dry_run, "Print the command, do not run it");
@@ -88,6 +124,7 @@ Command add_run(CLI::App& tool, const Words& words) {
         "Examples:\n"
         "  lapwing run -- mpirun -n 4 ./program\n"
         "  lapwing run --report --algorithm ialltoall=pairwise:window=6 -- mpiexec -n 16 python3 program.py\n"
+        "  lapwing run --trace timeline.json -- mpirun -n 4 ./program\n"
         "  lapwing run --mpi mpich -- srun -n 64 ./program\n"
         "  lapwing run --mpi abi -- mpiexec -n 4 python3 program.py\n"
         "\nThe launcher's MPI is told by its answer to --version, not by its name; that a program is one of "

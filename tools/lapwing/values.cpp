@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
+#include "base/trace.hpp"
 #include "base/values.hpp"
 #include "engines/catalogue.hpp"
 #include "plan/network_settings.hpp"
@@ -206,6 +207,7 @@ void check_values(const Settings& settings) {
     parse_switch("LAPWING_BLOCKING", settings.blocking);
     if (settings.check != "auto") parse_switch("LAPWING_CHECK", settings.check);
     pick("report", settings.report, reports);
+    trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     read_network_settings(settings);
 }
 

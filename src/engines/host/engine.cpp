@@ -8,7 +8,9 @@ namespace {
 class HostEngine : public Engine {
   public:
     const char* name() const override { return "host"; }
-    const char* summary() const override { return "the caller's processor, inside start, test and wait"; }
+    const char* summary() const override {
+        return "the caller's processor, inside start, test and wait, or a helper's";
+    }
     Verdict available() const override { return Verdict::yes(); }
     Verdict supports(const List&) const override { return Verdict::yes(); }
     Verdict stands_on(const Ground& ground) const override {
@@ -16,7 +18,7 @@ class HostEngine : public Engine {
                                           : Verdict::no("the group has no link for messages");
     }
     std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground, Inside) const override {
-        return std::make_unique<HostPrepared>(list, *ground.messages);
+        return std::make_unique<HostPrepared>(list, *ground.messages, ground.helper);
     }
 };
 

@@ -1,7 +1,7 @@
 // The host engine: the processor of the caller runs the list, inside start, test and wait ("manual
-// progress"). It runs anywhere and every list, and is the baseline of all others: it does what LibNBC does
-// (Hoefler, Lumsdaine, Rehm 2007, "Implementation and Performance Analysis of Non-Blocking Collective
-// Operations for MPI").
+// progress"), or the ground's helper does, beside the caller. It runs anywhere and every list, and is the
+// baseline of all others: it does what LibNBC does (Hoefler, Lumsdaine, Rehm 2007, "Implementation and
+// Performance Analysis of Non-Blocking Collective Operations for MPI").
 #pragma once
 
 #include "engines/engine.hpp"

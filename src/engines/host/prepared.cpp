@@ -1,18 +1,37 @@
 #include "engines/host/prepared.hpp"
 
+#include <exception>
+#include <thread>
+
 #include "base/error.hpp"
 #include "engines/local_work.hpp"
+#include "engines/witness.hpp"
 
 namespace lapwing {
 
-struct HostPrepared::Run : Operation {
+struct HostPrepared::Run final : Operation, Helper::Work {
+    explicit Run(HostPrepared& prepared) : owner(prepared) {}
+    Moved move() override;
+
+    HostPrepared& owner;
     Memory memory;
     std::uint32_t channel = 0;
     std::size_t step = 0;  // the next one to do
     Messages messages;
+    Witness witness;  // of a traced one
+
+    // Where there is a helper, which may have it:
+    bool shared = false;
+    bool held = false;  // at a step that is for a thread of the program
+    bool complete = false;
+    std::exception_ptr error;
 };
 
-HostPrepared::HostPrepared(const List& list, Link& link) : link_(link), scratch_bytes_(list.scratch_bytes) {
+HostPrepared::HostPrepared(const List& list, Link& link, Helper* helper)
+    : link_(link),
+      helper_(link.any_thread() ? helper : nullptr),
+      traced_(trace::on()),
+      scratch_bytes_(list.scratch_bytes) {
     steps_.reserve(list.tasks.size());
     for (const Task& task : list.tasks) {
         Step& step = steps_.emplace_back();
@@ -38,12 +57,27 @@ HostPrepared::HostPrepared(const List& list, Link& link) : link_(link), scratch_
     }
 }
 
-HostPrepared::~HostPrepared() = default;
+HostPrepared::~HostPrepared() {
+    for (const auto& run : runs_) {
+        if (!run->shared) continue;
+        while (!helper_->hold(*run)) std::this_thread::yield();
+        helper_->remove(*run);
+    }
+}
+
+// True when it is complete.
+inline bool HostPrepared::go_on(Run& run, Mover mover) {
+    if (run.step == 0 && !link_.ready()) return false;
+    const bool complete =
+        advance(run, mover) && run.messages.sent(link_, messages_, messages_.sends().size());
+    link_.flush();
+    return complete;
+}
 
 Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     if (idle_.empty()) {
         idle_.reserve(runs_.size() + 1);
-        auto run = std::make_unique<Run>();
+        auto run = std::make_unique<Run>(*this);
         run->messages.make(messages_);
         run->memory.make_scratch(scratch_bytes_);
         idle_.push_back(run.get());
@@ -55,30 +89,102 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     run->channel = channel;
     run->step = 0;
     run->messages.restart();
-    if (link_.ready()) {
-        advance(*run, false);
+    if (traced_) run->witness.start();
+    if (helper_ != nullptr) {
+        start_beside_helper(*run);
+    } else if (link_.ready()) {
+        advance(*run, Mover::starter);
         link_.flush();
     }
     return run;
 }
 
+void HostPrepared::start_beside_helper(Run& run) {
+    run.held = run.complete = false;
+    run.error = nullptr;
+    helper_->add(run);
+    run.shared = true;
+    try {
+        // Long copies are not for the start: the helper is told of them.
+        run.complete = advance(run, Mover::starter) && run.messages.went_at_once(messages_);
+        link_.flush();
+    } catch (...) {
+        // The first test tells it.
+        run.error = std::current_exception();
+        run.complete = true;
+    }
+    end_hold(run);
+}
+
 bool HostPrepared::test(Operation* operation) {
     Run& run = static_cast<Run&>(*operation);
-    if (run.step == 0 && !link_.ready()) return false;
     // After an exception the run stays in runs_ but is not started again: the link may still touch its
     // memory.
-    const bool complete = advance(run, true) && run.messages.sent(link_, messages_, messages_.sends().size());
-    link_.flush();
-    if (!complete) return false;
-    idle_.push_back(&run);
+    const bool complete = helper_ == nullptr ? go_on(run, Mover::program) : go_on_beside_helper(run);
+    if (complete) idle_.push_back(&run);
+    return complete;
+}
+
+bool HostPrepared::sleep(Operation* operation, std::chrono::nanoseconds limit) {
+    if (helper_ == nullptr) return link_.sleep(limit);
+    helper_->sleep(limit, &static_cast<Run&>(*operation));
     return true;
 }
 
-// Does tasks until a wait is not satisfied, or, unless `may_wait`, until the first wait. True at the end.
-bool HostPrepared::advance(Run& run, bool may_wait) {
+bool HostPrepared::go_on_beside_helper(Run& run) {
+    if (run.shared) return helper_->hold(run) && go_on_held(run);
+    if (run.error != nullptr) std::rethrow_exception(run.error);
+    return true;
+}
+
+bool HostPrepared::go_on_held(Run& run) {
+    try {
+        if (!run.complete) run.complete = go_on(run, Mover::program);
+        if (run.error != nullptr) std::rethrow_exception(run.error);
+    } catch (...) {
+        run.shared = false;
+        helper_->remove(run);
+        throw;
+    }
+    return end_hold(run);
+}
+
+bool HostPrepared::end_hold(Run& run) {
+    // Once it is let go, the helper may complete it.
+    const bool complete = run.complete;
+    if (complete) {
+        run.shared = false;
+        helper_->remove(run);
+    } else {
+        helper_->let_go(run);
+    }
+    return complete;
+}
+
+auto HostPrepared::Run::move() -> Moved {
+    held = false;
+    try {
+        complete = complete || owner.go_on(*this, Mover::helper);
+    } catch (...) {
+        // Who waits for it is told.
+        error = std::current_exception();
+        complete = true;
+    }
+    if (complete) return Moved::done;
+    return held ? Moved::held : Moved::on;
+}
+
+// Does tasks until a wait is not satisfied, or one is for another thread. True at the end.
+bool HostPrepared::advance(Run& run, Mover mover) {
+    return traced_ ? do_tasks<true>(run, mover) : do_tasks<false>(run, mover);
+}
+
+template <bool traced>
+bool HostPrepared::do_tasks(Run& run, Mover mover) {
     for (; run.step < steps_.size(); ++run.step) {
         const Step& step = steps_[run.step];
         const Task& task = step.task;
+        if constexpr (traced) run.witness.begin();
         switch (task.kind) {
             case Kind::send:
             case Kind::write:
@@ -90,17 +196,28 @@ bool HostPrepared::advance(Run& run, bool may_wait) {
                            run.messages[step.index]);
                 break;
             case Kind::wait:
-                if (!may_wait) return false;
+                if (mover == Mover::starter) {
+                    // What a receive has taken in at once is nobody's news.
+                    if (helper_ != nullptr && run.messages.came_at_once(messages_, step.index)) break;
+                    return false;
+                }
                 if (!run.messages.arrived(link_, messages_, step.index)) return false;
                 break;
-            case Kind::copy:
             case Kind::reduce:
+                // The caller's own function may need the MPI.
+                if (mover == Mover::helper && task.op == Operator::user) {
+                    run.held = true;
+                    return false;
+                }
+                [[fallthrough]];
+            case Kind::copy:
                 work(run.memory, {&task, 1});
                 break;
             case Kind::enable_send:
             case Kind::enable_recv:
                 break;
         }
+        if constexpr (traced) run.witness.end(task, run.step);
     }
     return true;
 }

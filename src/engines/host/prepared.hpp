@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engines/engine.hpp"
+#include "engines/helper.hpp"
 #include "engines/messages.hpp"
 #include "task/list.hpp"
 
@@ -12,13 +13,14 @@ namespace lapwing {
 
 class HostPrepared : public Prepared {
   public:
-    HostPrepared(const List& list, Link& link);
+    // `helper`: who moves what is in flight, too, where the link lets it; null: nobody.
+    HostPrepared(const List& list, Link& link, Helper* helper = nullptr);
     ~HostPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
     int rest(Operation*) override { return link_.rest(); }
-    bool sleep(Operation*, std::chrono::nanoseconds limit) override { return link_.sleep(limit); }
+    bool sleep(Operation* operation, std::chrono::nanoseconds limit) override;
 
   private:
     struct Run;
@@ -29,9 +31,23 @@ class HostPrepared : public Prepared {
         std::size_t index = 0;  // send, recv: its transfer; wait: where its receives end
     };
 
-    bool advance(Run& run, bool may_wait);
+    enum class Mover {
+        starter,  // who does not look yet for what has come
+        program,  // a thread of the program
+        helper,
+    };
+    bool advance(Run& run, Mover mover);
+    template <bool traced>
+    bool do_tasks(Run& run, Mover mover);
+    bool go_on(Run& run, Mover mover);
+    void start_beside_helper(Run& run);
+    bool go_on_beside_helper(Run& run);
+    bool go_on_held(Run& run);
+    bool end_hold(Run& run);
 
     Link& link_;
+    Helper* const helper_;  // null: the program's threads alone move the runs
+    const bool traced_;
     std::uint64_t scratch_bytes_;
     std::vector<Step> steps_;
     MessagePlan messages_;

@@ -1,5 +1,7 @@
 #include "engines/kernel/prepared.hpp"
 
+#include "base/trace.hpp"
+
 namespace lapwing::kernel {
 
 KernelPrepared::KernelPrepared(const List& list, const Ground& ground, Inside inside)
@@ -9,6 +11,7 @@ KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& near, 
     : plan_(lower_to_chains(list, {}, near), near), reactor_(Reactor::of(ground)) {
     // Connections are asked for now, so that the first start may find them made.
     reactor_->want(plan_);
+    if (trace::on()) trace_ = std::make_unique<TracePlan>(list, near, lower_to_chains(list, {}, near), plan_);
 }
 
 KernelPrepared::~KernelPrepared() = default;
@@ -21,12 +24,14 @@ Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) 
         run->signals.resize(plan_.most_signals);
         run->messages.make(plan_.messages);
         run->memory.make_scratch(plan_.scratch_bytes);
+        if (trace_ != nullptr) run->trace = std::make_unique<RunTrace>(*trace_);
         idle_.push_back(run.get());
         runs_.push_back(std::move(run));
     }
     Run* run = idle_.back();
     idle_.pop_back();
     run->memory.buffers = buffers;
+    if (run->trace != nullptr) run->trace->start();
     reactor_->start(*run, channel);
     return run;
 }

@@ -25,6 +25,7 @@ class KernelPrepared : public Prepared {
     bool finish(Run& run, bool complete);
 
     Plan plan_;
+    std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
     std::shared_ptr<Reactor> reactor_;
     std::vector<Run*> idle_;
     std::vector<std::unique_ptr<Run>> runs_;

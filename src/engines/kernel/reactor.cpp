@@ -288,6 +288,7 @@ void Reactor::submit_line(Run& run, std::size_t index) {
     }
     line.in_kernel = true;
     ++run.lines_in_kernel;
+    if (run.trace != nullptr) run.trace->handed_over(index);
 }
 
 bool Reactor::without_copy(const PlannedStep& step, std::uint64_t bytes) const {

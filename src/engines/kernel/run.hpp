@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "engines/engine.hpp"
 #include "engines/kernel/gates.hpp"
 #include "engines/kernel/plan.hpp"
+#include "engines/kernel/trace.hpp"
 #include "engines/memory.hpp"
 
 namespace lapwing::kernel {
@@ -59,6 +61,7 @@ struct Run : Operation {
     bool pressed = false;             // a caller moves the lines himself
     bool needs_thread = false;        // it can go on by a thread of the program only
     std::uint64_t notifications = 0;  // that the kernel still owes for sends without a copy
+    std::unique_ptr<RunTrace> trace;  // null unless the job is traced
 
     bool alive() const { return state == State::queued || state == State::running; }
 

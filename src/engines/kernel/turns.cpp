@@ -20,6 +20,7 @@ void Reactor::advance(Run& run, bool may_work) {
     const Plan& plan = *run.plan;
     Turned turned = Turned::on;
     for (bool moved = true; moved;) {
+        if (run.trace != nullptr) run.trace->look(run);
         const std::size_t turn = run.turn;
         turned = take_turns(run, may_work);
         moved = run.turn != turn;
@@ -56,8 +57,10 @@ Reactor::Turned Reactor::take_turns(Run& run, bool may_work) {
     if (!run.alive()) return Turned::waits;
     look_at_near(run);
     while (run.alive() && !may_enter_stage(run) && run.turn < run.plan->turns.size()) {
+        if (run.trace != nullptr) run.trace->begin_turn(run);
         const Turned turned = take_turn(run, run.plan->turns[run.turn], may_work);
         if (turned != Turned::on) return turned;
+        if (run.trace != nullptr) run.trace->end_turn(run);
         ++run.turn;
     }
     return Turned::on;

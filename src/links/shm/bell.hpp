@@ -5,6 +5,8 @@
 // if neither store can pass the look behind it.
 #pragma once
 
+#include <optional>
+
 #include "links/shm/layout.hpp"
 
 namespace lapwing::shm {
@@ -42,15 +44,29 @@ void ring(Bell<Platform>& bell) {
     Platform::wake(bell.rings);
 }
 
+// Sleep in two steps: the first says that it sleeps, looks for news, and gives back nothing when there are
+// some.
+template <typename Platform, typename News>
+std::optional<std::uint32_t> lie_down(Bell<Platform>& bell, News news) {
+    const std::uint32_t seen = bell.rings.load(std::memory_order_acquire);
+    bell.asleep.exchange(1, std::memory_order_seq_cst);
+    publish_news();
+    if (!news()) return seen;
+    bell.asleep.store(0, std::memory_order_relaxed);
+    return std::nullopt;
+}
+
+template <typename Platform>
+void sleep_on(Bell<Platform>& bell, std::uint32_t seen, long nanoseconds) {
+    Platform::sleep(bell.rings, seen, nanoseconds);
+    bell.asleep.store(0, std::memory_order_relaxed);
+}
+
 // `news()` says whether there is a reason not to sleep; `sleep(word, value)` sleeps while the word has the
 // value.
 template <typename Platform, typename News>
 void sleep_at(Bell<Platform>& bell, News news, long nanoseconds) {
-    const std::uint32_t seen = bell.rings.load(std::memory_order_acquire);
-    bell.asleep.exchange(1, std::memory_order_seq_cst);
-    publish_news();
-    if (!news()) Platform::sleep(bell.rings, seen, nanoseconds);
-    bell.asleep.store(0, std::memory_order_relaxed);
+    if (const auto seen = lie_down(bell, news)) sleep_on(bell, *seen, nanoseconds);
 }
 
 }  // namespace lapwing::shm

@@ -73,8 +73,11 @@ struct Geometry {
     std::uint64_t payload = 65536;  // bytes
     std::uint32_t tickets = 8;      // long messages that are on their way at once
     // Of a long message, what one of the two copies at once: long against a system call, short against the
-    // message.
+    // message. Up to four of these of a longer one, a quarter of it.
     std::uint64_t chunk = 131072;
+    std::uint64_t chunk_of(std::uint64_t bytes) const {
+        return std::clamp<std::uint64_t>(bytes / 4 / chunk, 1, 4) * chunk;
+    }
 
     // Lanes grow with the square of the ranks, so they are smaller where there are many. Only what is used
     // becomes memory.

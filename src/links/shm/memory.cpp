@@ -48,7 +48,12 @@ Memory Memory::open(pid_t process, int descriptor, const Proof& proof) {
     const std::string path = fmt::format("/proc/{}/fd/{}", process, descriptor);
     Memory memory;
     memory.descriptor_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-    if (memory.descriptor_ < 0) refuse("opening the shared memory of another rank by /proc", "");
+    if (memory.descriptor_ < 0) {
+        refuse("opening the shared memory of another rank by /proc",
+               errno == ENOENT
+                   ? ": the processes of this host do not see each other (containers of their own?)"
+                   : "");
+    }
     Proof found{};
     if (::pread(memory.descriptor_, found.data(), found.size(), 0) != static_cast<ssize_t>(found.size()) ||
         found != proof) {
@@ -79,7 +84,7 @@ Memory::~Memory() {
 std::byte* Memory::map(std::uint64_t bytes) {
     void* const address =
         ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor_, 0);
-    if (address == MAP_FAILED) refuse("mapping shared memory");
+    if (address == MAP_FAILED) refuse("mapping shared memory", errno == ENOMEM ? " (`ulimit -v`?)" : "");
     address_ = static_cast<std::byte*>(address);
     bytes_ = bytes;
     return address_;

@@ -39,7 +39,7 @@ void Linux::wake(Word<std::uint32_t>& word) {
 void Linux::sleep(const Word<std::uint32_t>& word, std::uint32_t value, long nanoseconds) {
     const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
     // Any return is as good as another: the sleeper looks again.
-    ::syscall(SYS_futex, &word, FUTEX_WAIT, value, &limit, nullptr, 0);
+    ::syscall(SYS_futex, &word, FUTEX_WAIT, value, nanoseconds < 0 ? nullptr : &limit, nullptr, 0);
 }
 
 int Linux::copy_from(pid_t process, std::uint64_t address, std::byte* target, std::uint64_t bytes) {
@@ -48,6 +48,11 @@ int Linux::copy_from(pid_t process, std::uint64_t address, std::byte* target, st
 
 int Linux::copy_to(pid_t process, std::uint64_t address, const std::byte* source, std::uint64_t bytes) {
     return in_full(::process_vm_writev, process, const_cast<std::byte*>(source), address, bytes);
+}
+
+int Linux::try_copy_to(pid_t process) {
+    const iovec none{nullptr, 0};
+    return ::process_vm_writev(process, &none, 1, &none, 1, 0) < 0 ? errno : 0;
 }
 
 void permit_direct_copies() {

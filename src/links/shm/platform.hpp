@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 namespace lapwing::shm {
 
@@ -13,8 +14,10 @@ struct Linux {
     template <typename Value>
     using Word = std::atomic<Value>;
     static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+    using Mutex = std::mutex;
 
-    // Between processes: wakes who sleeps at the word; sleeps while it has the value, up to a limit.
+    // Between processes: wakes who sleeps at the word; sleeps while it has the value, up to a limit; below
+    // zero there is none.
     static void wake(Word<std::uint32_t>& word);
     static void sleep(const Word<std::uint32_t>& word, std::uint32_t value, long nanoseconds);
 
@@ -22,6 +25,9 @@ struct Linux {
     // and the like where the system does not allow it, ESRCH when the process has ended.
     static int copy_from(pid_t process, std::uint64_t address, std::byte* target, std::uint64_t bytes);
     static int copy_to(pid_t process, std::uint64_t address, const std::byte* source, std::uint64_t bytes);
+    // copy_to of nothing: whether the call is allowed, where copy_from is. The kernel has one rule for both,
+    // but a filter may tell them apart.
+    static int try_copy_to(pid_t process);
 };
 
 // Lets the other processes of this user copy, where Linux (Yama) asks a process to say so.

@@ -38,7 +38,28 @@ std::uint64_t process_space() {
     return ::stat("/proc/self/ns/pid", &space) == 0 ? static_cast<std::uint64_t>(space.st_ino) : 0;
 }
 
-class GroupLink final : public Link {
+// Whether the kernel copies from and to that process, which has `proof` at `address`. Empty, or why not.
+std::string probe(pid_t process, std::uint64_t address, const Proof& proof) {
+    const auto told = [](const char* call, int error) {
+        return fmt::format("{}: {}{}", call, std::strerror(error),
+                           error == EPERM ? " (a container or the system forbids it)" : "");
+    };
+    Proof found{};
+    auto* const bytes = reinterpret_cast<std::byte*>(found.data());
+    if (const int error = Linux::copy_from(process, address, bytes, found.size()); error != 0)
+        return told("process_vm_readv", error);
+    if (found != proof) return "process_vm_readv: it reads another process";
+    if (const int error = Linux::try_copy_to(process); error != 0) return told("process_vm_writev", error);
+    return "";
+}
+
+Proof proof_of(const Card& card) {
+    Proof proof{};
+    std::memcpy(proof.data(), card.proof, proof.size());
+    return proof;
+}
+
+class GroupLink : public Link {
   public:
     GroupLink(OwnTraffic& traffic, std::uint64_t group, std::vector<int> places)
         : traffic_(traffic), group_(group), places_(std::move(places)) {}
@@ -61,12 +82,47 @@ class GroupLink final : public Link {
         return true;
     }
 
+  protected:
+    OwnTraffic& traffic_;
+
   private:
     int place(int peer) const { return places_[static_cast<std::size_t>(peer)]; }
 
-    OwnTraffic& traffic_;
     const std::uint64_t group_;
     const std::vector<int> places_;  // of each rank of the group
+};
+
+// The same for several threads. A class of its own, so that the other costs no lock.
+class SharedLink final : public GroupLink {
+  public:
+    using GroupLink::GroupLink;
+
+    bool any_thread() const override { return true; }
+    void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        const auto held = traffic_.hold();
+        GroupLink::send(peer, data, bytes, channel, transfer);
+    }
+    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        const auto held = traffic_.hold();
+        GroupLink::recv(peer, data, bytes, channel, transfer);
+    }
+    bool test(Transfer& transfer) override {
+        if (!transfer.active) return true;
+        const auto held = traffic_.hold();
+        return GroupLink::test(transfer);
+    }
+    void progress() override {
+        const auto held = traffic_.hold();
+        GroupLink::progress();
+    }
+    void flush() override {
+        const auto held = traffic_.hold();
+        GroupLink::flush();
+    }
+    // It is the helper who does.
+    bool sleep(std::chrono::nanoseconds) override { return false; }
 };
 
 }  // namespace
@@ -78,8 +134,9 @@ struct Station::State {
     Memory memory;
     std::vector<int> places;  // of each rank of the job among those of this host; -1: it is elsewhere
     std::vector<OwnTraffic::Place> neighbors;
-    std::string why_not_direct;
+    std::string why_in_pieces;
     std::unique_ptr<OwnTraffic> traffic;
+    bool shared = false;
 };
 
 Station::Station(int ranks, TransferMethod method) : state_(std::make_unique<State>()) {
@@ -92,10 +149,8 @@ Station::Station(int ranks, TransferMethod method) : state_(std::make_unique<Sta
     card.probe = reinterpret_cast<std::uintptr_t>(card.proof);
     if (method != TransferMethod::processor) permit_direct_copies();
     try {
-        Proof proof{};
-        std::memcpy(proof.data(), card.proof, proof.size());
         // Which ranks it is for is not known yet; what is not used costs nothing.
-        state_->memory = Memory::make(memory_bytes(ranks), proof);
+        state_->memory = Memory::make(memory_bytes(ranks), proof_of(card));
         card.descriptor = state_->memory.descriptor();
     } catch (const Error& error) {
         state_->trouble = error.what();
@@ -127,9 +182,12 @@ std::string Station::join(std::span<const Card> cards, int self) {
         } else {
             // Its maker says why.
             if (maker.descriptor < 0) return "";
-            Proof proof{};
-            std::memcpy(proof.data(), maker.proof, proof.size());
-            state.memory = Memory::open(maker.process, maker.descriptor, proof);
+            // Its process number means another process here.
+            if (maker.process_space != own.process_space) {
+                return fmt::format("rank {} of this host is in another container (process namespace)",
+                                   here.front());
+            }
+            state.memory = Memory::open(maker.process, maker.descriptor, proof_of(maker));
         }
         memory = state.memory.map(memory_bytes(count));
     } catch (const Error& error) {
@@ -153,17 +211,11 @@ std::string Station::join(std::span<const Card> cards, int self) {
         neighbor.bell = bell(place);
         neighbor.process = card.process;
         neighbor.rank = rank;
-        if (state.method == TransferMethod::processor) {
-            state.why_not_direct = "asked for by LAPWING_TRANSFER";
-        } else if (card.process_space != own.process_space) {
-            state.why_not_direct = "the processes are in different containers";
-        } else {
-            unsigned char found[sizeof card.proof];
-            const int error =
-                Linux::copy_from(card.process, card.probe, reinterpret_cast<std::byte*>(found), sizeof found);
-            neighbor.copies_directly = error == 0 && std::memcmp(found, card.proof, sizeof found) == 0;
-            if (error != 0) state.why_not_direct = fmt::format("process_vm_readv: {}", std::strerror(error));
-        }
+        const std::string why_not = state.method == TransferMethod::processor
+                                        ? "LAPWING_TRANSFER asks for it"
+                                        : probe(card.process, card.probe, proof_of(card));
+        neighbor.copies_directly = why_not.empty();
+        if (state.why_in_pieces.empty()) state.why_in_pieces = why_not;
     }
     state.traffic = std::make_unique<OwnTraffic>(state.neighbors, *bell(me));
     return "";
@@ -181,32 +233,39 @@ int Station::ranks() const {
     return static_cast<int>(state_->neighbors.size());
 }
 
-std::string Station::transfer() const {
-    return state_->why_not_direct.empty()
-               ? "long messages are copied once, by the kernel"
-               : fmt::format("long messages pass through shared memory ({})", state_->why_not_direct);
+const std::string& Station::why_in_pieces() const {
+    return state_->why_in_pieces;
 }
 
 std::unique_ptr<Link> Station::link(std::uint64_t group, std::vector<int> members) {
     for (int& member : members) member = state_->places[static_cast<std::size_t>(member)];
+    if (state_->shared) return std::make_unique<SharedLink>(*state_->traffic, group, std::move(members));
     return std::make_unique<GroupLink>(*state_->traffic, group, std::move(members));
 }
 
-std::string survey() {
+std::string in_words(const std::string& why_none, const std::string& why_in_pieces) {
+    if (!why_none.empty()) return fmt::format("no shared memory: {}", why_none);
+    if (!why_in_pieces.empty())
+        return fmt::format("shared memory, through which long messages pass in pieces: {}", why_in_pieces);
+    return "shared memory; long messages are copied once, by the kernel";
+}
+
+std::string survey(TransferMethod method) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return fmt::format("not known here: pipe: {}", std::strerror(errno));
-    Station own(2);
+    Station own(2, method);
     const pid_t parent = ::getpid();
     const pid_t child = ::fork();
     if (child == 0) {
         // The parent is no descendant of the child's, as little as one rank is another's.
         std::string found;
         if (::getppid() == parent) {
-            Station other(2);
+            Station other(2, method);
             const Card cards[] = {own.card(), other.card()};
-            found = other.join(cards, 1);
-            found = found.empty() ? fmt::format("shared memory; {}", other.transfer())
-                                  : fmt::format("by the MPI underneath: {}", found);
+            // As both would: who has made the memory says what is wrong with it.
+            std::string trouble = own.join(cards, 0);
+            if (trouble.empty()) trouble = other.join(cards, 1);
+            found = in_words(trouble, other.why_in_pieces());
         }
         static_cast<void>(!::write(ends[1], found.data(), found.size()));
         ::_exit(0);
@@ -223,6 +282,50 @@ std::string survey() {
 
 void Station::sleep(std::chrono::nanoseconds limit) {
     state_->traffic->sleep(static_cast<long>(limit.count()));
+}
+
+std::optional<std::uint32_t> Station::lie_down() {
+    return state_->traffic->lie_down();
+}
+
+void Station::sleep_on(std::uint32_t seen, std::chrono::nanoseconds limit) {
+    state_->traffic->sleep_on(seen, static_cast<long>(limit.count()));
+}
+
+void Station::share() {
+    state_->shared = true;
+    state_->traffic->share();
+}
+
+void Station::move_all() {
+    const auto held = state_->traffic->hold();
+    state_->traffic->move_all();
+}
+
+bool Station::has_news() {
+    const auto held = state_->traffic->hold();
+    return state_->traffic->has_news_for_helper();
+}
+
+void Station::forget_completed() {
+    const auto held = state_->traffic->hold();
+    state_->traffic->forget_completed();
+}
+
+void Station::let_ring(bool on) {
+    state_->traffic->let_ring(on);
+}
+
+std::uint32_t Station::rings() const {
+    return state_->traffic->rings();
+}
+
+void Station::ring_here() {
+    state_->traffic->ring_here();
+}
+
+void Station::sleep_since(std::uint32_t rings, std::chrono::nanoseconds limit) {
+    state_->traffic->sleep_since(rings, static_cast<long>(limit.count()));
 }
 
 void Station::give_up(const std::string& why) {

@@ -41,7 +41,13 @@ class Traffic {
     bool test(Link::Transfer& transfer);
     // Moves what is on its way and needs this rank.
     void progress() {
-        std::erase_if(sending_, [&](int place) { return move_sends(peer_of(place)); });
+        for (std::size_t i = 0; i < sending_.size();) {
+            const int place = sending_[i];
+            if (move_sends(peer_of(place)))
+                std::erase(sending_, place);
+            else
+                ++i;
+        }
         flush();
     }
     // Rings for those who sleep while there is news from here.
@@ -49,7 +55,32 @@ class Traffic {
         if (!told_.empty()) ring_bells();
     }
     void sleep(long nanoseconds);
+    // The same in two steps, of which the second may be beside other calls; see bell.hpp.
+    std::optional<std::uint32_t> lie_down();
+    void sleep_on(std::uint32_t seen, long nanoseconds) { shm::sleep_on(bell_, seen, nanoseconds); }
     void give_up(const std::string& why);
+
+    // From now on several threads use it: each holds it meanwhile, by hold(). While bytes of a long message
+    // are copied another may have it. Nobody sleeps by sleep() then, but one helper, by what stands below.
+    void share() { shared_ = true; }
+    [[nodiscard]] std::unique_lock<typename Platform::Mutex> hold() {
+        return shared_ ? std::unique_lock(mutex_) : std::unique_lock<typename Platform::Mutex>();
+    }
+    // All that is on its way, whoever has asked for it.
+    void move_all();
+    // Whether move_all() or a test might go on now; also when a message is complete that was not when
+    // move_all() began, and nobody has tested since.
+    bool has_news_for_helper() { return has_news() || completed_ != known_completed_; }
+    // Nobody else waits for what has completed until now.
+    void forget_completed() { known_completed_ = completed_; }
+    // Without holding it: whether the others ring here; how often it was rung; to ring; to sleep since then.
+    // Who lets them ring looks for news afterwards.
+    void let_ring(bool on);
+    std::uint32_t rings() const { return bell_.rings.load(std::memory_order_acquire); }
+    void ring_here();
+    void sleep_since(std::uint32_t rings, long nanoseconds) {
+        Platform::sleep(bell_.rings, rings, nanoseconds);
+    }
 
   private:
     using Ticket = shm::Ticket<Platform>;
@@ -70,6 +101,7 @@ class Traffic {
         std::uint64_t bytes = 0;
         std::uint64_t moved = 0;       // in pieces
         std::uint64_t offered_at = 0;  // its address in the sender's memory
+        std::uint64_t completed = 0;   // the how many-th
     };
     // What came before its receive.
     struct Early {
@@ -105,9 +137,16 @@ class Traffic {
     void add_piece(Peer& peer, const Slot& slot);
     void read(Peer& peer);
     std::uint32_t chunks_of(std::uint64_t bytes) const {
-        return static_cast<std::uint32_t>((bytes + geometry_.chunk - 1) / geometry_.chunk);
+        const std::uint64_t chunk = geometry_.chunk_of(bytes);
+        return static_cast<std::uint32_t>((bytes + chunk - 1) / chunk);
+    }
+    void complete(Message& message) {
+        message.state = Message::State::complete;
+        message.completed = ++completed_;
     }
     bool copy_chunks(Peer& peer, Message& message, Ticket& ticket);
+    int copy_chunk(const Peer& peer, const Message& message, std::uint64_t target, std::uint64_t at,
+                   std::uint64_t bytes);
     void go_on_receiving(Peer& peer, Message& message);
     void go_on_sending(Peer& peer, Message& message);
     bool move_sends(Peer& peer);
@@ -130,6 +169,11 @@ class Traffic {
     std::atomic<bool> given_up_{false};
     std::mutex why_mutex_;
     std::string why_;
+    // Where several threads use it:
+    bool shared_ = false;
+    typename Platform::Mutex mutex_;
+    std::uint64_t completed_ = 0;        // messages, so far
+    std::uint64_t known_completed_ = 0;  // to the helper
 };
 
 extern template class Traffic<Linux>;

@@ -97,7 +97,7 @@ template <typename Platform>
 bool Traffic<Platform>::put(Peer& peer, Message& message) {
     if (message.bytes <= most_whole_) {
         if (!peer.to.whole(message.group, message.channel, message.source, message.bytes)) return false;
-        message.state = Message::State::complete;
+        complete(message);
     } else {
         message.ticket = peer.to.offer(message.group, message.channel, message.source, message.bytes);
         if (message.ticket < 0) return false;
@@ -174,8 +174,11 @@ void Traffic<Platform>::begin_receiving(Peer& peer, Message& message, std::uint6
 // A whole message, to the receive that it is for.
 template <typename Platform>
 void Traffic<Platform>::deliver(Message& message, const std::byte* data, std::uint64_t bytes) {
-    message.state = bytes > message.bytes ? Message::State::too_long : Message::State::complete;
-    if (bytes > 0 && bytes <= message.bytes) std::memcpy(message.target, data, bytes);
+    complete(message);
+    if (bytes > message.bytes)
+        message.state = Message::State::too_long;
+    else if (bytes > 0)
+        std::memcpy(message.target, data, bytes);
 }
 
 template <typename Platform>
@@ -189,8 +192,9 @@ void Traffic<Platform>::add_piece(Peer& peer, const Slot& slot) {
     const std::uint64_t bytes = Reader::bytes(slot);
     std::memcpy(message.target + message.moved, peer.from.data(slot), bytes);
     message.moved += bytes;
-    if (message.moved < message.bytes) return;
-    message.state = Message::State::complete;
+    // There is room for more.
+    if (message.moved < message.bytes) return tell(peer, message.place);
+    complete(message);
     peer.from.ticket(number).state.store(Ticket::closed, std::memory_order_release);
     peer.receiving.erase(found);
 }
@@ -227,6 +231,18 @@ void Traffic<Platform>::read(Peer& peer) {
     }
 }
 
+// Others may have the traffic meanwhile: the message stays in its place until this chunk is counted.
+template <typename Platform>
+int Traffic<Platform>::copy_chunk(const Peer& peer, const Message& message, std::uint64_t target,
+                                  std::uint64_t at, std::uint64_t bytes) {
+    if (shared_) mutex_.unlock();
+    const int error = message.sends ? Platform::copy_to(peer.process, target + at, message.source + at, bytes)
+                                    : Platform::copy_from(peer.process, message.offered_at + at,
+                                                          message.target + at, bytes);
+    if (shared_) mutex_.lock();
+    return error;
+}
+
 // Copies chunks that nobody else copies, in either direction. True when all are copied.
 template <typename Platform>
 bool Traffic<Platform>::copy_chunks(Peer& peer, Message& message, Ticket& ticket) {
@@ -234,13 +250,11 @@ bool Traffic<Platform>::copy_chunks(Peer& peer, Message& message, Ticket& ticket
     while (ticket.claimed.load(std::memory_order_relaxed) < chunks) {
         const std::uint32_t mine = ticket.claimed.fetch_add(1, std::memory_order_relaxed);
         if (mine >= chunks) break;
-        const std::uint64_t at = mine * geometry_.chunk;
-        const std::uint64_t bytes = std::min(geometry_.chunk, message.bytes - at);
-        const int error =
-            message.sends
-                ? Platform::copy_to(peer.process, ticket.target.load(std::memory_order_relaxed) + at,
-                                    message.source + at, bytes)
-                : Platform::copy_from(peer.process, message.offered_at + at, message.target + at, bytes);
+        const std::uint64_t chunk = geometry_.chunk_of(message.bytes);
+        const std::uint64_t at = mine * chunk;
+        const std::uint64_t bytes = std::min(chunk, message.bytes - at);
+        const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
+        const int error = copy_chunk(peer, message, target, at, bytes);
         if (error != 0) {
             fail(error == ESRCH
                      ? fmt::format("rank {} has ended", peer.rank)
@@ -261,7 +275,7 @@ void Traffic<Platform>::go_on_receiving(Peer& peer, Message& message) {
     ticket.state.store(Ticket::closed, std::memory_order_release);
     tell(peer, message.place);
     std::erase(peer.receiving, &message);
-    message.state = Message::State::complete;
+    complete(message);
 }
 
 // An offered message.
@@ -290,19 +304,19 @@ void Traffic<Platform>::go_on_sending(Peer& peer, Message& message) {
             return;
     }
     peer.to.let_go(message.ticket);
-    message.state = Message::State::complete;
+    complete(message);
 }
 
 // True when nothing is left to send to the peer.
 template <typename Platform>
 bool Traffic<Platform>::move_sends(Peer& peer) {
     for (std::size_t i = 0; i < peer.offered.size();) {
-        go_on_sending(peer, *peer.offered[i]);
-        if (peer.offered[i]->state == Message::State::complete) {
-            peer.offered.erase(peer.offered.begin() + static_cast<std::ptrdiff_t>(i));
-        } else {
+        Message& message = *peer.offered[i];
+        go_on_sending(peer, message);
+        if (message.state == Message::State::complete)
+            std::erase(peer.offered, &message);
+        else
             ++i;
-        }
     }
     while (!peer.waiting.empty() && put(peer, *peer.waiting.front())) peer.waiting.pop_front();
     return peer.waiting.empty() && peer.offered.empty();
@@ -322,6 +336,8 @@ bool Traffic<Platform>::test(Link::Transfer& transfer) {
         progress();
         if (message.state == Message::State::too_long) refuse_length(transfer);
         if (message.state != Message::State::complete) return false;
+        // No news for the helper: who tests knows.
+        if (message.completed == completed_ && known_completed_ + 1 == completed_) ++known_completed_;
     }
     idle_.push_back(&message);
     transfer = {};
@@ -350,7 +366,7 @@ bool Traffic<Platform>::has_news() {
         for (const Message* message : peer.offered) {
             const std::uint32_t state = peer.to.ticket(message->ticket).state.load(std::memory_order_acquire);
             if (state == Ticket::closed || state == Ticket::wants_pieces) return true;
-            if (state == Ticket::shared &&
+            if (state == Ticket::shared && peer.copies_directly &&
                 peer.to.ticket(message->ticket).claimed.load(std::memory_order_relaxed) <
                     chunks_of(message->bytes)) {
                 return true;
@@ -377,6 +393,44 @@ void Traffic<Platform>::sleep(long nanoseconds) {
     flush();
     sleep_at(
         bell_, [&] { return has_news(); }, nanoseconds);
+}
+
+template <typename Platform>
+std::optional<std::uint32_t> Traffic<Platform>::lie_down() {
+    flush();
+    return shm::lie_down(bell_, [&] { return has_news(); });
+}
+
+template <typename Platform>
+void Traffic<Platform>::move_all() {
+    check_usable();
+    known_completed_ = completed_;
+    for (Peer& peer : peers_) {
+        if (!peer.posted.empty() || !peer.receiving.empty()) read(peer);
+        // Others may take some out while one is copied.
+        for (std::size_t i = 0; i < peer.receiving.size();) {
+            Message* const message = peer.receiving[i];
+            go_on_receiving(peer, *message);
+            if (i < peer.receiving.size() && peer.receiving[i] == message) ++i;
+        }
+    }
+    progress();
+}
+
+template <typename Platform>
+void Traffic<Platform>::let_ring(bool on) {
+    if (on) {
+        bell_.asleep.exchange(1, std::memory_order_seq_cst);
+        publish_news();
+    } else {
+        bell_.asleep.store(0, std::memory_order_relaxed);
+    }
+}
+
+template <typename Platform>
+void Traffic<Platform>::ring_here() {
+    bell_.rings.fetch_add(1, std::memory_order_release);
+    Platform::wake(bell_.rings);
 }
 
 template <typename Platform>

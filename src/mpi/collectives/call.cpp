@@ -230,10 +230,7 @@ Started start(Group& group, Problem& problem, const Preparation& preparation) {
         return Started::failed_by(error);
     }
     ++count.taken;
-    if (runtime.measures) {
-        request->started = nanoseconds();
-        count.start_time += request->started - began;
-    }
+    if (runtime.measures) measure_start(*request, began);
     return {Outcome::taken, MPI_SUCCESS, request};
 }
 

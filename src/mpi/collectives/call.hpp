@@ -20,6 +20,7 @@
 #include "mpi/persistent.hpp"
 #include "mpi/request.hpp"
 #include "mpi/runtime.hpp"
+#include "mpi/timeline.hpp"
 
 namespace lapwing {
 
@@ -203,11 +204,14 @@ int blocking(const Call& call, MPI_Comm communicator, Native native) {
     return guarded([&] {
         Group* group = taking_group(communicator, Call::collective);
         if (group == nullptr || !call.plausible(*group)) return native();
+        timeline::blocks = true;
         const Started started = call.start(*group);
+        timeline::blocks = false;
         MPI_Request handle = MPI_REQUEST_NULL;
         const int error = hand_over(started, communicator, &handle, native);
-        return started.outcome == Outcome::taken ? wait_for(*started.request, &handle, MPI_STATUS_IGNORE)
-                                                 : error;
+        return started.outcome == Outcome::taken
+                   ? wait_for(*started.request, &handle, MPI_STATUS_IGNORE, trace::Call::blocking_wait)
+                   : error;
     });
 }
 

@@ -1,0 +1,64 @@
+// What `lapwing bench` asks of its MPI program: one JSON object as the only argument.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lapwing::bench {
+
+enum class Collective {
+    barrier,
+    broadcast,
+    gather,
+    gatherv,
+    scatter,
+    allgather,
+    alltoall,
+    alltoallv,
+    allreduce
+};
+// What a rank does while it computes: nothing of MPI; tests until the collective is complete; a time instead
+// of an amount.
+enum class Method { wait, poll, fixed };
+// automatic: sleep where ranks outnumber processors, else work. dgemm: matrix products, which nobody asks
+// for: the benchmarks of throughput have them.
+enum class Compute { work, sleep, automatic, dgemm };
+
+struct Settings {
+    std::string benchmark;
+    std::vector<std::string> engines;  // "mpi": the MPI underneath, untouched
+    std::vector<Collective> collectives;
+    std::vector<std::uint64_t> bytes;  // of a block; where blocks are uneven, of the average one
+    std::vector<Method> methods;       // of overlap
+    Compute compute = Compute::automatic;
+    int rounds = 0;
+    double seconds = 0;  // for the rounds of a group of rows, of which there are three at least; 0: no limit
+    int iterations = 0;  // of each phase in a round; 0: as many as fit into 10 ms, at least one
+    double work_factor = 0;      // work is so many times the base time
+    double quantum_seconds = 0;  // of work between two tests; 0: a hundredth of the base time
+    bool limit = false;          // measure plain sockets, too
+    bool idle = false;           // measure the loss by a collective that is pending and idle
+    std::string interface;       // for the program's own connections; empty: the first that is no loopback
+    std::string corrupt;         // engine whose result gets a wrong byte: shows that mistakes are found
+
+    // What is measured for each of these, where the benchmark has such an x axis or such variants.
+    std::vector<double> work_shares;       // of overlap by steps: work, in base times
+    std::vector<int> tests;                // calls of MPI_Test beside the computation
+    std::uint64_t bytes_per_test = 0;      // of overhead: a test for so many bytes; 0: none
+    std::vector<std::string> forms;        // of latency: "blocking", "nonblocking"
+    std::vector<int> windows;              // of window
+    std::vector<int> collectives_at_once;  // of concurrent
+    std::vector<double> frequencies_hz;    // of noise
+    std::vector<double> burst_seconds;     // of noise
+};
+
+// Throws std::exception for what `lapwing bench` would not have written.
+Settings read_settings(const char* text);
+
+const char* name(Collective collective);           // "MPI_Ibarrier"
+const char* blocking_name(Collective collective);  // "MPI_Barrier"
+const char* name(Method method);
+const char* name(Compute compute);
+
+}  // namespace lapwing::bench

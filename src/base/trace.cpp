@@ -1,0 +1,185 @@
+#include "base/trace.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace lapwing::trace {
+
+namespace detail {
+std::atomic<bool> recording{false};
+constinit thread_local Place place;
+}  // namespace detail
+constinit thread_local std::uint32_t starting = 0;
+
+namespace {
+
+constexpr std::size_t most_rings = 64;
+constexpr std::uint64_t most_fact_bytes = 16U << 20;
+
+// A file of its own, mapped. Its blocks are there from the beginning: a disk that is full later would end the
+// process in the middle of a store.
+class Ring {
+  public:
+    Ring(const std::string& path, std::uint64_t capacity)
+        : bytes_(Header::events_at + capacity * sizeof(Event)) {
+        const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file < 0) refuse(path, errno);
+        int error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes_));
+        void* memory = MAP_FAILED;
+        if (error == 0) {
+            memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+            if (memory == MAP_FAILED) error = errno;
+        }
+        ::close(file);
+        if (error != 0) {
+            ::unlink(path.c_str());
+            refuse(path, error);
+        }
+        // The first store to a page would cost as much as many events.
+        ::madvise(memory, bytes_, MADV_POPULATE_WRITE);
+        header_ = new (memory) Header;
+        header_->capacity = capacity;
+        events_ = reinterpret_cast<Event*>(static_cast<std::byte*>(memory) + Header::events_at);
+    }
+
+    detail::Place place(std::uint16_t thread) const {
+        return {header_, events_, header_->written.load() % header_->capacity, thread};
+    }
+    void count_lost() { header_->written.fetch_add(1, std::memory_order_relaxed); }
+
+    [[noreturn]] static void refuse(const std::string& path, int error) {
+        throw Error(ErrorCode::system,
+                    fmt::format("the trace can not be written to {}: {}{}", path, std::strerror(error),
+                                error == ENOENT   ? "; its directory must be there on every host"
+                                : error == EEXIST ? "; one run traces one job"
+                                                  : ""));
+    }
+
+  private:
+    std::size_t bytes_;
+    Header* header_ = nullptr;
+    Event* events_ = nullptr;
+};
+
+struct Recorder {
+    std::mutex mutex;
+    std::string path;  // of the rank's files, without their ends
+    std::uint64_t capacity = 0;
+    std::vector<std::unique_ptr<Ring>> rings;
+    std::vector<Ring*> idle;  // whose threads have ended
+    std::uint16_t threads = 0;
+    int facts = -1;
+    std::uint64_t fact_bytes = 0;
+    std::unique_ptr<Ring> lost;  // counts what found no ring
+};
+// Never destroyed: threads of the program may still record when it exits. The maps last as long as the
+// process.
+Recorder& recorder = *new Recorder;
+
+void append_fact(const std::string& json) {
+    const std::string line = json + "\n";
+    if (recorder.fact_bytes + line.size() > most_fact_bytes) return;
+    if (::write(recorder.facts, line.data(), line.size()) == static_cast<ssize_t>(line.size()))
+        recorder.fact_bytes += line.size();
+    else
+        recorder.fact_bytes = most_fact_bytes;  // what stands behind half a line could not be read
+}
+
+// The ring of this thread; given back when the thread ends.
+struct Own {
+    Ring* ring = nullptr;
+    bool tried = false;
+
+    void take() {
+        tried = true;
+        const std::lock_guard lock(recorder.mutex);
+        const std::uint16_t thread = recorder.threads;
+        if (recorder.threads < UINT16_MAX) ++recorder.threads;
+        if (!recorder.idle.empty()) {
+            ring = recorder.idle.back();
+            recorder.idle.pop_back();
+        } else {
+            if (recorder.rings.size() == most_rings) return;
+            try {
+                recorder.rings.push_back(std::make_unique<Ring>(
+                    fmt::format("{}.{}.events", recorder.path, recorder.rings.size()), recorder.capacity));
+                ring = recorder.rings.back().get();
+            } catch (const std::exception&) {
+                return;
+            }
+        }
+        detail::place = ring->place(thread);
+        char name[16] = "";
+        ::pthread_getname_np(::pthread_self(), name, sizeof name);
+        const bool ours = std::strcmp(name, "lapwing") == 0;
+        append_fact(fmt::format(R"({{"fact":"thread","number":{},"lapwing":{}}})", thread, ours));
+    }
+    ~Own() {
+        if (ring == nullptr) return;
+        const std::lock_guard lock(recorder.mutex);
+        recorder.idle.push_back(ring);
+        ring = nullptr;
+        detail::place = {};
+    }
+};
+thread_local Own own;
+
+}  // namespace
+
+void open(const std::string& directory, int rank, std::uint64_t capacity) {
+    const std::lock_guard lock(recorder.mutex);
+    recorder.path = fmt::format("{}/{}", directory, rank);
+    recorder.capacity = capacity;
+    const std::string facts = recorder.path + ".facts";
+    recorder.facts = ::open(facts.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (recorder.facts < 0) Ring::refuse(facts, errno);
+    // The first ring now, so that a disk without room is told of before the program runs.
+    recorder.rings.push_back(std::make_unique<Ring>(recorder.path + ".0.events", capacity));
+    recorder.idle.push_back(recorder.rings.back().get());
+    recorder.lost = std::make_unique<Ring>(recorder.path + ".lost.events", 0);
+    detail::recording.store(true, std::memory_order_release);
+}
+
+void close() {
+    detail::recording.store(false, std::memory_order_release);
+}
+
+void detail::record_first(const Event& event) {
+    if (!own.tried) own.take();
+    if (own.ring == nullptr) return recorder.lost->count_lost();
+    record(event);
+}
+
+bool add_fact(const std::string& json) {
+    if (!on()) return false;
+    const std::lock_guard lock(recorder.mutex);
+    append_fact(json);
+    return recorder.fact_bytes < most_fact_bytes;
+}
+
+std::uint64_t parse_capacity(const char* variable, const std::string& value) {
+    std::uint64_t capacity = 0;
+    const char* const end = value.data() + value.size();
+    const auto [rest, error] = std::from_chars(value.data(), end, capacity);
+    if (error != std::errc() || rest != end || capacity < least_events || capacity > most_events) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} is a number of events from {} to {}, not '{}'", variable, least_events,
+                                most_events, value));
+    }
+    return capacity;
+}
+
+}  // namespace lapwing::trace

@@ -1,0 +1,69 @@
+// What a traced job records of a run on the kernel engine. What the processor does has a beginning and an
+// end. Of what the kernel does it is known when a chain was handed over, and when a thread has seen that a
+// step is complete: no more is recorded.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "engines/witness.hpp"
+#include "task/chains.hpp"
+
+namespace lapwing::kernel {
+
+struct Plan;
+struct Run;
+
+// Which tasks of the list the steps and turns of its plan come from.
+class TracePlan {
+  public:
+    // `chains` and `plan` were made of `list`, with `near`. Throws Error (internal) when they do not fit.
+    TracePlan(const List& list, const std::vector<bool>& near, const Chains& chains, const Plan& plan);
+
+  private:
+    friend class RunTrace;
+    static constexpr std::uint32_t none = UINT32_MAX;
+
+    struct Line {
+        std::vector<std::uint32_t> tasks;  // by step: the task that it completes, or none
+        std::uint64_t bytes = 0;
+        int peer = -1;  // of a chain of receives
+        bool receives = false;
+    };
+    struct Wait {
+        std::uint32_t task = 0;
+        std::vector<std::uint32_t> receives;
+    };
+    Line line_of(const Chain& chain, bool receives) const;
+    void find_turns(const std::vector<bool>& near, const Plan& plan);
+    void find_waits(const std::vector<bool>& near);
+
+    std::vector<Task> tasks_;
+    std::vector<Line> lines_;
+    std::vector<std::uint32_t> turns_;  // the task of each turn, or none
+    std::vector<Wait> waits_;           // for far peers, in the list's order
+};
+
+// Of one run. All of these with the reactor's mutex held, but for start().
+class RunTrace {
+  public:
+    explicit RunTrace(const TracePlan& plan) : plan_(plan) {}
+    void start();
+    void handed_over(std::size_t line);
+    // Records what has completed since the last look.
+    void look(const Run& run);
+    void begin_turn(const Run& run);
+    void end_turn(const Run& run);
+
+  private:
+    void see(std::uint32_t task, std::uint64_t now);
+
+    const TracePlan& plan_;
+    Witness witness_;
+    std::vector<std::uint64_t> since_;  // by line: when it was handed over; 0: it is not in the kernel
+    std::vector<std::uint32_t> noted_;  // by line: steps that have been seen
+    std::vector<bool> known_;           // by task: complete
+    std::size_t wait_ = 0;              // the next of the waits
+};
+
+}  // namespace lapwing::kernel

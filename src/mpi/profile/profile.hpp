@@ -1,0 +1,88 @@
+// The profile of a program's own collectives: a preload library that stands before the MPI's functions, hands
+// every call on as it is, and records when it was made, from where, and how long it took. `lapwing profile`
+// reads it.
+//
+// What it records are events and facts of base/trace.hpp:
+//   collective  began, ended: of the call; a nonblocking one has ended when a completing call has said so.
+//               operation: which one on its communicator, counted on all ranks alike; peer: the
+//               communicator's fact; index: the site's; bytes: of this rank's own block or blocks; kind: 1,
+//               nonblocking; + 2, this rank is the root, which gives all; + 4, which takes all
+//   call        of a nonblocking one, besides. began: when the starting call returned; ended: as much later
+//   as
+//               completing calls took; bytes: how many these were; index: the site of the last of them
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/trace.hpp"
+
+namespace lapwing::profile {
+
+// After MPI_Init, and before MPI_Finalize.
+void begin();
+void end();
+
+// One rank's part in a collective.
+enum class Role : std::uint8_t { equal, gives, takes };  // gives, takes: has a root, which gives or takes all
+struct Root {
+    Role role = Role::equal;
+    int rank = 0;
+};
+
+// A collective that is called now.
+struct Called {
+    std::uint8_t kind = 0;  // of its event, of a blocking one
+    std::uint32_t site = 0;
+    std::uint32_t communicator = 0;
+    std::uint32_t number = 0;  // on that communicator
+    std::uint64_t bytes = 0;
+    std::uint64_t began = 0;
+};
+// `from`: where the function returns to.
+Called enter(const char* function, const void* from, MPI_Comm communicator, std::uint64_t bytes, Root root);
+void leave(const Called& called);                      // of a blocking call
+void leave(const Called& called, MPI_Request handle);  // of a nonblocking one, which has succeeded
+
+// Bytes of so many elements; the type may be null.
+std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type);
+
+template <typename Bytes, typename Native>
+int blocking(const char* function, const void* from, MPI_Comm communicator, Root root, Bytes bytes,
+             Native native) {
+    if (!trace::on() || communicator == MPI_COMM_NULL) return native();
+    const Called called = enter(function, from, communicator, bytes(), root);
+    const int error = native();
+    leave(called);
+    return error;
+}
+
+template <typename Bytes, typename Native>
+int nonblocking(const char* function, const void* from, MPI_Comm communicator, MPI_Request* handle, Root root,
+                Bytes bytes, Native native) {
+    if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
+    const Called called = enter(function, from, communicator, bytes(), root);
+    const int error = native();
+    if (error == MPI_SUCCESS) leave(called, *handle);
+    return error;
+}
+
+// For completing calls.
+class Completing {
+  public:
+    Completing(const void* from, int count, const MPI_Request* handles);
+    // `now` are the same handles afterwards: null where complete.
+    void done(const MPI_Request* now);
+
+  private:
+    const void* from_;
+    std::uint64_t began_ = 0;
+    std::vector<std::pair<int, MPI_Request>> ours_;  // places in the array
+};
+
+}  // namespace lapwing::profile
+
+#define LAPWING_MPI extern "C" __attribute__((visibility("default"))) int

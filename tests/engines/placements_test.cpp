@@ -1,0 +1,198 @@
+// The same problems on ranks that stand on hosts at random: by the host engine and by the kernel engine, over
+// shared memory inside the hosts, with each way of transfer and of progress; at the same time the ranks of
+// each host have a group of their own. What must come out is computed from the problem alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "engines/expected.hpp"
+#include "engines/host/engine.hpp"
+#include "engines/kernel/engine.hpp"
+#include "engines/shm_hosts.hpp"
+#include "links/process.hpp"
+#include "links/routed.hpp"
+#include "links/socket_pairs.hpp"
+#include "task/chains.hpp"
+#include "task/sample.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+using namespace testing_engines;
+
+constexpr int runs = 2;
+
+// What a group is to do, and how.
+struct Task {
+    Problem problem;
+    Choice choice;
+};
+
+template <typename Entries>
+auto& one_of(Entries& entries, std::mt19937& random) {
+    return entries[random() % std::size(entries)];
+}
+
+Task draw(int ranks, std::mt19937& random, const std::shared_ptr<const Placement>& placement) {
+    constexpr std::uint64_t lengths[] = {8, 600, 20000, LAPWING_TEST_FEWER ? 40000 : 200000};
+    const auto algorithms = catalogue();
+    for (;;) {
+        const Algorithm* const algorithm = one_of(algorithms, random);
+        const auto problems = sample_problems(algorithm->collective, ranks, one_of(lengths, random));
+        Task task{one_of(problems, random), {algorithm, usual_parameters(*algorithm)}};
+        task.problem.placement = placement;
+        if (algorithm->applies(task.problem, task.choice.parameters)) return task;
+    }
+}
+
+// One rank's runs of one group's task.
+class Runs {
+  public:
+    Runs(const Engine& engine, const Task& task, int rank, const Ground& ground)
+        : task_(task),
+          rank_(rank),
+          prepared_(engine.prepare(build(task.problem, rank, task.choice), ground)) {
+        for (int run = 0; run < runs; ++run) {
+            in_.push_back(in_of(task.problem, rank, run));
+            out_.push_back(out_before(task.problem, rank, run));
+        }
+    }
+    void start_next() {
+        const std::size_t run = operations_.size();
+        operations_.push_back(prepared_->start({in_[run].data(), out_[run].data(), &composition_},
+                                               static_cast<std::uint32_t>(run)));
+    }
+    // Looks at one that is not complete; true when there is none.
+    bool look(std::mt19937& random) {
+        if (operations_.empty()) return true;
+        Operation*& operation = one_of(operations_, random);
+        if (!prepared_->test(operation)) return false;
+        std::erase(operations_, operation);
+        return operations_.empty();
+    }
+    std::string wrong() const {
+        for (int run = 0; run < runs; ++run) {
+            const Bytes& now = out_[static_cast<std::size_t>(run)];
+            if (now != out_after(task_.problem, rank_, run, now)) {
+                return print(task_.problem) + " " + print(task_.choice) + ": rank " + std::to_string(rank_) +
+                       " has wrong bytes";
+            }
+        }
+        return "";
+    }
+
+  private:
+    const Task& task_;
+    const int rank_;
+    std::vector<Bytes> in_, out_;
+    Composition composition_;
+    std::unique_ptr<Prepared> prepared_;
+    std::vector<Operation*> operations_;
+};
+
+// The ranks of a job, on hosts; the groups are all of them, by each engine, and those of each host.
+void run_job(unsigned seed, const std::vector<Manner>& choices) {
+    std::mt19937 random(seed);
+    const int ranks = 2 + static_cast<int>(random() % (LAPWING_TEST_FEWER ? 4 : 6));
+    const int hosts = 1 + static_cast<int>(random() % 3);
+    std::vector<int> host_of;
+    std::vector<Manner> manner_of;
+    for (int rank = 0; rank < ranks; ++rank) {
+        host_of.push_back(static_cast<int>(random()) & 1 && rank > 0
+                              ? host_of.back()
+                              : static_cast<int>(random() % 3) % hosts);
+        manner_of.push_back(one_of(choices, random));
+    }
+    const auto placement = placement_on_hosts(std::vector<std::uint64_t>(host_of.begin(), host_of.end()));
+    const bool one_host = std::all_of(host_of.begin(), host_of.end(), [&](int h) { return h == host_of[0]; });
+    const Task for_host_engine = draw(ranks, random, placement);
+    const Task for_kernel_engine = draw(ranks, random, placement);
+    std::vector<Task> inside;
+    for (int host = 0; host < 3; ++host) {
+        const auto members = static_cast<int>(std::count(host_of.begin(), host_of.end(), host));
+        inside.push_back(draw(std::max(1, members), random, nullptr));
+    }
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ShmHosts shared(host_of, manner_of);
+    const auto far = process_links(ranks, seed % 2 == 0);
+    const auto connections = socket_pairs(ranks, 2, seed % 3 == 0 ? 2048 : 0);
+    const bool has_kernel = bool(kernel_engine().available());
+
+    std::vector<std::string> wrong(static_cast<std::size_t>(ranks));
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+        threads.emplace_back([&, rank] {
+            const auto at = static_cast<std::size_t>(rank);
+            try {
+                std::vector<int> all(static_cast<std::size_t>(ranks));
+                std::iota(all.begin(), all.end(), 0);
+                const std::vector<int> members = shared.ranks_with(rank);
+                shm::Station& station = shared.station(rank);
+                const auto own = station.link(static_cast<std::uint64_t>(10 + host_of[at]), members);
+                const auto near = station.link(1, all);
+                const auto near_of_kernel = station.link(2, all);
+                RoutedLink routed(*near, *far[at], near_peers(host_of, rank));
+                Helper* const helper = shared.helper(rank);
+                Link* const messages = one_host ? near.get() : &routed;
+                Ground of_kernel{.connections = connections[at].get()};
+                if (!one_host) {
+                    of_kernel.near = near_of_kernel.get();
+                    of_kernel.near_peers = near_peers(host_of, rank);
+                    of_kernel.helper = helper;
+                }
+                std::vector<std::unique_ptr<Runs>> groups;
+                const auto in_own =
+                    static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
+                groups.push_back(std::make_unique<Runs>(host_engine(),
+                                                        inside[static_cast<std::size_t>(host_of[at])], in_own,
+                                                        Ground{.messages = own.get(), .helper = helper}));
+                groups.push_back(std::make_unique<Runs>(host_engine(), for_host_engine, rank,
+                                                        Ground{.messages = messages, .helper = helper}));
+                if (has_kernel)
+                    groups.push_back(
+                        std::make_unique<Runs>(kernel_engine(), for_kernel_engine, rank, of_kernel));
+                std::mt19937 own_random(seed * 100 + static_cast<unsigned>(rank));
+                std::vector<std::size_t> order;
+                for (std::size_t group = 0; group < groups.size(); ++group)
+                    order.insert(order.end(), runs, group);
+                std::shuffle(order.begin(), order.end(), own_random);
+                for (const std::size_t group : order) groups[group]->start_next();
+                for (bool done = false; !done; std::this_thread::yield()) {
+                    done = true;
+                    for (const auto& group : groups) done = group->look(own_random) && done;
+                }
+                for (const auto& group : groups) {
+                    if (const std::string found = group->wrong(); !found.empty()) wrong[at] = found;
+                }
+            } catch (const Error& error) {
+                wrong[at] = error.what();
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (const std::string& message : wrong) EXPECT_EQ(message, "");
+}
+
+class Placements : public testing::TestWithParam<Manner> {};
+
+TEST_P(Placements, AllEnginesHaveTheSameResults) {
+    for (unsigned seed = 0; seed < (LAPWING_TEST_FEWER ? 6 : 16); ++seed) run_job(seed, {GetParam()});
+}
+
+INSTANTIATE_TEST_SUITE_P(Manners, Placements, testing::ValuesIn(manners),
+                         [](const auto& manner) { return name_of(manner.param); });
+
+// Each rank has its own.
+TEST(PlacementsOfAllManners, AllEnginesHaveTheSameResults) {
+    const std::vector<Manner> all(std::begin(manners), std::end(manners));
+    for (unsigned seed = 100; seed < (LAPWING_TEST_FEWER ? 106U : 120U); ++seed) run_job(seed, all);
+}
+
+}  // namespace
+}  // namespace lapwing

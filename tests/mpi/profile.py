@@ -1,0 +1,90 @@
+"""`lapwing profile`: the program's own collectives, by source line; what waits for late ranks is told from what overlap
+could hide. Bounds only: nothing here asks how fast the machine is."""
+
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+import jobs
+
+PAUSES = 5 * 0.02  # of the program, in each of its functions that pause
+
+
+class Profile:
+    def __init__(self, build, mpi):
+        self.build, self.mpi = build, mpi
+        self.failed = 0
+
+    def expect(self, what, good, output=""):
+        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
+        if not good:
+            print(output, flush=True)
+            self.failed += 1
+
+    def run(self, options, program, ranks=4, **variables):
+        return jobs.execute([self.build / "bin" / "lapwing", "profile", *options, "--", *jobs.launcher(self.mpi, ranks),
+                             *program], 60, jobs.environment(self.mpi, self.build) | variables)
+
+
+def main():
+    build, mpi = pathlib.Path(sys.argv[1]), sys.argv[2]
+    source = pathlib.Path(__file__).with_name("waits.c")
+    marks = {mark: number + 1 for number, line in enumerate(source.read_text().splitlines(), 1)
+             for mark in re.findall(r"mark: ([\w ]+?) \*/", line)}
+    test = Profile(build, mpi)
+    program = [build / "tests" / f"waits-{mpi}"]
+    with tempfile.TemporaryDirectory() as scratch:
+        file = pathlib.Path(scratch) / "profile.json"
+        status, output = test.run(["--json", "--file", file], program)
+        found = json.loads(file.read_text())
+        calls = {row["function"]: row for row in found["calls"]}
+        test.expect("the program does as ever, and all its collectives are found", status == 0 and "all done" in output and
+                    set(calls) == {"MPI_Ialltoall", "MPI_Iallreduce", "MPI_Barrier", "MPI_Allgather", "MPI_Bcast"} and
+                    all(row["calls"] == 5 for row in calls.values()) and found["unmatched_calls"] == 0, output + str(found))
+        lines = {name: (pathlib.Path(row.get("file", "")).name, row.get("line"), row.get("symbol"))
+                 for name, row in calls.items() if name != "MPI_Bcast"}
+        test.expect("by source line and function", lines == {
+            "MPI_Ialltoall": ("waits.c", marks["computes"], "computes_before_it_waits"),
+            "MPI_Iallreduce": ("waits.c", marks["at once"], "waits_at_once"),
+            "MPI_Barrier": ("waits.c", marks["late"], "comes_late"),
+            "MPI_Allgather": ("waits.c", marks["blocks"], "blocks")}, str(lines))
+        exchange, reduction, barrier = calls["MPI_Ialltoall"], calls["MPI_Iallreduce"], calls["MPI_Barrier"]
+        test.expect("bytes and ranks", exchange["bytes"] == [4096, 4096] and exchange["ranks"] == 4 and
+                    reduction["bytes"] == [4096, 4096] and reduction["ranks"] == 2 and barrier["bytes"] == [0, 0] and
+                    calls["MPI_Bcast"]["bytes"] == [8, 8], str(found))
+        test.expect("what the program computes before it waits is told",
+                    exchange["away_seconds"] >= PAUSES and
+                    exchange["completed_at"] == f"waits.c:{marks['computes waits']} (computes_before_it_waits)", str(exchange))
+        test.expect("waiting for a late rank is no overlap", barrier["late_seconds"] > 0.1 * PAUSES, str(barrier))
+        parts = all(abs(row["start_seconds"] + row["wait_seconds"] - row["late_seconds"] - row["own_seconds"]) < 1e-9 and
+                    min(row["late_seconds"], row["own_seconds"]) >= 0 for row in calls.values())
+        bounds = all(row["saved_at_once_seconds_at_most"] <= min(row["away_seconds"], row["wait_seconds"]) + 1e-9 and
+                     row["saved_at_once_seconds_at_most"] + row["saved_if_moved_seconds_at_most"] <= row["own_seconds"] + 1e-9
+                     for row in calls.values())
+        test.expect("the parts are the whole, and no more is promised than is spent", parts and bounds, str(found))
+
+        status, output = test.run([], program)
+        test.expect("as text", status == 0 and f"waits.c:{marks['late']} (comes_late)" in output and
+                    "late: waiting for ranks that had not begun" in output, output)
+        status, output = test.run([], program, LAPWING_TRACE_EVENTS="16")
+        test.expect("what is dropped is told", status == 0 and "events were dropped" in output, output)
+        fortran = build / "tests" / f"f90-{mpi}"
+        if fortran.exists():
+            status, output = test.run(["--json", "--file", file], [fortran], 2)
+            rows = json.loads(file.read_text())["calls"]
+            test.expect("a Fortran program's own functions are named", status == 0 and rows and all(
+                row["module"].endswith(f"f90-{mpi}") and row.get("symbol") for row in rows), output + str(rows))
+        status, output = test.run(["--file", "/no/directory/file"], program)
+        test.expect("a file that cannot be written", status == 2 and "all done" not in output and
+                    "the profile can not be written to /no/directory/file" in output, output)
+        status, output = test.run([], [build / "tests" / f"faults-{mpi}", "killed", "1", "offered"], 3)
+        test.expect("a rank that is killed", status not in (0, None) and "did not come to MPI_Finalize" in output, output)
+    left = list(pathlib.Path.cwd().glob("lapwing-profile.parts*"))
+    test.expect("no parts are left", not left, str(left))
+    return 1 if test.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+"""`lapwing run --trace`: the file is in the Trace Event format, every task of every list is in it and stands where its
+list says, clocks of hosts agree, and what is missing is told."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import jobs
+
+
+class Trace:
+    def __init__(self, build, mpi, scratch):
+        self.build, self.mpi, self.scratch = build, mpi, scratch
+        self.tool = build / "bin" / "lapwing"
+        self.failed = 0
+
+    def expect(self, what, good, output=""):
+        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
+        if not good:
+            print(output, flush=True)
+            self.failed += 1
+
+    def run(self, options, program, ranks=4, before=(), **variables):
+        environment = jobs.environment(self.mpi, self.build) | variables
+        return jobs.execute([*before, self.tool, "run", *options, "--", *jobs.launcher(self.mpi, ranks), *program], 60,
+                            environment)
+
+    def transpose(self):
+        return [self.build / "apps" / f"transpose-{self.mpi}", "64", "5"]
+
+    def explain(self, collective, about, ranks):
+        """The tasks of each rank."""
+        words = [self.tool, "explain", collective, "--algorithm", about["algorithm"], "--ranks", ranks, "--format", "json"]
+        if "bytes" in about:
+            words += ["--bytes", about["bytes"]]
+        if "root" in about:
+            words += ["--root", about["root"]]
+        answer = json.loads(subprocess.run([str(word) for word in words], check=True, capture_output=True).stdout)
+        return {one["rank"]: one["tasks"] for one in answer["lists"]}
+
+
+def format_errors(trace):
+    """What the Trace Event format demands of such a file."""
+    errors = []
+    lanes = collections.defaultdict(list)
+    named, ends = set(), collections.defaultdict(dict)
+    for event in trace["traceEvents"]:
+        phase = event.get("ph")
+        if phase not in ("X", "M", "s", "f") or not isinstance(event.get("pid"), int) or not event.get("name"):
+            errors.append(f"no such event: {event}")
+        elif phase == "M":
+            if event["name"] == "thread_name":
+                named.add((event["pid"], event["tid"]))
+        elif not isinstance(event.get("tid"), int) or not isinstance(event.get("ts"), (int, float)) or event["ts"] < 0:
+            errors.append(f"not on a lane: {event}")
+        elif phase == "X":
+            if not isinstance(event.get("dur"), (int, float)) or event["dur"] < 0 or not event.get("cat"):
+                errors.append(f"no slice: {event}")
+            # In nanoseconds, as they are written, so that nothing is lost in the sum.
+            begin = round(event["ts"] * 1000)
+            lanes[event["pid"], event["tid"]].append((begin, begin + round(event["dur"] * 1000), event["name"]))
+        else:
+            ends[event["id"]][phase] = event
+    for lane, slices in lanes.items():
+        if lane not in named:
+            errors.append(f"lane {lane} has no name")
+        open_until = []
+        for begin, end, name in sorted(slices, key=lambda slice: (slice[0], -slice[1])):
+            while open_until and open_until[-1] <= begin:
+                open_until.pop()
+            if open_until and end > open_until[-1]:
+                errors.append(f"'{name}' at {begin} on lane {lane} lies across the end of another")
+            open_until.append(end)
+    for number, pair in ends.items():
+        if set(pair) != {"s", "f"} or pair["f"]["ts"] < pair["s"]["ts"] or pair["f"].get("bp") != "e":
+            errors.append(f"arrow {number}: {pair}")
+        elif pair["s"]["pid"] == pair["f"]["pid"]:
+            errors.append(f"arrow {number} stays at its rank")
+    return errors
+
+
+def by_collective(trace):
+    """(rank, number): its slice, its tasks as they come in the file."""
+    found = collections.defaultdict(lambda: [None, []])
+    for event in trace["traceEvents"]:
+        if event["ph"] == "X" and event["cat"] == "collective":
+            found[event["pid"], event["args"]["number"]][0] = event
+        elif event["ph"] == "X" and event["cat"] == "task":
+            found[event["pid"], event["args"]["number"]][1].append(event)
+    return found
+
+
+def order_errors(test, trace, engine, ranks):
+    errors = []
+    lists = {}
+    for (rank, number), (whole, tasks) in by_collective(trace).items():
+        where = f"rank {rank}, collective {number}"
+        about = whole["args"]
+        if about["engine"] != engine:
+            errors.append(f"{where} on {about['engine']}")
+        collective = whole["name"][len("MPI_I"):].replace("bcast", "broadcast")
+        same = (collective, about["algorithm"], about.get("bytes"), about.get("root"))
+        if same not in lists:
+            lists[same] = test.explain(collective, about, ranks)
+        wanted = lists[same][rank]
+        if sorted(task["args"]["index"] for task in tasks) != list(range(len(wanted))):
+            errors.append(f"{where}: {same}: tasks {[task['args']['index'] for task in tasks]} of {len(wanted)}")
+            continue
+        last = {}
+        for task in tasks:
+            args, said = task["args"], wanted[task["args"]["index"]]
+            span = said.get("source") if said["kind"] == "send" else said.get("target")
+            amount = args.get("count") == said.get("count") if said["kind"] == "wait" else args.get("bytes") == span["length"]
+            if args["kind"] != said["kind"] or args.get("peer") != said.get("peer") or not amount:
+                errors.append(f"{where}: {args} is not {said}")
+            begin, end = round(task["ts"] * 1000), round((task["ts"] + task["dur"]) * 1000)
+            if begin < round(whole["ts"] * 1000) or end > round((whole["ts"] + whole["dur"]) * 1000) + 1:
+                errors.append(f"{where}: {args} is outside")
+            # The host engine does one after the other; in the kernel sends keep their order, what comes from one peer
+            # does, and waits do.
+            lane = "" if engine == "host" else args["kind"] if args["kind"] != "recv" else f"recv {args['peer']}"
+            before = last.get(lane, (-1, 0))
+            if args["index"] < before[0] or begin < before[1]:
+                errors.append(f"{where}: {args} comes too early")
+            last[lane] = (args["index"], end)
+    return errors
+
+
+def main():
+    build, mpi = pathlib.Path(sys.argv[1]), sys.argv[2]
+    with tempfile.TemporaryDirectory() as directory:
+        scratch = pathlib.Path(directory)
+        test = Trace(build, mpi, scratch)
+        for engine in ("host", "kernel"):
+            file = scratch / f"{engine}.json"
+            status, output = test.run(["--engine", engine, "--trace", file], test.transpose())
+            trace = json.loads(file.read_text())
+            errors = format_errors(trace)
+            test.expect(f"{engine}: a job of 4 ranks is in the Trace Event format", status == 0 and not errors,
+                        output + "\n".join(errors[:20]))
+            errors = order_errors(test, trace, engine, 4)
+            # A broadcast, a barrier, five alltoalls and a gather.
+            count = collections.Counter(rank for rank, _ in by_collective(trace))
+            test.expect(f"{engine}: each task is where its list says", not errors and set(count.values()) == {8},
+                        f"{count}\n" + "\n".join(errors[:20]))
+            calls = collections.Counter(event["name"] for event in trace["traceEvents"] if event.get("cat") == "call")
+            test.expect(f"{engine}: calls", calls["MPI_Ialltoall"] == 20 and calls["MPI_Wait"] == 32, str(calls))
+            arrows = sum(event["ph"] == "s" for event in trace["traceEvents"])
+            sends = sum(event.get("cat") == "task" and event["args"]["kind"] == "send" for event in trace["traceEvents"])
+            # What the kernel has sent may have arrived before it is known that it was sent.
+            test.expect(f"{engine}: arrows join sends to what they have sent",
+                        arrows == sends > 0 if engine == "host" else 0 < arrows <= sends, f"{arrows} of {sends}")
+
+        file = scratch / "blocking.json"
+        status, output = test.run(["--blocking", "--trace", file], test.transpose(), LAPWING_TRACE_EVENTS="32")
+        trace = json.loads(file.read_text())
+        test.expect("what is dropped is told, and the rest is whole",
+                    status == 0 and "oldest events were dropped" in output and not format_errors(trace) and
+                    set(trace["otherData"]["dropped_events"]) == {"0", "1", "2", "3"} and
+                    any(event["name"] == "MPI_Bcast (wait)" for event in trace["traceEvents"]), output)
+        test.expect("no parts are left", sorted(os.listdir(scratch)) == ["blocking.json", "host.json", "kernel.json"],
+                    str(os.listdir(scratch)))
+
+        file = scratch / "killed.json"
+        status, output = test.run(["--trace", file], [build / "tests" / f"faults-{mpi}", "killed", "1", "offered"], 3)
+        trace = json.loads(file.read_text())
+        test.expect("of a job whose rank is killed all ranks' events are there",
+                    status not in (0, None) and not format_errors(trace) and "did not come to MPI_Finalize" in output and
+                    {event["pid"] for event in trace["traceEvents"] if event.get("cat") == "task"} == {0, 1, 2}, output)
+
+        status, output = test.run(["--trace", "/no/directory/file"], test.transpose())
+        test.expect("a file that cannot be written", status == 2 and "can not be written to /no/directory/file: No such file"
+                    in output and "transposed" not in output, output)
+        status, output = test.run([], test.transpose(), LAPWING_TRACE="/no/directory")
+        test.expect("a directory that is not on every host", status not in (0, None) and
+                    "its directory must be there on every host" in output and "transposed" not in output, output)
+        test.expect("a number that is none", test.run(["--trace", file], test.transpose(), LAPWING_TRACE_EVENTS="many")[0] == 2)
+        full_disk(test, scratch)
+        clocks_of_hosts(test, scratch)
+        return 1 if test.failed else 0
+
+
+def full_disk(test, scratch):
+    small = scratch / "small"
+    small.mkdir()
+    apart = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"]), "sh", "-c",
+             f'mount -t tmpfs -o size=1m none {small} && exec "$@"', "sh"]
+    if subprocess.run([*apart, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        print("no mounts here: a full disk is not tried", flush=True)
+        return
+    status, output = test.run(["--trace", small / "t.json"], test.transpose(), before=apart)
+    test.expect("a full disk is told of before the program runs", status not in (0, None) and
+                "No space left on device" in output and "transposed" not in output, output)
+
+
+def clocks_of_hosts(test, scratch):
+    file = scratch / "hosts.json"
+    if jobs.execute([test.tool, "cluster", "--hosts", "1", "--", "true"], 60)[0] != 0:
+        print("no virtual hosts here: clocks are not compared", flush=True)
+        return
+    launch = [f"mpirun.{test.mpi}", "-n", "2", *test.transpose()]
+    # MPICH may hang at the end, see hosts.py: the parts are there all the same.
+    _, output = jobs.execute([test.tool, "cluster", "--hosts", "2", "--", "timeout", "20", test.tool, "run", "--trace", file, "--",
+                              *launch], 60, jobs.environment(test.mpi, test.build))
+    trace = json.loads(file.read_text())
+    clock = trace["otherData"]["clocks"][1]
+    offsets = clock["offsets"]
+    # They are on one machine, so the true offset is none.
+    good = clock["host"] == "node2" and clock["measured_by_rank"] == 1 and all(
+        0 < one["error_us"] and abs(one["offset_us"]) <= one["error_us"] for one in offsets)
+    test.expect(f"clocks of two hosts: {offsets}", good and not format_errors(trace) and
+                re.search(r"compare to within \d+\.\d us", output), output)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

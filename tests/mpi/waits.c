@@ -1,0 +1,69 @@
+/* Collectives whose waits are known, for `lapwing profile`: plain MPI. The test finds the lines by their
+ * marks. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { rounds = 5, pause_microseconds = 20000, block = 4096 };
+
+static int rank, ranks;
+static char *sent, *received;
+
+__attribute__((noinline)) void computes_before_it_waits(void) {
+    MPI_Request request;
+    /* mark: computes */
+    MPI_Ialltoall(sent, block, MPI_CHAR, received, block, MPI_CHAR, MPI_COMM_WORLD, &request);
+    usleep(pause_microseconds);
+    /* mark: computes waits */
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+__attribute__((noinline)) void waits_at_once(MPI_Comm communicator) {
+    MPI_Request request;
+    /* mark: at once */
+    MPI_Iallreduce(sent, received, block, MPI_CHAR, MPI_MAX, communicator, &request);
+    int done = 0;
+    while (!done) MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+}
+
+__attribute__((noinline)) void comes_late(void) {
+    if (rank == 0) usleep(pause_microseconds);
+    /* mark: late */
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+__attribute__((noinline)) void blocks(void) {
+    /* mark: blocks */
+    MPI_Allgather(sent, block, MPI_CHAR, received, block, MPI_CHAR, MPI_COMM_WORLD);
+    MPI_Bcast(sent, 8, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    sent = calloc((size_t)ranks, block);
+    received = calloc((size_t)ranks, block);
+    MPI_Comm half;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+    for (int i = 0; i < rounds; ++i) {
+        for (int r = 0; r < ranks; ++r) sent[r * block] = (char)(rank + i);
+        computes_before_it_waits();
+        for (int r = 0; r < ranks; ++r) {
+            if (received[r * block] != (char)(r + i)) {
+                fprintf(stderr, "wrong\n");
+                MPI_Abort(MPI_COMM_WORLD, 1);
+            }
+        }
+        waits_at_once(half);
+        comes_late();
+        blocks();
+    }
+    if (rank == 0) printf("all done\n");
+    MPI_Comm_free(&half);
+    free(sent);
+    free(received);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,164 @@
+"""Results as `lapwing bench --json` writes them, made up, and a trace as `lapwing run --trace` writes it."""
+
+import json
+import pathlib
+
+ENGINES = {"mpi": 0.12, "host": 0.35, "kernel": 0.94}  # with their overlap
+
+
+def spread(middle, width=0.05):
+    return {"q1": middle - abs(middle) * width, "median": middle, "q3": middle + abs(middle) * width}
+
+
+def engine(name, **quantities):
+    return {"engine": name, "used": "kernel" if name == "auto" else name, "confirmed": True,
+            "rounds": [{quantity: value for quantity, value in quantities.items()}] * 5,
+            "summary": {quantity: spread(value) for quantity, value in quantities.items()}}
+
+
+def row(collective, size, method, engines, **more):
+    return {"collective": collective, "bytes": size, "method": method, "engines": engines, **more}
+
+
+def head(benchmark, rows, **more):
+    return {"benchmark": benchmark, "lapwing": "0.1.0", "mpi": "Open MPI v4.1.4, package: Debian", "ranks": 4,
+            "kernel": "Linux 6.1.0 x86_64", "hosts": ["node1", "node2", "node3", "node4"], "machines": 1, "processors": 2,
+            "time": "2026-05-31T12:00:00Z", "command": ["lapwing", "bench", benchmark, "--", "mpirun", "-n", "4"],
+            "launched": ["mpirun", "-n", "4", "lapwing-bench"], "settings": {"compute": "work"}, "rows": rows, **more}
+
+
+def overlap(method="wait"):
+    return head("overlap", [
+        row(collective, size, method, [engine(name, base=1e-4 + size * 8e-8, total=2e-4 + size * 9e-8, overlap=share)
+                                       for name, share in ENGINES.items()])
+        for collective, sizes in (("MPI_Ialltoall", (4096, 65536, 1048576)), ("MPI_Ibcast", (4096, 65536, 1048576)),
+                                  ("MPI_Ibarrier", (0,))) for size in sizes])
+
+
+def overlap_by_steps():
+    return head("overlap", [
+        row("MPI_Ibarrier", 0, "wait", [engine(name, base=1e-4, overlap=share, available=share)
+                                        for name, share in ENGINES.items()],
+            parameter={"name": "work_share", "value": step / 10}) for step in range(1, 11)])
+
+
+def idle():
+    result = overlap()
+    result["idle"] = [{"collective": "MPI_Ibcast", "bytes": 65536, "operations": 1000, **engine(name, loss=loss)}
+                      for name, loss in (("mpi", 0.001), ("kernel", 0.002))]
+    return result
+
+
+def base():
+    return head("base", [row("MPI_Ialltoall", size, "base", [engine(name, base=1e-5 * place + size * 1e-9, ratio=place / 2)
+                                                             for place, name in ((2, "mpi"), (1, "auto"))])
+                         for size in (8, 4096, 65536)])
+
+
+def latency():
+    return head("latency", [row(collective, size, "latency", [engine(name, latency=2e-5 + size * 1e-9) for name in ENGINES],
+                                variant=variant)
+                            for collective in ("MPI_Ibarrier", "MPI_Ialltoall") for variant in ("blocking", "nonblocking")
+                            for size in ((0,) if collective == "MPI_Ibarrier" else (8, 4096))])
+
+
+def total():
+    return head("total", [row("MPI_Ialltoall", size, "fixed", [engine(name, latency=1e-4 + size * 8e-8, total=(2 - share) * 1e-4)
+                                                               for name, share in ENGINES.items()]) for size in (8, 65536)])
+
+
+def window():
+    return head("window", [row("MPI_Ialltoall", size, "latency", [engine("kernel", latency=1e-3 * (1 + abs(window - 6) / 10))],
+                               parameter={"name": "window", "value": window})
+                           for size in (4096, 65536) for window in (1, 2, 4, 6, 8, 16)])
+
+
+def concurrent():
+    return head("concurrent", [row("MPI_Ialltoall", 65536, "fixed",
+                                   [engine(name, total=1e-2 * count, per_collective=1e-2) for name in ENGINES],
+                                   variant="no tests", parameter={"name": "collectives", "value": count})
+                               for count in (1, 2, 4, 8)])
+
+
+def tests():
+    of_host = {0: 0.08, 2: 0.1, 10: 0.2, 100: 0.4, 1000: 0.95, 10000: 0.9, 100000: 0.75}
+    return head("tests", [row("MPI_Ialltoall", 1048576, "fixed",
+                              [engine("mpi", overlap=share * 0.9, total=0.2), engine("host", overlap=share, total=0.2),
+                               engine("kernel", overlap=0.96, total=0.1)], parameter={"name": "tests", "value": calls})
+                          for calls, share in of_host.items()])
+
+
+def overhead():
+    return head("overhead", [row(collective, size, "overhead",
+                                 [engine(name, start=1e-6, test=1e-6, wait=1e-4 * (1 - share), overhead=1e-4 * (1 - share),
+                                         share=1 - share) for name, share in ENGINES.items()])
+                             for collective in ("MPI_Igather", "MPI_Ialltoall") for size in (1024, 65536, 1048576)])
+
+
+def throughput():
+    return head("throughput", [row("MPI_Ibcast", size, "throughput",
+                                   [engine(name, flops_alone=4e10, flops_beside=4e10 * share, share=share)
+                                    for name, share in ENGINES.items()]) for size in (65536, 1048576)])
+
+
+def noise():
+    return head("noise", [row("MPI_Ibcast", 65536, "noise",
+                              [engine(name, throughput_alone=4e10, throughput_noise=4e10 * (1 - loss), loss=loss)
+                               for name, loss in (("host", 0.00008 * hertz), ("kernel", 0.00004 * hertz))],
+                              frequency_hz=hertz, burst_seconds=burst)
+                          for burst in (50e-6, 250e-6) for hertz in (20, 100, 1000)])
+
+
+def connections():
+    return head("connections", [row("MPI_Ibarrier", 0, "latency", [engine("kernel", latency=latency)], variant=variant)
+                                for variant, latency in (("sparse", 3.2e-5), ("dense", 5.4e-5))])
+
+
+def methods():
+    ways = {"mpi": "mpi", "processor copy, caller": "host", "kernel copy, caller": "host", "processor copy, helper": "host",
+            "kernel copy, helper": "host", "sockets, kernel": "kernel"}
+    return head("methods", [row(collective, 65536, "overhead",
+                                [engine(name, base=1e-3 / (place + 1), overlap=place / 6, overhead=1e-3 / (place + 2))],
+                                variant=way) for collective in ("MPI_Igather", "MPI_Ialltoall")
+                            for place, (way, name) in enumerate(ways.items())])
+
+
+def unknown():
+    return head("warp", [row("MPI_Ifuture", size, "warp", [engine("photon", speed=size * 2.5)], parameter={
+        "name": "factor", "value": size}) for size in (1, 2, 3)])
+
+
+ALL = {"overlap": overlap, "idle": idle, "poll": lambda: overlap("poll"), "fixed": lambda: overlap("fixed"),
+       "steps": overlap_by_steps,
+       "base": base, "latency": latency, "total": total, "window": window, "concurrent": concurrent, "tests": tests,
+       "overhead": overhead, "throughput": throughput, "noise": noise, "connections": connections, "methods": methods,
+       "unknown": unknown}
+
+
+def trace(ranks=2, collectives=6):
+    events = []
+    for rank in range(ranks):
+        events += [{"ph": "M", "name": "process_name", "pid": rank, "args": {"name": f"rank {rank} (node{rank})"}},
+                   {"ph": "M", "name": "thread_name", "pid": rank, "tid": 0, "args": {"name": "thread 0"}},
+                   {"ph": "M", "name": "thread_name", "pid": rank, "tid": 1000, "args": {"name": "collectives"}}]
+        for number in range(collectives):
+            at = 1000.0 * number + 10 * rank
+            def slice_of(lane, name, kind, begin, length, **arguments):
+                return {"ph": "X", "pid": rank, "tid": lane, "name": name, "cat": kind, "ts": at + begin, "dur": length,
+                        "args": arguments}
+            events += [slice_of(0, "MPI_Ialltoall", "call", 0, 20, number=number),
+                       slice_of(0, "MPI_Wait", "call", 700, 60, number=number),
+                       slice_of(1000, "MPI_Ialltoall", "collective", 5, 740, algorithm="pairwise", engine="kernel", bytes=65536),
+                       slice_of(1000, f"send {1 - rank}", "task", 10, 200, peer=1 - rank, bytes=65536),
+                       slice_of(1000, "wait", "task", 210, 500),
+                       {"ph": "s" if rank == 0 else "f", "id": number, "pid": rank, "tid": 1000, "ts": at + 100,
+                        "cat": "message"}]
+    about = {"clock_error_us": 1.5, "ranks": ranks, "mpi": "Open MPI", "dropped_events": {}}
+    return {"displayTimeUnit": "ns", "otherData": about,
+            "traceEvents": events}
+
+
+def write_all(directory):
+    for name, make in ALL.items():
+        (pathlib.Path(directory) / f"{name}.json").write_text(json.dumps(make()))
+    (pathlib.Path(directory) / "trace.json").write_text(json.dumps(trace()))

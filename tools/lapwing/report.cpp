@@ -1,0 +1,93 @@
+// lapwing report: one page from the results of `lapwing bench` and the traces of `lapwing run`. The page is
+// made by a Python program that stands beside the tool.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/error.hpp"
+#include "lapwing/command.hpp"
+#include "lapwing/launch.hpp"
+#include "lapwing/process.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+struct Options {
+    std::vector<std::string> files;
+    std::string output;
+    std::string title;
+    std::string vega;
+};
+
+// In the build tree as it is installed: libexec/lapwing beside bin.
+std::string find_program_directory() {
+    const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+    std::vector<std::string> searched;
+    for (const char* directory : {LAPWING_INSTALL_LIBEXECDIR, "libexec"}) {
+        const std::filesystem::path place = std::filesystem::path(directory).is_absolute()
+                                                ? std::filesystem::path(directory)
+                                                : bin.parent_path() / directory;
+        const std::filesystem::path program = place / "lapwing/report";
+        if (std::filesystem::exists(program / "__main__.py")) return program;
+        searched.push_back(program);
+    }
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the program that makes the page is missing; looked for {}", fmt::join(searched, ", ")));
+}
+
+int make_page(const Options& options) {
+    if (options.files.empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    "no file, as in: lapwing report overlap.json -o report.html");
+    }
+    if (options.output.empty()) {
+        throw Error(ErrorCode::invalid_argument, "-o is missing: the page's file, as report.html");
+    }
+    const std::optional<std::string> python = find_program("python3");
+    if (!python) {
+        throw Error(ErrorCode::invalid_argument,
+                    "python3 is not on PATH; the page is made by it (Debian: apt-get install python3)");
+    }
+    Launch launch;
+    // Isolated from the user's own modules, and leaving no compiled ones behind.
+    launch.words = {*python, "-I", "-B", find_program_directory(), "--output", options.output};
+    if (!options.title.empty()) launch.words.insert(launch.words.end(), {"--title", options.title});
+    if (!options.vega.empty()) launch.words.insert(launch.words.end(), {"--vega", options.vega});
+    launch.words.emplace_back("--");
+    launch.words.insert(launch.words.end(), options.files.begin(), options.files.end());
+    execute(launch);
+}
+
+}  // namespace
+
+Command add_report(CLI::App& tool) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = tool.add_subcommand("report", "One page from results of bench and traces of run");
+    show_usage(*app, "Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
+    app->add_option(
+           "files", options->files,
+           "Results of `lapwing bench --json` and traces of `lapwing run --trace`; of a directory all "
+           "files *.json, also in those below")
+        ->type_name("FILE|DIRECTORY");
+    app->add_option("-o,--output", options->output, "The page; - is standard output")->type_name("PAGE");
+    app->add_option("--title", options->title, "The page's title")->type_name("TEXT");
+    app->add_option("--vega", options->vega, "Where the files of Debian's package libjs-vega are")
+        ->type_name("DIR");
+    app->footer(
+        "Examples:\n"
+        "  lapwing bench overlap --json overlap.json -- mpirun -n 4\n"
+        "  lapwing report overlap.json -o report.html\n"
+        "  lapwing report results/ --title 'Our cluster' -o report.html\n"
+        "\nThe page is one file that needs no network: plots, tables, the documents' own values beside "
+        "them.\n"
+        "It needs python3 and libjs-vega here, and a browser where it is read. The exit status is 0; 1 when "
+        "files\n"
+        "of a directory were left out, each with its reason; 2 when no page was made.");
+    return {app, [options] { return make_page(*options); }};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,71 @@
+"""lapwing report: one HTML page from results of `lapwing bench --json` and traces of `lapwing run --trace`."""
+
+import argparse
+import os
+import pathlib
+import sys
+import tempfile
+
+import inputs
+import page
+import results
+import vega_library
+
+NOTHING_WRITTEN = 2
+SOMETHING_LEFT_OUT = 1
+
+
+def write(path, text):
+    """As a whole or not at all: a report that stands there stays when the new one cannot be written."""
+    directory = path.resolve().parent
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=directory, prefix=f".{path.name}.", delete=False) as file:
+        try:
+            file.write(text)
+            file.close()
+            os.chmod(file.name, 0o666 & ~current_umask())
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+
+
+def current_umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def run(options):
+    found, left_out = results.collect(options.files)
+    measured = [one for one in found if isinstance(one, results.Result)]
+    traces = [one for one in found if isinstance(one, results.Trace)]
+    html = page.Page(measured, traces, left_out, options.title).html(vega_library.script(options.vega))
+    if options.output == "-":
+        sys.stdout.reconfigure(encoding="utf-8")
+        sys.stdout.write(html)
+        sys.stdout.flush()
+    else:
+        write(pathlib.Path(options.output), html)
+    for error in left_out:
+        print(f"lapwing report: left out: {error}", file=sys.stderr)
+    return SOMETHING_LEFT_OUT if left_out else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="lapwing report", description=__doc__, allow_abbrev=False)
+    parser.add_argument("files", nargs="+", metavar="FILE|DIRECTORY")
+    parser.add_argument("-o", "--output", required=True)
+    parser.add_argument("--title", default="What overlaps")
+    parser.add_argument("--vega", default=str(vega_library.DIRECTORY))
+    try:
+        return run(parser.parse_args())
+    except (inputs.InputError, vega_library.LibraryError) as error:
+        reason = str(error)
+    except OSError as error:
+        reason = f"{error.filename or ''}: {error.strerror or error}"
+    print(f"lapwing report: {reason}", file=sys.stderr)
+    return NOTHING_WRITTEN
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""What the report knows of each benchmark and quantity; of others it shows the names that the file has."""
+
+import dataclasses
+
+import values
+
+
+@dataclasses.dataclass(frozen=True)
+class Quantity:
+    name: str
+    title: str
+    kind: str = "number"  # share, time, rate, ratio, number
+    better: str = ""  # more, less; empty where neither is
+    meaning: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Benchmark:
+    name: str
+    question: str
+    quantities: tuple  # those with plots of their own, the most telling first
+    explanation: str
+    x_title: str = ""  # of a parameter
+
+
+QUANTITIES = {quantity.name: quantity for quantity in (
+    Quantity("overlap", "Overlap", "share", "more",
+             "the part of the collective's own time that is hidden behind computation; 100 % hides all of it"),
+    Quantity("available", "Time for computing", "share", "more",
+             "the longest work that does not lengthen the collective, over its base time"),
+    Quantity("limit", "Limit", "share", "more", "the overlap that plain blocking sockets would leave on the same links"),
+    Quantity("base", "Base time", "time", "less", "the collective alone: start it, and wait at once"),
+    Quantity("alone", "Work alone", "time", "", "the computation with nothing in flight"),
+    Quantity("start", "Start", "time", "less", "time in the call that starts the collective"),
+    Quantity("test", "Test", "time", "less", "time in the calls that test for its completion"),
+    Quantity("wait", "Wait", "time", "less", "time in the call that waits for it, after the work"),
+    Quantity("total", "Total time", "time", "less", "start, work and wait together"),
+    Quantity("latency", "Latency", "time", "less", "from the call to its completion, with no computation"),
+    Quantity("per_collective", "Time per collective", "time", "less", "the total over the number of collectives in flight"),
+    Quantity("overhead", "Overhead", "time", "less", "what cannot be hidden: the time that the program loses"),
+    Quantity("share", "Share", "share", "", ""),
+    Quantity("ratio", "Time over the MPI's", "ratio", "less", "below 1 is faster than the MPI underneath"),
+    Quantity("stolen_per_mib", "Stolen per MiB", "time", "less",
+             "by how much computation takes longer for each MiB that moves"),
+    Quantity("flops_alone", "Computation alone", "rate", "more", "floating-point operations per second, nothing in flight"),
+    Quantity("flops_beside", "Computation beside it", "rate", "more",
+             "floating-point operations per second while the collective is in flight"),
+    Quantity("throughput_alone", "Throughput without noise", "rate", "more", "work per second on quiet processors"),
+    Quantity("throughput_noise", "Throughput with noise", "rate", "more", "work per second beside the competing process"),
+    Quantity("loss", "Loss by noise", "share", "less", "by how much the noise lowers the throughput"),
+)}
+
+# By the method, where it has a meaning of its own there.
+BY_METHOD = {
+    ("idle", "loss"): Quantity("loss", "Loss while it is pending", "share", "less",
+                               "by how much work takes longer beside a collective that cannot move yet"),
+    ("fixed", "overlap"): Quantity("overlap", "Overlap", "share", "more",
+                                   "the part of the time, from the start to the end of the wait, that is not spent in tests "
+                                   "and wait"),
+    ("fixed", "available"): Quantity("available", "Left for computing", "share", "more",
+                                     "the same work alone, over the time that it takes with the collective"),
+}
+OVERRIDES = {
+    ("overhead", "share"): Quantity("share", "Share that is lost", "share", "less",
+                                    "the overhead over the time of the collective alone"),
+    ("throughput", "share"): Quantity("share", "Throughput kept", "share", "more",
+                                      "computation beside the collective over computation alone"),
+    ("total", "total"): Quantity("total", "Latency with work beside it", "time", "less",
+                                 "the collective and the work that overlaps it, together"),
+}
+
+BENCHMARKS = {benchmark.name: benchmark for benchmark in (
+    Benchmark("overlap", "How much of a collective hides behind computation?", ("overlap", "available", "base", "total"),
+              "A rank starts the collective, computes, and waits. What the computation and the wait take longer than the "
+              "computation alone was not hidden."),
+    Benchmark("base", "How long does a collective take when many follow each other?", ("base", "ratio"),
+              "Each collective is started and waited for at once; nothing is computed."),
+    Benchmark("latency", "How long does a collective take?", ("latency",),
+              "Blocking calls, and nonblocking ones that are waited for at once. Nothing is computed."),
+    Benchmark("total", "Does work beside a collective make it slower?", ("total", "latency"),
+              "The time for the collective with work beside it that takes as long as the collective alone. If all of it "
+              "overlaps, it equals the latency."),
+    Benchmark("window", "How many sends should be in flight at a time?", ("latency", "base", "total", "overlap"),
+              "The all-to-all goes in batches; the window is the number of blocks in a batch.", "window, blocks"),
+    Benchmark("concurrent", "What do several collectives in flight cost?", ("per_collective", "total", "overlap"),
+              "Several collectives are started, then the rank computes and waits for all of them.",
+              "collectives in flight"),
+    Benchmark("tests", "How often must a program test?", ("overlap", "available", "total"),
+              "The same work, cut by more and more calls of MPI_Test. An engine that moves by itself needs none; the others "
+              "need the right number, which no program knows.", "calls of MPI_Test"),
+    Benchmark("overhead", "What of a collective cannot be hidden?", ("overhead", "share", "start", "wait"),
+              "What NBCBench measures: the time in calls of MPI, and by how much the work became longer."),
+    Benchmark("throughput", "How fast does a matrix product run beside a broadcast?", ("share", "flops_beside"),
+              "Each rank multiplies matrices while a broadcast is in flight."),
+    Benchmark("noise", "What does noise of the system cost?", ("loss", "throughput_noise"),
+              "A competing process takes each processor for short bursts, many times a second.",
+              "bursts per second, Hz"),
+    Benchmark("connections", "Do connections that nobody needs cost time?", ("latency",),
+              "Sparse: connections to the peers of the collective only. Dense: to all ranks."),
+    Benchmark("methods", "Who should move the bytes, and who should drive the collective?", ("overlap", "base", "overhead"),
+              "Each way of transfer with each way of progress."),
+)}
+
+METHODS = {
+    "wait": ("one block of work, then one wait", "Nothing calls MPI in between: the collective moves only if something "
+                                                "moves it while the program computes."),
+    "poll": ("work with a test after each quantum", "Tests give every engine the opportunity to move."),
+    "idle": ("work beside a collective that is pending", "Its root starts only when the others have done their work, so nothing "
+                                                         "moves: what is lost is lost to waiting alone."),
+    "fixed": ("work for the base time, then one wait", "Work that takes just as long as the collective alone."),
+}
+
+ENGINES = {"mpi": "the MPI itself", "host": "Lapwing's host engine", "kernel": "Lapwing's kernel engine",
+           "auto": "Lapwing's choice"}
+
+
+def benchmark_of(name):
+    return BENCHMARKS.get(name, Benchmark(name, f"Benchmark “{name}”", (), ""))
+
+
+def words_of(name):
+    return name.replace("_", " ").strip() or "value"
+
+
+def quantity_of(benchmark, name, method=""):
+    known = BY_METHOD.get((method, name)) or OVERRIDES.get((benchmark, name)) or QUANTITIES.get(name)
+    return known or Quantity(name, values.first_up(words_of(name)))
+
+
+def engine_label(result, engine):
+    if engine == "mpi" and result.mpi:
+        return f"{result.mpi} itself"
+    return ENGINES.get(engine, engine)

@@ -1,0 +1,293 @@
+"""From results to figures: which numbers stand in which plot, against what, beside which values of the documents."""
+
+import dataclasses
+import json
+import pathlib
+
+import benchmarks
+import values
+
+PAPERS = json.loads((pathlib.Path(__file__).resolve().parent / "papers.json").read_text(encoding="utf-8"))
+# Conditions that are told apart by plots of their own, and those that are an axis, with its title.
+CONDITIONS = {"burst_seconds": ("bursts of {}", "time")}
+AXES = {"frequency_hz": "bursts per second, Hz"}
+SHARES = {"work_share"}  # parameters that are fractions
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    spread: object  # results.Spread
+    measurement: object  # results.Measurement
+
+
+@dataclasses.dataclass
+class Series:
+    key: str
+    engine: str
+    variant: str
+    label: str
+    points: list
+
+
+@dataclasses.dataclass
+class Reference:
+    """A value of a document, beside a figure; `number` is what the plot calls it."""
+
+    number: int
+    entry: dict
+
+    @property
+    def document(self):
+        return PAPERS["documents"][self.entry["document"]]
+
+    @property
+    def drawable(self):
+        return self.entry.get("draw", True) and any(key in self.entry for key in ("value", "low", "points", "x"))
+
+
+@dataclasses.dataclass
+class Axis:
+    kind: str  # bytes, share, number
+    title: str
+
+    def shown(self, x):
+        return {"bytes": values.size, "share": values.share}.get(self.kind, values.number)(x)
+
+
+@dataclasses.dataclass
+class Panel:
+    key: str
+    title: str
+    collective: str
+    quantity: benchmarks.Quantity
+    axis: Axis
+    series: list
+    limits: list  # Series that are bounds, by sockets
+    references: list
+
+    @property
+    def xs(self):
+        return sorted({point.x for series in self.series for point in series.points})
+
+    @property
+    def is_bars(self):
+        return len(self.xs) < 2
+
+
+@dataclasses.dataclass
+class View:
+    """One quantity of a figure."""
+
+    quantity: benchmarks.Quantity
+    panels: list
+
+
+@dataclasses.dataclass
+class Figure:
+    key: str
+    title: str
+    explanation: str
+    result: object  # results.Result
+    rows: list
+    method: str
+    views: list
+    references: list
+    series: list  # of all its panels, without points
+
+
+def axis_of(benchmark, rows):
+    first = rows[0]
+    if first.parameter:
+        name = first.parameter[0]
+        if name in SHARES:
+            return Axis("share", "work, as a share of the base time")
+        return Axis("number", (benchmark.x_title if name != "ranks" else "") or benchmarks.words_of(name))
+    for name, title in AXES.items():
+        if any(key == name for key, _ in first.conditions):
+            return Axis("number", title)
+    return Axis("bytes", "bytes of a block")
+
+
+def place_on(row):
+    if row.parameter:
+        return row.parameter[1]
+    for name, value in row.conditions:
+        if name in AXES and not isinstance(value, str):
+            return float(value)
+    return row.bytes or 0.0
+
+
+def conditions_of(rows):
+    """Names of the conditions by which rows that would fall onto each other differ, and of those that are known."""
+    names = {name for row in rows for name, value in row.conditions
+             if name not in AXES and (name in CONDITIONS or isinstance(value, str))}
+    varied = {name for name in names if len({dict(row.conditions).get(name) for row in rows}) > 1}
+    places = {}
+    for row in rows:
+        known = tuple(dict(row.conditions).get(name) for name in sorted(varied))
+        places.setdefault((row.collective, row.method, row.variant, row.bytes, place_on(row), known), []).append(row)
+    for group in places.values():
+        for name in {name for row in group for name, _ in row.conditions if name not in AXES}:
+            if len({dict(row.conditions).get(name) for row in group}) > 1:
+                varied.add(name)
+    return sorted(varied)
+
+
+def condition_words(name, value):
+    if value is None:
+        return ""
+    if name in CONDITIONS and not isinstance(value, str):
+        words, kind = CONDITIONS[name]
+        return words.format(values.shown(kind, value))
+    return f"{benchmarks.words_of(name)} {value if isinstance(value, str) else values.number(value)}"
+
+
+def panel_key(row, varied, has_sizes):
+    size = row.bytes if has_sizes and (row.parameter or any(n in AXES for n, _ in row.conditions)) else None
+    conditions = dict(row.conditions)
+    return row.collective, size, tuple((name, conditions.get(name)) for name in varied)
+
+
+def panel_title(key):
+    collective, size, conditions = key
+    words = [collective or "all rows"]
+    words += [values.size(size)] if size else []
+    words += [text for text in (condition_words(*condition) for condition in conditions) if text]
+    return ", ".join(words)
+
+
+def label_of(result, engine, variant, rows):
+    """The name of a line: of its engine, its variant, or both, whatever tells it apart from the others."""
+    name = benchmarks.engine_label(result, engine)
+    variants = {row.variant for row in rows}
+    if not variant or variant == engine or len(variants) == 1:
+        return name
+    engines = {one: {m.engine for row in rows if row.variant == one for m in row.engines} for one in variants}
+    return variant if all(len(of_variant) == 1 for of_variant in engines.values()) else f"{name}, {variant}"
+
+
+def series_of(result, rows, quantity):
+    series = {}
+    for row in rows:
+        for measurement in row.engines:
+            if quantity not in measurement.summary:
+                continue
+            key = (measurement.engine, row.variant)
+            one = series.get(key)
+            if one is None:
+                label = label_of(result, measurement.engine, row.variant, result.rows)
+                one = series[key] = Series("|".join(key), measurement.engine, row.variant, label, [])
+            one.points.append(Point(place_on(row), measurement.summary[quantity], measurement))
+    for one in series.values():
+        one.points.sort(key=lambda point: point.x)
+    return list(series.values())
+
+
+def references_of(benchmark, method):
+    entries = [entry for entry in PAPERS["values"]
+               if entry["benchmark"] == benchmark and entry.get("method", method) == method]
+    return [Reference(number, entry) for number, entry in enumerate(entries, 1)]
+
+
+def quantities_of(benchmark, rows):
+    """Those that the benchmark is about, as far as the rows have them; all of them where the benchmark is unknown."""
+    present = list(dict.fromkeys(name for row in rows for m in row.engines for name in m.summary))
+    wanted = [name for name in benchmark.quantities if name in present]
+    if "available" in wanted and rows[0].parameter and rows[0].parameter[0] in SHARES:
+        wanted.insert(0, wanted.pop(wanted.index("available")))  # what the steps are for
+    return wanted or [name for name in present if name != "limit"] or present
+
+
+def without_steps(rows):
+    """One row of each collective and size, without the share of work: what follows from all steps together."""
+    last = {(row.collective, row.method, row.variant, row.bytes, row.conditions): row for row in rows}
+    return [dataclasses.replace(row, parameter=None) for row in last.values()]
+
+
+def view_of(result, figure_key, rows, name, references):
+    benchmark = benchmarks.benchmark_of(result.benchmark)
+    quantity = benchmarks.quantity_of(result.benchmark, name, rows[0].method)
+    if name == "available" and rows[0].parameter and rows[0].parameter[0] in SHARES:
+        rows = without_steps(rows)
+    varied = conditions_of(rows)
+    has_sizes = any(row.bytes for row in rows)
+    groups = {}
+    for row in rows:
+        groups.setdefault(panel_key(row, varied, has_sizes), []).append(row)
+    panels = []
+    for index, (key, members) in enumerate(groups.items()):
+        series = series_of(result, members, name)
+        if not series:
+            continue
+        limits = series_of(result, members, "limit") if name == "overlap" else []
+        fitting = [r for r in references if r.drawable and name in r.entry["quantities"]
+                   and key[0] in r.entry["collectives"]]
+        panel = Panel(f"{figure_key}-{len(panels)}-{name}", panel_title(key), key[0], quantity,
+                      axis_of(benchmark, members), series, limits, fitting)
+        if panel.is_bars and panel.axis.kind == "bytes" and panel.xs[0] > 0:
+            panel.title += f", {panel.axis.shown(panel.xs[0])}"
+        elif panel.is_bars and panel.axis.kind == "number" and result.benchmark in benchmarks.BENCHMARKS:
+            panel.title += f", {panel.axis.title.split(',')[0]}: {panel.axis.shown(panel.xs[0])}"
+        panels.append(panel)
+    return View(quantity, panels)
+
+
+def by_ranks(found):
+    """Results of one benchmark that differ in their number of ranks, as one whose x axis that is. Only what was measured
+    with the same MPI, and with as many ranks on each host, or all on one, is put together."""
+    alike = {}
+    for result in found:
+        if result.ranks and result.hosts and not any(row.parameter for row in result.rows):
+            on_each = "one host" if result.hosts == 1 else result.ranks / result.hosts
+            alike.setdefault((result.mpi, on_each), {}).setdefault(result.ranks, result)
+    joined = []
+    for (_, on_each), of_ranks in alike.items():
+        if len(of_ranks) < 2:
+            continue
+        rows = [dataclasses.replace(row, parameter=("ranks", float(ranks)))
+                for ranks, result in sorted(of_ranks.items()) for row in result.rows]
+        # What only one of them has would be a plot of a single point.
+        numbers = {}
+        for row in rows:
+            numbers.setdefault((row.collective, row.method, row.variant, row.bytes), set()).add(row.parameter[1])
+        rows = [row for row in rows if len(numbers[row.collective, row.method, row.variant, row.bytes]) > 1]
+        if rows:
+            where = "on one host" if on_each == "one host" else f"{values.plural(values.number(on_each), 'rank')} on each host"
+            first = next(iter(of_ranks.values()))
+            joined.append((f"{where}, {first.mpi}", dataclasses.replace(first, rows=rows)))
+    return joined
+
+
+def figures_of(result, number):
+    """All figures of a result; `number` makes their keys unique in the page."""
+    benchmark = benchmarks.benchmark_of(result.benchmark)
+    by_method = {}
+    for row in result.rows:
+        by_method.setdefault((row.method, row.parameter[0] if row.parameter else ""), []).append(row)
+    figures = []
+    for index, ((method, parameter), rows) in enumerate(by_method.items()):
+        key = f"f{number}-{index}"
+        references = references_of(result.benchmark, method)
+        views = [view for view in (view_of(result, key + f"-{i}", rows, name, references)
+                                   for i, name in enumerate(quantities_of(benchmark, rows))) if view.panels]
+        if not views:
+            continue
+        title, explanation = "", ""
+        if method in benchmarks.METHODS and result.benchmark == "overlap":
+            title, explanation = benchmarks.METHODS[method]
+            title = f"{'Idle' if method == 'idle' else method.capitalize() + ' method'}: {title}"
+        elif method and result.benchmark not in benchmarks.BENCHMARKS:
+            title = f"{values.first_up(benchmarks.words_of(method))} method"
+        if parameter == "ranks":
+            title = f"{title}, by number of ranks" if title else "By number of ranks"
+        elif parameter:
+            by = f"by {benchmark.x_title or benchmarks.words_of(parameter)}"
+            title = f"{title}, {by}" if title else values.first_up(by)
+        every = {}
+        for view in views:
+            for panel in view.panels:
+                for series in panel.series:
+                    every.setdefault(series.key, dataclasses.replace(series, points=[]))
+        figures.append(Figure(key, title, explanation, result, rows, method, views, references, list(every.values())))
+    return figures

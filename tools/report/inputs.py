@@ -1,0 +1,20 @@
+"""What a file of a stranger may hold, and the error when it does not hold what it should."""
+
+import math
+
+
+class InputError(Exception):
+    def __init__(self, path, reason):
+        super().__init__(f"{path}: {reason}")
+        self.path, self.reason = str(path), reason
+
+
+def is_number(value):
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # an integer that no double holds
+        return False
+
+
+def text_of(value):
+    return value if isinstance(value, str) else ""

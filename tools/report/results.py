@@ -1,0 +1,206 @@
+"""Reads the files that a report is made of: results of `lapwing bench --json`, and traces.
+
+What is wrong with a file is an InputError that names it; nothing in a file is trusted to have the right type.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+
+import traces
+from inputs import InputError, is_number, text_of
+
+MOST_RANKS = 1 << 31
+QUARTILES = ("q1", "median", "q3")
+# Keys of a row that are no condition of its measurement.
+ROW_FRAME = {"collective", "bytes", "method", "parameter", "engines", "plain", "busiest_bytes", "variant"}
+
+
+@dataclasses.dataclass
+class Spread:
+    q1: float
+    median: float
+    q3: float
+
+
+@dataclasses.dataclass
+class Measurement:
+    """One engine in one row."""
+
+    engine: str
+    used: str
+    confirmed: bool
+    rounds: int
+    summary: dict  # of quantities to Spread
+
+
+@dataclasses.dataclass
+class Row:
+    collective: str
+    method: str
+    variant: str
+    bytes: float | None
+    parameter: tuple | None  # name, value
+    conditions: tuple  # of (name, value): further numbers and words that the row was measured with
+    engines: list
+
+
+@dataclasses.dataclass
+class Result:
+    path: str
+    benchmark: str
+    head: dict
+    rows: list
+
+    @property
+    def ranks(self):
+        value = self.head.get("ranks")
+        return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < MOST_RANKS else None
+
+    @property
+    def hosts(self):
+        hosts = self.head.get("hosts")
+        return len({str(host) for host in hosts}) if isinstance(hosts, list) else None
+
+    @property
+    def mpi(self):
+        return text_of(self.head.get("mpi")).split(",")[0].split("\n")[0].strip()
+
+
+@dataclasses.dataclass
+class Trace:
+    path: str
+    about: dict  # what the trace says of itself
+    events: traces.Events
+
+
+class Reader:
+    """One document; its errors say where in it they are."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def fail(self, where, what):
+        raise InputError(self.path, f"{where}: {what}" if where else what)
+
+    def expect(self, value, kind, where):
+        if not isinstance(value, kind):
+            names = {dict: "an object", list: "a list", str: "a text"}
+            self.fail(where, f"{names[kind]} is expected here")
+        return value
+
+    def spread(self, value, where):
+        """None where a value could not be measured, which JSON writes as null."""
+        self.expect(value, dict, where)
+        found = [value.get(key) for key in QUARTILES]
+        if any(number is None for number in found) and all(key in value for key in QUARTILES):
+            return None
+        for key, number in zip(QUARTILES, found):
+            if not is_number(number):
+                self.fail(where, f"{key} is no number")
+        return Spread(*map(float, found))
+
+    def measurement(self, value, where):
+        self.expect(value, dict, where)
+        engine = self.expect(value.get("engine"), str, f"{where}.engine")
+        summary = {}
+        for name, spread in self.expect(value.get("summary"), dict, f"{where}.summary").items():
+            read = self.spread(spread, f"{where}.summary.{name}")
+            if read is not None:
+                summary[name] = read
+        rounds = value.get("rounds")
+        return Measurement(engine, text_of(value.get("used")), value.get("confirmed", True) is not False,
+                           len(rounds) if isinstance(rounds, list) else 0, summary)
+
+    def row(self, value, where):
+        self.expect(value, dict, where)
+        parameter = value.get("parameter")
+        if parameter is not None:
+            self.expect(parameter, dict, f"{where}.parameter")
+            if not is_number(parameter.get("value")):
+                self.fail(f"{where}.parameter.value", "a number is expected here")
+            parameter = (text_of(parameter.get("name")) or "parameter", float(parameter["value"]))
+        size = value.get("bytes")
+        conditions = tuple((name, entry) for name, entry in value.items()
+                           if name not in ROW_FRAME and (is_number(entry) or isinstance(entry, str)))
+        engines = [self.measurement(engine, f"{where}.engines[{index}]")
+                   for index, engine in enumerate(self.expect(value.get("engines"), list, f"{where}.engines"))]
+        return Row(self.expect(value.get("collective", ""), str, f"{where}.collective"), text_of(value.get("method")),
+                   text_of(value.get("variant")), float(size) if is_number(size) else None, parameter, conditions,
+                   engines)
+
+    def result(self, document):
+        benchmark = self.expect(document["benchmark"], str, "benchmark")
+        rows = self.expect(document.get("rows"), list, "rows")
+        if not rows:
+            self.fail("rows", "nothing was measured")
+        head = {name: value for name, value in document.items() if name not in ("rows", "idle")}
+        read = [self.row(row, f"rows[{i}]") for i, row in enumerate(rows)]
+        return Result(str(self.path), benchmark, head, read + self.idle(document.get("idle", [])))
+
+    def idle(self, engines):
+        """What a pending collective costs has one list of engines for all; here it is a row like the others."""
+        self.expect(engines, list, "idle")
+        if not engines:
+            return []
+        about = self.expect(engines[0], dict, "idle[0]")
+        row = {"collective": about.get("collective", ""), "bytes": about.get("bytes"), "method": "idle", "engines": engines}
+        return [self.row(row, "idle")]
+
+    def read(self):
+        try:
+            text = pathlib.Path(self.path).read_bytes().decode("utf-8")
+        except OSError as error:
+            self.fail("", error.strerror or str(error))
+        except UnicodeDecodeError:
+            self.fail("", "it is no text in UTF-8")
+        return self.parse(text)
+
+    def parse(self, text):
+        if not text.strip():
+            self.fail("", "the file is empty: its benchmark ended without a result, or has not ended yet")
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            cut = error.pos >= len(text.rstrip()) - 1
+            self.fail(f"line {error.lineno}", "the file ends too early: it is cut off" if cut else f"no JSON: {error.msg}")
+        except (RecursionError, ValueError):
+            self.fail("", "no JSON of a benchmark: it is nested too deeply, or has a number of too many digits")
+        if isinstance(document, dict) and isinstance(document.get("traceEvents"), list):
+            about = document.get("otherData")
+            return Trace(str(self.path), about if isinstance(about, dict) else {},
+                         traces.Events(self.path, document["traceEvents"]))
+        if isinstance(document, dict) and "benchmark" in document:
+            return self.result(document)
+        self.fail("", "neither a result of `lapwing bench --json` nor a trace of `lapwing run --trace`")
+
+
+def read(path):
+    """A Result or a Trace. Raises InputError."""
+    return Reader(path).read()
+
+
+def collect(paths):
+    """What the files hold, and a list of InputErrors for files in directories that are of no use; one that was
+    named itself raises its InputError."""
+    found, left_out, seen = [], [], set()
+    for path in map(pathlib.Path, paths):
+        inside = path.is_dir()
+        files = sorted(path.rglob("*.json")) if inside else [path]
+        if not files:
+            raise InputError(path, "no file in this directory ends in .json")
+        for file in files:
+            if file.resolve() in seen:
+                continue
+            seen.add(file.resolve())
+            try:
+                found.append(read(file))
+            except InputError as error:
+                if not inside:
+                    raise
+                left_out.append(error)
+    if not found:
+        raise left_out[0]
+    return found, left_out

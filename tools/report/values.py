@@ -1,0 +1,67 @@
+"""Numbers as people read them."""
+
+import math
+
+TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+
+def digits(value, count=3):
+    """As a decimal number of so many digits, without an exponent where that stays short."""
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e7:
+        return f"{value:.{count}g}"
+    places = max(0, count - 1 - math.floor(math.log10(abs(value))))
+    text = f"{value:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text and abs(value) < 1 else text
+
+
+def time(seconds):
+    if seconds == 0:
+        return "0 s"
+    for unit, name in TIMES:
+        if abs(seconds) >= unit or unit == TIMES[-1][0]:
+            return f"{digits(seconds / unit)} {name}"
+
+
+def share(value):
+    return f"{100 * value:.1f} %"
+
+
+def rate(value):
+    for unit, name in RATES:
+        if abs(value) >= unit or unit == 1.0:
+            return f"{digits(value / unit)} {name}/s".replace("  ", " ")
+
+
+def ratio(value):
+    return f"{digits(value)} ×"
+
+
+def number(value):
+    return f"{int(value):,}" if float(value).is_integer() and abs(value) < 1e15 else digits(value, 4)
+
+
+def size(count):
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if count >= unit and count % unit == 0:
+            return f"{int(count) // unit} {name}"
+    return f"{number(count)} B"
+
+
+def shown(kind, value):
+    return {"share": share, "time": time, "rate": rate, "ratio": ratio}.get(kind, number)(value)
+
+
+def plural(count, word):
+    return f"{count} {word}{'' if str(count) == '1' else 's'}"
+
+
+def first_up(text):
+    return text[:1].upper() + text[1:]
+
+
+def listed(words):
+    words = list(words)
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
