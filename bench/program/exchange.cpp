@@ -114,7 +114,9 @@ void Exchange::fill(std::uint64_t iteration) {
     }
 }
 
-void Exchange::start(const Caller& caller, MPI_Request& request) {
+// Gives `act` the nonblocking function, the blocking one, and what both take.
+template <typename Act>
+void Exchange::with_arguments(const Caller& caller, Act act) {
     const int count = static_cast<int>(bytes_);
     const bool direct = caller.direct;
     const MPI_Comm where = caller.communicator;
@@ -122,85 +124,53 @@ void Exchange::start(const Caller& caller, MPI_Request& request) {
     void* in = in_.buffer.data();
     switch (collective_) {
         case Collective::barrier:
-            (direct ? PMPI_Ibarrier : MPI_Ibarrier)(where, &request);
+            act(direct ? PMPI_Ibarrier : MPI_Ibarrier, direct ? PMPI_Barrier : MPI_Barrier, where);
             break;
         case Collective::broadcast:
-            (direct ? PMPI_Ibcast : MPI_Ibcast)(in, count, MPI_BYTE, root_, where, &request);
+            act(direct ? PMPI_Ibcast : MPI_Ibcast, direct ? PMPI_Bcast : MPI_Bcast, in, count, MPI_BYTE,
+                root_, where);
             break;
         case Collective::gather:
-            (direct ? PMPI_Igather : MPI_Igather)(out, count, MPI_BYTE, in, count, MPI_BYTE, root_, where,
-                                                  &request);
+            act(direct ? PMPI_Igather : MPI_Igather, direct ? PMPI_Gather : MPI_Gather, out, count, MPI_BYTE,
+                in, count, MPI_BYTE, root_, where);
             break;
         case Collective::gatherv:
-            (direct ? PMPI_Igatherv : MPI_Igatherv)(out, out_.counts[static_cast<std::size_t>(root_)],
-                                                    MPI_BYTE, in, in_.counts.data(), in_.displacements.data(),
-                                                    MPI_BYTE, root_, where, &request);
+            act(direct ? PMPI_Igatherv : MPI_Igatherv, direct ? PMPI_Gatherv : MPI_Gatherv, out,
+                out_.counts[static_cast<std::size_t>(root_)], MPI_BYTE, in, in_.counts.data(),
+                in_.displacements.data(), MPI_BYTE, root_, where);
             break;
         case Collective::scatter:
-            (direct ? PMPI_Iscatter : MPI_Iscatter)(out, count, MPI_BYTE, in, count, MPI_BYTE, root_, where,
-                                                    &request);
+            act(direct ? PMPI_Iscatter : MPI_Iscatter, direct ? PMPI_Scatter : MPI_Scatter, out, count,
+                MPI_BYTE, in, count, MPI_BYTE, root_, where);
             break;
         case Collective::allgather:
-            (direct ? PMPI_Iallgather : MPI_Iallgather)(out, count, MPI_BYTE, in, count, MPI_BYTE, where,
-                                                        &request);
+            act(direct ? PMPI_Iallgather : MPI_Iallgather, direct ? PMPI_Allgather : MPI_Allgather, out,
+                count, MPI_BYTE, in, count, MPI_BYTE, where);
             break;
         case Collective::alltoall:
-            (direct ? PMPI_Ialltoall : MPI_Ialltoall)(out, count, MPI_BYTE, in, count, MPI_BYTE, where,
-                                                      &request);
+            act(direct ? PMPI_Ialltoall : MPI_Ialltoall, direct ? PMPI_Alltoall : MPI_Alltoall, out, count,
+                MPI_BYTE, in, count, MPI_BYTE, where);
             break;
         case Collective::alltoallv:
-            (direct ? PMPI_Ialltoallv : MPI_Ialltoallv)(out, out_.counts.data(), out_.displacements.data(),
-                                                        MPI_BYTE, in, in_.counts.data(),
-                                                        in_.displacements.data(), MPI_BYTE, where, &request);
+            act(direct ? PMPI_Ialltoallv : MPI_Ialltoallv, direct ? PMPI_Alltoallv : MPI_Alltoallv, out,
+                out_.counts.data(), out_.displacements.data(), MPI_BYTE, in, in_.counts.data(),
+                in_.displacements.data(), MPI_BYTE, where);
             break;
         case Collective::allreduce:
-            (direct ? PMPI_Iallreduce : MPI_Iallreduce)(out, in,
-                                                        static_cast<int>(out_.buffer.size() / sizeof(double)),
-                                                        MPI_DOUBLE, MPI_SUM, where, &request);
+            act(direct ? PMPI_Iallreduce : MPI_Iallreduce, direct ? PMPI_Allreduce : MPI_Allreduce, out, in,
+                static_cast<int>(out_.buffer.size() / sizeof(double)), MPI_DOUBLE, MPI_SUM, where);
             break;
     }
 }
 
+void Exchange::start(const Caller& caller, MPI_Request& request) {
+    with_arguments(caller, [&request](auto nonblocking, auto, auto... arguments) {
+        nonblocking(arguments..., &request);
+    });
+}
+
 void Exchange::call(const Caller& caller) {
-    const int count = static_cast<int>(bytes_);
-    const bool direct = caller.direct;
-    const MPI_Comm where = caller.communicator;
-    const void* out = out_.buffer.data();
-    void* in = in_.buffer.data();
-    switch (collective_) {
-        case Collective::barrier:
-            (direct ? PMPI_Barrier : MPI_Barrier)(where);
-            break;
-        case Collective::broadcast:
-            (direct ? PMPI_Bcast : MPI_Bcast)(in, count, MPI_BYTE, root_, where);
-            break;
-        case Collective::gather:
-            (direct ? PMPI_Gather : MPI_Gather)(out, count, MPI_BYTE, in, count, MPI_BYTE, root_, where);
-            break;
-        case Collective::gatherv:
-            (direct ? PMPI_Gatherv : MPI_Gatherv)(out, out_.counts[static_cast<std::size_t>(root_)], MPI_BYTE,
-                                                  in, in_.counts.data(), in_.displacements.data(), MPI_BYTE,
-                                                  root_, where);
-            break;
-        case Collective::scatter:
-            (direct ? PMPI_Scatter : MPI_Scatter)(out, count, MPI_BYTE, in, count, MPI_BYTE, root_, where);
-            break;
-        case Collective::allgather:
-            (direct ? PMPI_Allgather : MPI_Allgather)(out, count, MPI_BYTE, in, count, MPI_BYTE, where);
-            break;
-        case Collective::alltoall:
-            (direct ? PMPI_Alltoall : MPI_Alltoall)(out, count, MPI_BYTE, in, count, MPI_BYTE, where);
-            break;
-        case Collective::alltoallv:
-            (direct ? PMPI_Alltoallv : MPI_Alltoallv)(out, out_.counts.data(), out_.displacements.data(),
-                                                      MPI_BYTE, in, in_.counts.data(),
-                                                      in_.displacements.data(), MPI_BYTE, where);
-            break;
-        case Collective::allreduce:
-            (direct ? PMPI_Allreduce : MPI_Allreduce)(
-                out, in, static_cast<int>(out_.buffer.size() / sizeof(double)), MPI_DOUBLE, MPI_SUM, where);
-            break;
-    }
+    with_arguments(caller, [](auto, auto blocking, auto... arguments) { blocking(arguments...); });
 }
 
 void Exchange::refuse(const Caller& caller, std::uint64_t byte, const std::string& of) const {

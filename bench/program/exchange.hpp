@@ -54,6 +54,8 @@ class Exchange {
         void tell_mpi();
     };
 
+    template <typename Act>
+    void with_arguments(const Caller& caller, Act act);
     void refuse(const Caller& caller, std::uint64_t byte, const std::string& of) const;
 
     Collective collective_;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/values.hpp"
 
 namespace lapwing::trace {
 
@@ -171,15 +171,13 @@ bool add_fact(const std::string& json) {
 }
 
 std::uint64_t parse_capacity(const char* variable, const std::string& value) {
-    std::uint64_t capacity = 0;
-    const char* const end = value.data() + value.size();
-    const auto [rest, error] = std::from_chars(value.data(), end, capacity);
-    if (error != std::errc() || rest != end || capacity < least_events || capacity > most_events) {
+    const auto capacity = parse_number(value);
+    if (!capacity || *capacity < least_events || *capacity > most_events) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("{} is a number of events from {} to {}, not '{}'", variable, least_events,
                                 most_events, value));
     }
-    return capacity;
+    return *capacity;
 }
 
 }  // namespace lapwing::trace

@@ -21,6 +21,12 @@ std::string joined(const std::string& left, const std::string& right) {
     return left.empty() ? right : left + ", " + right;
 }
 
+// Inside a host whose ranks share memory.
+const char* transfer_of(const Missing& missing) {
+    return missing.single_copies.empty() ? "long messages are copied once, by the kernel"
+                                         : "long messages pass in pieces";
+}
+
 std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
     const Missing& missing = manner.missing;
     std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
@@ -34,7 +40,8 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
                             missing.single_copies);
     }
     if (!manner.progress.empty())
-        text += fmt::format("inside a host: {}; progress by the {}\n", manner.transfer, manner.progress);
+        text += fmt::format("inside a host: {}; progress by the {}\n", transfer_of(manner.missing),
+                            manner.progress);
     text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
                         "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
                         "left to the MPI underneath");
@@ -75,7 +82,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
     if (!missing.shared_memory.empty()) json["no_shared_memory"] = missing.shared_memory;
     if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;
     if (!manner.progress.empty())
-        json["inside_host"] = {{"transfer", manner.transfer}, {"progress", manner.progress}};
+        json["inside_host"] = {{"transfer", transfer_of(manner.missing)}, {"progress", manner.progress}};
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];

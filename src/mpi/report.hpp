@@ -42,9 +42,8 @@ struct Use {
 struct Manner {
     std::string engine;  // that was asked for
     Missing missing;
-    // Inside rank 0's host; empty where its ranks share no memory.
-    std::string transfer;  // how long messages travel
-    std::string progress;  // who moves them: "caller" or "helper"
+    // Who moves messages inside rank 0's host: "caller" or "helper"; empty where its ranks share no memory.
+    std::string progress;
 };
 
 struct Report {

@@ -126,12 +126,9 @@ int finalize(MPI_Comm, int, void*, void*) {
     remove_hook();
     timeline::end();
     if (runtime.report_form != "none") {
-        Manner manner{runtime.options.engine, runtime.network.missing(), "", ""};
+        Manner manner{runtime.options.engine, runtime.network.missing(), ""};
         if (const shm::Station* station = runtime.network.station();
             station != nullptr && station->ranks() > 1) {
-            manner.transfer = manner.missing.single_copies.empty()
-                                  ? "long messages are copied once, by the kernel"
-                                  : "long messages pass in pieces";
             manner.progress = runtime.network.helper() != nullptr ? "helper" : "caller";
         }
         write_report(runtime.report, runtime.report_form, runtime.report_file, manner);

@@ -7,11 +7,11 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
 
+#include "support/temporary_folder.hpp"
 #include "task/builder.hpp"
 #include "task/text.hpp"
 
@@ -24,19 +24,12 @@ using testing::Not;
 // Runs Graphviz' dot on a drawing; what it wrote, or its complaint.
 class Dot {
   public:
-    Dot() {
-        std::string name = testing::TempDir() + "lapwing-drawing-XXXXXX";
-        if (mkdtemp(name.data()) != nullptr) folder_ = name;
-    }
-    ~Dot() {
-        std::error_code ignored;
-        if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-    }
     static bool installed() { return std::system("command -v dot >/dev/null 2>&1") == 0; }
 
     std::string svg(const std::string& drawing) {
-        std::ofstream(folder_ + "/in.dot") << drawing;
-        const std::string command = fmt::format("cd '{}' && dot -Tsvg in.dot >out.svg 2>complaint", folder_);
+        std::ofstream(folder_.path() / "in.dot") << drawing;
+        const std::string command =
+            fmt::format("cd '{}' && dot -Tsvg in.dot >out.svg 2>complaint", folder_.path().string());
         const int status = std::system(command.c_str());
         const std::string complaint = read("complaint");
         if (status != 0 || !complaint.empty()) return "dot complains: " + complaint;
@@ -46,10 +39,10 @@ class Dot {
   private:
     std::string read(const std::string& name) const {
         std::ostringstream text;
-        text << std::ifstream(folder_ + "/" + name).rdbuf();
+        text << std::ifstream(folder_.path() / name).rdbuf();
         return text.str();
     }
-    std::string folder_;
+    testing_support::TemporaryFolder folder_;
 };
 
 std::size_t count(const std::string& text, const std::string& part) {

@@ -12,6 +12,7 @@
 #include <functional>
 #include <thread>
 
+#include "support/temporary_folder.hpp"
 #include "topology/order.hpp"
 
 namespace lapwing::topology {
@@ -36,9 +37,6 @@ struct Shape {
 class Files {
   public:
     explicit Files(const Shape& shape) : shape_(shape) {
-        std::string root = (fs::temp_directory_path() / "lapwing-machine-XXXXXX").string();
-        if (mkdtemp(root.data()) == nullptr) std::abort();
-        root_ = root;
         const Processors all = where([](const Place&) { return true; });
         write("cpu/online", list(all));
         write("cpu/possible", list(all));
@@ -55,9 +53,8 @@ class Files {
         }
         write("node/online", "0-" + std::to_string(shape.packages * shape.nodes - 1));
     }
-    ~Files() { fs::remove_all(root_); }
-    std::string root() const { return root_; }
-    std::string system() const { return root_ + "/sys/devices/system"; }
+    std::string root() const { return folder_.path().string(); }
+    std::string system() const { return root() + "/sys/devices/system"; }
     int count() const {
         return shape_.packages * shape_.nodes * shape_.caches * shape_.cores * shape_.threads;
     }
@@ -128,7 +125,7 @@ class Files {
     }
 
     Shape shape_;
-    std::string root_;
+    testing_support::TemporaryFolder folder_;
 };
 
 Location locate_in(const Files& files, const Processors& allowed) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "lapwing/command.hpp"
 #include "lapwing/values.hpp"
 
 namespace lapwing::tool {
@@ -223,8 +224,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
         ->type_name("SPEC");
     app.add_option("--json", options.json, "Everything, with each sample, to FILE; - for standard output")
         ->type_name("FILE");
-    app.add_option("--mpi", options.mpi, "openmpi or mpich, when the launcher does not tell")->type_name("M");
-    app.add_flag("--dry-run", options.dry_run, "Print the command, do not run it");
+    add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
     // For tests: a byte of this engine's results is made wrong, which must be found.
     app.add_option("--corrupt", options.corrupt)->group("");
 }

@@ -27,6 +27,11 @@ void show_usage(CLI::App& app, const std::string& usage) {
     app.get_formatter()->column_width(32);
 }
 
+void add_launch_options(CLI::App& app, std::string& mpi, bool& dry_run, const char* mpis) {
+    app.add_option("--mpi", mpi, mpis)->type_name("M");
+    app.add_flag("--dry-run", dry_run, "Print the command, do not run it");
+}
+
 void require_words(const CLI::App& app, const Words& words, const char* what, const char* begin,
                    const char* none, const char* example) {
     const std::vector<std::string> rest = app.remaining();

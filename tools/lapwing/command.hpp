@@ -32,6 +32,11 @@ struct Words {
 // The words behind "--" are not among CLI11's options, so that it cannot name them: `usage` is the whole
 // line.
 void show_usage(CLI::App& app, const std::string& usage);
+// The options of all that start a launcher; `mpi` becomes the name of its MPI, which `mpis` describes.
+inline constexpr const char* mpis_of_launchers = "openmpi or mpich, when the launcher does not tell";
+inline constexpr const char* mpis_of_programs =
+    "openmpi, mpich or abi, when neither launcher nor program tells";
+void add_launch_options(CLI::App& app, std::string& mpi, bool& dry_run, const char* mpis);
 // Throws Error (invalid_argument) unless words stand behind "--" and none before it. `what` they are:
 // "command"; `begin` is the command line up to "--"; `none` and `example` tell what to do when there are no
 // words.

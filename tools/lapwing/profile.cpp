@@ -237,9 +237,7 @@ Command add_profile(CLI::App& tool, const Words& words) {
     app->add_flag("--json", options->json, "As JSON");
     app->add_option("--file", options->file, "The profile goes here, not to standard error")
         ->type_name("FILE");
-    app->add_option("--mpi", options->mpi, "openmpi, mpich or abi, when neither launcher nor program tells")
-        ->type_name("M");
-    app->add_flag("--dry-run", options->dry_run, "Print the command, do not run it");
+    add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
         "  lapwing profile -- mpirun -n 4 ./program\n"

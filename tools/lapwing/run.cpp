@@ -117,9 +117,7 @@ Command add_run(CLI::App& tool, const Words& words) {
     app->add_option("--trace", options->trace,
                     "A timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome")
         ->type_name("FILE");
-    app->add_option("--mpi", options->mpi, "openmpi, mpich or abi, when neither launcher nor program tells")
-        ->type_name("M");
-    app->add_flag("--dry-run", options->dry_run, "Print the command, do not run it");
+    add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
         "  lapwing run -- mpirun -n 4 ./program\n"

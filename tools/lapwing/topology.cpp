@@ -113,9 +113,7 @@ Command add_topology(CLI::App& tool, const Words& words) {
     app->add_flag("--json", options->json, "As JSON");
     app->add_option("--engine", options->engine, "Of the job: the engine that joins its ranks")
         ->type_name("E");
-    app->add_option("--mpi", options->mpi, "openmpi or mpich, when the launcher does not tell")
-        ->type_name("M");
-    app->add_flag("--dry-run", options->dry_run, "Print the command, do not run it");
+    add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
     app->footer(
         "Examples:\n"
         "  lapwing topology\n"

@@ -254,8 +254,7 @@ void add_options(CLI::App& app, Options& options) {
         ->check(CLI::Range(0.0, 1e6).description(""));
     app.add_option("-o,--output", options.output, "The file; usually lapwing-tuning.json")->type_name("FILE");
     app.add_flag("--add", options.add, "Keep what the file says for other engines, hosts and ranks");
-    app.add_option("--mpi", options.mpi, "openmpi or mpich, when the launcher does not tell")->type_name("M");
-    app.add_flag("--dry-run", options.dry_run, "Print the command, do not run it");
+    add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
 }
 
 }  // namespace

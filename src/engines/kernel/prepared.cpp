@@ -8,10 +8,14 @@ KernelPrepared::KernelPrepared(const List& list, const Ground& ground, Inside in
     : KernelPrepared(list, inside == Inside::by_memory ? ground.near_peers : std::vector<bool>(), ground) {}
 
 KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& near, const Ground& ground)
-    : plan_(lower_to_chains(list, {}, near), near), reactor_(Reactor::of(ground)) {
+    : KernelPrepared(list, near, lower_to_chains(list, {}, near), ground) {}
+
+KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& near, const Chains& chains,
+                               const Ground& ground)
+    : plan_(chains, near), reactor_(Reactor::of(ground)) {
     // Connections are asked for now, so that the first start may find them made.
     reactor_->want(plan_);
-    if (trace::on()) trace_ = std::make_unique<TracePlan>(list, near, lower_to_chains(list, {}, near), plan_);
+    if (trace::on()) trace_ = std::make_unique<TracePlan>(list, near, chains, plan_);
 }
 
 KernelPrepared::~KernelPrepared() = default;

@@ -22,6 +22,8 @@ class KernelPrepared : public Prepared {
 
   private:
     KernelPrepared(const List& list, const std::vector<bool>& near, const Ground& ground);
+    KernelPrepared(const List& list, const std::vector<bool>& near, const Chains& chains,
+                   const Ground& ground);
     bool finish(Run& run, bool complete);
 
     Plan plan_;
