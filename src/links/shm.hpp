@@ -3,9 +3,9 @@
 // The processes of a job exchange their cards by some other way. The lowest rank of each host has made the
 // memory, without a name; the others open it under /proc, which lets in processes of the same user only, and
 // believe that it is the one when it begins with what its maker's card says. Short messages are copied
-// through it without a system call. Long ones are announced, and copied once, straight from one process'
-// memory to the other's, by whoever of the two has time; where the system forbids that, they pass through the
-// shared memory in pieces.
+// through it without a system call. Long ones are announced. Up to 2 MiB they pass through the shared memory
+// in pieces while both sides look; what the sender leaves, and still longer ones, are copied once, straight
+// from one process' memory to the other's, by whoever of the two has time, unless the system forbids that.
 //
 // A send is done with, for a short message, when it returns; for a long one nobody but its receiver need do
 // anything.
@@ -38,7 +38,8 @@ static_assert(std::is_trivially_copyable_v<Card>);
 
 // How a long message travels between two ranks.
 enum class TransferMethod {
-    automatic,  // by the kernel where it is allowed, else by the processor
+    automatic,  // by the processor while both sides wait, by the kernel for a receiver who waits alone, and
+                // what is longer than 2 MiB; where the kernel may not, by the processor
     processor,  // in pieces through the shared memory
     kernel,     // copied once, by process_vm_readv and process_vm_writev
 };

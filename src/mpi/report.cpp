@@ -23,7 +23,7 @@ std::string joined(const std::string& left, const std::string& right) {
 
 // Inside a host whose ranks share memory.
 const char* transfer_of(const Missing& missing) {
-    return missing.single_copies.empty() ? "long messages are copied once, by the kernel"
+    return missing.single_copies.empty() ? "long messages may be copied once, by the kernel"
                                          : "long messages pass in pieces";
 }
 

@@ -16,7 +16,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr const char* by_the_kernel = "shared memory; long messages are copied once, by the kernel";
+constexpr const char* by_the_kernel = "shared memory; long messages may be copied once, by the kernel";
 
 // Short blocks, then long ones, to all and from all. Empty, or what is wrong.
 std::string exchange_blocks(lapwing_group* group, int rank) {

@@ -40,6 +40,7 @@ struct Model {
         Explorer::point(false);
         if (word.peek() == value) Explorer::sleep(&word);
     }
+    static std::uint64_t nanoseconds() { return 1; }
     static int copy_from(pid_t, std::uint64_t address, std::byte* target, std::uint64_t bytes) {
         Explorer::point(false);
         std::memcpy(target, reinterpret_cast<const void*>(address), bytes);
@@ -163,7 +164,9 @@ struct Play {
     }
 };
 
-constexpr Geometry tiny{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80};
+constexpr Geometry tiny{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80, .most_in_pieces = 0};
+// Receivers copy themselves whenever there is no piece.
+constexpr Geometry mixed{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80, .patience = 0};
 
 void expect_all_right(const Play& play, int preemptions, std::uint64_t least) {
     const Explorer::Result result = Explorer::explore(play, preemptions);
@@ -185,8 +188,13 @@ TEST(ShmModel, TwoRanksLongMessagesInPieces) {
     for (const bool sleeps : {false, true}) expect_all_right({2, {8, 200, 100}, tiny, false, sleeps}, 2, 900);
 }
 
+TEST(ShmModel, TwoRanksLongMessagesInPiecesOrCopiedByTheReceiver) {
+    for (const bool sleeps : {false, true}) expect_all_right({2, {8, 200, 100}, mixed, true, sleeps}, 2, 900);
+}
+
 TEST(ShmModel, ThreeRanks) {
     for (const bool sleeps : {false, true}) {
+        expect_all_right({3, {8, 120}, mixed, true, sleeps}, 1, 500);
         expect_all_right({3, {8}, tiny, true, sleeps}, 2, 5000);
         expect_all_right({3, {8, 120}, tiny, true, sleeps}, 1, 500);
     }
@@ -196,9 +204,12 @@ TEST(ShmModel, ThreeRanks) {
 struct HelpedPlay {
     std::size_t length;
     bool direct;
+    Geometry geometry = tiny;
 
     struct Helped : World {
-        explicit Helped(bool directly) : World(2, tiny, directly) { traffic[0]->share(); }
+        Helped(const Geometry& of_lanes, bool directly) : World(2, of_lanes, directly) {
+            traffic[0]->share();
+        }
         // True when both are complete.
         bool go_on() { return traffic[0]->test(receive) && traffic[0]->test(send); }
 
@@ -208,7 +219,7 @@ struct HelpedPlay {
     };
 
     std::vector<std::function<void()>> operator()() const {
-        auto world = std::make_shared<Helped>(direct);
+        auto world = std::make_shared<Helped>(geometry, direct);
         const auto program = [world, play = *this] {
             Traffic<Model>& traffic = *world->traffic[0];
             const Bytes sent = message(play.length, 0);
@@ -293,14 +304,16 @@ struct HelpedPlay {
 };
 
 TEST(ShmModel, AHelperMovesWhatTheProgramHasStarted) {
-    const auto expect_right = [](std::size_t length, bool direct, int preemptions, std::uint64_t least) {
-        const Explorer::Result result = Explorer::explore(HelpedPlay{length, direct}, preemptions);
+    const auto expect_right = [](std::size_t length, bool direct, int preemptions, std::uint64_t least,
+                                 const Geometry& geometry = tiny) {
+        const Explorer::Result result = Explorer::explore(HelpedPlay{length, direct, geometry}, preemptions);
         EXPECT_EQ(result.failure, "") << length << " bytes, in schedule " << result.schedules;
         EXPECT_GE(result.schedules, least);
         testing::Test::RecordProperty("schedules", static_cast<int>(result.schedules));
     };
     expect_right(8, true, 1, 500);
     expect_right(200, true, 0, 20);
+    expect_right(200, true, 0, 20, mixed);
     expect_right(100, false, 0, 20);
 }
 

@@ -167,11 +167,15 @@ TEST_P(ShmTest, TrafficOfManyRanksAndGroupsAtOnce) {
     });
 }
 
-INSTANTIATE_TEST_SUITE_P(Both, ShmTest, testing::Values(TransferMethod::automatic, TransferMethod::processor),
-                         [](const auto& method) {
-                             return std::string(method.param == TransferMethod::processor ? "processor"
-                                                                                          : "automatic");
-                         });
+std::string name_of(const testing::TestParamInfo<TransferMethod>& method) {
+    constexpr const char* names[] = {"automatic", "processor", "kernel"};
+    return names[static_cast<std::size_t>(method.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShmTest,
+                         testing::Values(TransferMethod::automatic, TransferMethod::processor,
+                                         TransferMethod::kernel),
+                         name_of);
 
 TEST(Shm, SleepersAreWoken) {
     Host host(2);

@@ -27,7 +27,7 @@ class LaneWriter {
             publish(Kind::whole, bytes, group, channel);
             return true;
         }
-        return in_payload(Kind::whole, 0, group, channel, data, bytes);
+        return in_payload(Kind::whole, {}, group, channel, data, bytes);
     }
 
     // Announces bytes that stay where they are. The ticket; -1: there is no room.
@@ -50,9 +50,13 @@ class LaneWriter {
         }
         return -1;
     }
-    // Bytes of an offered message, in order. False: there is no room.
-    bool piece(int ticket, const std::byte* data, std::uint64_t bytes) {
-        return in_payload(Kind::piece, static_cast<std::uint32_t>(ticket), 0, 0, data, bytes);
+    // Bytes of an offered message, of which so many stand `before` them. False: there is no room.
+    bool piece(int ticket, std::uint64_t before, const std::byte* data, std::uint64_t bytes) {
+        return in_payload(Kind::piece, {0, before, static_cast<std::uint32_t>(ticket)}, 0, 0, data, bytes);
+    }
+    // For a piece of so many bytes.
+    bool has_room(std::uint64_t bytes) {
+        return slot_is_free() && payload_is_free(place_of(bytes) + whole_lines(bytes));
     }
 
     Ticket<Platform>& ticket(int number) { return lane_.tickets[number]; }
@@ -72,18 +76,21 @@ class LaneWriter {
         payload_read_ = lane_.consumed->payload.load(std::memory_order_acquire);
         return end - payload_read_ <= lane_.geometry.payload;
     }
-    bool in_payload(Kind kind, std::uint32_t ticket, std::uint64_t group, std::uint32_t channel,
-                    const std::byte* data, std::uint64_t bytes) {
-        if (!slot_is_free()) return false;
+    static std::uint64_t whole_lines(std::uint64_t bytes) {
+        return (bytes + cache_line - 1) / cache_line * cache_line;
+    }
+    // Where so many bytes stand in the payload. In one piece: what is left at the end is passed over.
+    std::uint64_t place_of(std::uint64_t bytes) const {
         const std::uint64_t size = lane_.geometry.payload;
-        const std::uint64_t length = (bytes + cache_line - 1) / cache_line * cache_line;
-        std::uint64_t at = payload_written_;
-        // It stands in one piece: what is left at the end is passed over.
-        if (at % size + length > size) at = (at / size + 1) * size;
-        if (!payload_is_free(at + length)) return false;
-        std::memcpy(lane_.payload + at % size, data, bytes);
-        payload_written_ = at + length;
-        const Elsewhere where{at, 0, ticket};
+        const bool fits = payload_written_ % size + whole_lines(bytes) <= size;
+        return fits ? payload_written_ : (payload_written_ / size + 1) * size;
+    }
+    bool in_payload(Kind kind, Elsewhere where, std::uint64_t group, std::uint32_t channel,
+                    const std::byte* data, std::uint64_t bytes) {
+        if (!has_room(bytes)) return false;
+        where.at = place_of(bytes);
+        std::memcpy(lane_.payload + where.at % lane_.geometry.payload, data, bytes);
+        payload_written_ = where.at + whole_lines(bytes);
         std::memcpy(slot().inside, &where, sizeof where);
         publish(kind, bytes, group, channel);
         return true;

@@ -19,7 +19,7 @@ using Word = typename Platform::template Word<Value>;
 enum class Kind : std::uint32_t {
     whole,  // the bytes of a message
     offer,  // a long message: where it stands in the sender's memory
-    piece,  // bytes of an offered message that its receiver cannot copy from there
+    piece,  // bytes of an offered message
 };
 
 // A message, or the announcement of one. What is longer than `inside` stands in the lane's payload.
@@ -37,19 +37,20 @@ struct alignas(cache_line) Slot {
 // What `inside` holds where it does not hold the message.
 struct Elsewhere {
     std::uint64_t at;      // offer: address in the sender's memory; else: position in the payload
-    std::uint64_t bytes;   // of the whole message that is offered
+    std::uint64_t bytes;   // offer: of the whole message; piece: how many stand before it
     std::uint32_t ticket;  // of the offered message
 };
 
-// How far an offered message has come. The receiver opens it; then both copy chunks, whoever has time, or the
-// sender sends pieces. The sender may use it again when the receiver has closed it.
+// How far an offered message has come. The receiver opens it. Then both copy chunks of it, whoever has time;
+// or the sender sends pieces, and who looks for pieces, or for room for them, in vain copies some that nobody
+// has claimed. The sender may use it again when the receiver has closed it.
 template <typename Platform>
 struct alignas(cache_line) Ticket {
     enum State : std::uint32_t { free, offered, shared, wants_pieces, closed };
 
     Word<Platform, std::uint32_t> state;
-    Word<Platform, std::uint32_t> claimed;  // chunks that somebody copies
-    Word<Platform, std::uint32_t> copied;   // chunks that are copied
+    Word<Platform, std::uint32_t> claimed;  // chunks or pieces that somebody copies
+    Word<Platform, std::uint32_t> copied;   // chunks that are copied; pieces that the sender has copied
     Word<Platform, std::uint64_t> target;   // address in the receiver's memory
 };
 
@@ -78,6 +79,14 @@ struct Geometry {
     std::uint64_t chunk_of(std::uint64_t bytes) const {
         return std::clamp<std::uint64_t>(bytes / 4 / chunk, 1, 4) * chunk;
     }
+
+    // Messages up to this go in pieces, which stay in the processors' caches; of longer ones it pays that
+    // each byte is copied once.
+    std::uint64_t most_in_pieces = 2097152;
+    // Who looks for a piece, or for room for one, copies itself after so many nanoseconds. Longer than the
+    // other side's own copies take: else both would go on copying, each in vain waiting for the other's
+    // pieces.
+    std::uint64_t patience = 50000;
 
     // Lanes grow with the square of the ranks, so they are smaller where there are many. Only what is used
     // becomes memory.

@@ -50,6 +50,13 @@ int Linux::copy_to(pid_t process, std::uint64_t address, const std::byte* source
     return in_full(::process_vm_writev, process, const_cast<std::byte*>(source), address, bytes);
 }
 
+std::uint64_t Linux::nanoseconds() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec) +
+           1;
+}
+
 int Linux::try_copy_to(pid_t process) {
     const iovec none{nullptr, 0};
     return ::process_vm_writev(process, &none, 1, &none, 1, 0) < 0 ? errno : 0;

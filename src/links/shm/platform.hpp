@@ -20,6 +20,7 @@ struct Linux {
     // zero there is none.
     static void wake(Word<std::uint32_t>& word);
     static void sleep(const Word<std::uint32_t>& word, std::uint32_t value, long nanoseconds);
+    static std::uint64_t nanoseconds();  // of a clock that only goes forward, never 0
 
     // Between the memories of two processes, by the kernel and without a step in between. 0, or errno: EPERM
     // and the like where the system does not allow it, ESRCH when the process has ended.

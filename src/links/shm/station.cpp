@@ -194,7 +194,8 @@ std::string Station::join(std::span<const Card> cards, int self) {
         return error.what();
     }
     const auto bell = [&](int place) { return reinterpret_cast<OwnBell*>(memory + first_page) + place; };
-    const Geometry geometry = Geometry::of(count);
+    Geometry geometry = Geometry::of(count);
+    if (state.method == TransferMethod::kernel) geometry.most_in_pieces = 0;
     const auto lane = [&](int from, int to) {
         const auto number = static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(count) +
                             static_cast<std::uint64_t>(to);
@@ -247,7 +248,7 @@ std::string in_words(const std::string& why_none, const std::string& why_in_piec
     if (!why_none.empty()) return fmt::format("no shared memory: {}", why_none);
     if (!why_in_pieces.empty())
         return fmt::format("shared memory, through which long messages pass in pieces: {}", why_in_pieces);
-    return "shared memory; long messages are copied once, by the kernel";
+    return "shared memory; long messages may be copied once, by the kernel";
 }
 
 std::string survey(TransferMethod method) {

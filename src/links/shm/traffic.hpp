@@ -99,7 +99,8 @@ class Traffic {
         const std::byte* source = nullptr;
         std::byte* target = nullptr;
         std::uint64_t bytes = 0;
-        std::uint64_t moved = 0;       // in pieces
+        std::uint64_t moved = 0;       // pieces that this side has sent, got or copied
+        std::uint64_t in_vain = 0;     // since when it looks for a piece, or for room for one; 0: it does not
         std::uint64_t offered_at = 0;  // its address in the sender's memory
         std::uint64_t completed = 0;   // the how many-th
     };
@@ -144,6 +145,24 @@ class Traffic {
         message.state = Message::State::complete;
         message.completed = ++completed_;
     }
+    std::uint32_t pieces_of(std::uint64_t bytes) const {
+        return static_cast<std::uint32_t>((bytes + most_whole_ - 1) / most_whole_);
+    }
+    bool goes_in_pieces(const Peer& peer, std::uint64_t bytes) const {
+        return !peer.copies_directly || bytes <= geometry_.most_in_pieces;
+    }
+    bool may_copy_pieces(const Peer& peer, const Message& message) const {
+        return peer.copies_directly && goes_in_pieces(peer, message.bytes);
+    }
+    bool out_of_patience(Message& message) const {
+        const std::uint64_t now = Platform::nanoseconds();
+        if (message.in_vain == 0) message.in_vain = now;
+        return now - message.in_vain >= geometry_.patience;
+    }
+    void look_for_end(Peer& peer, Message& message);
+    std::uint32_t copy_pieces(Peer& peer, Message& message, Ticket& ticket);
+    void send_pieces(Peer& peer, Message& message, Ticket& ticket);
+    [[noreturn]] void fail_to_copy(const Peer& peer, const Message& message, std::uint64_t bytes, int error);
     bool copy_chunks(Peer& peer, Message& message, Ticket& ticket);
     int copy_chunk(const Peer& peer, const Message& message, std::uint64_t target, std::uint64_t at,
                    std::uint64_t bytes);

@@ -161,12 +161,12 @@ void Traffic<Platform>::begin_receiving(Peer& peer, Message& message, std::uint6
     message.ticket = static_cast<int>(where.ticket);
     message.offered_at = where.at;
     peer.receiving.push_back(&message);
-    if (peer.copies_directly) {
-        ticket.target.store(reinterpret_cast<std::uintptr_t>(message.target), std::memory_order_relaxed);
+    ticket.target.store(reinterpret_cast<std::uintptr_t>(message.target), std::memory_order_relaxed);
+    if (goes_in_pieces(peer, bytes)) {
+        ticket.state.store(Ticket::wants_pieces, std::memory_order_release);
+    } else {
         ticket.state.store(Ticket::shared, std::memory_order_release);
         if (bytes < 2 * geometry_.chunk) return;  // nothing to help with
-    } else {
-        ticket.state.store(Ticket::wants_pieces, std::memory_order_release);
     }
     tell(peer, message.place);
 }
@@ -190,13 +190,23 @@ void Traffic<Platform>::add_piece(Peer& peer, const Slot& slot) {
     if (found == peer.receiving.end()) fail(fmt::format("rank {} sends a piece of no message", peer.rank));
     Message& message = **found;
     const std::uint64_t bytes = Reader::bytes(slot);
-    std::memcpy(message.target + message.moved, peer.from.data(slot), bytes);
-    message.moved += bytes;
+    std::memcpy(message.target + Reader::elsewhere(slot).bytes, peer.from.data(slot), bytes);
+    message.in_vain = 0;
     // There is room for more.
-    if (message.moved < message.bytes) return tell(peer, message.place);
+    tell(peer, message.place);
+    ++message.moved;
+    look_for_end(peer, message);
+}
+
+// Of a receive in pieces: whether it has got all.
+template <typename Platform>
+void Traffic<Platform>::look_for_end(Peer& peer, Message& message) {
+    Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
+    if (message.moved + ticket.copied.load(std::memory_order_acquire) < pieces_of(message.bytes)) return;
+    ticket.state.store(Ticket::closed, std::memory_order_release);
+    tell(peer, message.place);
+    std::erase(peer.receiving, &message);
     complete(message);
-    peer.from.ticket(number).state.store(Ticket::closed, std::memory_order_release);
-    peer.receiving.erase(found);
 }
 
 // All that the lane of a peer holds.
@@ -255,12 +265,7 @@ bool Traffic<Platform>::copy_chunks(Peer& peer, Message& message, Ticket& ticket
         const std::uint64_t bytes = std::min(chunk, message.bytes - at);
         const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
         const int error = copy_chunk(peer, message, target, at, bytes);
-        if (error != 0) {
-            fail(error == ESRCH
-                     ? fmt::format("rank {} has ended", peer.rank)
-                     : fmt::format("copying {} bytes {} the memory of rank {}: {}", bytes,
-                                   message.sends ? "to" : "from", peer.rank, std::strerror(error)));
-        }
+        if (error != 0) fail_to_copy(peer, message, bytes, error);
         ticket.copied.fetch_add(1, std::memory_order_acq_rel);
         tell(peer, message.place);
     }
@@ -268,14 +273,67 @@ bool Traffic<Platform>::copy_chunks(Peer& peer, Message& message, Ticket& ticket
 }
 
 template <typename Platform>
+void Traffic<Platform>::fail_to_copy(const Peer& peer, const Message& message, std::uint64_t bytes,
+                                     int error) {
+    fail(error == ESRCH ? fmt::format("rank {} has ended", peer.rank)
+                        : fmt::format("copying {} bytes {} the memory of rank {}: {}", bytes,
+                                      message.sends ? "to" : "from", peer.rank, std::strerror(error)));
+}
+
+// The other side does something else: this one copies some pieces that nobody has claimed. Not many at once,
+// since it has messages of its own to send meanwhile. How many.
+template <typename Platform>
+std::uint32_t Traffic<Platform>::copy_pieces(Peer& peer, Message& message, Ticket& ticket) {
+    const std::uint32_t pieces = pieces_of(message.bytes);
+    if (ticket.claimed.load(std::memory_order_relaxed) >= pieces) return 0;
+    const auto some =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(1, geometry_.chunk / 4 / most_whole_));
+    const std::uint32_t first = ticket.claimed.fetch_add(some, std::memory_order_relaxed);
+    if (first >= pieces) return 0;
+    const std::uint64_t at = first * most_whole_;
+    const std::uint64_t bytes = std::min(some * most_whole_, message.bytes - at);
+    const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
+    if (const int error = copy_chunk(peer, message, target, at, bytes); error != 0)
+        fail_to_copy(peer, message, bytes, error);
+    const std::uint32_t copied = std::min(some, pieces - first);
+    message.moved += copied;
+    return copied;
+}
+
+template <typename Platform>
 void Traffic<Platform>::go_on_receiving(Peer& peer, Message& message) {
     if (!peer.copies_directly) return;
     Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
+    if (may_copy_pieces(peer, message)) {
+        if (out_of_patience(message)) copy_pieces(peer, message, ticket);
+        return look_for_end(peer, message);
+    }
     if (!copy_chunks(peer, message, ticket)) return;
     ticket.state.store(Ticket::closed, std::memory_order_release);
     tell(peer, message.place);
     std::erase(peer.receiving, &message);
     complete(message);
+}
+
+template <typename Platform>
+void Traffic<Platform>::send_pieces(Peer& peer, Message& message, Ticket& ticket) {
+    const std::uint32_t pieces = pieces_of(message.bytes);
+    // A piece that is claimed must go: nobody else takes it then.
+    while (ticket.claimed.load(std::memory_order_relaxed) < pieces && peer.to.has_room(most_whole_)) {
+        const std::uint32_t mine = ticket.claimed.fetch_add(1, std::memory_order_relaxed);
+        if (mine >= pieces) break;
+        const std::uint64_t at = mine * most_whole_;
+        peer.to.piece(message.ticket, at, message.source + at, std::min(most_whole_, message.bytes - at));
+        ++message.moved;
+        message.in_vain = 0;
+        tell(peer, message.place);
+    }
+    if (!may_copy_pieces(peer, message) || ticket.claimed.load(std::memory_order_relaxed) >= pieces) return;
+    if (!out_of_patience(message)) return;
+    if (const std::uint32_t copied = copy_pieces(peer, message, ticket); copied > 0) {
+        ticket.copied.fetch_add(copied, std::memory_order_acq_rel);
+        tell(peer, message.place);
+    }
 }
 
 // An offered message.
@@ -291,12 +349,9 @@ void Traffic<Platform>::go_on_sending(Peer& peer, Message& message) {
             }
             break;
         case Ticket::wants_pieces:
-            while (message.moved < message.bytes) {
-                const std::uint64_t bytes = std::min(most_whole_, message.bytes - message.moved);
-                if (!peer.to.piece(message.ticket, message.source + message.moved, bytes)) return;
-                message.moved += bytes;
-                tell(peer, message.place);
-            }
+            send_pieces(peer, message, ticket);
+            // Else the receiver has the rest, or may take it.
+            if (message.moved < pieces_of(message.bytes)) return;
             break;
         case Ticket::closed:
             break;
@@ -364,13 +419,16 @@ bool Traffic<Platform>::has_news() {
         // Nobody rings when there is room again.
         if (!peer.waiting.empty()) return true;
         for (const Message* message : peer.offered) {
-            const std::uint32_t state = peer.to.ticket(message->ticket).state.load(std::memory_order_acquire);
-            if (state == Ticket::closed || state == Ticket::wants_pieces) return true;
-            if (state == Ticket::shared && peer.copies_directly &&
-                peer.to.ticket(message->ticket).claimed.load(std::memory_order_relaxed) <
-                    chunks_of(message->bytes)) {
+            const Ticket& ticket = peer.to.ticket(message->ticket);
+            const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
+            const std::uint32_t claimed = ticket.claimed.load(std::memory_order_relaxed);
+            if (state == Ticket::closed) return true;
+            if (state == Ticket::wants_pieces && claimed < pieces_of(message->bytes) &&
+                (may_copy_pieces(peer, *message) || peer.to.has_room(most_whole_))) {
                 return true;
             }
+            if (state == Ticket::shared && peer.copies_directly && claimed < chunks_of(message->bytes))
+                return true;
         }
     }
     for (Peer& peer : peers_) {
@@ -378,9 +436,11 @@ bool Traffic<Platform>::has_news() {
         if (peer.from.next() != nullptr) return true;
         for (const Message* message : peer.receiving) {
             const Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message->ticket));
-            const std::uint32_t chunks = chunks_of(message->bytes);
-            if (peer.copies_directly && (ticket.claimed.load(std::memory_order_relaxed) < chunks ||
-                                         ticket.copied.load(std::memory_order_acquire) == chunks)) {
+            if (!peer.copies_directly) continue;
+            const bool in_pieces = may_copy_pieces(peer, *message);
+            const std::uint32_t all = in_pieces ? pieces_of(message->bytes) : chunks_of(message->bytes);
+            if (ticket.claimed.load(std::memory_order_relaxed) < all ||
+                message->moved + ticket.copied.load(std::memory_order_acquire) == all) {
                 return true;
             }
         }
