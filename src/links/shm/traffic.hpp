@@ -199,4 +199,5 @@ extern template class Traffic<Linux>;
 
 }  // namespace lapwing::shm
 
+#include "links/shm/traffic_long.hpp"
 #include "links/shm/traffic_steps.hpp"
