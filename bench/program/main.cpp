@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <set>
 #include <thread>
 
 #include "base/error.hpp"
@@ -24,15 +23,17 @@ namespace {
 nlohmann::json surroundings(Bench& bench) {
     utsname system{};
     uname(&system);
-    const std::vector<std::string> machines = of_all_ranks(bench.world, machine());
-    bench.crowded = more_ranks_than_processors(bench.world);
+    const std::vector<Place> places = places_of_ranks(bench.world);
+    bench.crowded = more_ranks_than_processors(places);
+    std::vector<std::string> processors;
+    for (const Place& place : places) processors.push_back(in_words(place.processors));
     return {{"ranks", bench.ranks},
             {"mpi", mpi_version()},
             {"kernel", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
             {"hosts", of_all_ranks(bench.world, system.nodename)},
-            {"machines", std::set<std::string>(machines.begin(), machines.end()).size()},
+            {"machines", machines_of(places)},
             {"processors", static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))},
-            {"processors_of_ranks", of_all_ranks(bench.world, processors())},
+            {"processors_of_ranks", processors},
             {"more_ranks_than_processors", bench.crowded},
             {"addresses", of_all_ranks(bench.world, bench.mesh->address())}};
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -24,30 +25,18 @@ namespace {
 
 extern "C" char** environ;
 
-struct Place {
-    char machine[64] = "";
-    cpu_set_t processors{};
-};
-
 // Those of this rank that no rank before it on the same machine has.
 std::vector<int> own_processors(MPI_Comm communicator) {
     int rank = 0;
-    int ranks = 0;
     PMPI_Comm_rank(communicator, &rank);
-    PMPI_Comm_size(communicator, &ranks);
-    Place own;
-    machine().copy(own.machine, sizeof own.machine - 1);
-    sched_getaffinity(0, sizeof own.processors, &own.processors);
-    std::vector<Place> all(static_cast<std::size_t>(ranks));
-    PMPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, communicator);
+    const std::vector<Place> all = places_of_ranks(communicator);
+    const Place& own = all[static_cast<std::size_t>(rank)];
     std::vector<int> processors;
     for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-        bool mine = CPU_ISSET(processor, &own.processors);
-        for (int before = 0; before < rank && mine; ++before) {
-            const Place& other = all[static_cast<std::size_t>(before)];
-            mine = std::strcmp(other.machine, own.machine) != 0 || !CPU_ISSET(processor, &other.processors);
-        }
-        if (mine) processors.push_back(processor);
+        const bool taken = std::any_of(all.begin(), all.begin() + rank, [&](const Place& before) {
+            return before.machine == own.machine && CPU_ISSET(processor, &before.processors);
+        });
+        if (CPU_ISSET(processor, &own.processors) && !taken) processors.push_back(processor);
     }
     return processors;
 }

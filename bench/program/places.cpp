@@ -1,30 +1,58 @@
 #include "places.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <set>
 
 namespace lapwing::bench {
 
-std::string machine() {
-    std::string id;
-    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
-    return id;
+std::vector<Place> places_of_ranks(MPI_Comm communicator) {
+    Place own;
+    std::string boot;
+    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+    boot.copy(own.machine.data(), own.machine.size() - 1);
+    sched_getaffinity(0, sizeof own.processors, &own.processors);
+    int ranks = 0;
+    PMPI_Comm_size(communicator, &ranks);
+    std::vector<Place> all(static_cast<std::size_t>(ranks));
+    PMPI_Allgather(&own, sizeof own, MPI_BYTE, all.data(), sizeof own, MPI_BYTE, communicator);
+    return all;
 }
 
-std::string processors() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    sched_getaffinity(0, sizeof set, &set);
+std::string in_words(const cpu_set_t& processors) {
     std::string list;
-    for (int i = 0; i < CPU_SETSIZE; ++i) {
-        if (CPU_ISSET(i, &set)) list += fmt::format("{}{}", list.empty() ? "" : ",", i);
+    for (int first = 0; first < CPU_SETSIZE; ++first) {
+        if (!CPU_ISSET(first, &processors)) continue;
+        int last = first;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &processors)) ++last;
+        list += fmt::format("{}{}", list.empty() ? "" : ",", first);
+        if (last > first) list += fmt::format("-{}", last);
+        first = last;
     }
     return list;
+}
+
+std::size_t machines_of(const std::vector<Place>& places) {
+    std::set<std::array<char, 64>> machines;
+    for (const Place& place : places) machines.insert(place.machine);
+    return machines.size();
+}
+
+bool more_ranks_than_processors(const std::vector<Place>& places) {
+    return std::any_of(places.begin(), places.end(), [&](const Place& one) {
+        cpu_set_t together;
+        CPU_ZERO(&together);
+        int ranks = 0;
+        for (const Place& other : places) {
+            if (other.machine != one.machine) continue;
+            CPU_OR(&together, &together, &other.processors);
+            ++ranks;
+        }
+        return ranks > CPU_COUNT(&together);
+    });
 }
 
 std::string mpi_version() {
@@ -52,14 +80,6 @@ std::vector<std::string> of_all_ranks(MPI_Comm communicator, const std::string& 
     std::vector<std::string> result;
     for (const Text& one : all) result.emplace_back(one.data());
     return result;
-}
-
-bool more_ranks_than_processors(MPI_Comm communicator) {
-    const std::string own = machine();
-    const std::vector<std::string> machines = of_all_ranks(communicator, own);
-    int crowded = std::count(machines.begin(), machines.end(), own) > sysconf(_SC_NPROCESSORS_ONLN) ? 1 : 0;
-    PMPI_Allreduce(MPI_IN_PLACE, &crowded, 1, MPI_INT, MPI_MAX, communicator);
-    return crowded != 0;
 }
 
 }  // namespace lapwing::bench

@@ -122,9 +122,9 @@ Group::Group(MPI_Comm communicator, const Settings& settings, Budget& budget, Sa
         for (const std::string& host : hosts) host_of_.push_back(std::stoull(host));
         placement_ = placement_on_hosts(host_of_);
     }
-    const std::vector<std::string> machines = bench::of_all_ranks(communicator, bench::machine());
-    one_clock_ = std::set<std::string>(machines.begin(), machines.end()).size() == 1;
-    crowded_ = bench::more_ranks_than_processors(communicator);
+    const std::vector<bench::Place> places = bench::places_of_ranks(communicator);
+    one_clock_ = bench::machines_of(places) == 1;
+    crowded_ = bench::more_ranks_than_processors(places);
 }
 
 // All ranks go on together: by the MPI's barrier where each has a processor of its own; elsewhere some MPIs

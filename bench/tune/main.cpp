@@ -39,7 +39,8 @@ void run(int rank, int ranks, const char* argument) {
         {"mpi", bench::mpi_version()},
         {"kernel", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
         {"hosts", bench::of_all_ranks(MPI_COMM_WORLD, system.nodename)},
-        {"more_ranks_than_processors", bench::more_ranks_than_processors(MPI_COMM_WORLD)},
+        {"more_ranks_than_processors",
+         bench::more_ranks_than_processors(bench::places_of_ranks(MPI_COMM_WORLD))},
         {"copy_seconds_per_byte", copy_seconds_per_byte()},
         {"tables", nlohmann::json::array()}};
     Budget budget(settings.seconds,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 namespace lapwing::tool {
@@ -127,25 +128,29 @@ void derive_beside_plain(const Json& row, Json& engine, bool works) {
 }
 
 // Rows of overlap by steps: how much work fits beside a collective before the whole takes longer than the
-// collective alone, the work of all smaller steps included.
-void derive_available(Json& rows) {
+// collective alone, the work of all smaller steps included. Quartiles are those of the whole over the base in
+// the same round: one slow round of one step must not decide.
+void add_available(Json& rows) {
     constexpr double longer = 1.05;
+    constexpr std::pair<const char*, const char*> quartiles[] = {
+        {"q1", "q3"}, {"median", "median"}, {"q3", "q1"}};
+    const auto whole = [](const Json& rounds) {
+        return over_rounds(rounds.size(), [&](std::size_t i) { return share(rounds[i], "total", "base"); });
+    };
     for (Json& row : rows) {
         if (!row.contains("parameter") || row.at("parameter").at("name") != "work_share") continue;
         for (std::size_t engine = 0; engine < row.at("engines").size(); ++engine) {
-            Json& rounds = row["engines"][engine]["rounds"];
-            for (std::size_t round = 0; round < rounds.size(); ++round) {
-                double fits = 0;
+            Json& fits = row["engines"][engine]["summary"]["available"];
+            for (const auto& [of_fits, of_whole] : quartiles) {
+                fits[of_fits] = 0.0;
                 for (const Json& step : rows) {
                     if (step.at("collective") != row.at("collective") ||
                         step.at("bytes") != row.at("bytes") || step.at("method") != row.at("method")) {
                         continue;
                     }
-                    const Json& sample = step.at("engines")[engine].at("rounds")[round];
-                    if (sample.at("total").get<double>() > longer * sample.at("base").get<double>()) break;
-                    fits = step.at("parameter").at("value");
+                    if (whole(step.at("engines")[engine].at("rounds")).at(of_whole) > longer) break;
+                    fits[of_fits] = step.at("parameter").at("value");
                 }
-                rounds[round]["available"] = fits;
             }
         }
     }
@@ -182,10 +187,10 @@ void summarize(Json& result) {
                                  return difference(rounds[i], "total", "alone") / moved * mib;
                              })}};
     }
-    derive_available(result.at("rows"));
     for (Json& row : result.at("rows")) {
         for (Json& engine : row.at("engines")) engine["summary"] = summary_of(engine.at("rounds"));
     }
+    add_available(result.at("rows"));
     if (!result.contains("idle")) return;
     for (Json& engine : result.at("idle")) {
         const Json& rounds = engine.at("rounds");

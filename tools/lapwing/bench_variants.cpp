@@ -17,12 +17,13 @@ using Json = nlohmann::json;
 extern "C" char** environ;
 
 // Named by how bytes travel inside a host, and who moves them while the program computes: itself, in its
-// calls of MPI; a thread beside it; Linux. The four of the host engine are those of Kaiser et al. 2009,
-// section 2.2.
+// calls of MPI; a thread beside it; Linux. Four of the host engine are those of Kaiser et al. 2009, section
+// 2.2; the fifth is what it does by itself.
 const char* const usual[] = {
     "mpi:mpi:",
     "processor copy, caller:host:LAPWING_TRANSFER=processor",
     "kernel copy, caller:host:LAPWING_TRANSFER=kernel",
+    "either copy, caller:host:LAPWING_TRANSFER=auto",
     "processor copy, helper:host:LAPWING_TRANSFER=processor,LAPWING_HELPER=auto",
     "kernel copy, helper:host:LAPWING_TRANSFER=kernel,LAPWING_HELPER=auto",
     "sockets, kernel:kernel:",

@@ -71,7 +71,7 @@ Command add_report(CLI::App& tool) {
     app->add_option(
            "files", options->files,
            "Results of `lapwing bench --json` and traces of `lapwing run --trace`; of a directory all "
-           "files *.json, also in those below")
+           "files *.json and *.json.gz, also in those below")
         ->type_name("FILE|DIRECTORY");
     app->add_option("-o,--output", options->output, "The page; - is standard output")->type_name("PAGE");
     app->add_option("--title", options->title, "The page's title")->type_name("TEXT");
