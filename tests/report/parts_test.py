@@ -1,12 +1,14 @@
 """The parts of the report: reading files, what stands in which plot, words, timelines, and the documents' values."""
 
 import copy
+import gzip
 import json
 import os
 import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.path.insert(0, os.environ["LAPWING_REPORT"])
 import benchmarks
@@ -99,6 +101,21 @@ class Reading(Scratch):
         (self.scratch / "bare").mkdir()
         with self.assertRaisesRegex(inputs.InputError, "no file in this directory"):
             results.collect([self.scratch / "bare"])
+
+    def test_compressed_files(self):
+        packed = gzip.compress(json.dumps(samples.base()).encode())
+        (self.scratch / "base.json.gz").write_bytes(packed)
+        self.assertEqual(results.collect([self.scratch])[0][0].benchmark, "base")
+        (self.scratch / "base.json.gz").write_bytes(packed[:-20])
+        with self.assertRaisesRegex(inputs.InputError, "base.json.gz: .*ended before"):
+            results.collect([self.scratch])
+        (self.scratch / "base.json.gz").write_bytes(packed[:20] + b"\xff" + packed[21:])
+        with self.assertRaisesRegex(inputs.InputError, "base.json.gz"):
+            results.collect([self.scratch])
+        with unittest.mock.patch.object(results, "MOST_BYTES", 100):
+            (self.scratch / "base.json.gz").write_bytes(packed)
+            with self.assertRaisesRegex(inputs.InputError, "when it is unpacked"):
+                results.collect([self.scratch])
 
 
 class Figures(Scratch):

@@ -172,7 +172,7 @@ def legend_of(series, styles):
         return {"name": name, "type": "ordinal", "domain": labels, "range": [styles[one.key][key] for one in series]}
     scales = [scale("legend_colour", "colour"), scale("legend_shape", "shape"), scale("legend_dash", "dash")]
     legend = {"fill": "legend_colour", "stroke": "legend_colour", "shape": "legend_shape", "strokeDash": "legend_dash",
-              "orient": "bottom", "columns": 2, "symbolType": "circle"}
+              "orient": "bottom", "columns": 2, "symbolType": "circle", "labelLimit": 320}
     return scales, legend
 
 
@@ -183,8 +183,8 @@ def frame(panel, series, styles, description):
         "padding": {"left": 4, "top": 4, "bottom": 4, "right": 24 if panel.references else 4},
         "autosize": {"type": "fit", "contains": "padding"}, "signals": [{"name": "hidden", "value": []}],
         "scales": scales, "usermeta": {"title": f"{panel.title}: {panel.quantity.title.lower()}", "legends": [legend],
-                     "notes": [f"[{r.number}] {r.document['short']}, {r.entry['place']}: {r.entry['says']} ({r.entry['label']})"
-                               for r in panel.references]},
+                     "notes": [line for r in panel.references for line in textwrap.wrap(
+                         f"[{r.number}] {r.document['short']}, {r.entry['place']}: {r.entry['says']} ({r.entry['label']})", 100)]},
     }
 
 

@@ -6,13 +6,18 @@ What is wrong with a file is an InputError that names it; nothing in a file is t
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 import pathlib
+import zlib
 
 import traces
 from inputs import InputError, is_number, text_of
 
 MOST_RANKS = 1 << 31
+GZIP = b"\x1f\x8b"
+# What a compressed file may become: a small one can hold more zeros than there is memory.
+MOST_BYTES = 1 << 30
 QUARTILES = ("q1", "median", "q3")
 # Keys of a row that are no condition of its measurement.
 ROW_FRAME = {"collective", "bytes", "method", "parameter", "engines", "plain", "busiest_bytes", "variant"}
@@ -151,9 +156,15 @@ class Reader:
 
     def read(self):
         try:
-            text = pathlib.Path(self.path).read_bytes().decode("utf-8")
-        except OSError as error:
-            self.fail("", error.strerror or str(error))
+            content = pathlib.Path(self.path).read_bytes()
+            if content.startswith(GZIP):
+                with gzip.open(self.path) as file:
+                    content = file.read(MOST_BYTES + 1)
+                if len(content) > MOST_BYTES:
+                    self.fail("", f"more than {MOST_BYTES >> 30} GiB when it is unpacked")
+            text = content.decode("utf-8")
+        except (OSError, EOFError, zlib.error) as error:
+            self.fail("", getattr(error, "strerror", None) or str(error))
         except UnicodeDecodeError:
             self.fail("", "it is no text in UTF-8")
         return self.parse(text)
@@ -188,9 +199,9 @@ def collect(paths):
     found, left_out, seen = [], [], set()
     for path in map(pathlib.Path, paths):
         inside = path.is_dir()
-        files = sorted(path.rglob("*.json")) if inside else [path]
+        files = sorted(file for name in ("*.json", "*.json.gz") for file in path.rglob(name)) if inside else [path]
         if not files:
-            raise InputError(path, "no file in this directory ends in .json")
+            raise InputError(path, "no file in this directory ends in .json or .json.gz")
         for file in files:
             if file.resolve() in seen:
                 continue
