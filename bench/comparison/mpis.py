@@ -78,6 +78,9 @@ def add_options(parser, default):
                         help=f"usually {','.join(default)}; of {', '.join(NAMES)}")
     parser.add_argument("--results", type=pathlib.Path, metavar="DIRECTORY",
                         help="save the table there, too, as docs/results")
+
+
+def add_passes(parser):
     parser.add_argument("--passes", type=int, default=1, metavar="N",
                         help="times through all MPIs, in turn; where other programs run, take several")
 
