@@ -10,7 +10,7 @@ namespace lapwing::bench {
 // some MPIs spin whole time slices away in it.
 void Bench::gather_ranks() const {
     mesh->sleeping_barrier();
-    if (crowded) {
+    if (oversubscribed) {
         mesh->yielding_barrier();
     } else {
         PMPI_Barrier(world);

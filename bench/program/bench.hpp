@@ -24,7 +24,7 @@ struct Bench {
     MPI_Comm world = MPI_COMM_NULL;  // the program's own, for what is not measured
     int rank = 0;
     int ranks = 0;
-    bool crowded = false;              // more ranks than processors on some machine
+    bool oversubscribed = false;       // more ranks than processors on some machine
     double operations_per_second = 0;  // of work(), all ranks at once; 0: not calibrated
     std::uint64_t exchanges = 0;       // so far; equal on all ranks
     std::unique_ptr<Mesh> mesh;

@@ -24,7 +24,7 @@ nlohmann::json surroundings(Bench& bench) {
     utsname system{};
     uname(&system);
     const std::vector<Place> places = places_of_ranks(bench.world);
-    bench.crowded = more_ranks_than_processors(places);
+    bench.oversubscribed = more_ranks_than_processors(places);
     std::vector<std::string> processors;
     for (const Place& place : places) processors.push_back(in_words(place.processors));
     return {{"ranks", bench.ranks},
@@ -34,7 +34,7 @@ nlohmann::json surroundings(Bench& bench) {
             {"machines", machines_of(places)},
             {"processors", static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))},
             {"processors_of_ranks", processors},
-            {"more_ranks_than_processors", bench.crowded},
+            {"more_ranks_than_processors", bench.oversubscribed},
             {"addresses", of_all_ranks(bench.world, bench.mesh->address())}};
 }
 
@@ -52,7 +52,7 @@ void run(Bench& bench, const char* argument) {
     bench.mesh = std::make_unique<Mesh>(bench.world, bench.settings.interface);
     nlohmann::json result = surroundings(bench);
     Compute& compute = bench.settings.compute;
-    if (compute == Compute::automatic) compute = bench.crowded ? Compute::sleep : Compute::work;
+    if (compute == Compute::automatic) compute = bench.oversubscribed ? Compute::sleep : Compute::work;
     result["compute"] = name(compute);
     for (const std::string& engine : bench.settings.engines) bench.caller(engine);
     const Benchmark& benchmark = find_benchmark(bench.settings.benchmark);

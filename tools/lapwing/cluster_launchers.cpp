@@ -31,7 +31,7 @@ bool hosts_outnumber_cores(const ClusterShape& shape) {
     return static_cast<int>(shape.hosts.size()) > CPU_COUNT(&usable);
 }
 
-void prepare_openmpi_4(const std::string& shell, const std::string& hosts, bool crowded) {
+void prepare_openmpi_4(const std::string& shell, const std::string& hosts, bool oversubscribed) {
     offer("OMPI_MCA_plm_rsh_agent", shell);
     offer("OMPI_MCA_orte_default_hostfile", hosts);
     offer("OMPI_MCA_orte_tmpdir_base", host_temporary_directory);
@@ -42,7 +42,7 @@ void prepare_openmpi_4(const std::string& shell, const std::string& hosts, bool 
     offer("OMPI_ALLOW_RUN_AS_ROOT", "1");
     offer("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     // Each host believes that all cores are its own, and its ranks would never give way.
-    if (crowded) offer("OMPI_MCA_mpi_yield_when_idle", "1");
+    if (oversubscribed) offer("OMPI_MCA_mpi_yield_when_idle", "1");
 }
 
 void prepare_openmpi_5(const std::string& shell, const std::string& hosts) {

@@ -15,8 +15,8 @@
 #include "lapwing/mpi_survey.hpp"
 #include "lapwing/tables.hpp"
 #include "lapwing/values.hpp"
-#include "links/shm.hpp"
-#include "plan/network_settings.hpp"
+#include "links/shm/node.hpp"
+#include "plan/options.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -44,7 +44,7 @@ std::string wrong_variable() {
 
 // Who moves lists inside a host while the program computes.
 bool has_helper() {
-    const char* const helper = std::getenv("LAPWING_HELPER");
+    const char* const helper = std::getenv("LAPWING_PROGRESS_THREAD");
     return helper != nullptr && *helper != '\0' && std::string_view(helper) != "none";
 }
 
@@ -132,8 +132,8 @@ void print_engines() {
     }
     fmt::print("{}\ninside a host\n  {}\n  progress by the {}\n", align(rows), inside_a_host(),
                has_helper()
-                   ? "helper, a thread beside the program, and by its calls (LAPWING_HELPER)"
-                   : "caller: inside the program's MPI calls (LAPWING_HELPER=auto: by a helper, too)");
+                   ? "helper, a thread beside the program, and by its calls (LAPWING_PROGRESS_THREAD)"
+                   : "caller: inside the program's MPI calls (LAPWING_PROGRESS_THREAD=auto: by a helper, too)");
 }
 
 void print_mpi() {
@@ -193,7 +193,7 @@ int info(bool json, bool algorithms_only) {
         if (!algorithms_only) {
             all["engines"] = engines_as_json();
             all["inside_a_host"] = inside_a_host();
-            all["progress_inside_a_host"] = has_helper() ? "helper" : "caller";
+            all["progress_inside_a_host"] = has_helper() ? "thread" : "caller";
             all["mpi"] = mpi_as_json();
             all["variables"] = variables_as_json();
         }
