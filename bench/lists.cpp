@@ -51,8 +51,9 @@ const Problem small_alltoall{.collective = Collective::alltoall, .ranks = 4, .by
 
 void engine_alone(benchmark::State& state) {
     NoLink link;
-    const auto prepared = host_engine().prepare(
-        build(small_alltoall, 0, parse_choice(Collective::alltoall, "flat")), {.messages = &link});
+    const auto prepared = host_engine()
+                              .open({.messages = &link})
+                              ->prepare(build(small_alltoall, 0, parse_choice(Collective::alltoall, "flat")));
     std::byte in[32]{};
     std::byte out[32];
     std::uint32_t channel = 0;

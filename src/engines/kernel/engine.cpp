@@ -9,11 +9,26 @@
 namespace lapwing {
 namespace {
 
+class KernelGroup final : public GroupEngine {
+  public:
+    explicit KernelGroup(const EngineContext& context)
+        : reactor_(std::make_shared<kernel::Reactor>(context)) {}
+    std::unique_ptr<Prepared> prepare(const List& list, Inside inside) override {
+        return std::make_unique<kernel::KernelPrepared>(list, reactor_, inside);
+    }
+
+  private:
+    std::shared_ptr<kernel::Reactor> reactor_;
+};
+
 class KernelEngine : public Engine {
   public:
     const char* name() const override { return "kernel"; }
     const char* summary() const override { return "Linux, by io_uring over TCP, while the program computes"; }
     Verdict available() const override { return kernel::probe(); }
+    bool needs_connections() const override { return true; }
+    // Inside one host shared memory is faster than sockets.
+    bool suits_one_host() const override { return false; }
     Verdict supports(const List& list) const override { return has_chains(list); }
     Verdict fits(const EngineContext& context) const override {
         if (context.connections == nullptr) return Verdict::no("the group has no connections of its own");
@@ -23,9 +38,8 @@ class KernelEngine : public Engine {
             return Verdict::no("the group has intra-node peers, but no link to them");
         return Verdict::yes();
     }
-    std::unique_ptr<Prepared> prepare(const List& list, const EngineContext& context,
-                                      Inside inside) const override {
-        return std::make_unique<kernel::KernelPrepared>(list, context, inside);
+    std::unique_ptr<GroupEngine> open(const EngineContext& context) const override {
+        return std::make_unique<KernelGroup>(context);
     }
 };
 

@@ -4,17 +4,17 @@
 
 namespace lapwing::kernel {
 
-KernelPrepared::KernelPrepared(const List& list, const EngineContext& context, Inside inside)
-    : KernelPrepared(list, inside == Inside::by_memory ? context.intra_node_peers : std::vector<bool>(),
-                     context) {}
+KernelPrepared::KernelPrepared(const List& list, std::shared_ptr<Reactor> reactor, Inside inside)
+    : KernelPrepared(list, inside == Inside::by_memory ? reactor->intra_node_peers() : std::vector<bool>(),
+                     reactor) {}
 
 KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node,
-                               const EngineContext& context)
-    : KernelPrepared(list, intra_node, lower_to_chains(list, {}, intra_node), context) {}
+                               const std::shared_ptr<Reactor>& reactor)
+    : KernelPrepared(list, intra_node, lower_to_chains(list, {}, intra_node), reactor) {}
 
 KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                               const EngineContext& context)
-    : plan_(chains, intra_node), reactor_(Reactor::of(context)) {
+                               const std::shared_ptr<Reactor>& reactor)
+    : plan_(chains, intra_node), reactor_(reactor) {
     // Connections are asked for now, so that the first start may find them made.
     reactor_->want(plan_);
     if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, chains, plan_);

@@ -12,7 +12,7 @@ namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
   public:
-    KernelPrepared(const List& list, const EngineContext& context, Inside inside);
+    KernelPrepared(const List& list, std::shared_ptr<Reactor> reactor, Inside inside);
     ~KernelPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
@@ -21,9 +21,10 @@ class KernelPrepared : public Prepared {
     int prepare_to_sleep(Operation* operation) override;
 
   private:
-    KernelPrepared(const List& list, const std::vector<bool>& intra_node, const EngineContext& context);
+    KernelPrepared(const List& list, const std::vector<bool>& intra_node,
+                   const std::shared_ptr<Reactor>& reactor);
     KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                   const EngineContext& context);
+                   const std::shared_ptr<Reactor>& reactor);
     bool finish(Run& run, bool complete);
 
     ChainPlan plan_;

@@ -23,23 +23,13 @@ std::uint64_t tag(std::uint32_t run, std::size_t line, std::size_t step) {
 }
 constexpr std::size_t most_lines = 1U << 24;
 
-EngineContext without_state(const EngineContext& context) {
-    EngineContext copy = context;
-    copy.kernel_state = nullptr;
-    return copy;
-}
-
 }  // namespace
-
-std::shared_ptr<Reactor> Reactor::of(const EngineContext& context) {
-    if (context.kernel_state == nullptr) context.kernel_state = std::make_shared<Reactor>(context);
-    return std::static_pointer_cast<Reactor>(context.kernel_state);
-}
 
 Reactor::Reactor(const EngineContext& context)
     : connections_(*context.connections),
-      context_(without_state(context)),
-      shared_lanes_(static_cast<std::size_t>(std::max(1, context.connections->lanes() - context.kept_lanes))),
+      context_(context),
+      shared_lanes_(
+          static_cast<std::size_t>(std::max(1, context.connections->lanes() - context.options.kept_lanes))),
       lanes_(shared_lanes_) {
     door_->reactor = this;
     connections_.on_change([door = door_] { door->attend(); });
@@ -234,7 +224,7 @@ void Reactor::add_lines(Run& run, const std::vector<PlannedChain>& chains) {
 void Reactor::hand_over(Run& run) {
     if (run.moved_inline || run.state != Run::State::running) return;
     if (run.lines_in_kernel == run.stage_open + run.receives_open) return;
-    if (!context_.event_thread_submits) {
+    if (!context_.options.event_thread_submits) {
         submit(run);
         return;
     }
@@ -293,7 +283,8 @@ void Reactor::submit_line(Run& run, std::size_t index) {
 }
 
 bool Reactor::without_copy(const PlannedStep& step, std::uint64_t bytes) const {
-    return step.kind == Step::Kind::send && bytes >= context_.zero_copy_bytes && ring_.sends_without_copy();
+    return step.kind == Step::Kind::send && bytes >= context_.options.zero_copy_bytes &&
+           ring_.sends_without_copy();
 }
 
 void Reactor::reap() {
@@ -438,7 +429,7 @@ bool Reactor::event_thread_is_needed() const {
     for (const auto& lane : lanes_) {
         if (lane.size() > 1) return true;
     }
-    if (!context_.event_thread_works) return false;
+    if (!context_.options.event_thread_works) return false;
     return std::any_of(runs_.begin(), runs_.end(), [](const Run* run) {
         return run != nullptr && run->state == Run::State::running && run->plan->has_work &&
                !run->plan->needs_caller && run->host_step < run->plan->host_steps.size();
@@ -462,14 +453,14 @@ void Reactor::attend() {
     for (const auto& lane : lanes_) {
         if (!lane.empty() && !lane.front()->moved_inline) touched_.push_back(lane.front());
     }
-    if (context_.event_thread_submits) {
+    if (context_.options.event_thread_submits) {
         for (Run* run : runs_) {
             if (run != nullptr && run->state == Run::State::running && !run->moved_inline) submit(*run);
         }
     }
     attending_ = true;
     wants_thread_ = false;
-    settle(context_.event_thread_works);
+    settle(context_.options.event_thread_works);
     attending_ = false;
     if (free_ids_.size() != free || wants_thread_ || (told_ != told && !needing_thread_.empty())) {
         // Somebody may sleep on the ring for what has completed here, or what has come as far as to need him.

@@ -16,12 +16,16 @@
 
 namespace lapwing::kernel {
 
-class Reactor : public GroupState {
+class Reactor {
   public:
-    // The group's; made when there is none yet. Throws Error (system).
-    static std::shared_ptr<Reactor> of(const EngineContext& context);
+    // Throws Error (system).
     explicit Reactor(const EngineContext& context);
-    ~Reactor() override;
+    ~Reactor();
+    Reactor(const Reactor&) = delete;
+    Reactor& operator=(const Reactor&) = delete;
+
+    // The peers that the context has a link of its own to, by rank.
+    const std::vector<bool>& intra_node_peers() const { return context_.intra_node_peers; }
 
     // Asks for the connections of a plan.
     void want(const ChainPlan& plan);
@@ -91,7 +95,7 @@ class Reactor : public GroupState {
 
     Connections& connections_;
     const std::shared_ptr<Door> door_ = std::make_shared<Door>();
-    const EngineContext context_;  // a copy without state
+    const EngineContext context_;
     std::mutex mutex_;
     Ring ring_;
     Gates gates_;
