@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
-#include "lapwing/command.hpp"
+#include "lapwing/common/command.hpp"
 
 namespace lapwing::tool {
 namespace {

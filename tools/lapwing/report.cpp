@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "lapwing/command.hpp"
-#include "lapwing/launch.hpp"
-#include "lapwing/process.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/process.hpp"
+#include "lapwing/launch/launch.hpp"
 
 namespace lapwing::tool {
 namespace {

@@ -8,11 +8,11 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "lapwing/arrange.hpp"
-#include "lapwing/command.hpp"
-#include "lapwing/job.hpp"
-#include "lapwing/timeline.hpp"
-#include "lapwing/values.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/launch/arrange.hpp"
+#include "lapwing/launch/job.hpp"
+#include "lapwing/timeline/timeline.hpp"
 
 namespace lapwing::tool {
 namespace {

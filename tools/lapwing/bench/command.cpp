@@ -1,0 +1,179 @@
+// lapwing bench: measurements of Lapwing and the MPI underneath side by side.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.hpp"
+#include "lapwing/bench/run.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/launch/program.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+constexpr const char* about_status =
+    "\nThe launcher's words are followed by the benchmark's own program, in the MPI that the launcher\n"
+    "belongs to. The exit status is 0 when every engine did the work that it was asked for, 1 when one did\n"
+    "not or gave a wrong result, 2 when nothing was started.";
+
+// What one of all benchmarks, or all, are called with.
+struct All {
+    std::string results;
+    std::string only;
+    std::string engines;
+    bool quick = false;
+    std::string interface;
+    std::string mpi;
+};
+
+std::vector<std::string> words_of(const std::string& line) {
+    std::vector<std::string> words;
+    std::size_t at = 0;
+    while ((at = line.find_first_not_of(' ', at)) != std::string::npos) {
+        const std::size_t end = std::min(line.find(' ', at), line.size());
+        words.push_back(line.substr(at, end - at));
+        at = end;
+    }
+    return words;
+}
+
+// Runs a part as a user would who writes its command.
+int run_part(const SuitePart& part, const All& all, const std::vector<std::string>& launcher) {
+    std::vector<std::string> command = {"lapwing", "bench", part.benchmark};
+    const auto add = [&](const std::vector<std::string>& words) {
+        command.insert(command.end(), words.begin(), words.end());
+    };
+    add(words_of(part.options));
+    add(all.quick ? std::vector<std::string>{"--quick"} : words_of(part.in_full));
+    BenchOptions options;
+    options.benchmark = &find_benchmark(part.benchmark);
+    if (!all.engines.empty() && *options.benchmark->engines != 0) add({"--engine", all.engines});
+    if (!all.interface.empty()) add({"--interface", all.interface});
+    if (!all.mpi.empty()) add({"--mpi", all.mpi});
+    add({"--json", (std::filesystem::path(all.results) / (std::string(part.file) + ".json")).string()});
+
+    CLI::App app;
+    add_options(app, options);
+    std::vector<std::string> words(command.begin() + 3, command.end());
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(words);
+    command.emplace_back("--");
+    add(launcher);
+    return run_benchmark(options, launcher, command);
+}
+
+int run_suite(const CLI::App& app, const All& all, const Words& words) {
+    require_words(app, words, "launcher", "lapwing bench all --results DIRECTORY", "no launcher",
+                  "mpirun -n 4");
+    std::vector<std::string> names;
+    for (const SuitePart& part : suite()) names.emplace_back(part.file);
+    std::vector<std::string> chosen = names;
+    if (!all.only.empty()) {
+        chosen = read_list("--only", all.only,
+                           [&](const std::string& word) { return names[pick("benchmark", word, names)]; });
+    }
+    std::error_code error;
+    std::filesystem::create_directories(all.results, error);
+    if (error) throw Error(ErrorCode::system, fmt::format("'{}': {}", all.results, error.message()));
+    int status = success;
+    int number = 0;
+    for (const SuitePart& part : suite()) {
+        if (std::find(chosen.begin(), chosen.end(), part.file) == chosen.end()) continue;
+        fmt::print("{}== {} ({} of {}) ==\n\n", number == 0 ? "" : "\n", part.file, number + 1,
+                   chosen.size());
+        std::fflush(stdout);
+        ++number;
+        try {
+            if (run_part(part, all, words.words) != success) status = violations_found;
+        } catch (const CLI::ParseError& wrong) {
+            throw Error(ErrorCode::invalid_argument, wrong.what());
+        }
+    }
+    fmt::print("\nwritten to {}\n", all.results);
+    return status;
+}
+
+void add_all(CLI::App& bench, const std::shared_ptr<All>& all) {
+    CLI::App* app = bench.add_subcommand("all", "Every benchmark, into a directory of JSON files");
+    app->allow_extras();
+    show_usage(*app, "Usage: lapwing bench all --results DIRECTORY [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->add_option("--results", all->results, "Directory for the files, which is made")
+        ->type_name("DIRECTORY")
+        ->required();
+    app->add_flag("--quick", all->quick, "Few sizes and rounds: three minutes in place of half an hour");
+    std::string files;
+    for (const SuitePart& part : suite()) files += (files.empty() ? "" : ",") + std::string(part.file);
+    app->add_option("--only", all->only, fmt::format("Some of {}", files))->type_name("B,...");
+    app->add_option("--engine", all->engines, "Engines, as of each benchmark; usually mpi,host,kernel")
+        ->type_name("E,...");
+    app->add_option("--interface", all->interface, "Interface for the program's own connections")
+        ->type_name("NAME");
+    app->add_option("--mpi", all->mpi, "openmpi or mpich, when the launcher does not tell")->type_name("M");
+    app->footer(
+        "Examples:\n"
+        "  lapwing bench all --results results -- mpirun -n 2\n"
+        "  lapwing cluster --hosts 4 --rate 1gbit -- lapwing bench all --quick --results results -- mpirun "
+        "-n "
+        "4\n");
+}
+
+void add_one(CLI::App& bench, const Benchmark& benchmark, BenchOptions& options) {
+    options.benchmark = &benchmark;
+    CLI::App* app = bench.add_subcommand(benchmark.name, benchmark.summary);
+    app->allow_extras();
+    show_usage(*app, fmt::format("{}\n\nUsage: lapwing bench {} [OPTIONS] -- LAUNCHER ARGUMENTS...",
+                                 benchmark.about, benchmark.name));
+    add_options(*app, options);
+    app->footer(about_status);
+}
+
+int run(const CLI::App& bench, const std::vector<std::unique_ptr<BenchOptions>>& each, const All& all,
+        const Words& words) {
+    const std::vector<CLI::App*> chosen = bench.get_subcommands();
+    if (chosen.empty()) {
+        const std::vector<std::string> rest = bench.remaining();
+        if (!rest.empty()) find_benchmark(rest.front());
+        std::string names = "all";
+        for (const Benchmark& benchmark : benchmarks()) names += fmt::format(", {}", benchmark.name);
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("what is to be measured is missing; valid: {}", names));
+    }
+    const CLI::App& app = *chosen.front();
+    if (app.get_name() == "all") return run_suite(app, all, words);
+    const std::string begin = "lapwing bench " + app.get_name();
+    require_words(app, words, "launcher", begin.c_str(), "no launcher", "mpirun -n 4");
+    for (const auto& options : each) {
+        if (options->benchmark->name != app.get_name()) continue;
+        return run_benchmark(*options, words.words, own_command_line());
+    }
+    return wrong_usage;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& tool, const Words& words) {
+    CLI::App* app = tool.add_subcommand("bench", "Measure collectives, Lapwing beside the MPI underneath");
+    show_usage(*app, "Usage: lapwing bench BENCHMARK [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->footer(
+        "Examples:\n"
+        "  lapwing bench overlap -- mpirun -n 2\n"
+        "  lapwing bench overlap --collective ialltoall --bytes 64Ki,256Ki --json overlap.json -- mpiexec -n "
+        "2\n"
+        "  lapwing cluster --hosts 4 --rate 100mbit -- lapwing bench tests -- mpirun -n 4\n"
+        "  lapwing bench all --quick --results results -- mpirun -n 2\n"
+        "\n`lapwing bench BENCHMARK --help` says what each measures, and from which figure of which paper.");
+    auto all = std::make_shared<All>();
+    add_all(*app, all);
+    auto each = std::make_shared<std::vector<std::unique_ptr<BenchOptions>>>();
+    for (const Benchmark& benchmark : benchmarks()) {
+        each->push_back(std::make_unique<BenchOptions>());
+        add_one(*app, benchmark, *each->back());
+    }
+    return {app, [app, each, all, &words] { return run(*app, *each, *all, words); }, false, true};
+}
+
+}  // namespace lapwing::tool
