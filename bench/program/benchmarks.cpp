@@ -1,4 +1,4 @@
-#include "benchmarks.hpp"
+#include "program/benchmarks.hpp"
 
 #include "base/error.hpp"
 

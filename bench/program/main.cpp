@@ -13,9 +13,10 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "benchmarks.hpp"
-#include "noise_processes.hpp"
-#include "places.hpp"
+#include "program/benchmarks.hpp"
+#include "program/compute/noise_processes.hpp"
+#include "program/measure/idle.hpp"
+#include "program/mpi/places.hpp"
 
 namespace lapwing::bench {
 namespace {
@@ -60,13 +61,13 @@ void run(Bench& bench, const char* argument) {
         calibrate(bench);
         result["operations_per_second"] = bench.operations_per_second;
     }
-    const std::vector<Group> groups = benchmark.groups(bench);
+    const std::vector<RowGroup> groups = benchmark.groups(bench);
 
     const double parts = static_cast<double>(groups.size()) + (bench.settings.idle ? 1 : 0);
     double part = 0;
     bench.report = [&](double share) { say(bench, fmt::format("progress {:.4f}", (part + share) / parts)); };
     result["rows"] = nlohmann::json::array();
-    for (const Group& group : groups) {
+    for (const RowGroup& group : groups) {
         for (nlohmann::json& row : measure(bench, group())) result["rows"].push_back(std::move(row));
         ++part;
     }

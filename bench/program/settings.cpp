@@ -1,4 +1,4 @@
-#include "settings.hpp"
+#include "program/settings.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "group.hpp"
-#include "program/places.hpp"
+#include "program/mpi/places.hpp"
+#include "tune/tuning_run.hpp"
 
 namespace lapwing::tune {
 namespace {
@@ -51,9 +51,9 @@ void run(int rank, int ranks, const char* argument) {
         MPI_Comm_split(MPI_COMM_WORLD, rank < size ? 0 : MPI_UNDEFINED, rank, &members);
         if (members != MPI_COMM_NULL) {
             {
-                Group group(members, settings, budget, say);
+                TuningRun run_of_members(members, settings, budget, say);
                 for (const std::string& engine : settings.engines)
-                    result["tables"].push_back(group.measure(engine));
+                    result["tables"].push_back(run_of_members.measure(engine));
             }
             MPI_Comm_free(&members);
         }
