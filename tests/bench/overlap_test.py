@@ -227,7 +227,7 @@ class Overlap(ToolTest):
         def wrong(*options, because):
             self.refused("bench", *options, *launcher, because=because)
 
-        wrong(because="valid: all, latency")
+        wrong(because="valid: all, overlap")
         wrong("overlp", because="'overlap'")
         wrong("overlap", "--engine", "hsot", because="'host'")
         wrong("base", "--method", "wait", because="unknown option '--method'")

@@ -258,14 +258,12 @@ def findings(result):
         return methods_words(result, rows)
     if name == "connections":
         return variants_words(result, rows, "latency")
-    if name == "noise":
-        return typical_words(result, rows, "loss", "the throughput falls by")
-    if name == "throughput":
-        return typical_words(result, rows, "share", "beside the collective the computation keeps")
-    if name == "overhead":
-        return typical_words(result, rows, "share" if "share" in present else "overhead", "what cannot be hidden is")
+    benchmark = benchmarks.benchmark_of(name)
+    quantity, words = benchmark.finding
+    if quantity in present:
+        return typical_words(result, rows, quantity, words)
     for quantity in ("base", "latency", "total", "per_collective"):
-        if name in benchmarks.BENCHMARKS and quantity in benchmarks.BENCHMARKS[name].quantities and quantity in present:
+        if quantity in benchmark.quantities and quantity in present:
             return times_words(result, rows, quantity)
     return []
 

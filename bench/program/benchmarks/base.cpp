@@ -3,8 +3,9 @@
 #include "program/measure/back_to_back.hpp"
 
 namespace lapwing::bench {
+namespace {
 
-std::vector<RowGroup> base_groups(Bench& bench) {
+std::vector<RowGroup> groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         std::vector<Row> rows(1);
         rows.front().head = head(bench, collective, bytes, "base");
@@ -16,5 +17,9 @@ std::vector<RowGroup> base_groups(Bench& bench) {
         return rows;
     });
 }
+
+}  // namespace
+
+const Benchmark benchmarks::base = {groups};
 
 }  // namespace lapwing::bench

@@ -4,8 +4,9 @@
 #include "program/measure/fixed_time.hpp"
 
 namespace lapwing::bench {
+namespace {
 
-std::vector<RowGroup> concurrent_groups(Bench& bench) {
+std::vector<RowGroup> groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         std::vector<Row> rows;
         for (const int count : bench.settings.collectives_at_once) {
@@ -17,5 +18,9 @@ std::vector<RowGroup> concurrent_groups(Bench& bench) {
         return rows;
     });
 }
+
+}  // namespace
+
+const Benchmark benchmarks::concurrent = {groups, true};
 
 }  // namespace lapwing::bench

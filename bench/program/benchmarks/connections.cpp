@@ -21,9 +21,7 @@ void connect_all(Bench& bench, const Caller& caller) {
     exchange.check(caller);
 }
 
-}  // namespace
-
-std::vector<RowGroup> connections_groups(Bench& bench) {
+std::vector<RowGroup> groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         std::vector<Row> rows;
         const auto exchanges = make_exchanges(bench, collective, bytes);
@@ -42,5 +40,9 @@ std::vector<RowGroup> connections_groups(Bench& bench) {
         return rows;
     });
 }
+
+}  // namespace
+
+const Benchmark benchmarks::connections = {groups};
 
 }  // namespace lapwing::bench

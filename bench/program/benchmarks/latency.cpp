@@ -5,8 +5,9 @@
 #include "program/measure/back_to_back.hpp"
 
 namespace lapwing::bench {
+namespace {
 
-std::vector<RowGroup> latency_groups(Bench& bench) {
+std::vector<RowGroup> groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         std::vector<Row> rows;
         const auto exchanges = make_exchanges(bench, collective, bytes);
@@ -23,5 +24,9 @@ std::vector<RowGroup> latency_groups(Bench& bench) {
         return rows;
     });
 }
+
+}  // namespace
+
+const Benchmark benchmarks::latency = {groups};
 
 }  // namespace lapwing::bench

@@ -51,9 +51,7 @@ double phase_seconds(double frequency_hz) {
     return std::max(0.05, 5 / frequency_hz);
 }
 
-}  // namespace
-
-std::vector<RowGroup> noise_groups(Bench& bench) {
+std::vector<RowGroup> groups(Bench& bench) {
     std::vector<RowGroup> groups;
     for (const double frequency : bench.settings.frequencies_hz) {
         const auto rows = [&bench, frequency](Collective collective, std::uint64_t bytes) {
@@ -80,5 +78,9 @@ std::vector<RowGroup> noise_groups(Bench& bench) {
     }
     return groups;
 }
+
+}  // namespace
+
+const Benchmark benchmarks::noise = {groups, true};
 
 }  // namespace lapwing::bench

@@ -62,9 +62,7 @@ std::vector<Case> cases_of(const Settings& settings) {
     return cases;
 }
 
-}  // namespace
-
-std::vector<RowGroup> overlap_groups(Bench& bench) {
+std::vector<RowGroup> groups(Bench& bench) {
     std::vector<RowGroup> groups;
     std::uint64_t most = 1;
     for (const Case& one : cases_of(bench.settings)) {
@@ -77,5 +75,9 @@ std::vector<RowGroup> overlap_groups(Bench& bench) {
     }
     return groups;
 }
+
+}  // namespace
+
+const Benchmark benchmarks::overlap = {groups, true};
 
 }  // namespace lapwing::bench

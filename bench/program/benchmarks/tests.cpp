@@ -4,8 +4,9 @@
 #include "program/measure/fixed_time.hpp"
 
 namespace lapwing::bench {
+namespace {
 
-std::vector<RowGroup> tests_groups(Bench& bench) {
+std::vector<RowGroup> groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes));
         std::vector<Row> rows;
@@ -20,5 +21,9 @@ std::vector<RowGroup> tests_groups(Bench& bench) {
         return rows;
     });
 }
+
+}  // namespace
+
+const Benchmark benchmarks::tests = {groups, true};
 
 }  // namespace lapwing::bench

@@ -4,11 +4,16 @@
 #include "program/measure/fixed_time.hpp"
 
 namespace lapwing::bench {
+namespace {
 
-std::vector<RowGroup> total_groups(Bench& bench) {
+std::vector<RowGroup> groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         return fixed_time_rows(bench, collective, bytes, 1);
     });
 }
+
+}  // namespace
+
+const Benchmark benchmarks::total = {groups, true};
 
 }  // namespace lapwing::bench

@@ -19,9 +19,7 @@ std::vector<int> different_windows(const Bench& bench) {
     return windows;
 }
 
-}  // namespace
-
-std::vector<RowGroup> window_groups(Bench& bench) {
+std::vector<RowGroup> groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         std::vector<Row> rows;
         const auto exchanges = make_exchanges(bench, collective, bytes);
@@ -38,5 +36,9 @@ std::vector<RowGroup> window_groups(Bench& bench) {
         return rows;
     });
 }
+
+}  // namespace
+
+const Benchmark benchmarks::window = {groups};
 
 }  // namespace lapwing::bench

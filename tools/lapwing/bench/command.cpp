@@ -28,6 +28,7 @@ struct All {
     bool quick = false;
     std::string interface;
     std::string mpi;
+    bool table = false;  // print what is known of each benchmark
 };
 
 std::vector<std::string> words_of(const std::string& line) {
@@ -41,20 +42,39 @@ std::vector<std::string> words_of(const std::string& line) {
     return words;
 }
 
-// Runs a part as a user would who writes its command.
-int run_part(const SuitePart& part, const All& all, const std::vector<std::string>& launcher) {
-    std::vector<std::string> command = {"lapwing", "bench", part.benchmark};
+// One of the commands that `lapwing bench all` stands for.
+struct Part {
+    const Benchmark* benchmark;
+    std::string file;
+    const char* options;
+    const char* in_full;
+};
+
+std::vector<Part> parts_of_all() {
+    std::vector<Part> parts;
+    for (const Benchmark& benchmark : benchmarks()) {
+        for (const SuitePart& part : benchmark.suite) {
+            parts.push_back(
+                {&benchmark, *part.file == 0 ? benchmark.name : part.file, part.options, part.in_full});
+        }
+    }
+    return parts;
+}
+
+// Runs a part as if the user had written its command.
+int run_part(const Part& part, const All& all, const std::vector<std::string>& launcher) {
+    std::vector<std::string> command = {"lapwing", "bench", part.benchmark->name};
     const auto add = [&](const std::vector<std::string>& words) {
         command.insert(command.end(), words.begin(), words.end());
     };
     add(words_of(part.options));
     add(all.quick ? std::vector<std::string>{"--quick"} : words_of(part.in_full));
     BenchOptions options;
-    options.benchmark = &find_benchmark(part.benchmark);
-    if (!all.engines.empty() && *options.benchmark->engines != 0) add({"--engine", all.engines});
+    options.benchmark = part.benchmark;
+    if (!all.engines.empty() && *part.benchmark->engines != 0) add({"--engine", all.engines});
     if (!all.interface.empty()) add({"--interface", all.interface});
     if (!all.mpi.empty()) add({"--mpi", all.mpi});
-    add({"--json", (std::filesystem::path(all.results) / (std::string(part.file) + ".json")).string()});
+    add({"--json", (std::filesystem::path(all.results) / (part.file + ".json")).string()});
 
     CLI::App app;
     add_options(app, options);
@@ -70,7 +90,8 @@ int run_suite(const CLI::App& app, const All& all, const Words& words) {
     require_words(app, words, "launcher", "lapwing bench all --results DIRECTORY", "no launcher",
                   "mpirun -n 4");
     std::vector<std::string> names;
-    for (const SuitePart& part : suite()) names.emplace_back(part.file);
+    const std::vector<Part> parts = parts_of_all();
+    for (const Part& part : parts) names.push_back(part.file);
     std::vector<std::string> chosen = names;
     if (!all.only.empty()) {
         chosen = read_list("--only", all.only,
@@ -81,7 +102,7 @@ int run_suite(const CLI::App& app, const All& all, const Words& words) {
     if (error) throw Error(ErrorCode::system, fmt::format("'{}': {}", all.results, error.message()));
     int status = success;
     int number = 0;
-    for (const SuitePart& part : suite()) {
+    for (const Part& part : parts) {
         if (std::find(chosen.begin(), chosen.end(), part.file) == chosen.end()) continue;
         fmt::print("{}== {} ({} of {}) ==\n\n", number == 0 ? "" : "\n", part.file, number + 1,
                    chosen.size());
@@ -106,7 +127,7 @@ void add_all(CLI::App& bench, const std::shared_ptr<All>& all) {
         ->required();
     app->add_flag("--quick", all->quick, "Few sizes and rounds: three minutes in place of half an hour");
     std::string files;
-    for (const SuitePart& part : suite()) files += (files.empty() ? "" : ",") + std::string(part.file);
+    for (const Part& part : parts_of_all()) files += (files.empty() ? "" : ",") + part.file;
     app->add_option("--only", all->only, fmt::format("Some of {}", files))->type_name("B,...");
     app->add_option("--engine", all->engines, "Engines, as of each benchmark; usually mpi,host,kernel")
         ->type_name("E,...");
@@ -125,8 +146,9 @@ void add_one(CLI::App& bench, const Benchmark& benchmark, BenchOptions& options)
     options.benchmark = &benchmark;
     CLI::App* app = bench.add_subcommand(benchmark.name, benchmark.summary);
     app->allow_extras();
-    show_usage(*app, fmt::format("{}\n\nUsage: lapwing bench {} [OPTIONS] -- LAUNCHER ARGUMENTS...",
-                                 benchmark.about, benchmark.name));
+    const std::string source = *benchmark.source == 0 ? "" : fmt::format("\n{}.", benchmark.source);
+    show_usage(*app, fmt::format("{}{}\n\nUsage: lapwing bench {} [OPTIONS] -- LAUNCHER ARGUMENTS...",
+                                 benchmark.about, source, benchmark.name));
     add_options(*app, options);
     app->footer(about_status);
 }
@@ -134,6 +156,10 @@ void add_one(CLI::App& bench, const Benchmark& benchmark, BenchOptions& options)
 int run(const CLI::App& bench, const std::vector<std::unique_ptr<BenchOptions>>& each, const All& all,
         const Words& words) {
     const std::vector<CLI::App*> chosen = bench.get_subcommands();
+    if (all.table) {
+        fmt::print("{}\n", benchmarks_as_json().dump(1));
+        return success;
+    }
     if (chosen.empty()) {
         const std::vector<std::string> rest = bench.remaining();
         if (!rest.empty()) find_benchmark(rest.front());
@@ -167,6 +193,8 @@ Command add_bench(CLI::App& tool, const Words& words) {
         "  lapwing bench all --quick --results results -- mpirun -n 2\n"
         "\n`lapwing bench BENCHMARK --help` says what each measures, and from which figure of which paper.");
     auto all = std::make_shared<All>();
+    // For the build: what `lapwing report` reads.
+    app->add_flag("--table", all->table)->group("");
     add_all(*app, all);
     auto each = std::make_shared<std::vector<std::unique_ptr<BenchOptions>>>();
     for (const Benchmark& benchmark : benchmarks()) {

@@ -61,11 +61,8 @@ constexpr Text texts[] = {
 constexpr const char* all_collectives =
     "ialltoall,ibcast,igather,ibarrier,iscatter,iallgather,igatherv,ialltoallv,iallreduce";
 
-// What a benchmark may measure: window and connections are about one collective.
 std::string valid_collectives(const Benchmark& benchmark) {
-    const std::string name = benchmark.name;
-    if (name == "window" || name == "connections") return benchmark.find("--collective")->usual;
-    return all_collectives;
+    return benchmark.only_these_collectives ? benchmark.find("--collective")->usual : all_collectives;
 }
 
 std::string measurable_collective(const Benchmark& benchmark, const std::string& written) {
@@ -236,7 +233,7 @@ Json program_settings(const BenchOptions& options) {
     const std::string asked = options.engines.empty() ? benchmark.engines : options.engines;
     const std::string bytes = options.value("--bytes");
     Json settings = {
-        {"benchmark", benchmark.name},
+        {"benchmark", benchmark.program},
         {"engines", asked.empty() ? std::vector<std::string>{} : read_list("--engine", asked, engine)},
         {"collectives",
          read_list("--collective", options.value("--collective"),

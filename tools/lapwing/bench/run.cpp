@@ -101,8 +101,6 @@ std::vector<BenchVariant> arrange_bench(const BenchOptions& options,
         variant.name = method.name;
         variant.settings = asked;
         if (!method.name.empty()) {
-            // What is measured of each is what overhead measures.
-            variant.settings["benchmark"] = "overhead";
             variant.settings["engines"] = {method.engine};
             const auto passes = static_cast<int>(options.number("--passes", 1, 1000));
             const int rounds = asked.at("rounds");

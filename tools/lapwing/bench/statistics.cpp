@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "lapwing/bench/catalogue.hpp"
+
 namespace lapwing::tool {
 namespace {
 
@@ -70,13 +72,13 @@ void add_hidden(Json& sample) {
     sample["overlap"] = 1 - difference(sample, "total", "alone") / sample.at("base").get<double>();
 }
 
-void add_fixed(const Json& row, Json& sample, const std::string& benchmark) {
+void add_fixed(const Json& row, Json& sample, const Benchmark& benchmark) {
     sample["overlap"] = 1 - share(sample, "calls_of_all", "total_of_all");
     if (sample.contains("work_of_all")) {
         sample["available"] = share(sample, "work_of_all", "total_of_all");
     }
-    if (benchmark == "total" || benchmark == "concurrent") sample["latency"] = sample.at("base");
-    if (benchmark == "concurrent") {
+    if (benchmark.shows("latency")) sample["latency"] = sample.at("base");
+    if (benchmark.shows("per_collective")) {
         sample["per_collective"] =
             sample.at("total").get<double>() / row.at("parameter").at("value").get<double>();
     }
@@ -91,7 +93,7 @@ void add_noise(const Json& engine, Json& sample) {
 }
 
 // Adds to a sample what follows from it.
-void derive(const Json& row, const Json& engine, Json& sample, const std::string& benchmark) {
+void derive(const Json& row, const Json& engine, Json& sample, const Benchmark& benchmark) {
     const std::string method = row.at("method");
     if (method == "wait") {
         add_hidden(sample);
@@ -171,7 +173,7 @@ Json summary_of(const Json& rounds) {
 
 void summarize(Json& result) {
     const bool works = result.at("settings").at("compute") == "work";
-    const std::string benchmark = result.at("benchmark");
+    const Benchmark& benchmark = find_benchmark(result.at("benchmark"));
     for (Json& row : result.at("rows")) {
         for (Json& engine : row.at("engines")) {
             engine["confirmed"] = is_confirmed(engine);

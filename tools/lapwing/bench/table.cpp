@@ -213,7 +213,7 @@ std::string table_by_columns(const Json& result, const std::string& collective, 
     std::size_t first_number = 0;
     for (const Json& row : result.at("rows")) {
         if (row.at("collective") != collective || row.at("method") != method) continue;
-        const std::vector<Column>& columns = columns_of(benchmark, method, by_steps(row));
+        const std::vector<Column>& columns = columns_of(benchmark, by_steps(row));
         if (rows.empty()) {
             rows.push_back(place_titles(row));
             first_number = rows.front().size();
