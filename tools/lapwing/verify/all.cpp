@@ -114,8 +114,9 @@ class Verification {
 
     void prove(const Problem& problem, const Choice& choice, Tally& tally,
                std::vector<CounterExample>& examples) const {
-        if (!choice.algorithm->applies(problem, choice.parameters)) {
+        if (const Verdict verdict = choice.algorithm->applies(problem, choice.parameters); !verdict) {
             ++tally.declined;
+            if (tally.why_declined.empty()) tally.why_declined = verdict.reason();
             return;
         }
         ++tally.problems;
@@ -196,6 +197,7 @@ void Tally::add(const Tally& other) {
     chains += other.chains;
     problems += other.problems;
     declined += other.declined;
+    if (why_declined.empty()) why_declined = other.why_declined;
     longest_queue = std::max(longest_queue, other.longest_queue);
     violations += other.violations;
 }

@@ -35,6 +35,7 @@ struct Tally {
     std::uint64_t chains = 0;  // chain forms of lists, proved
     std::uint64_t problems = 0;
     std::uint64_t declined = 0;
+    std::string why_declined;  // the reason for the first of them
     std::uint64_t longest_queue = 0;
     std::uint64_t violations = 0;
 
@@ -53,6 +54,8 @@ struct Outcome {
     double seconds = 0;
 
     Tally total() const;
+    // No algorithm applied to any problem: nothing is proved, though nothing is wrong.
+    bool nothing_applied() const { return total().problems == 0; }
 };
 
 // Shows a progress bar, and uses all processors that it may.

@@ -51,6 +51,14 @@ void print_outcome(const Outcome& outcome) {
         }
         fmt::print("  {}\n", example.what);
     }
+    if (outcome.nothing_applied()) {
+        for (const auto& [algorithm, tally] : outcome.tallies) {
+            fmt::print("{} of {} declined: {}\n", algorithm->name, name(algorithm->collective),
+                       tally.why_declined);
+        }
+        fmt::print("nothing proved: no algorithm applies to any of the problems\n");
+        return;
+    }
     const Tally total = outcome.total();
     fmt::print("{}proved {} lists and {} chain forms of {} problems, {} violations\n",
                outcome.examples.empty() ? "" : "\n", total.lists, total.chains, total.problems,
@@ -72,6 +80,7 @@ Json as_json(const Outcome& outcome, RankRange ranks) {
         if (found == outcome.tallies.end()) continue;
         Json row = {{"collective", name(algorithm->collective)}, {"name", algorithm->name}};
         row.update(counts(found->second));
+        if (found->second.problems == 0) row["why_declined"] = found->second.why_declined;
         algorithms.push_back(row);
     }
     Json examples = Json::array();
@@ -109,7 +118,7 @@ int verify(const Options& options, bool ranks_given) {
     } else {
         print_outcome(outcome);
     }
-    return outcome.total().violations == 0 ? success : violations_found;
+    return outcome.total().violations == 0 && !outcome.nothing_applied() ? success : violations_found;
 }
 
 }  // namespace
