@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <optional>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "lapwing/common/process.hpp"
@@ -29,6 +30,11 @@ std::string preload_of(const MpiFamily& family, Preload which) {
     return *preload;
 }
 
+// Launchers of all others take Hydra's options.
+Way way_of_launcher(const MpiFamily& family) {
+    return family.name == std::string_view("openmpi") ? Way::openmpi : Way::hydra;
+}
+
 }  // namespace
 
 Starter find_starter(const std::vector<std::string>& words, const std::string& mpi) {
@@ -40,9 +46,8 @@ Starter find_starter(const std::vector<std::string>& words, const std::string& m
     }
     const Launcher launcher = identify_launcher(word, path);
     if (launcher.family != nullptr) {
-        const bool openmpi = launcher.family == &mpi_families().front();
         return {wanted != nullptr ? wanted : family_of_job(*launcher.family, words),
-                openmpi ? Way::openmpi : Way::hydra};
+                way_of_launcher(*launcher.family)};
     }
     if (wanted != nullptr) return {wanted, Way::environment};
     throw Error(
