@@ -97,7 +97,7 @@ class Timeline {
         return std::round(part.aligned(nanoseconds) - zero_) / 1000;
     }
 
-    void write_slice(const RankPart& part, int lane, const std::string& name, const char* category,
+    void write_slice(const RankPart& part, int track, const std::string& name, const char* category,
                      const Event& event, Json arguments) {
         const double began = time(part, event.began);
         // So that a slice that lies in another one does so after rounding, too.
@@ -106,14 +106,14 @@ class Timeline {
                        {"name", name},
                        {"cat", category},
                        {"pid", part.rank},
-                       {"tid", lane},
+                       {"tid", track},
                        {"ts", began},
                        {"dur", length},
                        {"args", std::move(arguments)}});
     }
-    void write_name(int rank, int lane, const char* what, const std::string& name, int order) {
+    void write_name(int rank, int track, const char* what, const std::string& name, int order) {
         Json about = {{"ph", "M"}, {"name", fmt::format("{}_name", what)}, {"pid", rank}};
-        if (lane >= 0) about["tid"] = lane;
+        if (track >= 0) about["tid"] = track;
         about["args"] = {{"name", name}};
         writer_.event(about);
         about["name"] = fmt::format("{}_sort_index", what);
@@ -131,21 +131,21 @@ class Timeline {
         write_name(part.rank, -1, "process",
                    fmt::format("rank {} ({})", part.rank, part.about.value("host", "?")), part.rank);
         for (const auto& [thread, ours] : part.threads) {
-            const int lane = lane_of_thread(static_cast<std::uint16_t>(thread));
-            write_name(part.rank, lane, "thread", thread_name(part, static_cast<std::uint16_t>(thread)),
-                       lane);
+            const int track = track_of_thread(static_cast<std::uint16_t>(thread));
+            write_name(part.rank, track, "thread", thread_name(part, static_cast<std::uint16_t>(thread)),
+                       track);
         }
         const std::vector<Operation> operations = find_operations(part);
-        std::map<int, std::string> lanes;
+        std::map<int, std::string> tracks;
         for (const Operation& operation : operations) {
-            const int lane = operation.lane();
-            lanes[lane] = fmt::format("collectives{}",
+            const int track = operation.track();
+            tracks[track] = fmt::format("collectives{}",
                                       operation.place == 0 ? "" : fmt::format(" {}", operation.place + 1));
             for (const auto& [event, place] : operation.chains) {
-                lanes[lane + 1 + place] = fmt::format("{}: chains in the kernel {}", lanes[lane], place + 1);
+                tracks[track + 1 + place] = fmt::format("{}: chains in the kernel {}", tracks[track], place + 1);
             }
         }
-        for (const auto& [lane, name] : lanes) write_name(part.rank, lane, "thread", name, lane);
+        for (const auto& [track, name] : tracks) write_name(part.rank, track, "thread", name, track);
         std::map<std::uint32_t, std::string> functions;
         for (const Operation& operation : operations) functions[operation.number] = operation.function;
         for (const Event& event : part.events) {
@@ -170,7 +170,7 @@ class Timeline {
             name = call_names[event.kind % std::size(call_names)];
             arguments["requests"] = event.index;
         }
-        write_slice(part, lane_of_thread(event.thread), name, "call", event, std::move(arguments));
+        write_slice(part, track_of_thread(event.thread), name, "call", event, std::move(arguments));
     }
 
     void write_operation(const RankPart& part, const Operation& operation) {
@@ -190,13 +190,13 @@ class Timeline {
         Event whole;
         whole.began = operation.began;
         whole.ended = operation.ended;
-        write_slice(part, operation.lane(), operation.function, "collective", whole, std::move(about));
+        write_slice(part, operation.track(), operation.function, "collective", whole, std::move(about));
         for (const auto& [event, place] : operation.chains) {
             const bool receives = event.kind == 2;
             Json arguments = {{"bytes", event.bytes}, {"number", operation.number}};
             if (receives) arguments["peer"] = event.peer;
             arguments["seen_by"] = thread_name(part, event.thread);
-            write_slice(part, operation.lane() + 1 + place,
+            write_slice(part, operation.track() + 1 + place,
                         receives ? fmt::format("receives from {}", event.peer) : "sends", "chain", event,
                         std::move(arguments));
         }
@@ -222,13 +222,13 @@ class Timeline {
         } else {
             arguments["thread"] = thread_name(part, event.thread);
         }
-        write_slice(part, operation.lane(), title, "task", event, std::move(arguments));
+        write_slice(part, operation.track(), title, "task", event, std::move(arguments));
     }
 
     // One end of an arrow.
     struct End {
         const RankPart* part = nullptr;
-        int lane = 0;
+        int track = 0;
         std::uint64_t time = 0;
     };
     struct Ends {
@@ -239,7 +239,7 @@ class Timeline {
     void match_messages(const RankPart& part, const Operation& operation) {
         for (const MessageEnd& message : message_ends(operation)) {
             Ends& ends = messages_[message.key];
-            (message.sent ? ends.sent : ends.arrived) = {&part, message.lane, message.time};
+            (message.sent ? ends.sent : ends.arrived) = {&part, message.track, message.time};
         }
     }
 
@@ -251,7 +251,7 @@ class Timeline {
         ++arrows_;
         const auto end = [&](const End& at, const char* phase, double moment) {
             return Json{{"ph", phase},          {"id", arrows_},  {"name", "message"}, {"cat", "message"},
-                        {"pid", at.part->rank}, {"tid", at.lane}, {"ts", moment}};
+                        {"pid", at.part->rank}, {"tid", at.track}, {"ts", moment}};
         };
         writer_.event(end(ends.sent, "s", from));
         Json finish = end(ends.arrived, "f", to);

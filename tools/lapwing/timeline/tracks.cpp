@@ -122,31 +122,31 @@ std::vector<MessageEnd> message_ends(const Operation& operation) {
     std::map<int, std::uint64_t> sent;
     std::map<int, std::uint64_t> received;
     std::map<int, std::uint64_t> arrived;
-    const auto add_end = [&](int from, int to, std::uint64_t number, bool is_sent, int lane,
+    const auto add_end = [&](int from, int to, std::uint64_t number, bool is_sent, int track,
                              std::uint64_t time) {
-        ends.push_back({fmt::format("{} {} {} {}", group, from, to, number), is_sent, lane, time});
+        ends.push_back({fmt::format("{} {} {} {}", group, from, to, number), is_sent, track, time});
     };
     // The kernel's own moment is not known: it is not before the chain was handed over.
     const auto sent_at = [&](const Event& task) -> std::pair<int, std::uint64_t> {
-        if (task.what == What::task) return {operation.lane(), task.began};
+        if (task.what == What::task) return {operation.track(), task.began};
         for (const auto& [chain, place] : operation.chains) {
             if (chain.kind == 1 && chain.began <= task.ended && task.ended <= chain.ended)
-                return {operation.lane() + 1 + place, chain.began};
+                return {operation.track() + 1 + place, chain.began};
         }
-        return {operation.lane(), task.began};
+        return {operation.track(), task.began};
     };
     for (const Event& task : tasks) {
         const auto kind = static_cast<Kind>(task.kind);
         if (sends(kind)) {
-            const auto [lane, time] = sent_at(task);
-            add_end(self, task.peer, sent[task.peer]++, true, lane, time);
+            const auto [track, time] = sent_at(task);
+            add_end(self, task.peer, sent[task.peer]++, true, track, time);
         } else if (kind == Kind::recv && task.what == What::seen) {
-            add_end(task.peer, self, received[task.peer]++, false, operation.lane(), task.ended);
+            add_end(task.peer, self, received[task.peer]++, false, operation.track(), task.ended);
         } else if (kind == Kind::wait && task.what == What::task) {
             // The last moment of the slice of the wait.
             const std::uint64_t time = std::max(task.began, task.ended - 1);
             for (std::uint64_t n = 0; n < task.bytes; ++n)
-                add_end(task.peer, self, arrived[task.peer]++, false, operation.lane(), time);
+                add_end(task.peer, self, arrived[task.peer]++, false, operation.track(), time);
         }
     }
     return ends;

@@ -1,5 +1,5 @@
 // From a rank's events to its collectives: which tasks and chains belong to each, and beside which others
-// they are drawn. Slices of one lane lie inside each other or apart, as the Trace Event format demands.
+// they are drawn. Slices of one track lie inside each other or apart, as the Trace Event format demands.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,11 @@ struct Operation {
     std::vector<std::pair<trace::Event, int>> chains;  // with their places beside each other
     int place = 0;                                     // beside other collectives
 
-    int lane() const { return 1000 * (place + 1); }
+    int track() const { return 1000 * (place + 1); }
     int member(int peer) const;  // in MPI_COMM_WORLD; -1: unknown
 };
 
-inline int lane_of_thread(std::uint16_t thread) {
+inline int track_of_thread(std::uint16_t thread) {
     return 1 + thread % 900;
 }
 
@@ -40,7 +40,7 @@ std::vector<Operation> find_operations(const RankPart& part);
 struct MessageEnd {
     std::string key;
     bool sent = false;
-    int lane = 0;
+    int track = 0;
     std::uint64_t time = 0;
 };
 // None for a collective of which events are missing, or whose ranks are not known.
