@@ -9,7 +9,7 @@ const Benchmark& find_benchmark(const std::string& name) {
     if (name == #row) return benchmarks::row;
 #define LAPWING_BENCHMARK_BY(row, program, ...)
 #include "program/benchmarks.def"
-    throw Error(ErrorCode::invalid_argument, "'" + name + "' is no benchmark of this program");
+    throw Error(ErrorCode::invalid_argument, "'" + name + "' is not a benchmark of this program");
 }
 
 }  // namespace lapwing::bench

@@ -1,6 +1,5 @@
-// The MPI program of `lapwing bench`, which starts it, prints its results as tables, and is the only
-// one to call it: its argument is the settings as JSON. Rank 0 writes lines to standard output that begin
-// with "lapwing-bench ": "progress SHARE", and at the end "result JSON".
+// The MPI program that `lapwing bench` starts. Its argument is the settings as JSON. Rank 0 writes lines to
+// standard output that begin with "lapwing-bench ": "progress SHARE", and at the end "result JSON".
 #include <fmt/format.h>
 #include <mpi.h>
 #include <sys/utsname.h>
@@ -25,7 +24,7 @@ nlohmann::json surroundings(Bench& bench) {
     utsname system{};
     uname(&system);
     const std::vector<Place> places = places_of_ranks(bench.world);
-    bench.crowded = more_ranks_than_processors(places);
+    bench.oversubscribed = more_ranks_than_processors(places);
     std::vector<std::string> processors;
     for (const Place& place : places) processors.push_back(in_words(place.processors));
     return {{"ranks", bench.ranks},
@@ -35,7 +34,7 @@ nlohmann::json surroundings(Bench& bench) {
             {"machines", machines_of(places)},
             {"processors", static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))},
             {"processors_of_ranks", processors},
-            {"more_ranks_than_processors", bench.crowded},
+            {"more_ranks_than_processors", bench.oversubscribed},
             {"addresses", of_all_ranks(bench.world, bench.mesh->address())}};
 }
 
@@ -48,12 +47,12 @@ void say(const Bench& bench, const std::string& what) {
 void run(Bench& bench, const char* argument) {
     bench.settings = read_settings(argument);
     if (bench.ranks < 2) {
-        throw Error(ErrorCode::invalid_argument, "collectives are measured between ranks; start two or more");
+        throw Error(ErrorCode::invalid_argument, "a collective needs at least two ranks; start two or more");
     }
     bench.mesh = std::make_unique<Mesh>(bench.world, bench.settings.interface);
     nlohmann::json result = surroundings(bench);
     Compute& compute = bench.settings.compute;
-    if (compute == Compute::automatic) compute = bench.crowded ? Compute::sleep : Compute::work;
+    if (compute == Compute::automatic) compute = bench.oversubscribed ? Compute::sleep : Compute::work;
     result["compute"] = name(compute);
     for (const std::string& engine : bench.settings.engines) bench.caller(engine);
     const Benchmark& benchmark = find_benchmark(bench.settings.benchmark);
@@ -93,7 +92,7 @@ int main(int argument_count, char** arguments) {
     try {
         if (argument_count != 2) {
             throw lapwing::Error(lapwing::ErrorCode::invalid_argument,
-                                 "this program is started by `lapwing bench`");
+                                 "only `lapwing bench` starts this program");
         }
         run(bench, arguments[1]);
     } catch (const std::exception& error) {

@@ -1,6 +1,6 @@
-// The MPI program of `lapwing tune`, which starts it, chooses by its results, and is the only one to call it:
-// its argument is the settings as JSON. Rank 0 writes lines to standard output that begin with
-// "lapwing-tune ": "progress SHARE WHAT", and at the end "result JSON".
+// The MPI program that `lapwing tune` starts to choose by its results. Its argument is the settings as JSON.
+// Rank 0 writes lines to standard output that begin with "lapwing-tune ": "progress SHARE WHAT", and at the
+// end "result JSON".
 #include <fmt/format.h>
 #include <mpi.h>
 #include <sys/utsname.h>
@@ -75,7 +75,7 @@ int main(int argument_count, char** arguments) {
     try {
         if (argument_count != 2) {
             throw lapwing::Error(lapwing::ErrorCode::invalid_argument,
-                                 "this program is started by `lapwing tune`");
+                                 "only `lapwing tune` starts this program");
         }
         lapwing::tune::run(rank, ranks, arguments[1]);
     } catch (const std::exception& error) {

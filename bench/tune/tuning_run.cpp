@@ -27,7 +27,7 @@ constexpr double hopeless = 4;
 constexpr double slice = 0.02;
 constexpr int tries = 5;
 
-// Of short ones several, since the first after a sleep is slow.
+// Several of the short ones, because the first after a sleep is slow.
 int probes(double seconds) {
     return seconds < slice ? 5 : 1;
 }
@@ -38,7 +38,7 @@ double median(std::vector<double> values) {
     return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-// An engine and an algorithm are asked for by hints on a communicator of its own.
+// Hints on a new communicator request the engine and the algorithm.
 MPI_Comm communicator_for(MPI_Comm parent, const std::string& engine, const Choice& choice) {
     MPI_Comm made = MPI_COMM_NULL;
     MPI_Comm_dup(parent, &made);
@@ -124,13 +124,13 @@ TuningRun::TuningRun(MPI_Comm communicator, const Settings& settings, Budget& bu
     }
     const std::vector<bench::Place> places = bench::places_of_ranks(communicator);
     one_clock_ = bench::machines_of(places) == 1;
-    crowded_ = bench::more_ranks_than_processors(places);
+    oversubscribed_ = bench::more_ranks_than_processors(places);
 }
 
-// All ranks go on together: by the MPI's barrier where each has a processor of its own; elsewhere some MPIs
-// spin whole time slices away in it.
+// A barrier: the MPI's where each rank has its own processor; elsewhere some MPIs spin for whole time slices
+// in it.
 void TuningRun::gather() {
-    if (crowded_) {
+    if (oversubscribed_) {
         mesh_.yielding_barrier();
     } else {
         PMPI_Barrier(communicator_);
@@ -161,7 +161,7 @@ double TuningRun::phase(MPI_Comm communicator, Call& call, int iterations) {
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         ends.push_back(now());
     }
-    // Before the MPI is asked, whose ranks may spin while they wait.
+    // First, because ranks may spin in the MPI while they wait.
     mesh_.sleeping_barrier();
     return median_of_all(begins, ends);
 }

@@ -1,9 +1,8 @@
-// The measurements of one group of ranks.
+// One run of `lapwing tune`: the measurements on one group of ranks.
 //
-// A time is that from the first rank's start to the last rank's end, where one clock serves all ranks; else
-// that of the slowest rank, after a barrier. Of the iterations of a phase the median; of the rounds the
-// median again. A round gives one phase to each algorithm, in turn, so that what else happens on the machine
-// meets them alike.
+// With one clock for all ranks a time goes from the first start to the last end; else it is that of the
+// slowest rank, after a barrier. It is the median over the iterations of a phase, and again over the rounds.
+// A round has one phase of each algorithm, in turn, so that other load on the machine affects them alike.
 #pragma once
 
 #include <mpi.h>
@@ -21,7 +20,7 @@ namespace lapwing::tune {
 
 class Call;
 
-// How much time there is: the cases that are left share what is left of it.
+// The time that is left, divided among the cases that are left.
 class Budget {
   public:
     Budget(double seconds, std::size_t cases);
@@ -37,7 +36,7 @@ class Budget {
 
 // Blocks of a collective that are measured; a barrier has one.
 std::vector<std::uint64_t> sizes_of(Collective collective, const Settings& settings);
-// What is measured for the constants of the cost model, when it is not asked for anyway.
+// Also those that the constants of the cost model need.
 struct Case {
     Collective collective;
     std::uint64_t bytes;
@@ -51,7 +50,7 @@ class TuningRun {
     // Collective over `communicator`, which outlives it. `say` is called at rank 0, before each case.
     TuningRun(MPI_Comm communicator, const Settings& settings, Budget& budget, Say say);
 
-    // Whether the ranks stand on several hosts, as the preload library sees it.
+    // Whether the ranks are on several hosts, as the preload library sees it.
     bool several_hosts() const { return several_hosts_; }
     // {"engine", "hosts", "ranks", "measured": [{"collective", "bytes", "seconds": {"ring": 0.001}}],
     // "instead": engines that ran in its place, "host_of": of each rank, where lists may follow it}
@@ -76,7 +75,7 @@ class TuningRun {
     bool several_hosts_ = false;
     std::vector<std::uint64_t> host_of_;          // by rank; empty where the preload library does not know it
     std::shared_ptr<const Placement> placement_;  // null where lists have no hosts to follow
-    bool crowded_ = false;
+    bool oversubscribed_ = false;
     bool one_clock_ = false;  // all ranks are on one machine, perhaps as several virtual hosts
 };
 

@@ -173,13 +173,13 @@ class Suite(ToolTest):
     def test_methods_joins_its_jobs(self):
         file = self.scratch / "methods.json"
         self.bench("methods", "--rounds", "4", "--iterations", "2", "--bytes", "4Ki", "--collective", "ibcast",
-                   "--variant", "underneath:mpi:", "--variant", "copies:host:LAPWING_TRANSFER=processor", "--json", file)
+                   "--variant", "native:mpi:", "--variant", "copies:host:LAPWING_TRANSFER=processor", "--json", file)
         result = json.loads(file.read_text())
         self.check_head(result, "methods")
-        self.assertEqual([job["variant"] for job in result["jobs"]], ["underneath", "copies"])
+        self.assertEqual([job["variant"] for job in result["jobs"]], ["native", "copies"])
         self.assertTrue(any("LAPWING_TRANSFER" in word for word in result["jobs"][1]["launched"]))
         self.assertEqual([key(row) for row in result["rows"]],
-                         [("MPI_Ibcast", 4096, "underneath"), ("MPI_Ibcast", 4096, "copies")])
+                         [("MPI_Ibcast", 4096, "native"), ("MPI_Ibcast", 4096, "copies")])
         for row, engine in zip(result["rows"], ("mpi", "host")):
             self.check_row(row, {"base", "overlap", "overhead"}, 4, [engine])
 
@@ -207,14 +207,14 @@ class Suite(ToolTest):
             self.refused("bench", *options, *launcher, because=because)
 
         wrong("tets", because="'tests'")
-        wrong("tests", "--tests", "1,x", because="--tests: 'x' is no number from 0")
-        wrong("tests", "--tests", "1.5", because="--tests: 1.5 is no whole number")
+        wrong("tests", "--tests", "1,x", because="--tests: 'x' is not a number from 0")
+        wrong("tests", "--tests", "1.5", because="--tests: 1.5 is not a whole number")
         wrong("tests", "--steps", because="unknown option '--steps'")
         wrong("window", "--collective", "ibcast", because="MPI_Ibcast is not measured; valid: ialltoall")
         wrong("latency", "--form", "bloking", because="'blocking'")
         wrong("noise", "--frequency", "0", because="--frequency")
         wrong("methods", "--variant", "fast", because="write NAME:ENGINE:VARIABLES")
-        wrong("methods", "--variant", "fast:host:TRANSFER=kernel", because="no variable of Lapwing's")
+        wrong("methods", "--variant", "fast:host:TRANSFER=kernel", because="is not a variable of Lapwing's")
         wrong("methods", "--variant", "fast:host:LAPWING_TRANSFER=quick", because="LAPWING_TRANSFER")
         wrong("all", because="--results")
         wrong("all", "--results", "/proc/nowhere", because="'/proc/nowhere'")

@@ -1,4 +1,4 @@
-"""What the report knows of each benchmark and quantity; of others it shows the names that the file has."""
+"""What the report knows about each benchmark and quantity; for others it shows the names in the file."""
 
 import dataclasses
 import json
@@ -32,7 +32,7 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("available", "Time for computing", "share", "more",
              "the longest work that does not lengthen the collective, over its base time"),
     Quantity("limit", "Limit", "share", "more", "the overlap that plain blocking sockets would leave on the same links"),
-    Quantity("base", "Base time", "time", "less", "the collective alone: start it, and wait at once"),
+    Quantity("base", "Base time", "time", "less", "the collective alone: start it, then wait immediately"),
     Quantity("alone", "Work alone", "time", "", "the computation with nothing in flight"),
     Quantity("start", "Start", "time", "less", "time in the call that starts the collective"),
     Quantity("test", "Test", "time", "less", "time in the calls that test for its completion"),
@@ -42,7 +42,7 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("per_collective", "Time per collective", "time", "less", "the total over the number of collectives in flight"),
     Quantity("overhead", "Overhead", "time", "less", "what cannot be hidden: the time that the program loses"),
     Quantity("share", "Share", "share", "", ""),
-    Quantity("ratio", "Time over the MPI's", "ratio", "less", "below 1 is faster than the MPI underneath"),
+    Quantity("ratio", "Time over the MPI's", "ratio", "less", "below 1 is faster than the native MPI"),
     Quantity("stolen_per_mib", "Stolen per MiB", "time", "less",
              "by how much computation takes longer for each MiB that moves"),
     Quantity("flops_alone", "Computation alone", "rate", "more", "floating-point operations per second, nothing in flight"),
@@ -82,8 +82,8 @@ METHODS = {
     "wait": ("one block of work, then one wait", "Nothing calls MPI in between: the collective moves only if something "
                                                 "moves it while the program computes."),
     "poll": ("work with a test after each quantum", "Tests give every engine the opportunity to move."),
-    "idle": ("work beside a collective that is pending", "Its root starts only when the others have done their work, so nothing "
-                                                         "moves: what is lost is lost to waiting alone."),
+    "idle": ("work beside a collective that is pending", "Its root starts only after the others have done their work, so no data "
+                                                         "moves: the loss is that of waiting alone."),
     "fixed": ("work for the base time, then one wait", "Work that takes just as long as the collective alone."),
 }
 

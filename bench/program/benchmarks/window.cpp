@@ -1,5 +1,5 @@
 // window: the latency of the pairwise all-to-all by the number of exchanges that are in flight (Kandalla et
-// al. 2011, Figure 6). The MPI underneath has no such setting; it is measured beside each.
+// al. 2011, Figure 6). The native MPI has no such setting; it is measured beside each.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace lapwing::bench {
 namespace {
 
-// A rank has exchanges with the others only: a longer window is the same as one for all of them.
+// A rank exchanges with the others only: a longer window equals one for all of them.
 std::vector<int> different_windows(const Bench& bench) {
     std::vector<int> windows;
     for (const int window : bench.settings.windows) windows.push_back(std::min(window, bench.ranks - 1));

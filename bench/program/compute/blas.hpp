@@ -1,5 +1,5 @@
-// Matrix products by OpenBLAS, which is loaded when one is asked for: linked, it would start its threads in
-// every benchmark.
+// Matrix products by OpenBLAS, which is loaded for the first one: linked, it would start its threads in every
+// benchmark.
 #pragma once
 
 #include <vector>

@@ -8,11 +8,11 @@
 
 namespace lapwing::bench {
 
-// So many dependent floating-point operations. It is an amount, not a time: when something else takes the
-// processor meanwhile, it takes longer, and that is how stolen time shows.
+// So many dependent floating-point operations. It is an amount, not a time: when something else uses the
+// processor, it takes longer, and so shows stolen time.
 void work(std::uint64_t operations);
 
-// Sleeps until the clock says so; how late the wake-up comes does not add up.
+// Sleeps until that moment; late wake-ups do not add up.
 void sleep_until(double moment);
 
 // One block of either, or of matrix products.

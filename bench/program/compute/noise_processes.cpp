@@ -47,7 +47,7 @@ pid_t start_process(double frequency_hz, double burst_seconds, int processor) {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    // It is no rank: a preload library would only look around in it.
+    // It is no rank and needs no preload library.
     std::vector<char*> variables;
     for (char** variable = environ; *variable != nullptr; ++variable) {
         if (std::strncmp(*variable, "LD_PRELOAD=", 11) != 0) variables.push_back(*variable);

@@ -1,5 +1,5 @@
-// Processes that compete with the ranks: one for each processor that ranks may use, which wakes up so and so
-// often and computes for a short while.
+// Processes that compete with the ranks: one for each processor that ranks may use, which wakes up at
+// a fixed frequency and computes for a short while.
 #pragma once
 
 #include <mpi.h>

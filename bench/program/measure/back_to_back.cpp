@@ -9,7 +9,7 @@ namespace lapwing::bench {
 namespace {
 
 constexpr double phase_seconds = 0.01;
-// More would fill an MPI with messages that nobody has asked for yet.
+// More would fill an MPI with unexpected messages.
 constexpr int most_iterations = 5000;
 constexpr int lead_in = 3;
 
@@ -40,7 +40,7 @@ nlohmann::json BackToBack::describe() const {
     return {{"engine", caller_.engine}, {"used", used_}, {"iterations", iterations_}};
 }
 
-// What `count` of them take, the slowest rank's seconds.
+// Seconds that `count` of them take on the slowest rank.
 double BackToBack::run(int count) {
     Exchange& exchange = *exchanges_->front();
     exchange.fill(++bench_.exchanges);

@@ -1,8 +1,7 @@
-// A collective right after the other: what one adds to a program that has many in a row.
+// One collective right after the other: what one adds to a program with many in a row.
 //
-// Ranks do not meet between two collectives, as a program that does not compute would not let them. So the
-// root of a broadcast may be several ahead of the others. The time is that of the slowest rank for all,
-// divided by their number.
+// There is no barrier between two collectives, so the root of a broadcast may be several ahead of the others.
+// The time is that of the slowest rank for all, divided by their number.
 #pragma once
 
 #include "program/measure/row.hpp"

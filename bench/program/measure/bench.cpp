@@ -5,20 +5,19 @@
 
 namespace lapwing::bench {
 
-// First so that who waits sleeps: the others may still compute, on the same processors. Then closer: by the
-// MPI's barrier, whose ranks leave it within a microsecond where each has a processor of its own; elsewhere
-// some MPIs spin whole time slices away in it.
+// First a barrier in which waiting ranks sleep: others may still compute on the same processors. Then a
+// tighter one: the MPI's, which ranks with their own processors leave within a microsecond; where ranks share
+// processors, some MPIs spin for whole time slices in it.
 void Bench::gather_ranks() const {
     mesh->sleeping_barrier();
-    if (crowded) {
+    if (oversubscribed) {
         mesh->yielding_barrier();
     } else {
         PMPI_Barrier(world);
     }
 }
 
-// Before it asks the MPI, whose ranks may spin while they wait, it lets all ranks come to the end of what is
-// timed.
+// The sleeping barrier comes first because ranks may spin in the MPI while others are still timed.
 void Bench::slowest(std::vector<double>& seconds) const {
     mesh->sleeping_barrier();
     PMPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE, MPI_MAX,
@@ -36,7 +35,7 @@ double Bench::slowest(double seconds) const {
     return one.front();
 }
 
-// An engine is asked for by a hint on a communicator of its own, before its first collective.
+// A hint on a new communicator, before its first collective, requests the engine.
 const Caller& Bench::caller(const std::string& engine, const std::string& algorithm,
                             const std::string& purpose) {
     const bool direct = engine == "mpi";

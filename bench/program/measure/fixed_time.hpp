@@ -1,8 +1,8 @@
-// A collective beside computation that takes a time, not an amount: until a clock says that the base time is
-// over, with tests at even distances (Kandalla et al. 2011, Figure 5).
+// A collective beside computation for a fixed time, not a fixed amount: until the base time is over by the
+// clock, with tests at even intervals (Kandalla et al. 2011, Figure 5).
 //
-// What something takes from the program meanwhile does not lengthen the computation, so the overlap by this
-// method does not see it. What was computed is counted, and done again alone: that shows it.
+// Processor time taken from the program does not lengthen this computation, so the overlap by this method
+// does not show it. The computed work is counted and repeated alone, which does.
 #pragma once
 
 #include "program/measure/row.hpp"

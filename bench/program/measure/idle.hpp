@@ -1,4 +1,4 @@
-// The loss by a collective that is pending and idle.
+// The loss caused by a collective that is pending and idle.
 #pragma once
 
 #include <nlohmann/json.hpp>

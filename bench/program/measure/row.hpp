@@ -64,10 +64,10 @@ nlohmann::json head(const Bench& bench, Collective collective, std::uint64_t byt
                     const std::string& method);
 nlohmann::json parameter(const char* name, double value);
 
-// How a row with so many tests differs from others: "no tests", "1000 tests".
+// The variant of a row with so many tests: "no tests", "1000 tests".
 std::string variant_of_tests(int tests);
 
-// The sizes that are asked for; a barrier has one, 0.
+// The requested sizes; a barrier has one, 0.
 std::vector<std::uint64_t> sizes_of(const Settings& settings, Collective collective);
 // For each collective and size.
 std::vector<RowGroup> for_each_case(const Bench& bench,

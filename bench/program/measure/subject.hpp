@@ -1,4 +1,4 @@
-// One engine with one collective, or with several at once: what the benchmarks that compute do with it.
+// One engine with one collective, or with several at once, in the benchmarks that compute.
 #pragma once
 
 #include <memory>

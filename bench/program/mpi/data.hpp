@@ -1,4 +1,5 @@
-// The data that ranks exchange: it says who sent it to whom, and when, so that nothing wrong passes for it.
+// The data that ranks exchange: it encodes sender, receiver and iteration, so that no wrong data passes the
+// check.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@ namespace lapwing::bench {
 
 constexpr int to_all = -1;
 
-// The bytes of a block differ by who sends it, to whom (or to_all), in which iteration, and by their place.
+// The bytes of a block depend on its sender, its receiver (or to_all), the iteration, and their offset.
 void fill_block(unsigned char* block, std::uint64_t bytes, std::uint64_t iteration, int from, int to);
 // The first byte that is not as fill_block() writes it; `bytes` when all are.
 std::uint64_t first_wrong(const unsigned char* block, std::uint64_t bytes, std::uint64_t iteration, int from,

@@ -1,4 +1,4 @@
-// Who sends how many bytes to whom, and what each rank moves when a collective is done in the simplest way.
+// The messages of a collective in its simplest form: sizes, peers, and what each rank moves.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@
 namespace lapwing::bench {
 namespace {
 
-constexpr double patience_seconds = 30;
+constexpr double connect_limit_seconds = 30;
 constexpr int hello_limit_milliseconds = 5000;
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -35,12 +35,12 @@ struct Place {
     socklen_t length = 0;
 };
 
-// What a rank says first on a connection. The number comes to all ranks through MPI: who does not know it is
-// no rank of this job.
+// The first message on a connection. All ranks get the number through MPI: a peer without it is no rank of
+// this job.
 struct Hello {
     std::array<unsigned char, 16> token{};
     int rank = 0;
-    int lane = 0;
+    int channel = 0;
 };
 
 // The first address of an interface that is up: IPv4 before IPv6, the loopback last.
@@ -105,12 +105,12 @@ bool readable_within(int descriptor, double seconds) {
     }
 }
 
-// As connect(), which goes on by itself when something interrupts it.
+// connect(), which continues after an interruption.
 bool connected(int descriptor, const Place& place) {
     if (connect(descriptor, reinterpret_cast<const sockaddr*>(&place.address), place.length) == 0)
         return true;
     if (errno != EINTR) return false;
-    const double deadline = now() + patience_seconds;
+    const double deadline = now() + connect_limit_seconds;
     pollfd ready{descriptor, POLLOUT, 0};
     int found = -1;
     while (found < 0 && now() < deadline) {
@@ -126,8 +126,8 @@ bool connected(int descriptor, const Place& place) {
 int connect_to(const Place& place, int peer, const Hello& hello) {
     const int descriptor = socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) refuse("socket");
-    // connect() heeds the sending limit; all ranks listen already.
-    const timeval limit{static_cast<time_t>(patience_seconds), 0};
+    // The sending limit also applies to connect(); all ranks listen already.
+    const timeval limit{static_cast<time_t>(connect_limit_seconds), 0};
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     if (!connected(descriptor, place)) {
         refuse(fmt::format("cannot connect to rank {} at {}", peer, text_of(place)));
@@ -138,9 +138,9 @@ int connect_to(const Place& place, int peer, const Hello& hello) {
     return descriptor;
 }
 
-// The next connection of a rank of this job, and what it said. Strangers are closed.
+// The next connection from a rank of this job, and its hello. Other connections are closed.
 int accept_next(int listener, const Hello& own, Hello& hello) {
-    const double deadline = now() + patience_seconds;
+    const double deadline = now() + connect_limit_seconds;
     while (readable_within(listener, deadline - now())) {
         const int descriptor = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
         if (descriptor < 0) {
@@ -164,28 +164,29 @@ int accept_next(int listener, const Hello& own, Hello& hello) {
         close(descriptor);
     }
     throw Error(ErrorCode::link, fmt::format("not all ranks connected to rank {} within {} seconds", own.rank,
-                                             patience_seconds));
+                                             connect_limit_seconds));
 }
 
 void connect_all(const std::vector<Place>& places, int listener, Hello own,
-                 std::array<std::vector<int>*, 2> lanes) {
+                 std::array<std::vector<int>*, 2> channels) {
     const int ranks = static_cast<int>(places.size());
     for (int peer = 0; peer < own.rank; ++peer) {
-        for (own.lane = 0; own.lane < 2; ++own.lane) {
+        for (own.channel = 0; own.channel < 2; ++own.channel) {
             const auto slot = static_cast<std::size_t>(peer);
-            (*lanes[static_cast<std::size_t>(own.lane)])[slot] = connect_to(places[slot], peer, own);
+            (*channels[static_cast<std::size_t>(own.channel)])[slot] = connect_to(places[slot], peer, own);
         }
     }
     for (int left = 2 * (ranks - 1 - own.rank); left > 0; --left) {
         Hello hello;
         const int descriptor = accept_next(listener, own, hello);
-        if (hello.rank <= own.rank || hello.rank >= ranks || hello.lane < 0 || hello.lane > 1) {
-            throw Error(ErrorCode::link, fmt::format("rank {} got the hello of another", own.rank));
+        if (hello.rank <= own.rank || hello.rank >= ranks || hello.channel < 0 || hello.channel > 1) {
+            throw Error(ErrorCode::link, fmt::format("rank {} received an invalid hello", own.rank));
         }
-        (*lanes[static_cast<std::size_t>(hello.lane)])[static_cast<std::size_t>(hello.rank)] = descriptor;
+        (*channels[static_cast<std::size_t>(hello.channel)])[static_cast<std::size_t>(hello.rank)] =
+            descriptor;
     }
-    for (const std::vector<int>* lane : lanes) {
-        for (const int descriptor : *lane) {
+    for (const std::vector<int>* channel : channels) {
+        for (const int descriptor : *channel) {
             const int on = 1;
             if (descriptor >= 0) setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         }
@@ -238,8 +239,8 @@ Mesh::Mesh(MPI_Comm communicator, const std::string& interface) {
 }
 
 Mesh::~Mesh() {
-    for (const std::vector<int>* lane : {&barriers_, &data_}) {
-        for (const int descriptor : *lane) {
+    for (const std::vector<int>* channel : {&barriers_, &data_}) {
+        for (const int descriptor : *channel) {
             if (descriptor >= 0) close(descriptor);
         }
     }
@@ -253,7 +254,7 @@ void Mesh::yielding_barrier() {
     barrier(false);
 }
 
-// Dissemination: in each step to the rank that is twice as far away as in the one before.
+// Dissemination: the distance to the peer doubles in each step.
 void Mesh::barrier(bool sleep) {
     for (int distance = 1; distance < ranks_; distance *= 2) {
         const int after = barriers_[static_cast<std::size_t>((rank_ + distance) % ranks_)];

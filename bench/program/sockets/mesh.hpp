@@ -21,11 +21,10 @@ class Mesh {
     int ranks() const { return ranks_; }
     const std::string& address() const { return address_; }  // of this rank, as text
 
-    // Returns when all ranks have called it. Who waits sleeps, so that ranks which still compute are not
-    // disturbed. Ranks leave it tens of microseconds apart.
+    // A barrier. Waiting ranks sleep and so do not disturb ranks that still compute. Ranks leave it tens of
+    // microseconds apart.
     void sleeping_barrier();
-    // The same for ranks that are all about to come: who waits offers its processor to others and looks
-    // again.
+    // The same for ranks that all arrive soon: waiting ranks yield and poll again.
     void yielding_barrier();
 
     // The connection to a peer that the barriers do not use. Owned by the mesh.

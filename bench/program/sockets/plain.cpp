@@ -18,7 +18,7 @@ void wait_for(sem_t& semaphore) {
     while (sem_wait(&semaphore) != 0 && errno == EINTR) continue;
 }
 
-// A message begins with its length, so that who receives need not be told.
+// A message begins with its length, for the receiver.
 constexpr std::size_t header = sizeof(std::uint64_t);
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The same bytes by plain blocking send() and recv(): what the network costs a program at least.
+// The same bytes by plain blocking send() and recv(): the least that the network costs a program.
 //
-// Each peer has a thread that sends and one that receives, made before and asleep in between, on the
+// Each peer has a thread that sends and one that receives, made in advance and asleep in between, on the
 // processors of the rank. The rank's own thread does fixed work meanwhile; by how much that takes longer is
 // the processor time that the system needs to move the bytes.
 #pragma once

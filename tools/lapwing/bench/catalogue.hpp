@@ -1,4 +1,4 @@
-// The benchmarks of `lapwing bench`: what each measures, its options and their usual values, its table, and
+// The benchmarks of `lapwing bench`: what each measures, its options and their defaults, its table, and
 // what `lapwing report` says about it. The rows are in bench/program/benchmarks.def.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Column {
 
 struct BenchmarkOption {
     const char* name;        // "--tests"
-    const char* usual;       // as the user would write it; "" for a flag
+    const char* by_default;  // as the user would write it; "" for a flag
     const char* quick = "";  // with --quick; empty: the same
 };
 
@@ -39,7 +39,7 @@ struct Benchmark {
     const char* source = "";   // the paper and its figure
     // Measured by default; empty: the user does not choose them.
     const char* engines = "mpi,host,kernel";
-    // The options that it has besides those that all have, and the usual values of both.
+    // The options that it has besides those that all have, and the defaults of both.
     std::vector<BenchmarkOption> options{};
     bool only_these_collectives = false;  // those of the option --collective; else any
     std::vector<Column> columns{};        // empty: its table has a form of its own

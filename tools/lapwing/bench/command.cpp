@@ -1,4 +1,4 @@
-// lapwing bench: measurements of Lapwing and the MPI underneath side by side.
+// lapwing bench: measurements of Lapwing and the native MPI side by side.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -16,9 +16,9 @@ namespace lapwing::tool {
 namespace {
 
 constexpr const char* about_status =
-    "\nThe launcher's words are followed by the benchmark's own program, in the MPI that the launcher\n"
-    "belongs to. The exit status is 0 when every engine did the work that it was asked for, 1 when one did\n"
-    "not or gave a wrong result, 2 when nothing was started.";
+    "\nlapwing adds its own program, for the MPI of the launcher, to the launcher's words. The exit status\n"
+    "is 0 when every requested engine did the work, 1 when one did not or gave a wrong result, 2 when\n"
+    "nothing was started.";
 
 // What one of all benchmarks, or all, are called with.
 struct All {
@@ -119,21 +119,21 @@ int run_suite(const CLI::App& app, const All& all, const Words& words) {
 }
 
 void add_all(CLI::App& bench, const std::shared_ptr<All>& all) {
-    CLI::App* app = bench.add_subcommand("all", "Every benchmark, into a directory of JSON files");
+    CLI::App* app = bench.add_subcommand("all", "Run every benchmark, into a directory of JSON files");
     app->allow_extras();
     show_usage(*app, "Usage: lapwing bench all --results DIRECTORY [OPTIONS] -- LAUNCHER ARGUMENTS...");
-    app->add_option("--results", all->results, "Directory for the files, which is made")
+    app->add_option("--results", all->results, "Directory for the files; it is made if it is missing")
         ->type_name("DIRECTORY")
         ->required();
-    app->add_flag("--quick", all->quick, "Few sizes and rounds: three minutes in place of half an hour");
+    app->add_flag("--quick", all->quick, "Few sizes and rounds: three minutes instead of half an hour");
     std::string files;
     for (const Part& part : parts_of_all()) files += (files.empty() ? "" : ",") + part.file;
     app->add_option("--only", all->only, fmt::format("Some of {}", files))->type_name("B,...");
-    app->add_option("--engine", all->engines, "Engines, as of each benchmark; usually mpi,host,kernel")
+    app->add_option("--engine", all->engines, "Engines, as for each benchmark; default mpi,host,kernel")
         ->type_name("E,...");
     app->add_option("--interface", all->interface, "Interface for the program's own connections")
         ->type_name("NAME");
-    app->add_option("--mpi", all->mpi, "openmpi or mpich, when the launcher does not tell")->type_name("M");
+    app->add_option("--mpi", all->mpi, mpis_of_launchers)->type_name("M");
     app->footer(
         "Examples:\n"
         "  lapwing bench all --results results -- mpirun -n 2\n"
@@ -165,8 +165,7 @@ int run(const CLI::App& bench, const std::vector<std::unique_ptr<BenchOptions>>&
         if (!rest.empty()) find_benchmark(rest.front());
         std::string names = "all";
         for (const Benchmark& benchmark : benchmarks()) names += fmt::format(", {}", benchmark.name);
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("what is to be measured is missing; valid: {}", names));
+        throw Error(ErrorCode::invalid_argument, fmt::format("no benchmark given; valid: {}", names));
     }
     const CLI::App& app = *chosen.front();
     if (app.get_name() == "all") return run_suite(app, all, words);
@@ -182,7 +181,7 @@ int run(const CLI::App& bench, const std::vector<std::unique_ptr<BenchOptions>>&
 }  // namespace
 
 Command add_bench(CLI::App& tool, const Words& words) {
-    CLI::App* app = tool.add_subcommand("bench", "Measure collectives, Lapwing beside the MPI underneath");
+    CLI::App* app = tool.add_subcommand("bench", "Measure collectives of Lapwing and of the native MPI");
     show_usage(*app, "Usage: lapwing bench BENCHMARK [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->footer(
         "Examples:\n"
@@ -191,7 +190,7 @@ Command add_bench(CLI::App& tool, const Words& words) {
         "2\n"
         "  lapwing cluster --hosts 4 --rate 100mbit -- lapwing bench tests -- mpirun -n 4\n"
         "  lapwing bench all --quick --results results -- mpirun -n 2\n"
-        "\n`lapwing bench BENCHMARK --help` says what each measures, and from which figure of which paper.");
+        "\n`lapwing bench BENCHMARK --help` describes each, with the figure of the paper that it follows.");
     auto all = std::make_shared<All>();
     // For the build: what `lapwing report` reads.
     app->add_flag("--table", all->table)->group("");

@@ -23,7 +23,7 @@ using Json = nlohmann::json;
     throw Error(ErrorCode::invalid_argument, why);
 }
 
-// What an option is about; what is usual is added.
+// What an option means; its default is added.
 struct Text {
     const char* option;
     const char* type;
@@ -33,36 +33,34 @@ constexpr Text texts[] = {
     {"--collective", "C,...", "Collectives"},
     {"--bytes", "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, each 4 times the last"},
     {"--rounds", "N", "Rounds through all engines"},
-    {"--seconds", "S",
-     "No further round of rows measured together after so many, but three at least; 0: no limit"},
+    {"--seconds", "S", "Time for the rows that are measured together; at least three rounds; 0: no limit"},
     {"--method", "M,...",
-     "wait: start, one block of work, wait; poll: quanta of work with tests between; fixed: a time instead "
-     "of "
-     "an amount"},
+     "wait: start, one block of work, wait; poll: quanta of work with tests between; fixed: work for a "
+     "time instead of an amount"},
     {"--compute", "KIND",
-     "work: a fixed amount; sleep: for more ranks than processors; auto: which of them fits"},
+     "work: a fixed amount; sleep: for more ranks than processors; auto: whichever fits"},
     {"--work-factor", "X", "Work is so many times the base time"},
-    {"--quantum", "US", "Microseconds of work between tests of poll; 0: a hundredth of the base time"},
+    {"--quantum", "US", "Microseconds of work between the tests of poll; 0: a hundredth of the base time"},
     {"--steps", "",
-     "Work of 10 %, 20 %, ... 100 % of the base time in place of --work-factor, without the limit"},
-    {"--no-limit", "", "Do not measure what plain sockets need"},
+     "Work of 10 %, 20 %, ... 100 % of the base time instead of --work-factor; implies --no-limit"},
+    {"--no-limit", "", "Do not measure plain sockets"},
     {"--idle", "", "Also measure the loss by a collective that is pending and idle"},
     {"--tests", "N,...", "Calls of MPI_Test while computing"},
     {"--form", "F,...", "Forms of the collectives"},
     {"--window", "N,...", "Exchanges in flight"},
     {"--collectives", "N,...", "Collectives in flight"},
-    {"--bytes-per-test", "N", "A test for so many bytes of a block; 0: none"},
-    {"--frequency", "HZ,...", "How often each process wakes up in a second"},
-    {"--burst", "US,...", "For how long it computes then"},
-    {"--passes", "N", "Jobs of each variant, in turn; each has its part of the rounds"},
+    {"--bytes-per-test", "N", "Bytes of a block for each test; 0: no tests"},
+    {"--frequency", "HZ,...", "How often each process wakes up per second"},
+    {"--burst", "US,...", "How long it then computes"},
+    {"--passes", "N", "Jobs of each variant, in turn; the rounds are divided among them"},
 };
 
-// Beside the usual ones of overlap.
+// All that can be measured.
 constexpr const char* all_collectives =
     "ialltoall,ibcast,igather,ibarrier,iscatter,iallgather,igatherv,ialltoallv,iallreduce";
 
 std::string valid_collectives(const Benchmark& benchmark) {
-    return benchmark.only_these_collectives ? benchmark.find("--collective")->usual : all_collectives;
+    return benchmark.only_these_collectives ? benchmark.find("--collective")->by_default : all_collectives;
 }
 
 std::string measurable_collective(const Benchmark& benchmark, const std::string& written) {
@@ -78,7 +76,7 @@ std::string measurable_collective(const Benchmark& benchmark, const std::string&
     return mpi_name(collective);
 }
 
-// The MPI underneath, and the engines from the last choice to the first; "auto" is what Lapwing would choose.
+// The native MPI, then the engines from the last choice to the first; "auto" is what Lapwing would choose.
 std::vector<std::string> all_engines() {
     std::vector<std::string> names = engine_names();
     std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name != "auto"; });
@@ -90,7 +88,7 @@ double read_number(const std::string& option, const std::string& written, double
     char* end = nullptr;
     const double value = std::strtod(written.c_str(), &end);
     if (written.empty() || *end != 0 || !(value >= least && value <= most)) {
-        refuse(fmt::format("{}: '{}' is no number from {} to {}", option, written, least, most));
+        refuse(fmt::format("{}: '{}' is not a number from {} to {}", option, written, least, most));
     }
     return value;
 }
@@ -108,7 +106,7 @@ std::vector<double> read_numbers(const BenchOptions& options, const char* option
 std::vector<int> read_counts(const BenchOptions& options, const char* option, int least, int most) {
     std::vector<int> counts;
     for (const double number : read_numbers(options, option, least, most)) {
-        if (number != std::floor(number)) refuse(fmt::format("{}: {} is no whole number", option, number));
+        if (number != std::floor(number)) refuse(fmt::format("{}: {} is not a whole number", option, number));
         counts.push_back(static_cast<int>(number));
     }
     return counts;
@@ -168,7 +166,7 @@ std::string BenchOptions::value(const std::string& option) const {
     }
     const BenchmarkOption* found = benchmark->find(option);
     if (found == nullptr) return "";
-    return quick && *found->quick != 0 ? found->quick : found->usual;
+    return quick && *found->quick != 0 ? found->quick : found->by_default;
 }
 
 bool BenchOptions::flag(const std::string& option) const {
@@ -184,8 +182,8 @@ void add_options(CLI::App& app, BenchOptions& options) {
     const Benchmark& benchmark = *options.benchmark;
     if (*benchmark.engines != 0) {
         app.add_option("--engine", options.engines,
-                       fmt::format("Engines, measured in turn: mpi (the MPI underneath, untouched), host, "
-                                   "kernel, auto (what Lapwing chooses); usually {}",
+                       fmt::format("Engines, measured in turn: mpi (the native MPI, untouched), host, "
+                                   "kernel, auto (what Lapwing chooses); default {}",
                                    benchmark.engines))
             ->type_name("E,...");
     }
@@ -198,31 +196,34 @@ void add_options(CLI::App& app, BenchOptions& options) {
                 text.text);
             continue;
         }
-        std::string about = fmt::format("{}; usually {}", text.text, option->usual);
+        std::string about = fmt::format("{}; default {}", text.text, option->by_default);
         if (*option->quick != 0) about += fmt::format(", with --quick {}", option->quick);
-        if (std::string(text.option) == "--collective" && valid_collectives(benchmark) != option->usual) {
-            about += fmt::format("; of {}", valid_collectives(benchmark));
+        if (std::string(text.option) == "--collective" &&
+            valid_collectives(benchmark) != option->by_default) {
+            about += fmt::format("; valid: {}", valid_collectives(benchmark));
         }
         app.add_option(text.option, options.given[text.option], about)->type_name(text.type);
     }
     if (options.has("--variant")) {
         app.add_option("--variant", options.variants,
-                       "NAME:ENGINE:VARIABLES in place of the usual ones; may be repeated")
+                       "NAME:ENGINE:VARIABLES instead of the default ones; may be repeated")
             ->type_name("SPEC")
             ->take_all();
     }
-    app.add_option("--iterations", options.iterations, "Of each phase in a round; 0: what fits into 10 ms")
+    app.add_option("--iterations", options.iterations,
+                   "Iterations of each phase in a round; 0: as many as fit into 10 ms")
         ->type_name("N")
         ->check(CLI::Range(0, 1000000).description(""));
-    app.add_flag("--quick", options.quick, "Few sizes and rounds: does it work, and about how well");
+    app.add_flag("--quick", options.quick, "Few sizes and rounds, for a first impression");
     app.add_option("--interface", options.interface, "Interface for the program's own connections")
         ->type_name("NAME");
-    app.add_option("--algorithm", options.algorithm, "As ialltoall=pairwise:window=6,ibcast=binomial")
+    app.add_option("--algorithm", options.algorithm, "Such as ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
-    app.add_option("--json", options.json, "Everything, with each sample, to FILE; - for standard output")
+    app.add_option("--json", options.json,
+                   "Write everything, with each sample, to FILE; - for standard output")
         ->type_name("FILE");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
-    // For tests: a byte of this engine's results is made wrong, which must be found.
+    // For tests: makes a byte of this engine's results wrong, which must be found.
     app.add_option("--corrupt", options.corrupt)->group("");
 }
 

@@ -1,4 +1,4 @@
-// The options of `lapwing bench`, and what its MPI program is told.
+// The options of `lapwing bench`, and the settings of its MPI program.
 #pragma once
 
 #include <map>
@@ -30,7 +30,7 @@ struct BenchOptions {
     std::string corrupt;
 
     bool has(const std::string& option) const;  // the benchmark
-    // What was written, or what is usual.
+    // What the user wrote, or the default.
     std::string value(const std::string& option) const;
     bool flag(const std::string& option) const;
     double number(const std::string& option, double least, double most) const;

@@ -23,7 +23,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* program_name = "lapwing-bench";
-constexpr std::chrono::seconds patience{20};
+constexpr std::chrono::seconds time_to_end{20};
 
 // Standard output belongs to the JSON when it goes there.
 class Output {
@@ -67,7 +67,7 @@ Settings lapwing_settings(const BenchOptions& options, const Json& asked,
 
 // Nothing when the job ended without a result.
 std::optional<Json> run_job(const BenchVariant& variant) {
-    BenchJob job = run_bench(variant.launch, program_name, patience);
+    ProgramJob job = run_mpi_program(variant.launch, program_name, time_to_end);
     if (job.status == 0 && job.result) return std::move(job.result);
     fmt::print(stderr, "lapwing bench: no result; the launcher ended with status {}\n", job.status);
     return std::nullopt;
@@ -109,7 +109,7 @@ std::vector<BenchVariant> arrange_bench(const BenchOptions& options,
         const Settings settings = lapwing_settings(options, variant.settings, method.variables);
         const Starter starter = find_launcher(launcher, options.mpi);
         std::vector<std::string> command = launcher;
-        command.push_back(find_bench_program(program_name, *starter.family));
+        command.push_back(find_mpi_program(program_name, *starter.family));
         command.push_back(variant.settings.dump());
         variant.algorithm = settings.algorithm;
         variant.launch = arrange(starter, command, settings);
@@ -151,7 +151,7 @@ int run_benchmark(const BenchOptions& options, const std::vector<std::string>& l
     summarize(result);
     output.write(result);
     if (all_confirmed(result)) return success;
-    fmt::print(stderr, "lapwing bench: not every engine that was asked for did the work\n");
+    fmt::print(stderr, "lapwing bench: not every requested engine did the work\n");
     return violations_found;
 }
 

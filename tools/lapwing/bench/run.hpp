@@ -10,14 +10,14 @@
 
 namespace lapwing::tool {
 
-// The commands that it starts: one; of methods one for each variant.
+// One of the commands that it starts: of methods one for each variant, else the only one.
 struct BenchVariant {
     std::string name;  // empty where there is only one
     nlohmann::json settings;
     std::string algorithm;
     Launch launch;
 };
-// Throws Error (invalid_argument) for options and launchers that nobody would take.
+// Throws Error (invalid_argument) for wrong options and launchers.
 std::vector<BenchVariant> arrange_bench(const BenchOptions& options,
                                         const std::vector<std::string>& launcher);
 

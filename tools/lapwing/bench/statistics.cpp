@@ -17,7 +17,7 @@ constexpr double mib = 1024.0 * 1024.0;
 // Of fewer bytes the fixed costs are nearly all, and for each MiB they would say nothing.
 constexpr double least_moved = 4096;
 
-// Between the two nearest values, as far from each as the share says.
+// Interpolated between the two nearest values.
 double quantile(const std::vector<double>& sorted, double share) {
     const double place = share * static_cast<double>(sorted.size() - 1);
     const auto below = static_cast<std::size_t>(place);
@@ -42,7 +42,7 @@ double difference(const Json& sample, const char* longer, const char* shorter) {
     return sample.at(longer).get<double>() - sample.at(shorter).get<double>();
 }
 
-// What an engine needs for each 1 that the MPI needs, in the same round.
+// An engine's time over the MPI's, in the same round.
 void add_ratio(const Json& row, Json& engine) {
     const Json& engines = row.at("engines");
     const auto mpi = std::find_if(engines.begin(), engines.end(),
@@ -57,7 +57,7 @@ void add_ratio(const Json& row, Json& engine) {
     }
 }
 
-// The MPI's own calls say "mpi"; "auto" is content with any engine of Lapwing's.
+// The MPI's own calls are "mpi"; "auto" may be any engine of Lapwing's.
 bool is_confirmed(const Json& engine) {
     const std::string used = engine.at("used");
     return engine.at("engine") == "auto" ? !used.empty() && used != "mpi" : engine.at("engine") == used;

@@ -39,7 +39,7 @@ std::string quartiles(const Json& summary, const char* what) {
 std::string note(const Json& engine) {
     if (engine.at("confirmed").get<bool>()) return "";
     const std::string used = engine.at("used");
-    return used.empty() ? "not confirmed: Lapwing does not say who ran it" : "not taken: ran on " + used;
+    return used.empty() ? "not confirmed: Lapwing does not say what ran it" : "not taken: ran on " + used;
 }
 
 // An engine as it was asked for; what "auto" was behind it.
@@ -132,7 +132,7 @@ std::pair<std::string, std::string> short_time(const Json& spread) {
             fmt::format("{:.{}f}..{:.{}f}", in_microseconds("q1"), digits, in_microseconds("q3"), digits)};
 }
 
-// What an engine needs for each 1 that the MPI needs.
+// An engine's time over the MPI's.
 std::pair<std::string, std::string> times_mpi(const Json& engine) {
     const Json& summary = engine.at("summary");
     if (!summary.contains("ratio") || engine.at("engine") == "mpi") return {"-", "-"};
@@ -269,7 +269,7 @@ std::string bench_tables(const Json& result) {
     if (result.at("more_ranks_than_processors").get<bool>() && result.contains("operations_per_second") &&
         result.at("settings").at("compute") == "work") {
         text +=
-            "More ranks than processors: ranks that work take turns, so times hold whole time slices.\n\n";
+            "More ranks than processors: working ranks take turns, so times include whole time slices.\n\n";
     }
     text.pop_back();
     return text;

@@ -1,4 +1,4 @@
-// The results of `lapwing bench` as people read them.
+// The results of `lapwing bench` as tables.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -16,16 +16,16 @@ using Json = nlohmann::json;
 
 extern "C" char** environ;
 
-// Named by how bytes travel inside a host, and who moves them while the program computes: itself, in its
-// calls of MPI; a thread beside it; Linux. Four of the host engine are those of Kaiser et al. 2009, section
-// 2.2; the fifth is what it does by itself.
-const char* const usual[] = {
+// Named by how bytes travel inside a host, and what moves them while the program computes: its own MPI calls;
+// a progress thread; Linux. Four of the host engine are those of Kaiser et al. 2009, section 2.2; the fifth
+// is its default.
+const char* const default_variants[] = {
     "mpi:mpi:",
     "processor copy, caller:host:LAPWING_TRANSFER=processor",
     "kernel copy, caller:host:LAPWING_TRANSFER=kernel",
     "either copy, caller:host:LAPWING_TRANSFER=auto",
-    "processor copy, helper:host:LAPWING_TRANSFER=processor,LAPWING_HELPER=auto",
-    "kernel copy, helper:host:LAPWING_TRANSFER=kernel,LAPWING_HELPER=auto",
+    "processor copy, progress thread:host:LAPWING_TRANSFER=processor,LAPWING_HELPER=auto",
+    "kernel copy, progress thread:host:LAPWING_TRANSFER=kernel,LAPWING_HELPER=auto",
     "sockets, kernel:kernel:",
 };
 
@@ -34,7 +34,7 @@ MethodVariant read_variant(const std::string& written) {
     const std::size_t second = first == std::string::npos ? first : written.find(':', first + 1);
     if (second == std::string::npos || first == 0) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--variant {}: write NAME:ENGINE:VARIABLES, as "
+                    fmt::format("--variant {}: write NAME:ENGINE:VARIABLES, such as "
                                 "fast:host:LAPWING_TRANSFER=kernel,LAPWING_HELPER=auto",
                                 written));
     }
@@ -46,8 +46,8 @@ MethodVariant read_variant(const std::string& written) {
     variant.variables = read_list("--variant", written.substr(second + 1), [&](const std::string& variable) {
         if (variable.starts_with("LAPWING_") && variable.find('=') != std::string::npos) return variable;
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--variant {}: '{}' is no variable of Lapwing's with a value", variant.name,
-                                variable));
+                    fmt::format("--variant {}: '{}' is not a variable of Lapwing's with a value",
+                                variant.name, variable));
     });
     return variant;
 }
@@ -61,7 +61,8 @@ bool same_point(const Json& one, const Json& other) {
 
 std::vector<MethodVariant> method_variants(const std::vector<std::string>& written) {
     const std::vector<std::string> all =
-        written.empty() ? std::vector<std::string>(std::begin(usual), std::end(usual)) : written;
+        written.empty() ? std::vector<std::string>(std::begin(default_variants), std::end(default_variants))
+                        : written;
     std::vector<MethodVariant> variants;
     for (const std::string& one : all) variants.push_back(read_variant(one));
     for (std::size_t i = 1; i < variants.size(); ++i) {

@@ -15,7 +15,7 @@ struct MethodVariant {
     std::vector<std::string> variables;  // "LAPWING_TRANSFER=kernel"
 };
 
-// Those that are written as NAME:ENGINE:VARIABLES, or the usual ones. Throws Error (invalid_argument).
+// Those that are written as NAME:ENGINE:VARIABLES, or the default ones. Throws Error (invalid_argument).
 std::vector<MethodVariant> method_variants(const std::vector<std::string>& written);
 
 // What the environment says, with these variables in it.

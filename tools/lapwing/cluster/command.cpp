@@ -28,7 +28,7 @@ namespace {
     throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-// The pipe's other side has written, or is gone.
+// The other end of the pipe wrote, or was closed.
 bool heard(int descriptor) {
     pollfd state{descriptor, POLLIN, 0};
     return poll(&state, 1, 0) > 0;
@@ -55,7 +55,7 @@ int status_of(pid_t process) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Hands signals on until the first process ends.
+// Passes signals on until the first process ends.
 int attend(pid_t first, int started) {
     sigset_t awaited = handed_signals();
     sigaddset(&awaited, SIGCHLD);
@@ -83,7 +83,7 @@ int run(const CLI::App& app, const ClusterOptions& options, const Words& words) 
                   "mpirun -n 4 ./program");
     require_program(words.words.front());
     if (app.count("--hosts") == 0) {
-        throw Error(ErrorCode::invalid_argument, "--hosts is missing; say how many, as in: --hosts 4");
+        throw Error(ErrorCode::invalid_argument, "--hosts is missing; give a number, as in: --hosts 4");
     }
     const ClusterShape shape = read_shape(options);
     require_network_programs(shape);
@@ -94,7 +94,7 @@ int run(const CLI::App& app, const ClusterOptions& options, const Words& words) 
     sigprocmask(SIG_BLOCK, &blocked, &mask);
     leave_for_new_namespaces();
 
-    int alive[2];    // ends when the tool is gone
+    int alive[2];    // closed when the tool ends
     int started[2];  // says when the command runs
     if (pipe2(alive, O_CLOEXEC) != 0 || pipe2(started, O_CLOEXEC) != 0) refuse("pipe");
     std::fflush(nullptr);
@@ -116,14 +116,16 @@ Command add_cluster(CLI::App& tool, const Words& words) {
     auto options = std::make_shared<ClusterOptions>();
     CLI::App* app = tool.add_subcommand("cluster", "Run a command on virtual hosts of this machine");
     show_usage(*app, "Usage: lapwing cluster --hosts N [OPTIONS] -- COMMAND ARGUMENTS...");
-    app->add_option("--hosts", options->hosts, "How many: node1, node2, ...")->type_name("N");
-    app->add_option("--rate", options->rate, "Of each link, both ways: 100mbit, 1gbit, none (1gbit)")
+    app->add_option("--hosts", options->hosts, "Number of hosts: node1, node2, ...")->type_name("N");
+    app->add_option("--rate", options->rate,
+                    "Rate of each link in both directions: 100mbit, 1gbit, none (1gbit)")
         ->type_name("RATE");
     app->add_option("--mtu", options->mtu, "Longest packet in bytes (9000)")->type_name("BYTES");
-    app->add_option("--burst", options->burst, "What a link passes at once after a pause; see the manual")
+    app->add_option("--burst", options->burst,
+                    "Bytes that a link passes at once after a pause; see the manual")
         ->type_name("BYTES");
     app->add_option("--cores-per-host", options->cores_per_host,
-                    "Cores, as 0,1 or 0-1,2-3: hosts take the entries in turn (all)")
+                    "Cores of the hosts in turn, such as 0,1 or 0-1,2-3 (all)")
         ->type_name("LIST");
     app->add_option("--network", options->network, "Addresses of the hosts (10.77.0.0/24)")->type_name("NET");
     app->footer(
@@ -133,13 +135,13 @@ Command add_cluster(CLI::App& tool, const Words& words) {
         "./program\n"
         "  lapwing cluster --hosts 8 --rate none -- bash\n"
         "\nCOMMAND runs beside the hosts, on \"head\". There `mpirun` and `mpiexec` of Open MPI, MPICH and "
-        "Intel "
-        "MPI\n"
-        "place ranks on the hosts, `ssh node2 COMMAND` runs something on one of them, and `ip link set node2 "
+        "Intel MPI\n"
+        "place ranks on the hosts, `ssh node2 COMMAND` runs a command on one of them, and `ip link set node2 "
         "down`\n"
-        "cuts its link. At the end everything is gone. The exit status is COMMAND's; 2 when nothing was "
+        "cuts its link. Everything is removed at the end. The exit status is COMMAND's, or 2 when nothing "
+        "was\n"
         "started.");
-    app->prefix_command();  // after a word that is no option, nothing is the tool's
+    app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }
 

@@ -1,4 +1,4 @@
-// The inside of a cluster: the process that everything in it hangs on.
+// The first process of a cluster, with which everything in it ends.
 #pragma once
 
 #include <signal.h>
@@ -18,9 +18,9 @@ namespace lapwing::tool {
 int run_cluster(ClusterShape shape, const std::vector<std::string>& command, const sigset_t& mask,
                 int started);
 
-// The signals that are handed to the command; they must be blocked when run_cluster is called.
+// The signals that are passed on to the command; they must be blocked when run_cluster is called.
 sigset_t handed_signals();
-// Hands one to the command of the cluster whose first process this is.
+// Passes one on to the command of the cluster whose first process this is.
 void hand_over(pid_t first, int signal);
 
 }  // namespace lapwing::tool

@@ -31,7 +31,7 @@ bool hosts_outnumber_cores(const ClusterShape& shape) {
     return static_cast<int>(shape.hosts.size()) > CPU_COUNT(&usable);
 }
 
-void prepare_openmpi_4(const std::string& shell, const std::string& hosts, bool crowded) {
+void prepare_openmpi_4(const std::string& shell, const std::string& hosts, bool oversubscribed) {
     offer("OMPI_MCA_plm_rsh_agent", shell);
     offer("OMPI_MCA_orte_default_hostfile", hosts);
     offer("OMPI_MCA_orte_tmpdir_base", host_temporary_directory);
@@ -41,8 +41,8 @@ void prepare_openmpi_4(const std::string& shell, const std::string& hosts, bool 
     offer("OMPI_MCA_hwloc_base_binding_policy", "none");
     offer("OMPI_ALLOW_RUN_AS_ROOT", "1");
     offer("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    // Each host believes that all cores are its own, and its ranks would never give way.
-    if (crowded) offer("OMPI_MCA_mpi_yield_when_idle", "1");
+    // Each host sees all cores as its own, so its ranks would never yield.
+    if (oversubscribed) offer("OMPI_MCA_mpi_yield_when_idle", "1");
 }
 
 void prepare_openmpi_5(const std::string& shell, const std::string& hosts) {
@@ -96,7 +96,7 @@ void prepare_launchers(const ClusterShape& shape) {
     prepare_openmpi_5(shell, file("openmpi.hosts"));
     prepare_hydra(shell, file("hydra.hosts"));
     prepare_intel(shell, file("intel.hosts"));
-    // For people: `ssh node2 hostname`.
+    // For users: `ssh node2 hostname`.
     const char* path = std::getenv("PATH");
     setenv("PATH", fmt::format("{}:{}", programs, path != nullptr ? path : "/usr/bin:/bin").c_str(), 1);
 }

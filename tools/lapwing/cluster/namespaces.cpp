@@ -120,7 +120,7 @@ void mount_own_sys() {
 
 void mount_own_shared_memory(const std::string& kept) {
     const int tree = kept.empty() ? -1 : take_mounts(kept.c_str());
-    // Not noexec: the remote shell stands here, and people may put programs here.
+    // Not noexec: the remote shell is here, and users may put programs here.
     if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0) {
         refuse("/dev/shm could not be mounted");
     }

@@ -1,4 +1,4 @@
-// Namespaces: what makes a process's network, names and mounts its own. All throw Error (system).
+// Namespaces: they give a process its own network, names and mounts. All throw Error (system).
 #pragma once
 
 #include <sys/types.h>

@@ -17,7 +17,7 @@ constexpr std::chrono::seconds limit{60};
 // What waits before a shaper: as much as this link sends in that time; more is dropped, as switches do.
 constexpr const char* longest_queue = "200ms";
 
-// Users without privilege often lack the directories of system programs on their PATH.
+// Unprivileged users often have no system programs on their PATH.
 std::optional<std::string> find_system_program(const std::string& name) {
     if (std::optional<std::string> found = find_program(name)) return found;
     for (const char* directory : {"/usr/sbin", "/sbin"}) {
@@ -30,7 +30,7 @@ std::optional<std::string> find_system_program(const std::string& name) {
 std::string advice(const std::string& answer) {
     const auto says = [&](const char* part) { return answer.find(part) != std::string::npos; };
     if (says("qdisc kind is unknown") || says("Specified qdisc not found")) {
-        return "; this kernel has no tbf: load the module (modprobe sch_tbf), or say --rate none";
+        return "; this kernel has no tbf: load the module (modprobe sch_tbf), or use --rate none";
     }
     if (says("Unknown device type") || says("not supported")) {
         return "; this kernel lacks virtual links: load the modules (modprobe bridge veth)";

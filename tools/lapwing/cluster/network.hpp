@@ -1,5 +1,5 @@
 // The bridge, the links and their shapers, made by the programs `ip` and `tc`. All throw Error (system) with
-// what these said and what to do.
+// the message of these and what to do.
 #pragma once
 
 #include "lapwing/cluster/shape.hpp"

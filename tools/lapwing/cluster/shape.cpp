@@ -103,8 +103,8 @@ double read_rate(std::string_view written) {
     const auto* found =
         std::find_if(units.begin(), units.end(), [&](const Unit& known) { return unit == known.name; });
     if (error != std::errc() || end != written.data() + digits || found == units.end()) {
-        refuse(
-            fmt::format("'{}' is no rate; write 100mbit or 1gbit (bits), 10mbps (bytes), or none", written));
+        refuse(fmt::format("'{}' is not a rate; write 100mbit or 1gbit (bits), 10mbps (bytes), or none",
+                           written));
     }
     const double bits = number * found->bits;
     if (bits < 1e5 || bits > 1e12) refuse(fmt::format("--rate {}: must be 100kbit to 1000gbit", written));
@@ -168,7 +168,7 @@ ClusterShape read_running_shape() {
     struct stat status {};
     // /dev/shm is open to all: what another user has put there is no cluster.
     if (stat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) {
-        throw Error(ErrorCode::unsupported, "this is no cluster: it works inside `lapwing cluster` only");
+        throw Error(ErrorCode::unsupported, "this is no cluster: it works only inside `lapwing cluster`");
     }
     std::ifstream file(path);
     try {

@@ -36,7 +36,8 @@ Call read_call(const std::vector<std::string>& words) {
         if (words[i] == "-n" || words[i] == "-f") call.no_input = true;
         if (words[i].size() == 2 && options_with_a_word.find(words[i][1]) != std::string_view::npos) ++i;
     }
-    if (i >= words.size()) throw Error(ErrorCode::invalid_argument, "no host, as in: ssh node1 hostname");
+    if (i >= words.size())
+        throw Error(ErrorCode::invalid_argument, "no host given; for example: ssh node1 hostname");
     call.host = words[i].substr(words[i].find('@') + 1);
     call.command =
         fmt::format("{}", fmt::join(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end(), " "));

@@ -29,7 +29,7 @@ void show_usage(CLI::App& app, const std::string& usage) {
 
 void add_launch_options(CLI::App& app, std::string& mpi, bool& dry_run, const char* mpis) {
     app.add_option("--mpi", mpi, mpis)->type_name("M");
-    app.add_flag("--dry-run", dry_run, "Print the command, do not run it");
+    app.add_flag("--dry-run", dry_run, "Print the command without running it");
 }
 
 void require_words(const CLI::App& app, const Words& words, const char* what, const char* begin,

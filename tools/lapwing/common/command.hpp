@@ -1,4 +1,4 @@
-// The subcommands of the tool, one file each.
+// What all subcommands share, and their list.
 #pragma once
 
 #include <functional>
@@ -23,23 +23,22 @@ struct Command {
     bool answers_extra_words = false;  // else main() refuses them
 };
 
-// What stands behind a "--" on the command line.
+// The words after a "--" on the command line.
 struct Words {
     bool separated = false;  // there was a "--"
     std::vector<std::string> words;
 };
 
-// The words behind "--" are not among CLI11's options, so that it cannot name them: `usage` is the whole
-// line.
+// CLI11 does not know of the words after "--": `usage` is the whole line.
 void show_usage(CLI::App& app, const std::string& usage);
 // The options of all that start a launcher; `mpi` becomes the name of its MPI, which `mpis` describes.
-inline constexpr const char* mpis_of_launchers = "openmpi or mpich, when the launcher does not tell";
+inline constexpr const char* mpis_of_launchers = "openmpi or mpich, if the launcher does not reveal it";
 inline constexpr const char* mpis_of_programs =
-    "openmpi, mpich or abi, when neither launcher nor program tells";
+    "openmpi, mpich or abi, if neither launcher nor program reveals it";
 void add_launch_options(CLI::App& app, std::string& mpi, bool& dry_run, const char* mpis);
-// Throws Error (invalid_argument) unless words stand behind "--" and none before it. `what` they are:
-// "command"; `begin` is the command line up to "--"; `none` and `example` tell what to do when there are no
-// words.
+// Throws Error (invalid_argument) unless there are words after "--" and none before it. `what` they are:
+// "command"; `begin` is the command line up to "--"; `none` and `example` are for a message when there are
+// none.
 void require_words(const CLI::App& app, const Words& words, const char* what, const char* begin,
                    const char* none, const char* example);
 
@@ -53,10 +52,9 @@ Command add_bench(CLI::App& tool, const Words& words);
 Command add_tune(CLI::App& tool, const Words& words);
 Command add_topology(CLI::App& tool, const Words& words);
 Command add_cluster(CLI::App& tool, const Words& words);
-// Not for people: what the launchers in a cluster call in place of ssh.
+// Hidden: the launchers in a cluster call it in place of ssh.
 Command add_cluster_shell(CLI::App& tool, const Words& words);
-// Not for people: the tool starts itself with it, so that an MPI library which it asks for its version is
-// loaded into a process of its own.
+// Hidden: the tool starts itself with it, to load an MPI library into another process and ask its version.
 Command add_probe(CLI::App& tool);
 
 }  // namespace lapwing::tool

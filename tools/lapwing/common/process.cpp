@@ -67,7 +67,7 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 // True when the process ended within the limit.
 bool ends_within(pid_t process, std::chrono::milliseconds limit) {
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
-    if (descriptor < 0) return true;  // the kernel knows no such call: wait without a limit
+    if (descriptor < 0) return true;  // the kernel has no such call: wait without a limit
     const auto deadline = std::chrono::steady_clock::now() + limit;
     pollfd ready{descriptor, POLLIN, 0};
     int found = 0;
@@ -136,7 +136,7 @@ std::string require_program(const std::string& name) {
     if (const std::optional<std::string> path = find_program(name)) return *path;
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("'{}' is no program{}", name, name.find('/') == std::string::npos ? " on PATH" : ""));
+        fmt::format("'{}' is not a program{}", name, name.find('/') == std::string::npos ? " on PATH" : ""));
 }
 
 std::string quote(std::string_view word) {

@@ -27,7 +27,7 @@ std::optional<std::string> find_program(const std::string& name);
 // As find_program; throws Error (invalid_argument) when there is none.
 std::string require_program(const std::string& name);
 
-// A word as a shell reads it back: quoted where it must be.
+// A word as a shell reads it: quoted where necessary.
 std::string quote(std::string_view word);
 
 }  // namespace lapwing::tool

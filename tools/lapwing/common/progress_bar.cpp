@@ -37,7 +37,7 @@ void ProgressBar::draw() const {
     const double elapsed = std::chrono::duration<double>(Clock::now() - started_).count();
     fmt::print(stderr, "\r[{}{}] {:3.0f} %", std::string(static_cast<std::size_t>(filled), '#'),
                std::string(static_cast<std::size_t>(bar_width - filled), '.'), share * 100);
-    // Before anything is done nothing is known.
+    // Nothing is known before anything is done.
     if (share > 0) fmt::print(stderr, ", {:.0f} s left", std::ceil(elapsed * (1 - share) / share));
     fmt::print(stderr, "\033[K");
 }

@@ -1,4 +1,4 @@
-// How far a long job is, on standard error when that is a terminal.
+// The progress of a long job, on standard error if that is a terminal.
 #pragma once
 
 #include <chrono>

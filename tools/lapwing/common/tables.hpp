@@ -1,4 +1,4 @@
-// Lists and queues as tables for people: one column per rank, worded as Tables II, III and IV of
+// Lists and queues as tables: one column per rank, worded like Tables II, III and IV of
 // Graham et al. 2010 (section IV).
 #pragma once
 

@@ -66,7 +66,7 @@ Collective read_collective(std::string_view written) {
 
 std::uint64_t read_bytes(std::string_view written) {
     if (const auto bytes = parse_bytes(written)) return *bytes;
-    refuse(fmt::format("'{}' is no number of bytes; write it as 4096, 64Ki, 1Mi or 2Gi", written));
+    refuse(fmt::format("'{}' is not a number of bytes; write it like 4096, 64Ki, 1Mi or 2Gi", written));
 }
 
 std::vector<std::string> read_list(const char* option, const std::string& written,
@@ -124,8 +124,8 @@ std::pair<Type, std::uint64_t> read_type(std::string_view written) {
     std::uint64_t element = 0;
     const bool sized = colon != std::string_view::npos && read_number(written.substr(colon + 1), element);
     if ((*found == Type::opaque) != sized || (!sized && colon != std::string_view::npos)) {
-        refuse(fmt::format("'{}' is no type; write it as int32 or, with the bytes of an element, opaque:24",
-                           written));
+        refuse(fmt::format(
+            "'{}' is not a type; write it like int32 or, with the bytes of an element, opaque:24", written));
     }
     return {*found, element};
 }
@@ -146,8 +146,8 @@ Hosts read_hosts(std::string_view written) {
     }
     const auto wrong = [&]() {
         refuse(
-            fmt::format("'{}' are no hosts; write them as 2x4, 1+3+2 or, for "
-                        "each rank, as 0,1,0,1; {} ranks at most",
+            fmt::format("'{}' are not hosts; write them like 2x4, 1+3+2 or, for "
+                        "each rank, 0,1,0,1; {} ranks at most",
                         written, most_ranks));
     };
     // The numbers between x, + or commas.
@@ -186,7 +186,7 @@ RankRange read_rank_range(std::string_view written) {
     const std::string_view last = colon == std::string_view::npos ? first : written.substr(colon + 1);
     if (!read_number(first, range.first) || !read_number(last, range.last) || range.first < 1 ||
         range.last < range.first) {
-        refuse(fmt::format("'{}' is no range of ranks; write it as 8 or 1:64", written));
+        refuse(fmt::format("'{}' is not a range of ranks; write it like 8 or 1:64", written));
     }
     return range;
 }

@@ -1,4 +1,4 @@
-// Values of options as the user writes them. What is not valid is answered with what is.
+// Values of options as the user writes them. Messages about invalid ones name valid ones.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ std::pair<Type, std::uint64_t> read_type(std::string_view written);
 // "even", "uneven", or the seed of random ones. Throws Error (invalid_argument).
 Sizes read_sizes(std::string_view written);
 
-// Where ranks stand: "one" or "several" hosts, nothing more is known; "2x4", two hosts of four ranks each, in
+// The hosts of ranks: "one" or "several", nothing more is known; "2x4", two hosts of four ranks each, in
 // the order of the ranks; "1+3+2", hosts of one, three and two ranks; "0,1,0,1", the host of each rank.
 // Throws Error (invalid_argument).
 struct Hosts {
@@ -64,7 +64,7 @@ RankRange read_rank_range(std::string_view written);
 // The names that LAPWING_ENGINE and --engine may have.
 std::vector<std::string> engine_names();
 
-// Throws Error (invalid_argument) for a value that nobody would take, so that it is told before a job starts.
+// Throws Error (invalid_argument) for an invalid value, before a job starts.
 void check_values(const Settings& settings);
 
 // "81.0 us"

@@ -60,7 +60,8 @@ std::string Chosen::sentence() const {
 }
 
 void add_choice_options(CLI::App& app, ChoiceOptions& options) {
-    app.add_option("--algorithm", options.algorithm, "As pairwise:window=6; else the one that a run takes")
+    app.add_option("--algorithm", options.algorithm,
+                   "Such as pairwise:window=6; by default the one that a run would choose")
         ->type_name("A");
     app.add_option("--engine", options.engine, "Choose for this engine (LAPWING_ENGINE)")->type_name("E");
 }
@@ -78,9 +79,10 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
         const Verdict verdict = chosen.choice.algorithm->applies(problem, chosen.choice.parameters);
         if (verdict) return chosen;
         const bool ask = chosen.choice.algorithm->knows_hosts && problem.placement == nullptr;
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("{} declines this problem: {}{}", chosen.choice.algorithm->name,
-                                verdict.reason(), ask ? "; say it by --hosts, as --hosts 2x4" : ""));
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("{} declines this problem: {}{}", chosen.choice.algorithm->name, verdict.reason(),
+                        ask ? "; give it with --hosts, for example --hosts 2x4" : ""));
     }
     std::optional<Tuning> tuning;
     if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);

@@ -1,4 +1,4 @@
-// Which algorithm a run would take for a problem, and why: what `lapwing explain` says about the choice.
+// Which algorithm a run would choose for a problem, and why.
 #pragma once
 
 #include <optional>
@@ -34,8 +34,8 @@ struct Chosen {
 };
 
 void add_choice_options(CLI::App& app, ChoiceOptions& options);
-// By the options, and the variables LAPWING_*. Throws Error: a wrong value, a tuning file that cannot be
-// read, an algorithm that declines.
+// From the options and the variables LAPWING_*. Throws Error for a wrong value, an unreadable tuning file, or
+// an algorithm that declines.
 Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts);
 
 }  // namespace lapwing::tool

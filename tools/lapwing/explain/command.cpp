@@ -1,4 +1,4 @@
-// lapwing explain: the lists, queues or chains of one collective, and why this algorithm was taken.
+// lapwing explain: the lists, queues or chains of one collective, and why this algorithm was chosen.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -74,7 +74,7 @@ void build(const Options& options, Explained& explained) {
             if (tasks > most_tasks) {
                 throw Error(
                     ErrorCode::unsupported,
-                    fmt::format("the lists of all ranks have more than {} tasks; choose one by --rank",
+                    fmt::format("the lists of all ranks have more than {} tasks; choose one with --rank",
                                 most_tasks));
             }
         }
@@ -107,7 +107,7 @@ std::string header(const Explained& explained) {
     line("source", algorithm.source);
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
         const Parameter& parameter = algorithm.parameters[i];
-        line("parameter", fmt::format("{} = {}: {} ({} to {}, usually {})", parameter.name,
+        line("parameter", fmt::format("{} = {}: {} ({} to {}, default {})", parameter.name,
                                       explained.choice().parameters[i], parameter.meaning, parameter.least,
                                       parameter.most, parameter.usual));
     }
@@ -180,7 +180,7 @@ std::string as_svg(const std::string& dot) {
     }
     const Finished finished = run_program({"dot", "-Tsvg"}, dot, std::chrono::minutes(2));
     if (finished.timed_out)
-        throw Error(ErrorCode::system, "dot took more than 2 minutes; show one rank by --rank");
+        throw Error(ErrorCode::system, "dot took more than 2 minutes; show one rank with --rank");
     if (finished.status != 0) {
         throw Error(ErrorCode::system,
                     fmt::format("dot ended with status {}: {}", finished.status, finished.err));
@@ -223,7 +223,7 @@ void refuse_long_chains(const List& list) {
             if (bytes > left) {
                 throw Error(ErrorCode::unsupported,
                             fmt::format("the chains of a list that moves more than {} bytes are too long to "
-                                        "show: take a smaller block by --bytes",
+                                        "show: choose a smaller block with --bytes",
                                         most_bytes_of_chains));
             }
             left -= bytes;
@@ -262,7 +262,7 @@ int explain(const Options& options) {
     const bool drawn = format == "dot" || format == "svg";
     if (level == Level::chains && drawn) {
         throw Error(ErrorCode::unsupported,
-                    fmt::format("chains are not drawn: take --format table, text or json, not {}", format));
+                    fmt::format("chains cannot be drawn: use --format table, text or json, not {}", format));
     }
 
     Explained explained;
@@ -297,16 +297,17 @@ int explain(const Options& options) {
 
 Command add_explain(CLI::App& tool) {
     auto options = std::make_shared<Options>();
-    CLI::App* app =
-        tool.add_subcommand("explain", "Show the task lists of a collective, and why this algorithm");
+    CLI::App* app = tool.add_subcommand(
+        "explain", "Show the task lists of a collective, and why this algorithm was chosen");
     add_problem_options(*app, options->problem);
     add_choice_options(*app, options->choice);
     app->add_option("--rank", options->rank, "Show this rank only")->type_name("R");
     app->add_option("--level", options->level,
-                    "list; queues or chains: the lists as hardware or the kernel engine takes them")
+                    "list; or queues, chains: what hardware or the kernel engine receives")
         ->type_name("L");
     app->add_option("--format", options->format, "table, text (a list file), dot, svg, json")->type_name("F");
-    app->add_option("-o,--output", options->output, "Write to this file; .dot, .svg and .json set the format")
+    app->add_option("-o,--output", options->output,
+                    "Write to this file; the endings .dot, .svg and .json set the format")
         ->type_name("FILE");
     app->footer(
         "Examples:\n"
@@ -316,8 +317,8 @@ Command add_explain(CLI::App& tool) {
         "  lapwing explain alltoallv --ranks 4 --bytes 1000 --sizes uneven\n"
         "  lapwing explain broadcast --hosts 2x4 --algorithm two_level --bytes 1Ki\n"
         "  lapwing explain scan --ranks 6 --op user --type opaque:24 --ordered\n"
-        "\nWithout --algorithm the choice obeys LAPWING_ALGORITHM, as in a run.\n"
-        "A list file that --format text prints is one that `lapwing verify` reads.");
+        "\nWithout --algorithm the choice follows LAPWING_ALGORITHM, as in a run.\n"
+        "`lapwing verify` reads the list files that --format text prints.");
     return {app, [options] { return explain(*options); }};
 }
 

@@ -24,15 +24,15 @@ bool has_neighbors(Collective collective) {
     return collective == Collective::neighbor_allgather || collective == Collective::neighbor_alltoall;
 }
 
-// The usual type is one that the operator can have; its element is what a block has that nobody has asked
-// for.
+// The default type is one that the operator supports; the default block is one element of it.
 void read_reduction(const ProblemOptions& options, Problem& problem) {
     if (!is_reduction(problem.collective)) {
         for (const auto& [given, option] : {std::pair(!options.op.empty(), "--op"),
                                             {!options.type.empty(), "--type"},
                                             {options.ordered, "--ordered"}}) {
             if (given)
-                refuse(fmt::format("{} does not reduce: {} is not for it", name(problem.collective), option));
+                refuse(
+                    fmt::format("{} does not reduce: {} does not apply", name(problem.collective), option));
         }
         return;
     }
@@ -80,7 +80,7 @@ std::string AskedProblem::lengths() const {
     if (!has_parts(problem.collective)) return "";
     switch (sizes.kind) {
         case Sizes::Kind::even:
-            return "all of one length; --sizes uneven or a number makes others";
+            return "all of one length; for others use --sizes uneven or a seed";
         case Sizes::Kind::uneven:
             return fmt::format("of no bytes, and of 1/2, 1, 1 1/2 and 2 times {}, in turn",
                                counted(bytes, "byte"));
@@ -116,23 +116,24 @@ std::string AskedProblem::hosts() const {
 }
 
 void add_problem_options(CLI::App& app, ProblemOptions& options) {
-    app.add_option("COLLECTIVE", options.collective, "As broadcast, bcast or MPI_Ibcast")->required();
+    app.add_option("COLLECTIVE", options.collective, "Such as broadcast, bcast or MPI_Ibcast")->required();
     app.add_option("--ranks", options.ranks, "Size of the group")->type_name("P");
-    app.add_option("--bytes", options.bytes, "Bytes of one block, as 1000 or 64Ki (8, or one element)")
+    app.add_option("--bytes", options.bytes, "Bytes of one block, such as 1000 or 64Ki (8, or one element)")
         ->type_name("N");
     app.add_option("--sizes", options.sizes,
-                   "Where blocks may differ in length: even, uneven, or the seed of random ones (even)")
+                   "Lengths of blocks where they may differ: even, uneven, or a seed for random ones (even)")
         ->type_name("S");
-    app.add_option("--root", options.root, "The root, where there is one (0)")->type_name("R");
-    app.add_flag("--in-place", options.in_place, "The input stands in out, as with MPI_IN_PLACE");
+    app.add_option("--root", options.root, "The root of a rooted collective (0)")->type_name("R");
+    app.add_flag("--in-place", options.in_place, "The input is in the output buffer, as with MPI_IN_PLACE");
     app.add_option("--op", options.op,
-                   "Of a reduction: as sum or maximum, or user, the caller's function (sum)")
+                   "Operator of a reduction: sum, maximum, ..., or user for the caller's function (sum)")
         ->type_name("O");
-    app.add_option("--type", options.type, "Of a reduction: as float64, or opaque:24 of user, with its bytes")
+    app.add_option("--type", options.type,
+                   "Type of a reduction: float64, ..., or opaque:24, 24 bytes, with --op user")
         ->type_name("T");
     app.add_flag("--ordered", options.ordered, "The operator of a reduction does not commute");
     app.add_option("--hosts", options.hosts,
-                   "Where the ranks stand: one, several; 2x4 (two hosts of four), 1+3+2, or the host of each "
+                   "Hosts of the ranks: one, several; 2x4 (two hosts of four), 1+3+2, or the host of each "
                    "rank, 0,1,0,1 (several)")
         ->type_name("H");
 }
@@ -145,7 +146,7 @@ AskedProblem read_problem(const ProblemOptions& options) {
     asked.several_hosts = hosts.several;
     problem.placement = hosts.placement;
     if (!options.ranks && hosts.placement == nullptr) {
-        refuse("say how many ranks, as --ranks 4, or where they stand, as --hosts 2x4");
+        refuse("give the number of ranks, as in --ranks 4, or their hosts, as in --hosts 2x4");
     }
     problem.ranks = options.ranks ? *options.ranks : hosts.placement->ranks();
     problem.root = options.root;
@@ -155,7 +156,7 @@ AskedProblem read_problem(const ProblemOptions& options) {
     if (!has_parts(problem.collective)) {
         if (!options.sizes.empty()) {
             refuse(
-                fmt::format("{} has blocks of one length: --sizes is not for it", name(problem.collective)));
+                fmt::format("{} has blocks of one length: --sizes does not apply", name(problem.collective)));
         }
         problem.bytes = asked.bytes;
         validate(problem);
@@ -173,7 +174,7 @@ AskedProblem read_problem(const ProblemOptions& options) {
     const bool all_know_all = !has_root(problem.collective) && !has_neighbors(problem.collective);
     if (all_know_all && problem.ranks > most_ranks_with_parts) {
         throw Error(ErrorCode::unsupported,
-                    fmt::format("the blocks of {} ranks are too many to show: take at most {}", problem.ranks,
+                    fmt::format("the blocks of {} ranks are too many to show; use at most {}", problem.ranks,
                                 most_ranks_with_parts));
     }
     problem = with_blocks(problem, asked.bytes, asked.sizes);

@@ -1,4 +1,4 @@
-// The problem that `lapwing explain` is asked about: its options, and how it is told.
+// The problem that `lapwing explain` is asked about: its options, and how it is described.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,7 @@ struct AskedProblem {
 
     // "reduce on 4 ranks, root 2, 8 bytes in a block, sum of float64"
     std::string what() const;
-    // Which lengths the blocks have, and who are neighbours; empty where there is nothing to tell.
+    // The lengths of the blocks, and the neighbours; empty if neither applies.
     std::string lengths() const;
     std::string neighbors() const;
     // How many ranks the hosts have, where that is known: "2 with 4 ranks each".

@@ -53,9 +53,9 @@ Starter find_starter(const std::vector<std::string>& words, const std::string& m
     throw Error(
         ErrorCode::invalid_argument,
         fmt::format(
-            "'{}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them; say "
-            "--mpi openmpi, --mpi mpich or --mpi abi if it hands its environment to the ranks, and put "
-            "words such as 'timeout 60' before lapwing",
+            "'{}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them; use "
+            "--mpi openmpi, --mpi mpich or --mpi abi if it passes its environment on to the ranks, and "
+            "put words such as 'timeout 60' before lapwing",
             word));
 }
 
@@ -63,8 +63,8 @@ Starter find_launcher(const std::vector<std::string>& words, const std::string& 
     const Starter starter = find_starter(words, mpi);
     if (starter.way != Way::program) return starter;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is a program; what stands behind '--' is a launcher, as mpirun -n 4, "
-                            "and lapwing adds its own program",
+                fmt::format("'{}' is a program; after '--' comes a launcher, such as mpirun -n 4, and "
+                            "lapwing adds its own program",
                             words.front()));
 }
 

@@ -1,4 +1,4 @@
-// From the words behind "--" to the command that starts them with the preload library of their MPI.
+// From the words after "--" to the command that starts them with the preload library of their MPI.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace lapwing::tool {
 
-// How the first word hands variables to the ranks.
+// How the first word passes variables on to the ranks.
 enum class Way { program, openmpi, hydra, environment };
 
 struct Starter {
@@ -18,13 +18,13 @@ struct Starter {
     Way way = Way::environment;
 };
 
-// `mpi` is the family that the user names; empty: found out. Throws Error (invalid_argument) when the first
-// word is no program, or none that tells its MPI.
+// `mpi` is the family that the user names; empty: detected. Throws Error (invalid_argument) if the first word
+// is no program, or its MPI is not detected.
 Starter find_starter(const std::vector<std::string>& words, const std::string& mpi);
 // The same where the tool adds a program of its own: throws for words that begin with a program, too.
 Starter find_launcher(const std::vector<std::string>& words, const std::string& mpi);
 
-// What stands before the MPI: the lists, or the clocks of lapwing profile.
+// Which library is preloaded: the lists, or the clocks of lapwing profile.
 enum class Preload { lists, profile };
 
 // Throws Error when there is no preload library for the MPI, or none that LD_PRELOAD can name.

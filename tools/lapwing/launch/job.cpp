@@ -79,7 +79,7 @@ std::string make_parts_directory(const std::string& file) {
 
 void require_writable(const std::string& file, const char* what) {
     const int opened = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (opened < 0) refuse(fmt::format("{} can not be written to {}", what, file));
+    if (opened < 0) refuse(fmt::format("{} cannot be written to {}", what, file));
     close(opened);
 }
 

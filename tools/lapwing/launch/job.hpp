@@ -1,4 +1,4 @@
-// A job that the tool starts and outlives, to look at what its ranks have left.
+// A job that the tool starts and waits for, to read the files of its ranks afterwards.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace lapwing::tool {
 
-// Runs the launcher and waits for its end. Signals that other processes send to the tool are handed on; those
-// of the terminal's keys reach the launcher by themselves. Gives the status as waitpid() does. Throws Error
+// Runs the launcher and waits for its end. Passes on signals that other processes send to the tool; those of
+// the terminal's keys reach the launcher directly. Gives the status as waitpid() does. Throws Error
 // (system) when nothing was started.
 int run_job(const Launch& launch);
 

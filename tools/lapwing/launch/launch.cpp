@@ -18,7 +18,7 @@ std::string from_environment(const char* variable) {
     return value != nullptr ? value : "";
 }
 
-// Ours comes first; what the user preloads stays.
+// Ours comes first; the libraries of the user stay.
 std::string join_preload(const std::string& preload, const std::string& others) {
     return others.empty() ? preload : preload + ":" + others;
 }
@@ -43,7 +43,7 @@ Launch launch_by_openmpi(const std::vector<std::string>& words, const std::strin
                          const Variables& variables) {
     std::string others = from_environment(preload_variable);
     std::vector<std::string> kept;
-    // An LD_PRELOAD that the user hands over would replace ours, as the last one counts.
+    // The user's -x LD_PRELOAD would replace ours, because the last one counts.
     for (std::size_t i = 1; i < words.size(); ++i) {
         const bool passes = words[i] == "-x" && i + 1 < words.size() &&
                             (words[i + 1] == "LD_PRELOAD" || words[i + 1].starts_with("LD_PRELOAD="));

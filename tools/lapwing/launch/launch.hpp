@@ -1,5 +1,5 @@
 // The command that `lapwing run` turns into: a launcher's command line with the preload library and the
-// settings in it, in the launcher's own way of handing variables to every rank on every host.
+// settings in it, passed to every rank on every host in the launcher's own way.
 #pragma once
 
 #include <string>
@@ -26,11 +26,11 @@ Launch launch_by_openmpi(const std::vector<std::string>& words, const std::strin
 // `mpiexec -genv NAME value ...`
 Launch launch_by_hydra(const std::vector<std::string>& words, const std::string& preload,
                        const Variables& variables);
-// The program itself, or a launcher that hands its environment on.
+// The program itself, or a launcher that passes its environment on.
 Launch launch_by_environment(const std::vector<std::string>& words, const std::string& preload,
                              const Variables& variables);
 
-// One line that a shell reads back.
+// One line for a shell.
 std::string print(const Launch& launch);
 
 // Becomes the program: signals and the exit status are its own. Throws Error (system).

@@ -83,7 +83,7 @@ bool wait_for_input(int descriptor, std::chrono::milliseconds limit) {
 
 }  // namespace
 
-std::string find_bench_program(const std::string& program, const MpiFamily& family) {
+std::string find_mpi_program(const std::string& program, const MpiFamily& family) {
     const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     const std::string name = fmt::format("{}-{}", program, family.name);
     std::vector<std::string> searched;
@@ -117,8 +117,8 @@ std::string time_of_day() {
     return text;
 }
 
-BenchJob run_bench(const Launch& launch, const std::string& program,
-                   std::optional<std::chrono::seconds> patience) {
+ProgramJob run_mpi_program(const Launch& launch, const std::string& program,
+                           std::optional<std::chrono::seconds> end_limit) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) refuse("pipe");
     std::fflush(nullptr);
@@ -128,13 +128,13 @@ BenchJob run_bench(const Launch& launch, const std::string& program,
     if (child == 0) become(launch, tool, ends[1]);
     close(ends[1]);
 
-    BenchJob job;
+    ProgramJob job;
     Reader reader(program);
     std::string line;
     char block[65536];
     int signal = 0;  // that was sent to the launcher
     while (true) {
-        if (patience && reader.has_result() && !wait_for_input(ends[0], *patience)) {
+        if (end_limit && reader.has_result() && !wait_for_input(ends[0], *end_limit)) {
             if (signal == SIGKILL) break;
             signal = signal == 0 ? SIGTERM : SIGKILL;
             kill(child, signal);

@@ -1,4 +1,4 @@
-// Runs the MPI program of a benchmark and reads what its rank 0 says.
+// Runs an MPI program of Lapwing's own, such as that of a benchmark, and reads what its rank 0 prints.
 #pragma once
 
 #include <chrono>
@@ -14,23 +14,22 @@ namespace lapwing::tool {
 
 // A program such as "lapwing-bench" for an MPI, beside this tool: in a build tree, or where it was
 // installed. Throws Error (system) when it is not there.
-std::string find_bench_program(const std::string& program, const MpiFamily& family);
+std::string find_mpi_program(const std::string& program, const MpiFamily& family);
 
-// What stands in the header of results: the words that this tool was started with, and the time, as
-// 2026-05-31T12:00:00Z.
+// For the header of results: the command line of this tool, and the time, as 2026-05-31T12:00:00Z.
 std::vector<std::string> own_command_line();
 std::string time_of_day();
 
-struct BenchJob {
+struct ProgramJob {
     int status = 0;                        // the launcher's; 128 + number of the signal that ended it
     std::optional<nlohmann::json> result;  // none when the program ended without one
 };
 // Reads lines that begin with the program's name: "lapwing-bench progress SHARE WHAT" and "... result
-// JSON". Shows the progress, as a bar on a terminal; elsewhere as a line for each WHAT. Passes on to standard
-// error what else the job prints. A job that has told its result and does not come to its end within
-// `patience` is stopped, and counts as ended well: MPICH 4.0 may hang in MPI_Finalize between hosts. Throws
+// JSON". Shows the progress, as a bar on a terminal; elsewhere as a line for each WHAT. Passes other
+// output of the job on to standard error. A job that gave its result but does not end within `end_limit` is
+// stopped, and counts as successful: MPICH 4.0 may hang in MPI_Finalize between hosts. Throws
 // Error (system) when the launcher cannot be started.
-BenchJob run_bench(const Launch& launch, const std::string& program,
-                   std::optional<std::chrono::seconds> patience = {});
+ProgramJob run_mpi_program(const Launch& launch, const std::string& program,
+                           std::optional<std::chrono::seconds> end_limit = {});
 
 }  // namespace lapwing::tool

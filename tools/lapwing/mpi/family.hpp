@@ -9,11 +9,11 @@
 namespace lapwing::tool {
 
 struct MpiFamily {
-    const char* name;                    // as --mpi takes it
-    const char* title;                   // as people write it
+    const char* name;                    // for --mpi
+    const char* title;                   // for messages
     const char* preload;                 // file name of the preload library
     std::vector<std::string> libraries;  // sonames of the MPI library
-    std::vector<std::string> signs;      // what a launcher of it says to --version; none: it has no own
+    std::vector<std::string> signs;  // in the answer of its launchers to --version; none: it has no launcher
 };
 std::span<const MpiFamily> mpi_families();
 
@@ -25,8 +25,8 @@ struct Launcher {
     const MpiFamily* family = nullptr;  // null: it is no launcher of these
     std::string version;
 };
-// Runs the program at `path`, so it is asked only when it looks like a launcher or a tool on PATH: a
-// person's own program or script would do its work instead.
+// Runs the program at `path`, so only if it looks like a launcher or a tool on PATH: a program or
+// script of the user would do its work instead.
 Launcher identify_launcher(const std::string& word, const std::string& path);
 
 // The family whose library the program is linked to; null when there is none.

@@ -11,7 +11,7 @@ namespace lapwing::tool {
 
 struct FoundLibrary {
     std::string path;
-    std::string version;  // what MPI_Get_library_version says, its first line
+    std::string version;  // the first line of MPI_Get_library_version
 };
 struct FoundLauncher {
     std::vector<std::string> paths;  // names on PATH of one and the same program
@@ -24,7 +24,7 @@ struct FoundMpi {
     std::optional<std::string> preload;
 };
 
-// One for every family, also when nothing of it was found.
+// One for every family, even if nothing of it was found.
 std::vector<FoundMpi> survey_mpi();
 
 }  // namespace lapwing::tool

@@ -50,13 +50,12 @@ std::string advice_for(const CallSite& site, double run) {
     };
     const double least = worth_it * run;
     const double saved = site.saved_at_once + site.saved_if_moved;
-    const std::string late =
-        site.late < least
-            ? ""
-            : fmt::format(
-                  "{} of it is waiting for ranks that come late, which is no matter of overlap: "
-                  "balance the work before it.",
-                  percent(site.late));
+    const std::string late = site.late < least
+                                 ? ""
+                                 : fmt::format(
+                                       "{} of it is waiting for late ranks, which overlap cannot help: "
+                                       "balance the work before it.",
+                                       percent(site.late));
     if (site.late > saved) return late;
     if (site.nonblocking) {
         std::string text;
@@ -69,7 +68,8 @@ std::string advice_for(const CallSite& site, double run) {
         }
         if (site.saved_if_moved >= least) {
             text += fmt::format(
-                "{}it waits {} longer than it computes before: move the wait ({}) behind more work that does "
+                "{}it waits {} longer than it computes before that: move the wait ({}) behind more work that "
+                "does "
                 "not need "
                 "the result, or start earlier.",
                 text.empty() ? "worth a change: " : " Besides, ", percent(site.saved_if_moved),
@@ -166,7 +166,7 @@ void say(const std::string& text, const std::string& file) {
     if (out != nullptr && out != stderr) good = std::fclose(out) == 0 && good;
     if (!good) {
         throw Error(ErrorCode::system,
-                    fmt::format("the profile can not be written to {}: {}", file, std::strerror(error)));
+                    fmt::format("the profile cannot be written to {}: {}", file, std::strerror(error)));
     }
 }
 
@@ -177,7 +177,7 @@ void warn(const Profile& profile) {
                    "LAPWING_TRACE_EVENTS keeps more\n",
                    profile.dropped);
     if (!profile.without_end.empty())
-        fmt::print(stderr, "lapwing profile: {} ranks did not come to MPI_Finalize\n",
+        fmt::print(stderr, "lapwing profile: {} ranks did not reach MPI_Finalize\n",
                    profile.without_end.size());
     if (profile.unmatched > 0)
         fmt::print(stderr,
@@ -210,7 +210,7 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
         const std::vector<RankPart> parts = read_trace_parts(settings.trace);
         if (parts.empty()) {
             throw Error(ErrorCode::system,
-                        "no rank has left anything: the program ended before MPI_Init, or the preload "
+                        "no rank has written a profile: the program ended before MPI_Init, or the preload "
                         "library was not "
                         "loaded");
         }
@@ -231,24 +231,25 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
 
 Command add_profile(CLI::App& tool, const Words& words) {
     auto options = std::make_shared<Options>();
-    CLI::App* app =
-        tool.add_subcommand("profile", "How long a program's collectives wait, and what overlap would save");
+    CLI::App* app = tool.add_subcommand(
+        "profile", "Measure how long a program's collectives wait, and what overlap would save");
     show_usage(*app, "Usage: lapwing profile [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_flag("--json", options->json, "As JSON");
-    app->add_option("--file", options->file, "The profile goes here, not to standard error")
+    app->add_option("--file", options->file, "Write the profile here instead of to standard error")
         ->type_name("FILE");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
         "  lapwing profile -- mpirun -n 4 ./program\n"
         "  lapwing profile --json --file profile.json -- mpiexec -n 16 python3 program.py\n"
-        "\nThe program runs on its own MPI as ever; its blocking and nonblocking collectives are timed. "
-        "Compile it with "
-        "-g\nfor source lines. Ranks write into a directory beside FILE, or in the working directory, which "
-        "all hosts "
-        "must see;\nit is removed at the end. The exit status is the launcher's; 2 when nothing was "
+        "\nThe program runs on its own MPI; lapwing times its blocking and nonblocking collectives. Compile "
+        "it\n"
+        "with -g to see source lines. The ranks write to a directory beside FILE, or in the working "
+        "directory; all\n"
+        "hosts must see it, and it is removed at the end. The exit status is the launcher's, or 2 when "
+        "nothing was\n"
         "started.");
-    app->prefix_command();  // after a word that is no option, nothing is the tool's
+    app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }
 

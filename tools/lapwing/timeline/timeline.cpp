@@ -140,9 +140,10 @@ class Timeline {
         for (const Operation& operation : operations) {
             const int track = operation.track();
             tracks[track] = fmt::format("collectives{}",
-                                      operation.place == 0 ? "" : fmt::format(" {}", operation.place + 1));
+                                        operation.place == 0 ? "" : fmt::format(" {}", operation.place + 1));
             for (const auto& [event, place] : operation.chains) {
-                tracks[track + 1 + place] = fmt::format("{}: chains in the kernel {}", tracks[track], place + 1);
+                tracks[track + 1 + place] =
+                    fmt::format("{}: chains in the kernel {}", tracks[track], place + 1);
             }
         }
         for (const auto& [track, name] : tracks) write_name(part.rank, track, "thread", name, track);
@@ -250,7 +251,7 @@ class Timeline {
         if (to < from) return;
         ++arrows_;
         const auto end = [&](const End& at, const char* phase, double moment) {
-            return Json{{"ph", phase},          {"id", arrows_},  {"name", "message"}, {"cat", "message"},
+            return Json{{"ph", phase},          {"id", arrows_},   {"name", "message"}, {"cat", "message"},
                         {"pid", at.part->rank}, {"tid", at.track}, {"ts", moment}};
         };
         writer_.event(end(ends.sent, "s", from));
@@ -342,15 +343,15 @@ std::vector<std::string> remarks_on_timeline(const std::vector<RankPart>& parts)
         }
         if (!part.ended) {
             remarks.push_back(
-                fmt::format("rank {} did not come to MPI_Finalize: its events end where it did", part.rank));
+                fmt::format("rank {} did not reach MPI_Finalize: its events end early", part.rank));
         }
     }
     const auto ranks = parts[0].about.value("ranks", std::size_t{0});
     if (parts.size() < ranks)
-        remarks.push_back(fmt::format("{} of {} ranks have left nothing", ranks - parts.size(), ranks));
-    if (events == 0) remarks.emplace_back("no collective was taken: lapwing run --report says why");
+        remarks.push_back(fmt::format("{} of {} ranks have recorded nothing", ranks - parts.size(), ranks));
+    if (events == 0) remarks.emplace_back("Lapwing ran no collective: lapwing run --report says why");
     if (error > 0)
-        remarks.push_back(fmt::format("times of different hosts compare to within {:.1f} us",
+        remarks.push_back(fmt::format("times of different hosts are comparable to within {:.1f} us",
                                       static_cast<double>(error) * 1e-3));
     return remarks;
 }

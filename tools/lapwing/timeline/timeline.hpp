@@ -11,7 +11,7 @@ namespace lapwing::tool {
 // Writes `file`. Throws Error (system) when that fails.
 void write_timeline(const std::vector<RankPart>& parts, const std::string& file);
 
-// What should be known about it, a line each: how right its clocks are, what is missing.
+// Remarks, a line each: how accurate the clocks are, what is missing.
 std::vector<std::string> remarks_on_timeline(const std::vector<RankPart>& parts);
 
 }  // namespace lapwing::tool

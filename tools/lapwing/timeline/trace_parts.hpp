@@ -13,7 +13,7 @@ namespace lapwing::tool {
 
 struct RankPart {
     int rank = 0;
-    bool ended = false;         // it has come to MPI_Finalize
+    bool ended = false;         // it reached MPI_Finalize
     std::uint64_t dropped = 0;  // events
     std::vector<trace::Event> events;
     nlohmann::ordered_json about;  // the fact "rank"
@@ -26,7 +26,7 @@ struct RankPart {
     std::uint64_t clock_error() const;                // nanoseconds, at most; 0: it has that clock
 };
 
-// In the order of ranks. What a rank that was killed has not finished is left out. Throws Error (system) when
+// In the order of ranks. Without what a killed rank did not finish. Throws Error (system) when
 // a part cannot be read.
 std::vector<RankPart> read_trace_parts(const std::string& directory);
 // Removes the parts and the directory.

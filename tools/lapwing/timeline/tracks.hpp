@@ -1,5 +1,5 @@
 // From a rank's events to its collectives: which tasks and chains belong to each, and beside which others
-// they are drawn. Slices of one track lie inside each other or apart, as the Trace Event format demands.
+// they are drawn. Slices of one track are nested or apart, as the Trace Event format demands.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Operation {
     std::string function;  // "MPI_Ialltoall"
     bool complete = false;
     std::uint64_t began = 0;
-    std::uint64_t ended = 0;                       // of one that is not complete: when it was last heard of
-    std::uint64_t which = 0;                       // trace::which
+    std::uint64_t ended = 0;  // of one that is not complete: the last time that is known of it
+    std::uint64_t which = 0;  // trace::which
     const nlohmann::ordered_json* plan = nullptr;  // facts; null: unknown
     const nlohmann::ordered_json* group = nullptr;
     std::vector<trace::Event> tasks;                   // in the order in which they were recorded

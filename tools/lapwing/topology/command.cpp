@@ -64,15 +64,15 @@ int show_job(const Options& options, const Words& words) {
     const HostOrder order = settings.topology.empty() ? HostOrder() : HostOrder::read(settings.topology);
     const Starter starter = find_launcher(words.words, options.mpi);
     std::vector<std::string> command = words.words;
-    command.push_back(find_bench_program(program_name, *starter.family));
+    command.push_back(find_mpi_program(program_name, *starter.family));
     const Launch launch = arrange(starter, command, settings);
     if (options.dry_run) {
         fmt::print("{}", print(launch));
         return success;
     }
-    const BenchJob job = run_bench(launch, program_name, std::chrono::seconds(3));
+    const ProgramJob job = run_mpi_program(launch, program_name, std::chrono::seconds(3));
     if (job.status != 0 || !job.result) {
-        fmt::print(stderr, "lapwing topology: the ranks did not tell; the launcher ended with status {}\n",
+        fmt::print(stderr, "lapwing topology: no answer from the ranks; the launcher ended with status {}\n",
                    job.status);
         return violations_found;
     }
@@ -89,7 +89,7 @@ int show(const CLI::App& app, const Options& options, const Words& words) {
     if (!words.separated && app.remaining().empty()) {
         if (!options.engine.empty() || !options.mpi.empty() || options.dry_run) {
             throw Error(ErrorCode::invalid_argument,
-                        "--engine, --mpi and --dry-run are for a job: lapwing topology -- mpirun -n 4");
+                        "--engine, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 4");
         }
         return show_without_job(options);
     }
@@ -108,11 +108,10 @@ Command add_topology(CLI::App& tool, const Words& words) {
                "       lapwing topology --file FILE [--json]\n"
                "       lapwing topology [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--file", options->file,
-                    "The order of hosts in the network; for a job usually LAPWING_TOPOLOGY")
+                    "The order of hosts in the network; for a job LAPWING_TOPOLOGY by default")
         ->type_name("FILE");
     app->add_flag("--json", options->json, "As JSON");
-    app->add_option("--engine", options->engine, "Of the job: the engine that joins its ranks")
-        ->type_name("E");
+    app->add_option("--engine", options->engine, "Engine of the job")->type_name("E");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
     app->footer(
         "Examples:\n"
@@ -120,11 +119,12 @@ Command add_topology(CLI::App& tool, const Words& words) {
         "  lapwing topology --file cluster.topology\n"
         "  lapwing topology -- mpirun -n 4\n"
         "  lapwing topology --file cluster.topology -- mpirun -n 64 --map-by node\n"
-        "\nWithout a launcher: this machine; [0 4] is a core with its processors, by Linux's numbers. With "
-        "one: where\n"
-        "its ranks run, in the order in which lists go through them; the launcher's words are followed by "
-        "Lapwing's\n"
-        "own program. A topology file has hosts in the order in which they stand next to each other, as\n"
+        "\nWithout a launcher it draws this machine; [0 4] is a core with its processors, by Linux's "
+        "numbers. With\n"
+        "one it shows where the ranks run, in the order in which lists go through them; lapwing adds its own "
+        "program\n"
+        "to the launcher's words. A topology file lists hosts in the order in which they are next to each "
+        "other:\n"
         "  node1 node[05-08]\n"
         "  torus 4x4 node[01-16]\n"
         "The exit status is 1 when the job fails, 2 when nothing was started.");

@@ -1,4 +1,4 @@
-// A topology file as people see it: grids with the path through them.
+// A drawing of a topology file: grids with the path through them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where the ranks of a job run, as the MPI program of `lapwing topology` tells.
+// Where the ranks of a job run, as reported by the MPI program of `lapwing topology`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ struct JobPlaces {
     // All ranks as lists go through them, by host; the first of each host is its leader.
     std::vector<std::vector<int>> hosts;
 
-    // `told` is the program's result. Throws nlohmann's exceptions when it is of another form.
+    // `told` is the program's result. Throws nlohmann's exceptions for one of another form.
     JobPlaces(const nlohmann::json& told, const topology::HostOrder& order);
     const std::string& host_name(const std::vector<int>& host) const {
         return ranks[static_cast<std::size_t>(host.front())].host;

@@ -49,8 +49,8 @@ Measured read_measured(const nlohmann::json& row, const MeasuredTable& table) {
     return measured;
 }
 
-// All sizes of a collective whose problem does not tell the size (alltoallv: each rank knows its own blocks
-// only): one choice must do for all of them, the one that loses least against the fastest of each.
+// All sizes of a collective whose problem does not include the size (alltoallv: each rank knows its own
+// blocks only): one choice must do for all of them, the one that loses least against the fastest of each.
 Choice best_for_all(const std::vector<const Measured*>& sizes) {
     std::optional<Choice> best;
     double least = 0;

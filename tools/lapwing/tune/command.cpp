@@ -55,7 +55,7 @@ std::string read_measurable(const std::string& written) {
     const std::string name = mpi_name(read_collective(written));
     if (std::find(names.begin(), names.end(), name) != names.end()) return name;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} has one algorithm only: there is nothing to choose", name));
+                fmt::format("{} has only one algorithm: there is nothing to choose", name));
 }
 
 std::vector<std::string> read_engines(const std::string& written) {
@@ -73,7 +73,7 @@ std::vector<int> read_ranks(const std::string& written) {
         const auto number = parse_number(word);
         if (!number || *number < 2 || *number > 1U << 20) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--ranks: '{}' is no number of ranks from 2 on", word));
+                        fmt::format("--ranks: '{}' is not a number of ranks from 2 on", word));
         }
         ranks.push_back(static_cast<int>(*number));
         return word;
@@ -111,8 +111,8 @@ Json read_file(const std::string& path) {
     return Json::parse(file);
 }
 
-// Written beside the file and put in its place, so that nobody reads half of it, and so that it shows before
-// the measurement whether it can be written.
+// Written beside the file and then renamed, so that nobody reads half of it. A file that cannot be written is
+// noticed before the measurement.
 class NewFile {
   public:
     explicit NewFile(const std::string& path) : path_(path), beside_(path + ".new") {
@@ -139,7 +139,7 @@ class NewFile {
     std::ofstream file_;
 };
 
-// One line for each row, so that people can read it, and compare two files.
+// One line for each row, so that files are readable and can be compared.
 std::string print_file(const Json& file) {
     const auto join = [](const Json& all, const std::string& indent) {
         std::vector<std::string> lines;
@@ -193,7 +193,7 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     for (MeasuredTable& table : measured_tables(result)) {
         if (!table.instead.empty()) {
             complete = false;
-            fmt::print(stderr, "lapwing tune: on {} ranks {} ran lists that the {} engine was asked for\n",
+            fmt::print(stderr, "lapwing tune: on {} ranks {} ran lists in place of the {} engine\n",
                        table.ranks, fmt::join(table.instead, ", "), table.of.engine);
         }
         if (table.measured.empty()) continue;
@@ -206,7 +206,7 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     const Tuning made = Tuning::parse(text, options.output);
     output.write(text);
     for (const MeasuredTable& table : measured) fmt::print("{}\n", summary_of(table, made));
-    fmt::print("written to {}; to choose by it: lapwing run --tuning {} -- ..., or LAPWING_TUNING={}\n",
+    fmt::print("written to {}; to use it: lapwing run --tuning {} -- ..., or LAPWING_TUNING={}\n",
                options.output, options.output, std::filesystem::absolute(options.output).string());
     return complete;
 }
@@ -217,7 +217,7 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
     const Settings settings = settings_for(asked);
     const Starter starter = find_launcher(words.words, options.mpi);
     std::vector<std::string> command = words.words;
-    command.push_back(find_bench_program(program_name, *starter.family));
+    command.push_back(find_mpi_program(program_name, *starter.family));
     command.push_back(asked.dump());
     const Launch launch = arrange(starter, command, settings);
     if (options.dry_run) {
@@ -227,7 +227,7 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
     Json file = {{"lapwing_tuning", 1}, {"tables", Json::array()}};
     if (options.add && std::filesystem::exists(options.output)) file = read_file(options.output);
     NewFile output(options.output);
-    const BenchJob job = run_bench(launch, program_name);
+    const ProgramJob job = run_mpi_program(launch, program_name);
     if (job.status != 0 || !job.result) {
         fmt::print(stderr, "lapwing tune: no result; the launcher ended with status {}\n", job.status);
         return violations_found;
@@ -236,24 +236,23 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-    app.add_option("--engine", options.engines, "Engines to choose for: kernel, host; usually all")
+    app.add_option("--engine", options.engines, "Engines to choose for: kernel, host (all)")
         ->type_name("E,...");
     app.add_option("--collective", options.collectives,
-                   "Usually all among whose algorithms there is a choice")
+                   "Collectives; by default all that have several algorithms")
         ->type_name("C,...");
-    app.add_option("--bytes", options.bytes, "Blocks: 64Ki,256Ki; or 16:1Mi, each 4 times the last (usual)")
+    app.add_option("--bytes", options.bytes, "Blocks: 64Ki,256Ki; or 16:1Mi, each 4 times the last (16:1Mi)")
         ->type_name("N,...");
-    app.add_option("--ranks", options.ranks,
-                   "Measure groups of so many of the ranks, as 2,4,8; usually of all ranks")
+    app.add_option("--ranks", options.ranks, "Measure groups of so many ranks, such as 2,4,8 (all ranks)")
         ->type_name("P,...");
-    app.add_option("--rounds", options.rounds, "Rounds through all algorithms, at most; usually 25")
+    app.add_option("--rounds", options.rounds, "Rounds through all algorithms, at most (25)")
         ->type_name("N")
         ->check(CLI::Range(3, 100000).description(""));
-    app.add_option("--time", options.seconds, "Seconds that all of it takes, about; usually 300")
+    app.add_option("--time", options.seconds, "About how many seconds all of it takes (300)")
         ->type_name("S")
         ->check(CLI::Range(0.0, 1e6).description(""));
-    app.add_option("-o,--output", options.output, "The file; usually lapwing-tuning.json")->type_name("FILE");
-    app.add_flag("--add", options.add, "Keep what the file says for other engines, hosts and ranks");
+    app.add_option("-o,--output", options.output, "The file (lapwing-tuning.json)")->type_name("FILE");
+    app.add_flag("--add", options.add, "Keep the file's tables for other engines, hosts and ranks");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
 }
 
@@ -262,7 +261,7 @@ void add_options(CLI::App& app, Options& options) {
 Command add_tune(CLI::App& tool, const Words& words) {
     auto options = std::make_shared<Options>();
     CLI::App* app = tool.add_subcommand(
-        "tune", "Measure the algorithms on this machine, and choose by that from then on");
+        "tune", "Measure the algorithms on this machine, and write a file that chooses among them");
     show_usage(*app, "Usage: lapwing tune [OPTIONS] -- LAUNCHER ARGUMENTS...");
     add_options(*app, *options);
     app->footer(
@@ -271,11 +270,9 @@ Command add_tune(CLI::App& tool, const Words& words) {
         "  lapwing tune --ranks 4,8,16 --engine kernel --time 900 -o cluster.json -- mpirun -n 16\n"
         "  lapwing tune --engine host --add -o cluster.json -- mpirun -n 4\n"
         "  lapwing run --tuning cluster.json -- mpirun -n 16 ./program\n"
-        "\nThe launcher's words are followed by Lapwing's own program. Let nothing else run meanwhile. The "
-        "exit\n"
-        "status is 0 when the file is complete, 1 when an engine that was asked for did not run, 2 when "
-        "nothing\n"
-        "was started.");
+        "\nlapwing adds its own program to the launcher's words. Run nothing else meanwhile. The exit status "
+        "is 0 when\n"
+        "the file is complete, 1 when a requested engine did not run, 2 when nothing was started.");
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }
 

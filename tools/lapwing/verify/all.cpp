@@ -28,7 +28,7 @@ struct Job {
     int ranks = 1;
 };
 
-// The usual values, and each parameter in turn at its least, beside its usual and well above it.
+// The default values, and each parameter in turn at its least, next to its default and well above it.
 std::vector<Choice> variations(const Algorithm& algorithm) {
     const Parameters usual = usual_parameters(algorithm);
     std::vector<Choice> result = {{&algorithm, usual}};
@@ -74,7 +74,7 @@ bool shorter(const CounterExample& a, const CounterExample& b) {
 class Verification {
   public:
     explicit Verification(const Work& work) : work_(work) {
-        // Few ranks first: the shortest counter-examples come first, and every algorithm is met early.
+        // Few ranks first: the shortest counter-examples come first, and every algorithm is tried early.
         for (int ranks = work.ranks.first; ranks <= work.ranks.last; ++ranks) {
             for (const Choice& choice : work.choices) jobs_.push_back({choice, ranks});
         }

@@ -19,15 +19,14 @@ struct Work {
     std::vector<Choice> choices;
     RankRange ranks{1, 64};
     CheckLimits limits;
-    bool chains = true;  // prove the chain forms, too
+    bool chains = true;  // also prove the chain forms
 };
 
 // All algorithms, or those of a collective, or with a name; each with several values of its parameters unless
-// `algorithm` gives some. Throws Error (invalid_argument) for an algorithm that there is not.
+// `algorithm` gives some. Throws Error (invalid_argument) for an unknown algorithm.
 std::vector<Choice> choices_to_verify(std::optional<Collective> collective, const std::string& algorithm);
 
-// The chain forms of lists that are proven: where all ranks are far from each other, and where some share
-// hosts.
+// Proves the chain forms of lists: with every rank on its own host, and with ranks that share hosts.
 std::vector<Violation> verify_chains(std::span<const List> lists, std::size_t most_violations);
 
 struct Tally {
@@ -58,7 +57,7 @@ struct Outcome {
     bool nothing_applied() const { return total().problems == 0; }
 };
 
-// Shows a progress bar, and uses all processors that it may.
+// Shows a progress bar, and uses all available processors.
 Outcome verify_all(const Work& work);
 
 }  // namespace lapwing::tool

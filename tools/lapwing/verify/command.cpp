@@ -44,7 +44,7 @@ void print_outcome(const Outcome& outcome) {
     fmt::print("{}\n", align(rows));
     for (const CounterExample& example : outcome.examples) {
         fmt::print("{} by {}\n", print(example.problem), print(example.choice));
-        // Of larger groups there would be too much to read; --json has them.
+        // For larger groups there would be too much to read; --json has them.
         const std::vector<Parts>& parts = example.problem.parts;
         for (std::size_t rank = 0; parts.size() <= most_parts_to_read && rank < parts.size(); ++rank) {
             fmt::print("  parts {} {}\n", rank, print(parts[rank]));
@@ -101,7 +101,7 @@ int verify(const Options& options, bool ranks_given) {
     if (all == !options.files.empty()) {
         throw Error(ErrorCode::invalid_argument,
                     all ? "either list files, or --all with --ranks, --collective and --algorithm; not both"
-                        : "name the list files to verify, or say --all");
+                        : "name the list files to verify, or use --all");
     }
     if (!all) return verify_files(options.files, options.limits, options.chains, options.json);
 
@@ -125,29 +125,31 @@ int verify(const Options& options, bool ranks_given) {
 
 Command add_verify(CLI::App& tool) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand("verify", "Prove task lists: of files, or of every algorithm");
+    CLI::App* app = tool.add_subcommand("verify", "Prove task lists, from files or of every algorithm");
     app->add_option("FILE", options->files, "List files, as `lapwing explain --format text` prints them");
     app->add_flag("--all", options->all,
-                  "Every algorithm, with several parameters, and problems of every form");
-    CLI::Option* ranks = app->add_option("--ranks", options->ranks, "Numbers of ranks, as 8 or 1:64 (1:64)")
-                             ->type_name("FIRST:LAST");
+                  "Every algorithm, with several parameters and problems of every form");
+    CLI::Option* ranks =
+        app->add_option("--ranks", options->ranks, "Numbers of ranks, such as 8 or 1:64 (1:64)")
+            ->type_name("FIRST:LAST");
     app->add_option("--collective", options->collective, "Only algorithms of this collective")
         ->type_name("C");
     app->add_option("--algorithm", options->algorithm,
-                    "Only this one; as pairwise:window=6, these values only")
+                    "Only this one; pairwise:window=6: only with these values")
         ->type_name("A");
-    app->add_option("--queue-depth", options->limits.queue_depth, "Longest queue that is allowed (16384)")
+    app->add_option("--queue-depth", options->limits.queue_depth, "Longest allowed queue (16384)")
         ->type_name("N");
     app->add_flag("--chains,!--no-chains", options->chains,
-                  "Prove the chain forms of the lists, too, also where ranks share hosts; this is usual");
+                  "Also prove the chain forms of the lists, for ranks that share hosts, too (default)");
     app->add_flag("--json", options->json, "As JSON");
     app->footer(
         "Examples:\n"
         "  lapwing verify --all --ranks 1:64\n"
         "  lapwing verify --collective alltoall --algorithm bruck --ranks 100\n"
         "  lapwing explain gather --ranks 6 --format text -o gather.list && lapwing verify gather.list\n"
-        "\nExit status: 0 proven, 1 violations (the counter-examples are printed), 2 not readable or wrong "
-        "usage.");
+        "\nExit status: 0 proved; 1 violations (the counter-examples are printed), or no algorithm applies "
+        "to any of\n"
+        "the problems; 2 unreadable file or wrong usage.");
     return {app, [options, ranks] { return verify(*options, ranks->count() > 0); }};
 }
 
