@@ -214,7 +214,7 @@ def clocks_of_hosts(test, scratch):
     good = clock["host"] == "node2" and clock["measured_by_rank"] == 1 and all(
         0 < one["error_us"] and abs(one["offset_us"]) <= one["error_us"] for one in offsets)
     test.expect(f"clocks of two hosts: {offsets}", good and not format_errors(trace) and
-                re.search(r"compare to within \d+\.\d us", output), output)
+                re.search(r"are comparable to within \d+\.\d us", output), output)
 
 
 if __name__ == "__main__":
