@@ -66,9 +66,9 @@ BENCHMARK(engine_alone);
 
 void cached_start(benchmark::State& state) {
     NoLink link;
-    const Ground ground{.messages = &link};
+    const EngineContext context{.messages = &link};
     const PlanOptions options;
-    Planner planner(0, ground, options);
+    Planner planner(0, context, options);
     std::byte in[32]{};
     std::byte out[32];
     std::uint32_t channel = 0;
@@ -84,9 +84,9 @@ BENCHMARK(cached_start);
 // The same among 64 other problems in turn: every call looks in the table.
 void cached_start_among_64(benchmark::State& state) {
     NoLink link;
-    const Ground ground{.messages = &link};
+    const EngineContext context{.messages = &link};
     const PlanOptions options;
-    Planner planner(0, ground, options);
+    Planner planner(0, context, options);
     std::vector<std::byte> in(4 * 64 * 8);
     std::vector<std::byte> out(4 * 64 * 8);
     std::uint32_t channel = 0;

@@ -14,7 +14,7 @@
  * other ranks: several threads that start in one group need an order of their own.
  *
  * Progress. The kernel engine runs lists while the program computes. The host engine, and the copies and
- * reductions between the steps of a list (but with the option helper), move while a thread is in lapwing_test
+ * reductions between the steps of a list (but with the option progress thread), move while a thread is in lapwing_test
  * or in one of the lapwing_wait functions, which move all operations of all groups of the process.
  *
  * Errors. Functions that can fail return a lapwing_status and leave a message for the calling thread in

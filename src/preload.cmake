@@ -1,12 +1,12 @@
 # A preload library for each MPI that is installed: liblapwing-openmpi.so, liblapwing-mpich.so, and liblapwing-abi.so for
 # programs of the MPI standard ABI. Each is the room mpi/ and the link over that MPI, compiled with its header;
-# none is linked to an MPI, see mpi/underneath.hpp.
+# none is linked to an MPI, see mpi/native/native.hpp.
 set(LAPWING_OPENMPI_WRAPPER mpicc.openmpi CACHE STRING "Open MPI's C compiler wrapper; empty: none")
 set(LAPWING_MPICH_WRAPPER mpicc.mpich CACHE STRING "MPICH's C compiler wrapper; empty: none")
 set(LAPWING_ABI_WRAPPER mpicc_abi CACHE STRING "C compiler wrapper of an MPI with the standard ABI; empty: none")
 find_package(nlohmann_json REQUIRED)
 
-file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/*.cpp mpi/collectives/*.cpp)
+file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/calls/*.cpp mpi/job/*.cpp mpi/native/*.cpp mpi/requests/*.cpp)
 file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
 
 # Creates the interface targets lapwing_mpi_<family>, from what the wrapper passes to the compiler, and
@@ -64,9 +64,9 @@ function(lapwing_look_up family header)
   if(NOT "PMPI_Send" IN_LIST functions)
     message(FATAL_ERROR "no mpi.h with the functions PMPI_* in ${directories}")
   endif()
-  set(text "// Made from mpi.h by src/preload.cmake.\n#pragma once\n#include \"mpi/underneath.hpp\"\n")
+  set(text "// Made from mpi.h by src/preload.cmake.\n#pragma once\n#include \"mpi/native/native.hpp\"\n")
   foreach(function ${functions})
-    string(APPEND text "#ifndef ${function}\n#define ${function} LAPWING_UNDERNEATH(${function})\n#endif\n")
+    string(APPEND text "#ifndef ${function}\n#define ${function} LAPWING_NATIVE(${function})\n#endif\n")
   endforeach()
   file(CONFIGURE OUTPUT ${header} CONTENT "${text}" @ONLY)
 endfunction()
@@ -80,7 +80,7 @@ function(lapwing_preload_library name family)
   target_compile_options(${name} PRIVATE -ftls-model=initial-exec)
   # First of all what makes PMPI_X a call that is looked up; then what most files take.
   target_precompile_headers(${name} PRIVATE
-    ${CMAKE_CURRENT_BINARY_DIR}/underneath/${family}.hpp <fmt/format.h> <algorithm> <functional> <map> <memory> <string>
+    ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp <fmt/format.h> <algorithm> <functional> <map> <memory> <string>
     <vector>)
   target_link_libraries(${name} PRIVATE
     lapwing_plan lapwing_topology lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
@@ -99,10 +99,10 @@ function(lapwing_preload family)
   if(NOT TARGET lapwing_mpi_${family})
     return()
   endif()
-  lapwing_look_up(${family} ${CMAKE_CURRENT_BINARY_DIR}/underneath/${family}.hpp)
-  lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/host_mpi.cpp)
+  lapwing_look_up(${family} ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp)
+  lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/mpi/mpi_link.cpp)
   lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources}
-    mpi/clock.cpp mpi/facts.cpp mpi/fortran.cpp mpi/places.cpp mpi/underneath.cpp)
+    mpi/job/clock.cpp mpi/job/metadata.cpp mpi/job/rank_locations.cpp mpi/native/fortran.cpp mpi/native/native.cpp)
 endfunction()
 
 # LibNBC's interface: functions by MPI's own. It needs no other library of ours: the calls are taken where the

@@ -163,7 +163,7 @@ void detail::record_first(const Event& event) {
     record(event);
 }
 
-bool add_fact(const std::string& json) {
+bool add_metadata(const std::string& json) {
     if (!on()) return false;
     const std::lock_guard lock(recorder.mutex);
     append_fact(json);

@@ -115,7 +115,7 @@ inline void record(const Event& event) {
                                 std::memory_order_release);
 }
 // A line of JSON without its end. Facts are for the rare: beyond some megabytes no more are kept. False then.
-bool add_fact(const std::string& json);
+bool add_metadata(const std::string& json);
 
 // "100000". Throws Error (invalid_argument) that names the variable.
 std::uint64_t parse_capacity(const char* variable, const std::string& value);

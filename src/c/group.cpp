@@ -13,7 +13,7 @@
 #include "c/log.hpp"
 #include "c/status.hpp"
 #include "engines/kernel/engine.hpp"
-#include "links/process.hpp"
+#include "links/process/process_link.hpp"
 #include "links/routed.hpp"
 
 extern char** environ;
@@ -27,7 +27,7 @@ constexpr std::uint64_t kept_descriptors = 48;
 enum : std::uint64_t { for_lanes = 1, for_messages = 2, for_lives = 3 };
 
 constexpr std::string_view mark = "lapwing";
-constexpr std::uint32_t version_of_hello = 2;
+constexpr std::uint32_t version_of_hello = 3;
 
 void put(char* target, std::size_t size, const std::string& text) {
     const std::size_t length = std::min(size - 1, text.size());
@@ -44,10 +44,10 @@ struct Group::Hello {
     std::uint32_t rank;
     std::uint32_t size;
     std::uint32_t cannot;  // take part: 1 + ErrorCode
-    std::uint64_t digest;
+    SettingHashes shared_settings;
     tcp::Key key;  // of rank 0: the group's
     tcp::Address address;
-    shm::Card memory;
+    shm::ShmAddress memory;
     char why_not[256];        // it cannot take part
     char why_no_kernel[256];  // the kernel engine does not run here
 };
@@ -60,11 +60,11 @@ Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, cons
     if (size == 1) {
         options_ = read_group_settings(options, environ).plan;
         far_ = std::move(process_links(1, true).front());
-        ground_.messages = far_.get();
+        context_.messages = far_.get();
     } else {
         join(exchange, context, options);
     }
-    planner_.emplace(rank_, ground_, options_);
+    planner_.emplace(rank_, context_, options_);
 }
 
 Group::~Group() = default;
@@ -80,7 +80,7 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     try {
         settings = read_group_settings(options, environ);
         options_ = settings.plan;
-        own.digest = settings.digest;
+        own.shared_settings = settings.shared;
         prepare(settings, own);
     } catch (const Error& error) {
         own.cannot = 1 + static_cast<std::uint32_t>(error.code());
@@ -131,12 +131,12 @@ void Group::prepare(const GroupSettings& settings, Hello& own) {
         std::make_unique<tcp::Endpoint>(settings.network.tcp, [rank = rank_](const std::string& line) {
             log_line(fmt::format("lapwing: rank {}: {}", rank, line));
         });
-    if (!settings.network.helper_processors.empty())
-        endpoint_->attendant().place(settings.network.helper_processors);
+    if (!settings.network.progress_processors.empty())
+        endpoint_->event_loop().place(settings.network.progress_processors);
     own.address = endpoint_->address();
     if (settings.network.shared_memory) {
-        station_ = std::make_unique<shm::Station>(size_, settings.network.transfer);
-        own.memory = station_->card();
+        node_ = std::make_unique<shm::ShmNode>(size_, settings.network.transfer);
+        own.memory = node_->address();
     }
     if (rank_ == 0) own.key = tcp::random_key();
 }
@@ -166,12 +166,14 @@ void Group::agree(std::vector<Hello>& all, bool wants_kernel) {
         throw Error(static_cast<ErrorCode>(hello.cannot - 1), who + hello.why_not);
     }
     for (int rank = 1; rank < size_; ++rank) {
-        if (all[static_cast<std::size_t>(rank)].digest != all.front().digest) {
-            refuse(fmt::format(
-                "the options or LAPWING_* variables of rank {} differ from those of rank 0: engine, "
-                "algorithm and lanes must be the same at all ranks",
-                rank));
-        }
+        const SettingHashes& first = all.front().shared_settings;
+        const auto differs = std::mismatch(first.begin(), first.end(),
+                                           all[static_cast<std::size_t>(rank)].shared_settings.begin())
+                                 .first;
+        if (differs == first.end()) continue;
+        refuse(fmt::format(
+            "{}, or its option, differs between rank {} and rank 0; it must be the same on all ranks",
+            setting_rows()[static_cast<std::size_t>(differs - first.begin())].variable, rank));
     }
     if (!wants_kernel) return;
     for (int rank = 0; rank < size_ && note_.empty(); ++rank) {
@@ -192,11 +194,11 @@ void Group::connect(const GroupSettings& settings, const std::vector<Hello>& all
     lifeline_ = std::make_unique<Lifeline>(*lives_, rank_, size_, limit,
                                            [this](const std::string& why) { note_broken(why); });
     if (share_memory(all, limit)) {
-        near_ = station_->link(1, members);
-        station_->admit_no_more();
+        near_ = node_->link(1, members);
+        node_->admit_no_more();
     } else {
         const std::lock_guard lock(broken_mutex_);
-        station_.reset();
+        node_.reset();
     }
     make_links(settings);
 }
@@ -204,30 +206,30 @@ void Group::connect(const GroupSettings& settings, const std::vector<Hello>& all
 // Whether the ranks of each host share memory: all of them, everywhere, or nobody.
 bool Group::share_memory(const std::vector<Hello>& all, std::chrono::milliseconds limit) {
     std::set<std::uint64_t> hosts;
-    std::vector<shm::Card> memories;
+    std::vector<shm::ShmAddress> memories;
     for (const Hello& hello : all) {
         hosts.insert(hello.address.host);
         memories.push_back(hello.memory);
     }
     if (hosts.size() == all.size()) return false;
-    if (station_ == nullptr) {
+    if (node_ == nullptr) {
         inside_host_ = shm::in_words("LAPWING_SHARED_MEMORY=0", "");
         return false;
     }
-    const std::string trouble = station_->join(memories, rank_);
+    const std::string trouble = node_->join(memories, rank_);
     const auto signed_by_rank = [&](const std::string& why) {
         const std::string name = all[static_cast<std::size_t>(rank_)].address.name;
         return why.empty() ? "" : fmt::format("rank {} ({}): {}", rank_, name, why);
     };
     const std::vector<std::string> agreed = lifeline_->agree(
-        {signed_by_rank(trouble), trouble.empty() ? signed_by_rank(station_->why_in_pieces()) : ""}, limit);
+        {signed_by_rank(trouble), trouble.empty() ? signed_by_rank(node_->why_in_pieces()) : ""}, limit);
     inside_host_ = shm::in_words(agreed[0], agreed[1]);
     return agreed[0].empty();
 }
 
 void Group::make_links(const GroupSettings& settings) {
     if (near_ != nullptr && !options_.several_hosts) {
-        ground_.messages = near_.get();
+        context_.messages = near_.get();
         // As in MPI programs: inside one host shared memory is faster than the kernel's sockets.
         if (options_.engine == "auto") {
             note_.clear();
@@ -235,29 +237,30 @@ void Group::make_links(const GroupSettings& settings) {
         }
     } else {
         far_ = std::make_unique<StreamLink>(*messages_, size_);
-        ground_.messages = far_.get();
+        context_.messages = far_.get();
         if (near_ != nullptr) {
-            for (int rank = 0; rank < size_; ++rank) ground_.near_peers.push_back(station_->near(rank));
-            routed_ = std::make_unique<RoutedLink>(*near_, *far_, ground_.near_peers);
-            ground_.near = near_.get();
-            ground_.messages = routed_.get();
+            for (int rank = 0; rank < size_; ++rank)
+                context_.intra_node_peers.push_back(node_->intra_node(rank));
+            routed_ = std::make_unique<RoutedLink>(*near_, *far_, context_.intra_node_peers);
+            context_.intra_node = near_.get();
+            context_.messages = routed_.get();
         }
     }
     if (options_.engine == "host" || !note_.empty()) return;
-    ground_.connections = lanes_.get();
-    ground_.attendant_works = settings.network.wishes.attendant_works;
-    ground_.attendant_submits = settings.network.wishes.attendant_submits;
-    ground_.zero_copy_bytes = settings.network.wishes.zero_copy_bytes;
+    context_.connections = lanes_.get();
+    context_.event_thread_works = settings.network.engine_options.event_thread_works;
+    context_.event_thread_submits = settings.network.engine_options.event_thread_submits;
+    context_.zero_copy_bytes = settings.network.engine_options.zero_copy_bytes;
 }
 
-// By any thread, also the attendant's, which must not wait for mutex_.
+// By any thread, also the event thread's, which must not wait for mutex_.
 void Group::note_broken(const std::string& why) {
     {
         const std::lock_guard lock(broken_mutex_);
         if (broken_) return;
         why_broken_ = why;
         broken_ = true;
-        if (station_ != nullptr) station_->give_up(why);
+        if (node_ != nullptr) node_->give_up(why);
     }
     broken_changed_.notify_all();
     if (lanes_ != nullptr) lanes_->give_up(why);

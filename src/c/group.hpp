@@ -15,9 +15,9 @@
 
 #include "c/options.hpp"
 #include "links/lifeline.hpp"
-#include "links/shm.hpp"
+#include "links/shm/node.hpp"
 #include "links/stream_link.hpp"
-#include "links/tcp.hpp"
+#include "links/tcp/endpoint.hpp"
 #include "plan/planner.hpp"
 
 namespace lapwing::c {
@@ -65,12 +65,12 @@ class Group : public std::enable_shared_from_this<Group> {
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    const char* engine() const { return ground_.connections != nullptr ? "kernel" : "host"; }
+    const char* engine() const { return context_.connections != nullptr ? "kernel" : "host"; }
     const std::string& note() const { return note_; }
     // How ranks of one host exchange messages, for people; empty where each host has one.
     const std::string& inside_host() const { return inside_host_; }
     // All ranks share memory.
-    bool all_near() const { return near_ != nullptr && ground_.near == nullptr; }
+    bool all_intra_node() const { return near_ != nullptr && context_.intra_node == nullptr; }
     // Of the group's problems; null when they have none.
     const std::shared_ptr<const Placement>& placement() const { return placement_; }
 
@@ -83,11 +83,11 @@ class Group : public std::enable_shared_from_this<Group> {
     lapwing_operation* start(const Problem& problem, Buffers buffers, const CallersFunction& function);
     lapwing_operation* start(Plan& plan, Buffers buffers, const CallersFunction& function);
     // Moves all operations. Whether `awaited` is complete; it may be null.
-    bool move(lapwing_operation* awaited, bool press);
+    bool move(lapwing_operation* awaited, bool waits);
     // move(), unless another thread is in the group.
     void try_move();
     // Before a sleep: descriptors that are readable when something has moved. False: somebody must ask again.
-    bool rest(std::vector<int>& descriptors);
+    bool prepare_to_sleep(std::vector<int>& descriptors);
     // For an operation that has no descriptor: sleeps until a message may have come through memory, or until
     // the limit. False: it cannot.
     bool sleep(std::chrono::nanoseconds limit);
@@ -111,7 +111,7 @@ class Group : public std::enable_shared_from_this<Group> {
     std::string await_reason(std::chrono::milliseconds limit);
     void check_usable();
     lapwing_operation* begin(Plan& plan, Buffers buffers, const CallersFunction& function);
-    bool step(lapwing_operation& operation, bool press);
+    bool step(lapwing_operation& operation, bool waits);
 
     const pid_t process_;
     const int rank_;
@@ -131,11 +131,11 @@ class Group : public std::enable_shared_from_this<Group> {
     std::unique_ptr<Connections> lanes_;     // the kernel engine's
     std::unique_ptr<Connections> messages_;  // the host engine's
     std::unique_ptr<Connections> lives_;     // the lifeline's
-    std::unique_ptr<shm::Station> station_;
+    std::unique_ptr<shm::ShmNode> node_;
     std::unique_ptr<Link> far_;     // over messages_; in a group of one, to itself
     std::unique_ptr<Link> near_;    // through memory that ranks of one host share
     std::unique_ptr<Link> routed_;  // of these two
-    Ground ground_;
+    EngineContext context_;
 
     std::mutex mutex_;  // of all that follows
     std::optional<Planner> planner_;

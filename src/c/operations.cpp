@@ -88,10 +88,10 @@ std::string Group::lost(const std::string& why) {
 }
 
 // Whether it is complete now.
-bool Group::step(lapwing_operation& operation, bool press) {
+bool Group::step(lapwing_operation& operation, bool waits) {
     Prepared& prepared = *operation.plan->prepared;
     try {
-        if (!(press ? prepared.press(operation.run) : prepared.test(operation.run))) return false;
+        if (!(waits ? prepared.progress(operation.run) : prepared.test(operation.run))) return false;
         --operation.plan->in_flight;
     } catch (const std::exception& exception) {
         // Its plan stays in flight for ever: nobody starts it again.
@@ -104,12 +104,12 @@ bool Group::step(lapwing_operation& operation, bool press) {
     return true;
 }
 
-bool Group::move(lapwing_operation* awaited, bool press) {
+bool Group::move(lapwing_operation* awaited, bool waits) {
     const std::lock_guard lock(mutex_);
     if (awaited != nullptr && awaited->complete) return true;
     // All of them: a peer may wait for another one than this rank does.
     std::erase_if(running_, [&](lapwing_operation* operation) {
-        return step(*operation, press && operation == awaited);
+        return step(*operation, waits && operation == awaited);
     });
     return awaited != nullptr && awaited->complete;
 }
@@ -120,11 +120,11 @@ void Group::try_move() {
     std::erase_if(running_, [&](lapwing_operation* operation) { return step(*operation, false); });
 }
 
-bool Group::rest(std::vector<int>& descriptors) {
+bool Group::prepare_to_sleep(std::vector<int>& descriptors) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
     for (lapwing_operation* const operation : running_) {
-        const int descriptor = operation->plan->prepared->rest(operation->run);
+        const int descriptor = operation->plan->prepared->prepare_to_sleep(operation->run);
         if (descriptor < 0) return false;
         if (std::find(descriptors.begin(), descriptors.end(), descriptor) == descriptors.end())
             descriptors.push_back(descriptor);
@@ -137,10 +137,10 @@ bool Group::sleep(std::chrono::nanoseconds limit) {
     {
         const std::unique_lock lock(mutex_, std::try_to_lock);
         if (!lock || near_ == nullptr) return false;
-        seen = station_->lie_down();
+        seen = node_->lie_down();
     }
     // Without the lock: other threads may start and wait meanwhile.
-    if (seen) station_->sleep_on(*seen, limit);
+    if (seen) node_->sleep_on(*seen, limit);
     return true;
 }
 

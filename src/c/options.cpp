@@ -10,7 +10,6 @@
 
 #include "base/nearest_name.hpp"
 #include "c/status.hpp"
-#include "engines/catalogue.hpp"
 
 namespace lapwing::c {
 namespace {
@@ -41,17 +40,6 @@ std::string as_variable(std::string_view option) {
     return fmt::format("{}{}", row.variable, option.substr(equals));
 }
 
-std::uint64_t digest_of(const Settings& settings) {
-    std::uint64_t digest = 0xcbf29ce484222325U;
-    for (const std::string* text : {&settings.engine, &settings.algorithm, &settings.tcp_lanes,
-                                    &settings.zero_copy, &settings.shared_memory, &settings.inside}) {
-        for (const char letter : *text + '\n') {
-            digest = (digest ^ static_cast<unsigned char>(letter)) * 0x100000001b3U;
-        }
-    }
-    return digest;
-}
-
 }  // namespace
 
 GroupSettings read_group_settings(const char* const* options, const char* const* environment) {
@@ -61,29 +49,15 @@ GroupSettings read_group_settings(const char* const* options, const char* const*
     for (; environment != nullptr && *environment != nullptr; ++environment) {
         if (std::string_view(*environment).starts_with(prefix)) all.push_back(*environment);
     }
-    // What comes later counts more.
+    // What comes later overrides.
     for (const std::string& variable : chosen) all.push_back(variable.c_str());
     all.push_back(nullptr);
     const Settings settings = read_settings(all.data());
 
     GroupSettings group;
-    std::vector<std::string> engine_names = {"auto"};
-    for (const Engine* engine : engines()) engine_names.emplace_back(engine->name());
-    if (std::find(engine_names.begin(), engine_names.end(), settings.engine) == engine_names.end()) {
-        refuse(fmt::format("LAPWING_ENGINE: a group without MPI has no engine '{}'{}", settings.engine,
-                           suggestion(settings.engine, engine_names)));
-    }
-    group.plan.engine = settings.engine;
-    group.plan.wishes = Wishes::parse(settings.algorithm);
-#ifdef NDEBUG
-    constexpr bool usual_check = false;
-#else
-    constexpr bool usual_check = true;
-#endif
-    group.plan.check = settings.check == "auto" ? usual_check : parse_switch("LAPWING_CHECK", settings.check);
+    group.plan = read_plan_options(settings);
     group.network = read_network_settings(settings);
-    group.plan.most_bytes_by_memory = group.network.most_bytes_by_memory;
-    group.digest = digest_of(settings);
+    group.shared = shared_setting_hashes(settings);
     return group;
 }
 

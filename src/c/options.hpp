@@ -1,10 +1,8 @@
-// The settings of a group: variables LAPWING_*, and the options of lapwing_group_create, which count more.
+// The settings of a group: variables LAPWING_*, and the options of lapwing_group_create, which override them.
 #pragma once
 
-#include <cstdint>
-
 #include "base/settings.hpp"
-#include "plan/network_settings.hpp"
+#include "plan/options.hpp"
 #include "plan/planner.hpp"
 
 namespace lapwing::c {
@@ -12,8 +10,7 @@ namespace lapwing::c {
 struct GroupSettings {
     PlanOptions plan;
     NetworkSettings network;
-    // Equal where ranks have chosen what must be equal at all of them.
-    std::uint64_t digest = 0;
+    SettingHashes shared{};  // equal on all ranks
 };
 
 // `options` is null, or "name=value" strings ended by null. Throws Error (invalid_argument).

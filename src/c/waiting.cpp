@@ -39,11 +39,11 @@ constexpr auto longest_slice_alone = std::chrono::milliseconds(20);
 // Until something moves in one of the groups. `slice`: how long it has slept the last time.
 void sleep(Group& group, const std::vector<std::shared_ptr<Group>>& others, std::chrono::nanoseconds& slice) {
     std::vector<int> descriptors;
-    bool may_sleep = group.rest(descriptors);
-    for (const auto& other : others) may_sleep = other->rest(descriptors) && may_sleep;
+    bool may_sleep = group.prepare_to_sleep(descriptors);
+    for (const auto& other : others) may_sleep = other->prepare_to_sleep(descriptors) && may_sleep;
     if (!may_sleep || descriptors.empty()) {
         std::chrono::nanoseconds longest = shortest_slice;
-        if (group.all_near())
+        if (group.all_intra_node())
             longest = others.empty() && group.waiters == 1 ? longest_slice_alone : longest_slice;
         slice = std::clamp<std::chrono::nanoseconds>(2 * slice, shortest_slice, longest);
         if (!group.sleep(slice)) std::this_thread::yield();

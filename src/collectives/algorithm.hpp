@@ -23,9 +23,9 @@ struct Machine {
     double copy = 0.05e-6;          // seconds of overhead for each copy
     double buffer = 262144;         // bytes that the network holds for a receiver without trouble
     // The same for messages between ranks of one host, where the group spans several.
-    double near_latency = 1e-6;
-    double near_task = 0.3e-6;
-    double near_per_byte = 0.2e-9;
+    double intra_node_latency = 1e-6;
+    double intra_node_task = 0.3e-6;
+    double intra_node_per_byte = 0.2e-9;
 };
 
 // A number that an algorithm can be told, such as the window of the pairwise exchange.

@@ -76,16 +76,17 @@ std::int64_t radix_of(std::int64_t k, int hosts, int segments) {
     return segments > 1 && 2 * segments >= hosts ? 1 : 4;
 }
 
-double near_messages(const Machine& machine, double count, double bytes) {
-    return machine.near_latency + count * (2 * machine.near_task + bytes * machine.near_per_byte);
+double intra_node_messages(const Machine& machine, double count, double bytes) {
+    return machine.intra_node_latency +
+           count * (2 * machine.intra_node_task + bytes * machine.intra_node_per_byte);
 }
 
-double far_messages(const Machine& machine, double count, double bytes) {
+double inter_node_messages(const Machine& machine, double count, double bytes) {
     return machine.latency + count * (2 * machine.task + bytes * machine.per_byte);
 }
 
 double cost_of_tree(const Problem& problem, const Parameters& parameters, const Machine& machine,
-                    double near_per_segment) {
+                    double intra_node_per_segment) {
     const int hosts = problem.placement->hosts();
     const int count = Segments(problem, parameters[1], parameters[2]).count();
     const std::int64_t radix = radix_of(parameters[0], hosts, count);
@@ -95,8 +96,8 @@ double cost_of_tree(const Problem& problem, const Parameters& parameters, const 
     // The top has the most children: what it does for one segment, it does for all, one after the other.
     const double children = radix == 1 ? 1 : std::min<double>(levels * width, hosts - 1);
     const double each = children * (2 * machine.task + bytes * machine.per_byte);
-    return levels * far_messages(machine, width, bytes) + near_per_segment +
-           (count - 1) * std::max(each, near_per_segment);
+    return levels * inter_node_messages(machine, width, bytes) + intra_node_per_segment +
+           (count - 1) * std::max(each, intra_node_per_segment);
 }
 
 Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine) {
@@ -104,14 +105,16 @@ Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& mac
     if (paths == Paths::numbers) paths = problem.placement->has_runs() ? Paths::ring : Paths::shared;
     if (paths == Paths::usual) paths = has_root(problem.collective) ? Paths::few : Paths::shared;
     if (paths == Paths::ring) return machine;
-    const double near = problem.placement->near_pairs();
+    const double intra_node = problem.placement->intra_node_pairs();
     const double sharing =
         paths == Paths::shared ? static_cast<double>(problem.ranks) / problem.placement->hosts() : 1;
-    const auto mixed = [near](double of_near, double of_far) { return near * of_near + (1 - near) * of_far; };
+    const auto mixed = [intra_node](double of_intra_node, double of_inter_node) {
+        return intra_node * of_intra_node + (1 - intra_node) * of_inter_node;
+    };
     Machine flat = machine;
-    flat.latency = mixed(machine.near_latency, machine.latency);
-    flat.task = mixed(machine.near_task, machine.task);
-    flat.per_byte = mixed(machine.near_per_byte, machine.per_byte * sharing);
+    flat.latency = mixed(machine.intra_node_latency, machine.latency);
+    flat.task = mixed(machine.intra_node_task, machine.task);
+    flat.per_byte = mixed(machine.intra_node_per_byte, machine.per_byte * sharing);
     return flat;
 }
 

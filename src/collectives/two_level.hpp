@@ -1,5 +1,5 @@
 // Hosts, their leaders, and trees of hosts: what the algorithms share that know where the ranks stand. Near
-// messages stay on one host, far ones go from leader to leader.
+// messages stay on one host, inter-node ones go from leader to leader.
 // Karonis et al. 2000, "Exploiting hierarchy in parallel computer networks to optimize collective operation
 // performance"; Graham et al. 2011, "Cheetah: A Framework for Scalable Hierarchical Collective Operations".
 #pragma once
@@ -103,16 +103,16 @@ struct Segments {
 // What k means.
 std::int64_t radix_of(std::int64_t k, int hosts, int segments);
 
-// Seconds of one near message of so many bytes, and of as many one after the other.
-double near_messages(const Machine& machine, double count, double bytes);
-double far_messages(const Machine& machine, double count, double bytes);
+// Seconds of one intra-node message of so many bytes, and of as many one after the other.
+double intra_node_messages(const Machine& machine, double count, double bytes);
+double inter_node_messages(const Machine& machine, double count, double bytes);
 // Seconds for all segments to pass a tree of hosts, in either direction, when each takes `near` seconds on a
 // host.
 double cost_of_tree(const Problem& problem, const Parameters& parameters, const Machine& machine,
-                    double near_per_segment);
+                    double intra_node_per_segment);
 
 // The constants with which an algorithm that does not know hosts is asked for its cost (Paths): around a ring
-// those of far messages; else as if a rank's peers were drawn at random.
+// those of inter-node messages; else as if a rank's peers were drawn at random.
 Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine);
 
 }  // namespace lapwing::two_level

@@ -14,14 +14,14 @@
 
 namespace lapwing {
 
-class Helper;
+class ProgressThread;
 
 // The caller's own reduction function: Operator::user.
 class Reducer {
   public:
     virtual ~Reducer() = default;
     // target = source op target, of whole elements. Called by threads of the caller only, inside start, test
-    // and press.
+    // and progress.
     virtual void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) = 0;
 };
 
@@ -39,21 +39,21 @@ class GroupState {
 };
 
 // What a group offers to its engines, and how they shall use it. All of it outlives what is prepared with it.
-struct Ground {
+struct EngineContext {
     Link* messages = nullptr;            // for the host engine
     Connections* connections = nullptr;  // for the kernel engine
-    // For the kernel engine, too: the link to the near peers (by rank: true; empty: there are none). Of two
-    // ranks either both are near to each other or none. What a list exchanges with near peers is done by the
-    // threads of the program, inside start, test, press and rest, and by nobody else.
-    Link* near = nullptr;
-    std::vector<bool> near_peers = {};
+    // For the kernel engine, too: the link to the intra-node peers (by rank: true; empty: there are none). Of
+    // two ranks either both are intra-node to each other or none. What a list exchanges with intra-node peers
+    // is done by the threads of the program, inside start, test, progress and rest, and by nobody else.
+    Link* intra_node = nullptr;
+    std::vector<bool> intra_node_peers = {};
     // Takes lists of the host engine forward while the program computes, where any thread may use `messages`;
     // null: nobody does.
-    Helper* helper = nullptr;
-    // The attendant of the connections does copies and reductions while the program computes.
-    bool attendant_works = false;
-    // The attendant hands lists to the kernel, so that it is not the program's thread that is interrupted.
-    bool attendant_submits = false;
+    ProgressThread* progress_thread = nullptr;
+    // The event thread of the connections does copies and reductions while the program computes.
+    bool event_thread_works = false;
+    // The event thread hands lists to the kernel, so that it is not the program's thread that is interrupted.
+    bool event_thread_submits = false;
     // Messages of at least so many bytes are sent without copying them into the socket.
     std::uint64_t zero_copy_bytes = UINT64_MAX;
     // So many of the connections' lanes, the last ones, are for kept channels (link.hpp): channel
@@ -81,10 +81,10 @@ class Prepared {
     // must not be used again. Throws Error (link), and the operation is given back, too.
     virtual bool test(Operation* operation) = 0;
     // As test(), by a caller that has nothing else to do: it may do work that was given to another.
-    virtual bool press(Operation* operation) { return test(operation); }
+    virtual bool progress(Operation* operation) { return test(operation); }
     // Before a caller sleeps: lets the run go on without it, and gives back a descriptor that becomes
     // readable when it has gone on. -1: there is none, ask again. poll() it only; it stays the engine's.
-    virtual int rest(Operation* operation) {
+    virtual int prepare_to_sleep(Operation* operation) {
         static_cast<void>(operation);
         return -1;
     }
@@ -96,12 +96,12 @@ class Prepared {
     }
 };
 
-// press() until it says true, with sleeps.
+// progress() until it says true, with sleeps.
 void wait(Prepared& prepared, Operation* operation);
 
-// How a list reaches near peers, where there are any: the same on all ranks.
+// How a list reaches intra-node peers, where there are any: the same on all ranks.
 enum class Inside {
-    by_memory,  // through Ground::near, by the threads of the program
+    by_memory,  // through EngineContext::intra-node, by the threads of the program
     by_engine,  // as all others
 };
 
@@ -115,9 +115,9 @@ class Engine {
     // Whether it can run this list. Said before anything starts, and equal on all ranks.
     virtual Verdict supports(const List& list) const = 0;
     // Whether the group offers the links that it needs. Equal on all ranks, too.
-    virtual Verdict stands_on(const Ground& ground) const = 0;
-    // What `ground` names outlives the result; `list` need not.
-    virtual std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground,
+    virtual Verdict fits(const EngineContext& context) const = 0;
+    // What `context` names outlives the result; `list` need not.
+    virtual std::unique_ptr<Prepared> prepare(const List& list, const EngineContext& context,
                                               Inside inside = Inside::by_memory) const = 0;
 };
 

@@ -1,5 +1,5 @@
 // The messages of a list on a link: what the host engine does with all of them, and the kernel engine with
-// those of near peers.
+// those of intra-node peers.
 #pragma once
 
 #include <cstddef>

@@ -36,7 +36,7 @@ std::string why_broken(const Connections& connections, int peer, int error) {
         default:
             why = std::strerror(error);
     }
-    return fmt::format("{} {}", connections.told(peer), why);
+    return fmt::format("{} {}", connections.describe(peer), why);
 }
 
 }  // namespace lapwing

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "links/attendant.hpp"
+#include "links/event/event_loop.hpp"
 
 namespace lapwing {
 
@@ -23,19 +23,19 @@ class Connections {
     // Its descriptor (nonblocking, owned by the Connections); -1 while it is being made. Throws Error (link)
     // when it cannot be made.
     virtual int descriptor(int peer, int lane) = 0;
-    // `work` runs on the attendant's thread each time a connection of this group has been made, or cannot
+    // `work` runs on the event thread each time a connection of this group has been made, or cannot
     // be. At most one; an empty function removes it, and when that returns it does not run any more.
     virtual void on_change(std::function<void()> work) = 0;
 
     // "rank 3 (node2, 10.77.0.3)": for messages.
-    virtual std::string told(int peer) const = 0;
+    virtual std::string describe(int peer) const = 0;
     // Whether a connection to `peer` was given up here because the network has been silent for too long.
     virtual bool silent(int peer) const = 0;
     // Shuts all connections down, so that whoever waits at them sees their end, here and at the peers; those
     // that are still being made fail with `why`. By any thread.
     virtual void give_up(const std::string& why) = 0;
 
-    virtual Attendant& attendant() = 0;
+    virtual EventLoop& event_loop() = 0;
 };
 
 // "rank 3 (node2, 10.77.0.3) closed the connection: ...": what `error`, an errno, of a connection to `peer`

@@ -136,7 +136,7 @@ struct Lifeline::State {
         if (!changed.wait_for(lock, limit, [this] { return over || agreement; })) {
             std::string late;
             for (const Line& line : lines) {
-                if (rank != 0 || !claimed.contains(line.peer)) late = connections.told(line.peer);
+                if (rank != 0 || !claimed.contains(line.peer)) late = connections.describe(line.peer);
             }
             lock.unlock();
             give_up(fmt::format("{} has not answered within {} s", late,
@@ -147,7 +147,7 @@ struct Lifeline::State {
         return *agreement;
     }
 
-    // On the attendant's thread.
+    // On the event thread.
     void listen(Line& line) {
         std::string why;
         {
@@ -173,7 +173,7 @@ struct Lifeline::State {
             if (!leaving && why.empty()) return;
             line.watched = false;
         }
-        connections.attendant().forget(line.descriptor);
+        connections.event_loop().forget(line.descriptor);
         if (!why.empty()) give_up(why);
     }
 };
@@ -189,7 +189,7 @@ Lifeline::Lifeline(Connections& connections, int rank, int ranks, std::chrono::m
         while ((descriptor = connections.descriptor(peer, 0)) < 0) {
             if (std::chrono::steady_clock::now() > deadline) {
                 throw Error(ErrorCode::link,
-                            fmt::format("{} has not connected within {} s", connections.told(peer),
+                            fmt::format("{} has not connected within {} s", connections.describe(peer),
                                         std::chrono::duration_cast<std::chrono::seconds>(limit).count()));
             }
             std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -198,14 +198,14 @@ Lifeline::Lifeline(Connections& connections, int rank, int ranks, std::chrono::m
         if (rank != 0) State::say(state_->lines.back(), std::string(1, greets));
     }
     for (State::Line& line : state_->lines) {
-        connections.attendant().watch(line.descriptor, EPOLLIN | EPOLLRDHUP,
-                                      [state = state_, &line](unsigned) { state->listen(line); });
+        connections.event_loop().watch(line.descriptor, EPOLLIN | EPOLLRDHUP,
+                                       [state = state_, &line](unsigned) { state->listen(line); });
     }
 }
 
 Lifeline::~Lifeline() {
     state_->end(std::string(1, leaves), "");
-    for (const State::Line& line : state_->lines) state_->connections.attendant().forget(line.descriptor);
+    for (const State::Line& line : state_->lines) state_->connections.event_loop().forget(line.descriptor);
 }
 
 std::vector<std::string> Lifeline::agree(std::vector<std::string> mine, std::chrono::milliseconds limit) {

@@ -18,7 +18,7 @@ namespace lapwing {
 
 class Lifeline {
   public:
-    // Gets the reason, once, on the attendant's thread or on the one that gives up.
+    // Gets the reason, once, on the event thread or on the one that gives up.
     using Lost = std::function<void(const std::string& why)>;
 
     // Uses lane 0 of `connections`, alone; they outlive it. Waits until the connections stand, for `limit` at

@@ -20,7 +20,7 @@ class Link {
     struct Transfer {
         std::uintptr_t handle = 0;
         bool active = false;
-        bool near = false;  // RoutedLink's: which of its links has it
+        bool intra_node = false;  // RoutedLink's: which of its links has it
     };
 
     virtual ~Link() = default;
@@ -47,7 +47,7 @@ class Link {
 
     // A descriptor that is readable when a test may go further than the last one did; for poll() only. -1:
     // there is none.
-    virtual int rest() { return -1; }
+    virtual int poll_descriptor() { return -1; }
     // For links without one: sleeps until a test may go further, or until the limit. False: it cannot.
     virtual bool sleep(std::chrono::nanoseconds limit) {
         static_cast<void>(limit);

@@ -4,31 +4,31 @@
 
 namespace lapwing {
 
-RoutedLink::RoutedLink(Link& near, Link& far, std::vector<bool> near_peers)
-    : near_(near), far_(far), near_peers_(std::move(near_peers)) {}
+RoutedLink::RoutedLink(Link& intra_node, Link& inter_node, std::vector<bool> intra_node_peers)
+    : near_(intra_node), far_(inter_node), intra_node_peers_(std::move(intra_node_peers)) {}
 
 bool RoutedLink::ready() {
     if (ready_) return true;
     // Both are asked each time: asking is what lets a link that is being made go on.
-    const bool near = near_.ready();
-    const bool far = far_.ready();
-    ready_ = near && far;
+    const bool intra_node = near_.ready();
+    const bool inter_node = far_.ready();
+    ready_ = intra_node && inter_node;
     return ready_;
 }
 
 // The link fills in the whole transfer, so which one it was is written afterwards.
 void RoutedLink::send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                       Transfer& transfer) {
-    const bool near = is_near(peer);
-    (near ? near_ : far_).send(peer, data, bytes, channel, transfer);
-    transfer.near = near;
+    const bool intra_node = is_intra_node(peer);
+    (intra_node ? near_ : far_).send(peer, data, bytes, channel, transfer);
+    transfer.intra_node = intra_node;
 }
 
 void RoutedLink::recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                       Transfer& transfer) {
-    const bool near = is_near(peer);
-    (near ? near_ : far_).recv(peer, data, bytes, channel, transfer);
-    transfer.near = near;
+    const bool intra_node = is_intra_node(peer);
+    (intra_node ? near_ : far_).recv(peer, data, bytes, channel, transfer);
+    transfer.intra_node = intra_node;
 }
 
 void RoutedLink::progress() {
@@ -36,9 +36,9 @@ void RoutedLink::progress() {
     far_.progress();
 }
 
-int RoutedLink::rest() {
-    const int near = near_.rest();
-    return near < 0 ? -1 : either_.of(near, far_.rest());
+int RoutedLink::poll_descriptor() {
+    const int intra_node = near_.poll_descriptor();
+    return intra_node < 0 ? -1 : poll_set_.of(intra_node, far_.poll_descriptor());
 }
 
 }  // namespace lapwing

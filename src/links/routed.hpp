@@ -1,9 +1,9 @@
-// A link made of two: one for near peers (those of the same host), one for all others.
+// A link made of two: one for intra-node peers (those of the same host), one for all others.
 #pragma once
 
 #include <vector>
 
-#include "links/either.hpp"
+#include "links/event/poll_set.hpp"
 #include "links/link.hpp"
 
 namespace lapwing {
@@ -12,7 +12,7 @@ class RoutedLink final : public Link {
   public:
     // `near_peers` by rank, true for those that `near` takes; the same on both sides of each pair. Both links
     // outlive this one, and neither is a RoutedLink.
-    RoutedLink(Link& near, Link& far, std::vector<bool> near_peers);
+    RoutedLink(Link& intra_node, Link& inter_node, std::vector<bool> intra_node_peers);
 
     const char* name() const override { return "routed"; }
     bool any_thread() const override { return near_.any_thread() && far_.any_thread(); }
@@ -25,8 +25,8 @@ class RoutedLink final : public Link {
     // What waits at one link moves the other, too: a peer may wait for that.
     bool test(Transfer& transfer) override {
         if (!transfer.active) return true;
-        Link& other = transfer.near ? far_ : near_;
-        if ((transfer.near ? near_ : far_).test(transfer)) return true;
+        Link& other = transfer.intra_node ? far_ : near_;
+        if ((transfer.intra_node ? near_ : far_).test(transfer)) return true;
         other.progress();
         return false;
     }
@@ -36,16 +36,16 @@ class RoutedLink final : public Link {
         far_.flush();
     }
     // That of both; -1 when one of them has none.
-    int rest() override;
+    int poll_descriptor() override;
 
   private:
-    bool is_near(int peer) const { return near_peers_[static_cast<std::size_t>(peer)]; }
+    bool is_intra_node(int peer) const { return intra_node_peers_[static_cast<std::size_t>(peer)]; }
 
     Link& near_;
     Link& far_;
-    const std::vector<bool> near_peers_;
+    const std::vector<bool> intra_node_peers_;
     bool ready_ = false;
-    Either either_;
+    PollSet poll_set_;
 };
 
 }  // namespace lapwing

@@ -16,7 +16,7 @@
 namespace lapwing {
 namespace {
 
-constexpr std::uint64_t bell_mark = UINT64_MAX;
+constexpr std::uint64_t wakeup_mark = UINT64_MAX;
 constexpr std::uint64_t most_at_once = 1U << 30;  // bytes of one system call
 
 [[noreturn]] void refuse(const char* what) {
@@ -34,9 +34,9 @@ Entry take_first(std::vector<Entry>& entries) {
 
 StreamLink::StreamLink(Connections& connections, int ranks)
     : connections_(connections), peers_(static_cast<std::size_t>(ranks)) {
-    const int bell = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (bell < 0) refuse("eventfd");
-    bell_ = std::shared_ptr<const int>(new int(bell), [](const int* descriptor) {
+    const int wakeup = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (wakeup < 0) refuse("eventfd");
+    wakeup_ = std::shared_ptr<const int>(new int(wakeup), [](const int* descriptor) {
         ::close(*descriptor);
         delete descriptor;
     });
@@ -44,12 +44,12 @@ StreamLink::StreamLink(Connections& connections, int ranks)
     if (poller_ < 0) refuse("epoll_create");
     epoll_event event{};
     event.events = EPOLLIN;
-    event.data.u64 = bell_mark;
-    if (::epoll_ctl(poller_, EPOLL_CTL_ADD, bell, &event) != 0) {
+    event.data.u64 = wakeup_mark;
+    if (::epoll_ctl(poller_, EPOLL_CTL_ADD, wakeup, &event) != 0) {
         ::close(poller_);
         refuse("epoll_ctl");
     }
-    connections_.on_change([ring = bell_] {
+    connections_.on_change([ring = wakeup_] {
         const std::uint64_t one = 1;
         static_cast<void>(!::write(*ring, &one, sizeof one));
     });
@@ -87,11 +87,11 @@ void StreamLink::send(int peer, const std::byte* data, std::uint64_t bytes, std:
     Message& message = take(peer, bytes, transfer);
     message.source = data;
     Peer& to = peer_of(peer);
-    if (bytes <= most_unasked) {
-        to.output.push_back({{Kind::whole, channel, bytes}, &message, 0});
+    if (bytes <= eager_limit) {
+        to.output.push_back({{Kind::eager, channel, bytes}, &message, 0});
     } else {
         to.channels[channel].offered.push_back(&message);
-        to.output.push_back({{Kind::offer, channel, bytes}, nullptr, 0});
+        to.output.push_back({{Kind::request_to_send, channel, bytes}, nullptr, 0});
     }
     if (to.ended) ended(peer, to.error);
     write(peer);
@@ -122,7 +122,7 @@ void StreamLink::meet(int peer, std::uint32_t channel, Message& message,
     check_length(peer, message, early->bytes);
     if (early->offered) {
         queue.granted.push_back(&message);
-        peer_of(peer).output.push_back({{Kind::grant, channel, message.bytes}, nullptr, 0});
+        peer_of(peer).output.push_back({{Kind::clear_to_send, channel, message.bytes}, nullptr, 0});
     } else if (!early->complete) {
         early->message = &message;
         return;  // the rest of it is still to be read
@@ -139,7 +139,7 @@ void StreamLink::check_length(int peer, const Message& message, std::uint64_t by
     fail(fmt::format(
         "{} has sent {} bytes where {} are expected: the arguments of a collective differ, or its "
         "place in the order",
-        connections_.told(peer), bytes, message.bytes));
+        connections_.describe(peer), bytes, message.bytes));
 }
 
 bool StreamLink::test(Transfer& transfer) {
@@ -254,7 +254,8 @@ void StreamLink::take_header(int peer) {
     Peer& from = peer_of(peer);
     const Header header = from.header;
     const auto nonsense = [&] {
-        fail(fmt::format("{} sends what is no message of this version of Lapwing", connections_.told(peer)));
+        fail(fmt::format("{} sends what is no message of this version of Lapwing",
+                         connections_.describe(peer)));
     };
     Channel& queue = from.channels[header.channel];
     from.message = nullptr;
@@ -262,10 +263,10 @@ void StreamLink::take_header(int peer) {
     from.target = nullptr;
     from.left = 0;
     switch (header.kind) {
-        case Kind::whole:
-        case Kind::offer: {
-            const bool whole = header.kind == Kind::whole;
-            if (whole != (header.bytes <= most_unasked)) nonsense();
+        case Kind::eager:
+        case Kind::request_to_send: {
+            const bool whole = header.kind == Kind::eager;
+            if (whole != (header.bytes <= eager_limit)) nonsense();
             if (!queue.posted.empty()) {
                 Message& message = *take_first(queue.posted);
                 check_length(peer, message, header.bytes);
@@ -275,7 +276,7 @@ void StreamLink::take_header(int peer) {
                     from.left = header.bytes;
                 } else {
                     queue.granted.push_back(&message);
-                    from.output.push_back({{Kind::grant, header.channel, header.bytes}, nullptr, 0});
+                    from.output.push_back({{Kind::clear_to_send, header.channel, header.bytes}, nullptr, 0});
                 }
                 break;
             }
@@ -290,7 +291,7 @@ void StreamLink::take_header(int peer) {
             from.left = header.bytes;
             break;
         }
-        case Kind::grant: {
+        case Kind::clear_to_send: {
             if (queue.offered.empty()) nonsense();
             Message& message = *take_first(queue.offered);
             if (message.bytes != header.bytes) nonsense();
@@ -349,14 +350,14 @@ void StreamLink::progress() {
     epoll_event events[64];
     const int count = ::epoll_wait(poller_, events, 64, 0);
     for (int i = 0; i < count; ++i) {
-        if (events[i].data.u64 != bell_mark) {
+        if (events[i].data.u64 != wakeup_mark) {
             const int peer = static_cast<int>(events[i].data.u64);
             if (events[i].events & EPOLLOUT) write(peer);
             if (events[i].events & ~static_cast<unsigned>(EPOLLOUT)) read(peer);
             continue;
         }
         std::uint64_t rings = 0;
-        static_cast<void>(!::read(*bell_, &rings, sizeof rings));
+        static_cast<void>(!::read(*wakeup_, &rings, sizeof rings));
         const std::vector<int> awaited = std::move(unmade_);
         unmade_.clear();
         for (const int peer : awaited) {

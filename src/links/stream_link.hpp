@@ -37,9 +37,9 @@ class StreamLink final : public Link {
               Transfer& transfer) override;
     bool test(Transfer& transfer) override;
     void progress() override;
-    int rest() override { return poller_; }
+    int poll_descriptor() override { return poller_; }
 
-    static constexpr std::uint64_t most_unasked = 16384;  // bytes of a message that is sent at once
+    static constexpr std::uint64_t eager_limit = 16384;  // bytes of a message that is sent at once
 
   private:
     struct Message {
@@ -49,9 +49,9 @@ class StreamLink final : public Link {
         std::uint64_t bytes = 0;
         bool complete = false;
     };
-    enum class Kind : std::uint32_t { whole, offer, grant, data };
+    enum class Kind : std::uint32_t { eager, request_to_send, clear_to_send, data };
     struct Header {
-        Kind kind = Kind::whole;
+        Kind kind = Kind::eager;
         std::uint32_t channel = 0;
         std::uint64_t bytes = 0;
     };
@@ -116,7 +116,7 @@ class StreamLink final : public Link {
     std::vector<Message*> idle_;
     std::string broken_;
     int poller_ = -1;
-    std::shared_ptr<const int> bell_;  // an eventfd; rings when connections change
+    std::shared_ptr<const int> wakeup_;  // an eventfd; rings when connections change
 };
 
 }  // namespace lapwing

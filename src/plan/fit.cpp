@@ -15,9 +15,14 @@ constexpr double inertia = 1e-4;
 constexpr double first_step = 1.5;
 constexpr double last_step = 0.005;
 
-constexpr double Machine::*constants[] = {
-    &Machine::latency, &Machine::task,         &Machine::per_byte,  &Machine::copy_per_byte,
-    &Machine::copy,    &Machine::near_latency, &Machine::near_task, &Machine::near_per_byte};
+constexpr double Machine::*constants[] = {&Machine::latency,
+                                          &Machine::task,
+                                          &Machine::per_byte,
+                                          &Machine::copy_per_byte,
+                                          &Machine::copy,
+                                          &Machine::intra_node_latency,
+                                          &Machine::intra_node_task,
+                                          &Machine::intra_node_per_byte};
 
 double loss(const std::vector<Measured>& measured, const Machine& machine, const Machine& start) {
     double sum = 0;

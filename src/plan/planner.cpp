@@ -25,16 +25,16 @@ const Engine& first_engine(const std::string& wanted, Can can) {
     throw Error(ErrorCode::unsupported, "no engine can run this list");
 }
 
-const Engine& choose_engine(const std::string& wanted, const List& list, const Ground& ground) {
+const Engine& choose_engine(const std::string& wanted, const List& list, const EngineContext& context) {
     return first_engine(wanted, [&](const Engine& engine) {
-        return engine.available() && engine.stands_on(ground) && engine.supports(list);
+        return engine.available() && engine.fits(context) && engine.supports(list);
     });
 }
 
 // The one that will run the list, before there is a list.
-const Engine& likely_engine(const std::string& wanted, const Ground& ground) {
+const Engine& likely_engine(const std::string& wanted, const EngineContext& context) {
     return first_engine(wanted,
-                        [&](const Engine& engine) { return engine.available() && engine.stands_on(ground); });
+                        [&](const Engine& engine) { return engine.available() && engine.fits(context); });
 }
 
 void prove(const Problem& problem, const Choice& choice) {
@@ -90,16 +90,16 @@ Plan Planner::make(const Problem& problem) const {
     Plan plan;
     plan.problem = problem;
     const Guidance guidance{options_.tuning.get(),
-                            {likely_engine(options_.engine, ground_).name(), options_.several_hosts}};
-    plan.choice = select(problem, options_.wishes, guidance).choice;
+                            {likely_engine(options_.engine, context_).name(), options_.several_hosts}};
+    plan.choice = select(problem, options_.requested, guidance).choice;
     // Where a rank knows its own parts only, the others' lists cannot be built here.
     const bool all_known =
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);
     if (options_.check && all_known && problem.ranks <= most_checked_ranks) prove(problem, plan.choice);
     const List list = build(problem, rank_, plan.choice);
-    plan.engine = &choose_engine(options_.engine, list, ground_);
+    plan.engine = &choose_engine(options_.engine, list, context_);
     const bool by_memory = problem.bytes <= options_.most_bytes_by_memory;
-    plan.prepared = plan.engine->prepare(list, ground_, by_memory ? Inside::by_memory : Inside::by_engine);
+    plan.prepared = plan.engine->prepare(list, context_, by_memory ? Inside::by_memory : Inside::by_engine);
     plan.tasks = list.tasks.size();
     for (const Task& task : list.tasks) {
         if (sends(task.kind)) plan.bytes_sent += task.source.length;

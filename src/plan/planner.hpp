@@ -18,18 +18,19 @@ struct Plan {
     const Engine* engine = nullptr;
     std::unique_ptr<Prepared> prepared;
     std::uint64_t tasks = 0;
-    std::uint64_t bytes_sent = 0;  // to other ranks, in one run
-    int in_flight = 0;             // runs started and not complete; counted by the caller
-    std::uint32_t fact = 0;        // of a trace; 0: it has none yet
+    std::uint64_t bytes_sent = 0;    // to other ranks, in one run
+    int in_flight = 0;               // runs started and not complete; counted by the caller
+    std::uint32_t trace_number = 0;  // of a trace; 0: it has none yet
 };
 
 // What a user asked for; equal on all ranks of the group.
 struct PlanOptions {
     std::string engine = "auto";  // an engine's name, or auto: the first that can
-    Wishes wishes;
+    RequestedAlgorithms requested;
     std::shared_ptr<const Tuning> tuning = nullptr;  // null: none
     bool several_hosts = false;                      // the group spans more than one
-    // Of blocks up to so many bytes, near peers' messages go through memory; of longer ones, by the engine.
+    // Of blocks up to so many bytes, intra-node peers' messages go through memory; of longer ones, by the
+    // engine.
     std::uint64_t most_bytes_by_memory = 0;
     // Prove the lists of all ranks before the first run: in groups of up to 64 ranks, where this rank knows
     // all parts.
@@ -39,9 +40,9 @@ struct PlanOptions {
 // Not thread-safe.
 class Planner {
   public:
-    // `ground` and `options` outlive the planner.
-    Planner(int rank, const Ground& ground, const PlanOptions& options)
-        : rank_(rank), ground_(ground), options_(options) {}
+    // `context` and `options` outlive the planner.
+    Planner(int rank, const EngineContext& context, const PlanOptions& options)
+        : rank_(rank), context_(context), options_(options) {}
 
     // The plan of a valid problem; a repeated call builds nothing. Stays valid while it is in flight or among
     // the last that were asked for. Throws Error (unsupported, internal).
@@ -64,7 +65,7 @@ class Planner {
     void evict();
 
     int rank_;
-    const Ground& ground_;
+    const EngineContext& context_;
     const PlanOptions& options_;
     std::list<Plan> plans_;  // the last used first
     std::unordered_map<Problem, std::list<Plan>::iterator, Hash> by_problem_;

@@ -33,8 +33,8 @@ double picoseconds(double seconds) {
 
 }  // namespace
 
-Wishes Wishes::parse(std::string_view text) {
-    Wishes wishes;
+RequestedAlgorithms RequestedAlgorithms::parse(std::string_view text) {
+    RequestedAlgorithms requested;
     while (!text.empty()) {
         const std::size_t comma = text.find(',');
         const std::string_view entry = text.substr(0, comma);
@@ -45,15 +45,15 @@ Wishes Wishes::parse(std::string_view text) {
                         fmt::format("'{}' is not of the form COLLECTIVE=ALGORITHM", entry));
         }
         const Collective collective = parse_collective(entry.substr(0, equals));
-        if (wishes.find(collective) != nullptr) {
+        if (requested.find(collective) != nullptr) {
             throw Error(ErrorCode::invalid_argument, fmt::format("{} is given twice", name(collective)));
         }
-        wishes.choices_.push_back(parse_choice(collective, entry.substr(equals + 1)));
+        requested.choices_.push_back(parse_choice(collective, entry.substr(equals + 1)));
     }
-    return wishes;
+    return requested;
 }
 
-const Choice* Wishes::find(Collective collective) const {
+const Choice* RequestedAlgorithms::find(Collective collective) const {
     for (const Choice& choice : choices_) {
         if (choice.algorithm->collective == collective) return &choice;
     }
@@ -94,7 +94,7 @@ Machine Guidance::machine(const Problem& problem, std::string* where) const {
     return {};
 }
 
-Selection select(const Problem& problem, const Wishes& wishes, const Guidance& guidance) {
+Selection select(const Problem& problem, const RequestedAlgorithms& requested, const Guidance& guidance) {
     std::string declined;
     const auto takes = [&](const Choice& choice, const std::string& asked_by) {
         const Verdict applies = choice.algorithm->applies(problem, choice.parameters);
@@ -104,8 +104,8 @@ Selection select(const Problem& problem, const Wishes& wishes, const Guidance& g
         }
         return static_cast<bool>(applies);
     };
-    if (const Choice* wish = wishes.find(problem.collective)) {
-        if (takes(*wish, "")) return {*wish, Selection::By::wish, "asked for"};
+    if (const Choice* request = requested.find(problem.collective)) {
+        if (takes(*request, "")) return {*request, Selection::By::request, "asked for"};
     }
     for (const Tuning* measured : {guidance.tuning, &shipped_tuning()}) {
         if (measured == nullptr) continue;

@@ -14,10 +14,10 @@ namespace lapwing {
 
 // At most one wish for each collective, as LAPWING_ALGORITHM writes them:
 // "ialltoall=pairwise:window=6,ibcast=binomial".
-class Wishes {
+class RequestedAlgorithms {
   public:
     // Throws Error that names the nearest valid collective, algorithm or parameter.
-    static Wishes parse(std::string_view text);
+    static RequestedAlgorithms parse(std::string_view text);
     const Choice* find(Collective collective) const;
 
   private:
@@ -47,13 +47,14 @@ struct Guidance {
 };
 
 struct Selection {
-    enum class By { wish, tuning, defaults, cost };
+    enum class By { request, tuning, defaults, cost };
     Choice choice;
     By by = By::cost;
     std::string why;  // one clause: "asked for", "ring declined: ...; cheapest by the cost model, ..."
 };
 
 // Throws Error (unsupported) when no algorithm applies.
-Selection select(const Problem& problem, const Wishes& wishes = {}, const Guidance& guidance = {});
+Selection select(const Problem& problem, const RequestedAlgorithms& requested = {},
+                 const Guidance& guidance = {});
 
 }  // namespace lapwing

@@ -97,9 +97,9 @@ Machine read_machine(const Node& field) {
         {"copy_per_byte", &machine.copy_per_byte},
         {"copy", &machine.copy},
         {"buffer", &machine.buffer},
-        {"near_latency", &machine.near_latency},
-        {"near_task", &machine.near_task},
-        {"near_per_byte", &machine.near_per_byte},
+        {"intra_node_latency", &machine.intra_node_latency},
+        {"intra_node_task", &machine.intra_node_task},
+        {"intra_node_per_byte", &machine.intra_node_per_byte},
     };
     std::vector<std::string> keys;
     for (const auto& member : members) keys.emplace_back(member.first);

@@ -30,15 +30,15 @@ struct Peer {
     std::vector<Receive> receives;
     std::size_t waited = 0;
     bool in_line = false;     // its receives stand in the sending chain
-    std::size_t awaited = 0;  // its place among the far waits that the processor has before it
+    std::size_t awaited = 0;  // its place among the inter-node waits that the processor has before it
 };
 
 class Lowering {
   public:
-    Lowering(const List& list, const ChainLimits& limits, const std::vector<bool>& near)
-        : list_(list), limits_(limits), near_(near) {
+    Lowering(const List& list, const ChainLimits& limits, const std::vector<bool>& intra_node)
+        : list_(list), limits_(limits), near_(intra_node) {
         has_near_ = std::any_of(list.tasks.begin(), list.tasks.end(),
-                                [this](const Task& task) { return is_near(task); });
+                                [this](const Task& task) { return is_intra_node(task); });
         chains_.rank = list.rank;
         chains_.ranks = list.ranks;
         chains_.in_bytes = list.in_bytes;
@@ -59,11 +59,11 @@ class Lowering {
     }
 
   private:
-    bool is_near(int rank) const {
+    bool is_intra_node(int rank) const {
         return rank >= 0 && static_cast<std::size_t>(rank) < near_.size() &&
                near_[static_cast<std::size_t>(rank)];
     }
-    bool is_near(const Task& task) const { return is_near(task.peer); }
+    bool is_intra_node(const Task& task) const { return is_intra_node(task.peer); }
 
     Peer& peer_of(int rank) {
         const auto [place, added] = index_.try_emplace(rank, peers_.size());
@@ -79,7 +79,7 @@ class Lowering {
         bool in_group = false;
         for (std::uint32_t i = 0; i < list_.tasks.size(); ++i) {
             const Task& task = list_.tasks[i];
-            const bool near = is_near(task);
+            const bool intra_node = is_intra_node(task);
             if (task.kind == Kind::recv) {
                 Peer& peer = peer_of(task.peer);
                 peer.receives.push_back({i, task.target, -1});
@@ -87,13 +87,13 @@ class Lowering {
             }
             if (task.kind != Kind::wait) {
                 // Where the processor has a line of its own, nothing but sends waits at gates.
-                if (has_near_ && (near || !sends(task.kind))) continue;
+                if (has_near_ && (intra_node || !sends(task.kind))) continue;
                 in_group = false;
                 if (task.kind != Kind::recv && i < tail_) groups_that_matter_ = groups;
                 continue;
             }
-            if (!near && !in_group) ++groups;
-            in_group = in_group || !near;
+            if (!intra_node && !in_group) ++groups;
+            in_group = in_group || !intra_node;
             Peer& peer = peer_of(task.peer);
             if (peer.receives.size() - peer.waited < task.count) {
                 throw Error(ErrorCode::invalid_argument, "a list waits for a receive that it has not posted");
@@ -105,7 +105,7 @@ class Lowering {
                 throw Error(ErrorCode::invalid_argument, "a list has a receive that it does not wait for");
             }
         }
-        if (has_near_) leave_out_near_peers();
+        if (has_near_) leave_out_intra_node_peers();
         for (Peer& peer : peers_) {
             peer.in_line = !peer.receives.empty() && peer.bytes <= limits_.eager_bytes;
             for (Receive& receive : peer.receives) {
@@ -114,8 +114,8 @@ class Lowering {
         }
     }
 
-    void leave_out_near_peers() {
-        std::erase_if(peers_, [this](const Peer& peer) { return is_near(peer.rank); });
+    void leave_out_intra_node_peers() {
+        std::erase_if(peers_, [this](const Peer& peer) { return is_intra_node(peer.rank); });
         index_.clear();
         for (std::size_t place = 0; place < peers_.size(); ++place) index_[peers_[place].rank] = place;
     }
@@ -162,11 +162,11 @@ class Lowering {
     void add(const Task& task, std::uint32_t index) {
         switch (task.kind) {
             case Kind::recv:
-                if (is_near(task)) add_turn(task);
+                if (is_intra_node(task)) add_host_step(task);
                 return;
             case Kind::send:
             case Kind::write:
-                if (is_near(task)) return add_turn(task);
+                if (is_intra_node(task)) return add_host_step(task);
                 if (holds_) {
                     finish_stage();
                     chains_.stages.emplace_back();
@@ -175,12 +175,12 @@ class Lowering {
                 return;
             case Kind::wait:
                 if (task.count == 0) return;
-                if (is_near(task)) return add_turn(task);
+                if (is_intra_node(task)) return add_host_step(task);
                 add_wait(task, index);
                 return;
             case Kind::copy:
             case Kind::reduce:
-                if (has_near_) return add_turn(task);
+                if (has_near_) return add_host_step(task);
                 // Before the first wait of a stage it may overtake the stage's sends: they do not write, and
                 // it does not write what they read, nor anything that a receive may still write (rule
                 // hazard).
@@ -203,24 +203,24 @@ class Lowering {
             fmt::format("{} is made by lowering only: a list that holds it is not lowered", print(task)));
     }
 
-    // Into the line of the processor, where some peers are near. As above, copies, reductions and near sends
-    // may overtake the stage's sends before its first wait; a near wait may not, the sends shall not wait for
-    // it.
-    void add_turn(const Task& task) {
+    // Into the line of the processor, where some peers are intra-node. As above, copies, reductions and
+    // intra-node sends may overtake the stage's sends before its first wait; a intra-node wait may not, the
+    // sends shall not wait for it.
+    void add_host_step(const Task& task) {
         Stage& stage = chains_.stages.back();
         const bool is_wait = task.kind == Kind::wait;
         if (!waits_in_stage_ && stage.beside.empty() && (sending_.empty() || !is_wait)) {
             stage.local.push_back(task);
             return;
         }
-        for (const Task& far : awaited_) stage.beside.push_back(far);
+        for (const Task& inter_node : awaited_) stage.beside.push_back(inter_node);
         awaited_.clear();
         stage.beside.push_back(task);
         holds_ = holds_ || is_wait || is_local(task.kind);
     }
 
     // For what the processor does next.
-    void await_far(Peer& peer, std::uint64_t count) {
+    void await_inter_node(Peer& peer, std::uint64_t count) {
         if (peer.awaited >= awaited_.size() || awaited_[peer.awaited].peer != peer.rank) {
             peer.awaited = awaited_.size();
             Task& task = awaited_.emplace_back();
@@ -247,7 +247,7 @@ class Lowering {
                 }
             }
         }
-        if (has_near_) await_far(peer, taken);
+        if (has_near_) await_inter_node(peer, taken);
     }
 
     void add_receives(const Peer& peer) {
@@ -303,7 +303,7 @@ class Lowering {
     const List& list_;
     const ChainLimits& limits_;
     const std::vector<bool>& near_;
-    bool has_near_ = false;  // some tasks are of near peers
+    bool has_near_ = false;  // some tasks are of intra-node peers
     Chains chains_;
     std::vector<Peer> peers_;
     std::unordered_map<int, std::size_t> index_;  // rank to its place in peers_
@@ -313,7 +313,7 @@ class Lowering {
     Chain sending_;
     bool waits_in_stage_ = false;
     bool holds_ = false;         // beside the stage's chains stands what the next send must wait for
-    std::vector<Task> awaited_;  // far waits since what the processor did last
+    std::vector<Task> awaited_;  // inter-node waits since what the processor did last
 };
 
 void print_chain(std::string& text, const std::string& title, const Chain& chain) {
@@ -344,16 +344,17 @@ Verdict has_chains(const List& list) {
     return Verdict::yes();
 }
 
-Chains lower_to_chains(const List& list, const ChainLimits& limits, const std::vector<bool>& near) {
-    return Lowering(list, limits, near).run();
+Chains lower_to_chains(const List& list, const ChainLimits& limits, const std::vector<bool>& intra_node) {
+    return Lowering(list, limits, intra_node).run();
 }
 
-std::vector<bool> near_peers(std::span<const int> hosts, int rank) {
-    std::vector<bool> near(hosts.size(), false);
+std::vector<bool> intra_node_peers(std::span<const int> hosts, int rank) {
+    std::vector<bool> intra_node(hosts.size(), false);
     for (std::size_t peer = 0; peer < hosts.size(); ++peer) {
-        near[peer] = static_cast<int>(peer) != rank && hosts[peer] == hosts[static_cast<std::size_t>(rank)];
+        intra_node[peer] =
+            static_cast<int>(peer) != rank && hosts[peer] == hosts[static_cast<std::size_t>(rank)];
     }
-    return near;
+    return intra_node;
 }
 
 std::string print(const Step& step) {

@@ -20,19 +20,21 @@
 // - A message of no bytes is one byte on the connection.
 //
 // Some peers may be near: their messages are the processor's work, over a link of another kind. Then the
-// processor has a line of its own, the list's copies, reductions and near tasks in the list's order, beside
-// the line of sends, which are all far. Each waits for the other only where the list says so:
-// - A far send waits for what the processor does before it in the list, except near sends: so a near wait, a
-//   copy or a reduction between far sends makes a stage. Near sends make none.
-// - What the processor does waits for the far receives that the list waits for before it. In its line that is
-//   a wait for the far peer, which counts from the beginning of the list; it looks at receives, so it
+// processor has a line of its own, the list's copies, reductions and intra-node tasks in the list's order,
+// beside the line of sends, which are all far. Each waits for the other only where the list says so:
+// - A inter-node send waits for what the processor does before it in the list, except intra-node sends: so a
+// intra-node wait, a
+//   copy or a reduction between inter-node sends makes a stage. Intra-node sends make none.
+// - What the processor does waits for the inter-node receives that the list waits for before it. In its line
+// that is
+//   a wait for the inter-node peer, which counts from the beginning of the list; it looks at receives, so it
 //   needs no gate.
 //
 // Why it comes to its end: a receive chain waits for its peer's bytes only, and what is received among the
 // sends fits the connection. So no send waits for anything that its peer does later, and an await or a
 // receive waits only for what the list waits for. A gate must hold all its signals for this: a signal never
-// waits. Near receives are posted at the start, and the processor waits for nothing that stands later in the
-// list.
+// waits. Intra-node receives are posted at the start, and the processor waits for nothing that stands later
+// in the list.
 #pragma once
 
 #include <cstdint>
@@ -62,9 +64,10 @@ using Chain = std::vector<Step>;
 
 // Begins when all chains of the stage before are complete and the processor has done what stands beside them.
 struct Stage {
-    std::vector<Task> local;    // copies, reductions and near tasks, done first, by the processor
+    std::vector<Task> local;    // copies, reductions and intra-node tasks, done first, by the processor
     std::vector<Chain> chains;  // handed over together: none, one, or its pieces, which gates hold together
-    std::vector<Task> beside;   // with near peers: what the processor does while the chains run, in order
+    std::vector<Task>
+        beside;  // with intra-node peers: what the processor does while the chains run, in order
 
     bool operator==(const Stage&) const = default;
 };
@@ -95,12 +98,13 @@ struct ChainLimits {
 // those of every list of the catalogue do. Makes no other statement about a list that is wrong.
 Verdict has_chains(const List& list);
 
-// `near`: by rank, whether it is a near peer; empty when none is. Takes time in proportion to the list's
-// length. Throws Error (invalid_argument) for a list that holds enable tasks, that waits for receives it has
-// not posted, or that does not wait for one it has.
-Chains lower_to_chains(const List& list, const ChainLimits& limits = {}, const std::vector<bool>& near = {});
-// Which peers are near `rank` where hosts[r] is the host of rank r.
-std::vector<bool> near_peers(std::span<const int> hosts, int rank);
+// `near`: by rank, whether it is a intra-node peer; empty when none is. Takes time in proportion to the
+// list's length. Throws Error (invalid_argument) for a list that holds enable tasks, that waits for receives
+// it has not posted, or that does not wait for one it has.
+Chains lower_to_chains(const List& list, const ChainLimits& limits = {},
+                       const std::vector<bool>& intra_node = {});
+// Which peers are intra-node `rank` where hosts[r] is the host of rank r.
+std::vector<bool> intra_node_peers(std::span<const int> hosts, int rank);
 
 // Readable, one chain after the other; not meant to be parsed.
 std::string print(const Chains& chains);

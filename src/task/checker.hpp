@@ -62,8 +62,8 @@ std::vector<Violation> check(const Problem& problem, std::span<const List> lists
 // done twice; gates whose signals and awaits differ. What holds for `limits` must hold without receives among
 // sends (connections of one byte), and with chains cut short and messages in parts; these are tried, too.
 // Ends with the first chain form that is wrong. Where `hosts` says on which host each rank is, ranks of one
-// host are near peers of each other; the processors' own lines are then as late as can be, too. Throws Error
-// (invalid_argument) for lists whose sends and receives do not meet, or that send more than
+// host are intra-node peers of each other; the processors' own lines are then as late as can be, too. Throws
+// Error (invalid_argument) for lists whose sends and receives do not meet, or that send more than
 // most_bytes_of_chains in all, and for hosts of another number of ranks.
 constexpr std::uint64_t most_bytes_of_chains = std::uint64_t{1} << 40;
 std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimits& limits = {},

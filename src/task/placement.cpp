@@ -78,7 +78,7 @@ void Placement::describe() {
         }
         usual_ = usual_ && (host == 0 || ranks_of(host - 1).front() < own.front());
     }
-    if (ranks() > 1) near_pairs_ = pairs / (static_cast<double>(ranks()) * (ranks() - 1));
+    if (ranks() > 1) intra_node_pairs_ = pairs / (static_cast<double>(ranks()) * (ranks() - 1));
     hash_ = 0xcbf29ce484222325U;
     for (std::size_t i = 0; i < order_.size(); ++i) {
         rank_order_ = rank_order_ && order_[i] == static_cast<int>(i);

@@ -39,7 +39,7 @@ class Placement {
     int largest_host() const { return largest_; }  // ranks of the host that has most
     int smallest_host() const { return smallest_; }
     // Of all pairs of two ranks, the share of those on one host.
-    double near_pairs() const { return near_pairs_; }
+    double intra_node_pairs() const { return intra_node_pairs_; }
     std::uint64_t hash() const { return hash_; }
 
     bool operator==(const Placement& other) const {
@@ -59,7 +59,7 @@ class Placement {
     bool rank_order_ = true;
     int largest_ = 0;
     int smallest_ = 0;
-    double near_pairs_ = 0;
+    double intra_node_pairs_ = 0;
     std::uint64_t hash_ = 0;
 };
 

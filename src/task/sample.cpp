@@ -36,9 +36,9 @@ BlockLength lengths(const Problem& problem, std::uint64_t bytes, const Sizes& si
             case Sizes::Kind::uneven: {
                 constexpr std::uint64_t halves[] = {2, 0, 4, 1, 3};
                 // No two of the ranks that follow each other have the same lengths for the same others.
-                const std::size_t turn =
+                const std::size_t host_step =
                     (static_cast<std::size_t>(from) + 2 * static_cast<std::size_t>(to)) % 5;
-                return elements * halves[turn] / 2 * element;
+                return elements * halves[host_step] / 2 * element;
             }
             case Sizes::Kind::random:
                 return mixed(sizes.seed, from, to) % (2 * elements + 1) * element;
@@ -222,14 +222,14 @@ std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, 
     const auto placements = placements_of_every_kind(ranks);
     std::vector<Problem> problems;
     const std::size_t each = ranks <= most_ranks_everywhere ? placements.size() : 1;
-    std::size_t turn = static_cast<std::size_t>(ranks);
+    std::size_t host_step = static_cast<std::size_t>(ranks);
     for (const Problem& problem : sample_problems(collective, ranks, bytes)) {
         for (std::size_t i = 0; i < each; ++i) {
             problems.push_back(problem);
-            problems.back().placement = placements[turn++ % placements.size()];
+            problems.back().placement = placements[host_step++ % placements.size()];
         }
         // What changes from problem to problem in a period of its own meets other hosts the next time.
-        if (problems.size() / each % placements.size() == 0) ++turn;
+        if (problems.size() / each % placements.size() == 0) ++host_step;
     }
     return problems;
 }

@@ -9,26 +9,26 @@
 
 namespace lapwing::topology {
 
-static_assert(std::is_trivially_copyable_v<Card> && sizeof(Card) == 32);
+static_assert(std::is_trivially_copyable_v<RankLocation> && sizeof(RankLocation) == 32);
 
-Card card(std::uint64_t host, int host_place, const Location& location) {
+RankLocation rank_location(std::uint64_t host, int host_place, const Location& location) {
     return {host,           host_place,    location.package, location.node,
             location.cache, location.core, location.thread};
 }
 
-std::vector<int> order_of(std::span<const Card> cards) {
+std::vector<int> order_of(std::span<const RankLocation> locations) {
     std::unordered_map<std::uint64_t, int> first_ranks;
-    for (int rank = 0; rank < static_cast<int>(cards.size()); ++rank)
-        first_ranks.emplace(cards[static_cast<std::size_t>(rank)].host, rank);
+    for (int rank = 0; rank < static_cast<int>(locations.size()); ++rank)
+        first_ranks.emplace(locations[static_cast<std::size_t>(rank)].host, rank);
     const auto key = [&](int rank) {
-        const Card& own = cards[static_cast<std::size_t>(rank)];
+        const RankLocation& own = locations[static_cast<std::size_t>(rank)];
         const int first_rank = first_ranks.at(own.host);
         // The host's, which its ranks may not all know.
-        const int place = cards[static_cast<std::size_t>(first_rank)].host_place;
+        const int place = locations[static_cast<std::size_t>(first_rank)].host_place;
         return std::tuple(place >= 0 ? place : std::numeric_limits<int>::max(), first_rank, own.package,
                           own.node, own.cache, own.core, own.thread, rank);
     };
-    std::vector<int> order(cards.size());
+    std::vector<int> order(locations.size());
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](int one, int other) { return key(one) < key(other); });
     return order;

@@ -44,6 +44,26 @@ TEST(Settings, AnUnknownVariableIsAnsweredWithTheNearest) {
                 testing::HasSubstr("valid: LAPWING_ENGINE, LAPWING_ALGORITHM"));
 }
 
+TEST(Settings, AFormerNameIsAnsweredWithThePresentOne) {
+    EXPECT_EQ(message_of({"LAPWING_HELPER=auto", nullptr}),
+              "LAPWING_HELPER is now called LAPWING_PROGRESS_THREAD");
+}
+
+TEST(Settings, RanksShareWhatTheTableSays) {
+    Settings mine;
+    const SettingHashes usual = shared_setting_hashes(mine);
+    mine.timeout = "3";
+    mine.zero_copy = "1Ki";
+    EXPECT_EQ(shared_setting_hashes(mine), usual);
+    mine.tuning = "a";
+    const SettingHashes with_file = shared_setting_hashes(mine);
+    EXPECT_NE(with_file, usual);
+    mine.tuning = "b";  // the files themselves are compared
+    EXPECT_EQ(shared_setting_hashes(mine), with_file);
+    mine.engine = "host";
+    EXPECT_NE(shared_setting_hashes(mine), with_file);
+}
+
 TEST(Settings, EveryRowHasAMeaning) {
     for (const SettingRow& row : setting_rows()) {
         EXPECT_THAT(row.variable, testing::StartsWith("LAPWING_"));

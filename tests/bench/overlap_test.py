@@ -140,10 +140,10 @@ class Overlap(ToolTest):
             self.assertEqual(len(engine["rounds"]), 3)
             self.assertGreaterEqual(engine["iterations"], 1)
 
-    def test_the_helper_reaches_the_ranks(self):
+    def test_the_progress_thread_reaches_the_ranks(self):
         words = ["bench", "overlap", "--dry-run", "--collective", "iallreduce", "--", *jobs.launcher(MPI, 2)]
-        out, _ = self.call(*words, LAPWING_HELPER="auto")
-        self.assertRegex(out, "LAPWING_HELPER[= ]auto")
+        out, _ = self.call(*words, LAPWING_PROGRESS_THREAD="auto")
+        self.assertRegex(out, "LAPWING_PROGRESS_THREAD[= ]auto")
         self.assertEqual(json.loads(shlex.split(out)[-1])["collectives"], ["MPI_Iallreduce"])
 
     def test_polling(self):

@@ -11,7 +11,7 @@
 
 #include "collectives/catalogue.hpp"
 #include "engines/host/engine.hpp"
-#include "links/process.hpp"
+#include "links/process/process_link.hpp"
 #include "problems.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"

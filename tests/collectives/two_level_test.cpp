@@ -33,26 +33,26 @@ std::string why_not(const Problem& problem, const char* name = "two_level") {
 }
 
 // Messages, and bytes of them, that go from one host to another.
-struct Far {
+struct InterNode {
     std::size_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t most_into_one_host = 0;  // bytes
 };
-Far far_of(const Problem& problem, const char* choice) {
-    Far far;
+InterNode inter_node_of(const Problem& problem, const char* choice) {
+    InterNode inter_node;
     std::vector<std::uint64_t> into(static_cast<std::size_t>(problem.placement->hosts()));
     for (int rank = 0; rank < problem.ranks; ++rank) {
         for (const Task& task : build(problem, rank, parse_choice(problem.collective, choice)).tasks) {
             if (!sends(task.kind)) continue;
             const int host = problem.placement->host_of(task.peer);
             if (host == problem.placement->host_of(rank)) continue;
-            ++far.messages;
-            far.bytes += task.source.length;
+            ++inter_node.messages;
+            inter_node.bytes += task.source.length;
             into[static_cast<std::size_t>(host)] += task.source.length;
         }
     }
-    far.most_into_one_host = *std::max_element(into.begin(), into.end());
-    return far;
+    inter_node.most_into_one_host = *std::max_element(into.begin(), into.end());
+    return inter_node;
 }
 
 Hosts blocks_of_ranks(int hosts, int each) {
@@ -120,9 +120,9 @@ TEST(TwoLevelBarrier, OnlyLeadersSignalOtherHosts) {
               "  send 2\n"
               "  wait 2 1\n"
               "end\n");
-    EXPECT_EQ(
-        far_of(on_hosts({.collective = Collective::barrier}, blocks_of_ranks(4, 8)), "two_level").messages,
-        8U);
+    EXPECT_EQ(inter_node_of(on_hosts({.collective = Collective::barrier}, blocks_of_ranks(4, 8)), "two_level")
+                  .messages,
+              8U);
 }
 
 TEST(TwoLevelBroadcast, TheRootIsItsHostsLeader) {
@@ -145,10 +145,10 @@ TEST(TwoLevelBroadcast, DataComesToAHostOnceAndSegmentsFollowOneAnother) {
     const Problem problem =
         on_hosts({.collective = Collective::broadcast, .root = 5, .bytes = 1 << 20}, blocks_of_ranks(4, 4));
     for (const char* choice : {"two_level", "two_level:k=2", "two_level:leaders=3"}) {
-        const Far far = far_of(problem, choice);
-        EXPECT_EQ(far.bytes, 3U << 20) << choice;
-        EXPECT_EQ(far.most_into_one_host, 1U << 20) << choice;
-        EXPECT_EQ(far.messages, 3U * 32) << choice;
+        const InterNode inter_node = inter_node_of(problem, choice);
+        EXPECT_EQ(inter_node.bytes, 3U << 20) << choice;
+        EXPECT_EQ(inter_node.most_into_one_host, 1U << 20) << choice;
+        EXPECT_EQ(inter_node.messages, 3U * 32) << choice;
     }
     for (int rank = 0; rank < 16; ++rank) {
         EXPECT_EQ(build(problem, rank, parse_choice(Collective::broadcast, "two_level")).scratch_bytes, 0U);
@@ -175,8 +175,8 @@ TEST(TwoLevelReduce, VectorsLeaveAHostOnce) {
               "  reduce sum uint32 out[0+8] in[0+8]\n"
               "end\n");
     const Problem large = on_hosts(problem_of(Collective::reduce, 16, 6, 1 << 18), blocks_of_ranks(4, 4));
-    EXPECT_EQ(far_of(large, "two_level").bytes, 3U << 20);
-    EXPECT_EQ(far_of(large, "two_level:leaders=2").bytes, 3U << 20);
+    EXPECT_EQ(inter_node_of(large, "two_level").bytes, 3U << 20);
+    EXPECT_EQ(inter_node_of(large, "two_level:leaders=2").bytes, 3U << 20);
 }
 
 TEST(TwoLevelAllreduce, ShortVectorsTakeOneStepBetweenHosts) {
@@ -193,17 +193,17 @@ TEST(TwoLevelAllreduce, ShortVectorsTakeOneStepBetweenHosts) {
               "  reduce sum uint32 out[0+8] scratch[16+8]\n"
               "  send 3 out[0+8]\n"
               "end\n");
-    EXPECT_EQ(far_of(problem, "two_level").messages, 2U);
+    EXPECT_EQ(inter_node_of(problem, "two_level").messages, 2U);
 }
 
 TEST(TwoLevelAllreduce, LongVectorsAreSentAboutTwice) {
     const Problem problem =
         on_hosts(problem_of(Collective::allreduce, 16, 0, 1 << 18), blocks_of_ranks(4, 4));
     for (const char* choice : {"two_level", "two_level:leaders=1", "two_level:segment=4"}) {
-        const Far far = far_of(problem, choice);
+        const InterNode inter_node = inter_node_of(problem, choice);
         // Of each host's vector three quarters go to others, and as much comes back.
-        EXPECT_EQ(far.bytes, 4U * 2 * 3 * (1 << 18)) << choice;
-        EXPECT_EQ(far.most_into_one_host, 2U * 3 * (1 << 18)) << choice;
+        EXPECT_EQ(inter_node.bytes, 4U * 2 * 3 * (1 << 18)) << choice;
+        EXPECT_EQ(inter_node.most_into_one_host, 2U * 3 * (1 << 18)) << choice;
     }
     // Each of four leaders has its share.
     for (int rank = 0; rank < 4; ++rank) {
@@ -233,7 +233,7 @@ TEST(TwoLevelGather, ALeaderSendsTheBlocksOfItsHost) {
               "  wait 4 1\n"
               "  send 1 scratch[0+24]\n"
               "end\n");
-    EXPECT_EQ(far_of(problem, "two_level:leaders=2").messages, 2U);
+    EXPECT_EQ(inter_node_of(problem, "two_level:leaders=2").messages, 2U);
 }
 
 TEST(TwoLevelAllgather, BlocksComeToAHostOnce) {
@@ -253,9 +253,9 @@ TEST(TwoLevelAllgather, BlocksComeToAHostOnce) {
         on_hosts({.collective = Collective::allgather, .bytes = 100}, blocks_of_ranks(4, 4));
     for (const auto& [choice, messages] :
          {std::pair("two_level", 12U), {"two_level:leaders=2", 24U}, {"two_level:leaders=4", 48U}}) {
-        const Far far = far_of(large, choice);
-        EXPECT_EQ(far.messages, messages) << choice;
-        EXPECT_EQ(far.most_into_one_host, 1200U) << choice;
+        const InterNode inter_node = inter_node_of(large, choice);
+        EXPECT_EQ(inter_node.messages, messages) << choice;
+        EXPECT_EQ(inter_node.most_into_one_host, 1200U) << choice;
     }
 }
 
@@ -275,10 +275,10 @@ TEST(TwoLevelAlltoall, HostsExchangeFewerAndLongerMessages) {
               "  wait 2 1\n"
               "end\n");
     const Problem large = on_hosts({.collective = Collective::alltoall, .bytes = 8}, blocks_of_ranks(4, 4));
-    EXPECT_EQ(far_of(large, "flat").messages, 192U);
-    EXPECT_EQ(far_of(large, "two_level").messages, 48U);
-    EXPECT_EQ(far_of(large, "two_level:leaders=1").messages, 12U);
-    EXPECT_EQ(far_of(large, "two_level:leaders=1").bytes, far_of(large, "flat").bytes);
+    EXPECT_EQ(inter_node_of(large, "flat").messages, 192U);
+    EXPECT_EQ(inter_node_of(large, "two_level").messages, 48U);
+    EXPECT_EQ(inter_node_of(large, "two_level:leaders=1").messages, 12U);
+    EXPECT_EQ(inter_node_of(large, "two_level:leaders=1").bytes, inter_node_of(large, "flat").bytes);
 }
 
 // Where messages inside a host cost nearly nothing.

@@ -11,9 +11,9 @@
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
 #include "engines/expected.hpp"
-#include "links/process.hpp"
+#include "links/process/process_link.hpp"
+#include "links/process/socket_pairs.hpp"
 #include "links/routed.hpp"
-#include "links/socket_pairs.hpp"
 #include "links/stream_link.hpp"
 #include "task/chains.hpp"
 #include "task/sample.hpp"
@@ -28,9 +28,9 @@ constexpr int runs = 4;
 
 // One rank: starts all its runs, tests them in random order until all are complete.
 void run_rank(const Engine& engine, const Problem& problem, const Choice& choice, int rank,
-              const Ground& ground, unsigned seed, std::string& wrong) {
+              const EngineContext& context, unsigned seed, std::string& wrong) {
     try {
-        const auto prepared = engine.prepare(build(problem, rank, choice), ground);
+        const auto prepared = engine.prepare(build(problem, rank, choice), context);
         Composition composition;
         std::vector<Bytes> in;
         std::vector<Bytes> out;
@@ -67,11 +67,11 @@ void run_rank(const Engine& engine, const Problem& problem, const Choice& choice
 }
 
 // The links of the ranks: messages between threads, or over stream sockets. Where there are several hosts,
-// one kind is for near peers, and the other for the others.
+// one kind is for intra-node peers, and the other for the others.
 struct Links {
     std::vector<std::unique_ptr<Connections>> sockets;
-    std::vector<std::unique_ptr<Link>> near;
-    std::vector<std::unique_ptr<Link>> far;
+    std::vector<std::unique_ptr<Link>> intra_node;
+    std::vector<std::unique_ptr<Link>> inter_node;
     std::vector<std::unique_ptr<Link>> links;
 };
 enum class Way { buffered, unbuffered, streams };
@@ -86,14 +86,14 @@ std::vector<std::unique_ptr<Link>> stream_links(int ranks,
 
 Links links_of(int ranks, Way way, const std::vector<int>& hosts) {
     Links made;
-    auto& first = hosts.empty() ? made.links : made.far;
+    auto& first = hosts.empty() ? made.links : made.inter_node;
     first =
         way == Way::streams ? stream_links(ranks, made.sockets) : process_links(ranks, way == Way::buffered);
     if (hosts.empty()) return made;
-    made.near = process_links(ranks, way != Way::unbuffered);
+    made.intra_node = process_links(ranks, way != Way::unbuffered);
     for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-        made.links.push_back(std::make_unique<RoutedLink>(*made.near[rank], *made.far[rank],
-                                                          near_peers(hosts, static_cast<int>(rank))));
+        made.links.push_back(std::make_unique<RoutedLink>(*made.intra_node[rank], *made.inter_node[rank],
+                                                          intra_node_peers(hosts, static_cast<int>(rank))));
     }
     return made;
 }
@@ -109,14 +109,14 @@ void run_all(const Engine& engine, const Problem& problem, const Choice& choice,
     for (int rank = 0; rank < problem.ranks; ++rank) {
         const std::size_t at = static_cast<std::size_t>(rank);
         ranks.emplace_back([&, rank, at] {
-            Ground ground{.messages = messages[at].get(), .connections = connections[at].get()};
+            EngineContext context{.messages = messages[at].get(), .connections = connections[at].get()};
             if (!hosts.empty()) {
-                ground.near = made.near[at].get();
-                ground.near_peers = near_peers(hosts, rank);
+                context.intra_node = made.intra_node[at].get();
+                context.intra_node_peers = intra_node_peers(hosts, rank);
                 // On some ranks only: each may have its own way.
-                ground.attendant_works = seed % 2 == 0 && rank % 2 == 0;
+                context.event_thread_works = seed % 2 == 0 && rank % 2 == 0;
             }
-            run_rank(engine, problem, choice, rank, ground, seed + static_cast<unsigned>(rank), wrong[at]);
+            run_rank(engine, problem, choice, rank, context, seed + static_cast<unsigned>(rank), wrong[at]);
         });
     }
     for (std::thread& rank : ranks) rank.join();
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{2, 3} : std::vector{1, 2, 3, 4, 7})));
 
 // Of an engine, among so many ranks on so many hosts of uneven size.
-class NearPeers : public testing::TestWithParam<std::tuple<const char*, int, int>> {
+class IntraNodePeers : public testing::TestWithParam<std::tuple<const char*, int, int>> {
   protected:
     static std::vector<int> hosts_of(int ranks, int hosts) {
         std::vector<int> all;
@@ -181,7 +181,7 @@ class NearPeers : public testing::TestWithParam<std::tuple<const char*, int, int
     }
 };
 
-TEST_P(NearPeers, EveryAlgorithm) {
+TEST_P(IntraNodePeers, EveryAlgorithm) {
     const Engine& engine = find_engine(std::get<0>(GetParam()));
     if (const Verdict available = engine.available(); !available) GTEST_SKIP() << available.reason();
     const int ranks = std::get<1>(GetParam());
@@ -202,7 +202,7 @@ TEST_P(NearPeers, EveryAlgorithm) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Hosts, NearPeers,
+    Hosts, IntraNodePeers,
     testing::Combine(testing::Values("host", "kernel"),
                      testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{5} : std::vector{4, 7}),
                      testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{3} : std::vector{2, 3})));

@@ -3,7 +3,7 @@
 
 #include "base/error.hpp"
 #include "engines/host/engine.hpp"
-#include "links/process.hpp"
+#include "links/process/process_link.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {

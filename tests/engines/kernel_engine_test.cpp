@@ -1,5 +1,5 @@
 // What is the kernel engine's alone: lists that go on while nobody calls, threads that end, lanes, the
-// attendant's part, peers that vanish. Ranks are threads of one process.
+// event thread's part, peers that vanish. Ranks are threads of one process.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstring>
 
-#include "engines/kernel/plan.hpp"
+#include "engines/kernel/chain_plan.hpp"
 #include "engines/kernel_ranks.hpp"
 #include "task/builder.hpp"
 #include "task/text.hpp"
@@ -104,7 +104,7 @@ TEST_F(KernelEngine, WithoutHelpLocalWorkWaitsForACall) {
 }
 
 TEST_F(KernelEngine, TheAttendantDoesLocalWork) {
-    on_all_ranks({.problem = alltoall(4, 2000), .algorithm = "bruck", .attendant_works = true},
+    on_all_ranks({.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_works = true},
                  [](Rank& one, int, std::barrier<>& together) {
                      one.start();
                      EXPECT_TRUE(one.becomes_right());
@@ -148,7 +148,7 @@ ListSet line_of_compositions() {
 }
 
 TEST_F(KernelEngine, TheAttendantReduces) {
-    on_all_ranks({.lists = parse(line_of_sums), .attendant_works = true},
+    on_all_ranks({.lists = parse(line_of_sums), .event_thread_works = true},
                  [](Rank& one, int, std::barrier<>& together) {
                      one.start();
                      EXPECT_TRUE(one.becomes_right());
@@ -157,14 +157,14 @@ TEST_F(KernelEngine, TheAttendantReduces) {
                  });
 }
 
-// The caller's own function is for its threads, also where the attendant does other work, and where it starts
-// a run that has waited for its lane.
+// The caller's own function is for its threads, also where the event thread does other work, and where it
+// starts a run that has waited for its lane.
 TEST_F(KernelEngine, TheAttendantNeverCallsTheCallersFunction) {
-    for (const bool attendant_submits : {false, true}) {
+    for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = line_of_compositions(),
                               .lanes = 1,
-                              .attendant_works = true,
-                              .attendant_submits = attendant_submits};
+                              .event_thread_works = true,
+                              .event_thread_submits = event_thread_submits};
         on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
             const auto start = [&] {
                 for (int run = 0; run < 3; ++run) one.start();
@@ -186,7 +186,7 @@ TEST_F(KernelEngine, TheAttendantNeverCallsTheCallersFunction) {
 
 // Also when a caller waits for another run, or only looks.
 TEST_F(KernelEngine, ThreadsOfTheCallerReduce) {
-    on_all_ranks({.lists = line_of_compositions(), .lanes = 2, .attendant_works = true},
+    on_all_ranks({.lists = line_of_compositions(), .lanes = 2, .event_thread_works = true},
                  [](Rank& one, int rank, std::barrier<>& together) {
                      one.start();
                      one.start();
@@ -199,7 +199,7 @@ TEST_F(KernelEngine, ThreadsOfTheCallerReduce) {
 
 TEST(KernelPlan, SaysWhetherItNeedsTheCaller) {
     const auto needs_caller = [](const List& list) {
-        return kernel::Plan(lower_to_chains(list)).needs_caller;
+        return kernel::ChainPlan(lower_to_chains(list)).needs_caller;
     };
     const ListSet compositions = line_of_compositions();
     EXPECT_FALSE(needs_caller(compositions.lists[0]));
@@ -233,9 +233,9 @@ TEST_F(KernelEngine, TheAttendantSubmits) {
     const Setting setting{.problem = alltoall(3, 50000),
                           .algorithm = "pairwise:window=1",
                           .buffer_bytes = 4096,
-                          .attendant_submits = true};
+                          .event_thread_submits = true};
     on_all_ranks(setting, [](Rank& one, int, std::barrier<>& together) {
-        // The kernel interrupts the attendant, so the thread that starts may end.
+        // The kernel interrupts the event thread, so the thread that starts may end.
         std::thread([&] { one.start(); }).join();
         EXPECT_TRUE(one.becomes_right());
         together.arrive_and_wait();
@@ -248,8 +248,8 @@ TEST_F(KernelEngine, WhatIsTakenBackIsGivenBack) {
     on_all_ranks({.problem = alltoall(2, 8)}, [](Rank& one, int rank, std::barrier<>& together) {
         if (rank == 0) {
             one.start();
-            for (int i = 0; i < 100; ++i) EXPECT_FALSE(one.prepared().press(one.operation()));
-            EXPECT_GE(one.prepared().rest(one.operation()), 0);
+            for (int i = 0; i < 100; ++i) EXPECT_FALSE(one.prepared().progress(one.operation()));
+            EXPECT_GE(one.prepared().prepare_to_sleep(one.operation()), 0);
         }
         together.arrive_and_wait();
         if (rank == 1) one.start();
@@ -286,8 +286,8 @@ TEST_F(KernelEngine, TheLastMayBeWaitedForFirst) {
     }
 }
 
-// The first run of a lane is then moved by a caller who waits for another, though the attendant has seen its
-// completions.
+// The first run of a lane is then moved by a caller who waits for another, though the event thread has seen
+// its completions.
 TEST_F(KernelEngine, TheLastMayBeWaitedForFirstWhenTheFirstNeedsLocalWork) {
     on_all_ranks({.problem = alltoall(3, 3000), .algorithm = "bruck"}, [](Rank& one, int, std::barrier<>&) {
         for (int i = 0; i < 40; ++i) {
@@ -301,8 +301,8 @@ TEST_F(KernelEngine, TheLastMayBeWaitedForFirstWhenTheFirstNeedsLocalWork) {
 TEST_F(KernelEngine, APeerThatVanishesIsAnErrorThatNamesIt) {
     for (const std::uint64_t bytes : {8U, 100000U}) {
         auto connections = socket_pairs(2, 2);
-        const Ground ground{.connections = connections[0].get()};
-        Rank one(build_all(alltoall(2, bytes), parse_choice(Collective::alltoall, "flat")), 0, ground);
+        const EngineContext context{.connections = connections[0].get()};
+        Rank one(build_all(alltoall(2, bytes), parse_choice(Collective::alltoall, "flat")), 0, context);
         one.start();
         std::thread killer([&] {
             std::this_thread::sleep_for(50ms);

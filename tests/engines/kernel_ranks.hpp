@@ -19,8 +19,8 @@
 #include "collectives/catalogue.hpp"
 #include "engines/expected.hpp"
 #include "engines/kernel/engine.hpp"
-#include "links/process.hpp"
-#include "links/socket_pairs.hpp"
+#include "links/process/process_link.hpp"
+#include "links/process/socket_pairs.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing::testing_engines {
@@ -47,10 +47,10 @@ class ThreadsOfComposition : public Composition {
     std::atomic<int> calls_of_others_ = 0;
 };
 
-// A link to near peers that is used by one thread at a time, and never by the attendant's.
+// A link to intra-node peers that is used by one thread at a time, and never by the event thread's.
 class Guarded : public Link {
   public:
-    Guarded(Link& link, std::thread::id attendant) : link_(link), attendant_(attendant) {}
+    Guarded(Link& link, std::thread::id event_loop) : link_(link), event_loop_(event_loop) {}
 
     const char* name() const override { return "guarded"; }
     bool ready() override {
@@ -71,18 +71,19 @@ class Guarded : public Link {
         const Inside inside(*this);
         return link_.test(transfer);
     }
-    int rest() override {
+    int poll_descriptor() override {
         const Inside inside(*this);
-        return link_.rest();
+        return link_.poll_descriptor();
     }
 
   private:
     class Inside {
       public:
         explicit Inside(Guarded& link) : link_(link) {
-            if (link.inside_.exchange(true)) ADD_FAILURE() << "two threads at once are in the near link";
-            if (std::this_thread::get_id() == link.attendant_)
-                ADD_FAILURE() << "the attendant is in the near link";
+            if (link.inside_.exchange(true))
+                ADD_FAILURE() << "two threads at once are in the intra-node link";
+            if (std::this_thread::get_id() == link.event_loop_)
+                ADD_FAILURE() << "the event thread is in the intra-node link";
         }
         ~Inside() { link_.inside_ = false; }
         Inside(const Inside&) = delete;
@@ -93,17 +94,17 @@ class Guarded : public Link {
     };
 
     Link& link_;
-    const std::thread::id attendant_;
+    const std::thread::id event_loop_;
     std::atomic<bool> inside_ = false;
 };
 
 // One rank's buffers and runs of one problem.
 class Rank {
   public:
-    Rank(const ListSet& set, int rank, const Ground& ground)
+    Rank(const ListSet& set, int rank, const EngineContext& context)
         : problem_(set.problem),
           rank_(rank),
-          prepared_(kernel_engine().prepare(set.lists[static_cast<std::size_t>(rank)], ground)) {}
+          prepared_(kernel_engine().prepare(set.lists[static_cast<std::size_t>(rank)], context)) {}
 
     // On `channel`; that of a run is its number, when none is given.
     void start(std::optional<std::uint32_t> channel = std::nullopt) {
@@ -157,15 +158,16 @@ struct Setting {
     std::optional<ListSet> lists = std::nullopt;  // instead
     int lanes = 2;
     int buffer_bytes = 0;
-    bool attendant_works = false;
-    bool attendant_submits = false;
-    std::vector<int> hosts = {};  // of the ranks; those of one are near peers. Empty: all are far
+    bool event_thread_works = false;
+    bool event_thread_submits = false;
+    std::vector<int> hosts =
+        {};  // of the ranks; those of one are intra-node peers. Empty: all are inter-node
     int kept_lanes = 0;
 };
 
-inline std::thread::id thread_of(Attendant& attendant) {
+inline std::thread::id thread_of(EventLoop& event_loop) {
     std::promise<std::thread::id> id;
-    attendant.post([&] { id.set_value(std::this_thread::get_id()); });
+    event_loop.post([&] { id.set_value(std::this_thread::get_id()); });
     return id.get_future().get();
 }
 
@@ -178,21 +180,21 @@ inline void on_all_ranks(const Setting& setting,
             : build_all(setting.problem, parse_choice(setting.problem.collective, setting.algorithm));
     const int ranks = lists.problem.ranks;
     const auto connections = socket_pairs(ranks, setting.lanes, setting.buffer_bytes);
-    const auto near = process_links(ranks, true);
-    const std::thread::id attendant = thread_of(connections[0]->attendant());
+    const auto intra_node = process_links(ranks, true);
+    const std::thread::id event_loop = thread_of(connections[0]->event_loop());
     std::barrier<> together(ranks);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
         threads.emplace_back([&, rank] {
-            Guarded link(*near[static_cast<std::size_t>(rank)], attendant);
-            const Ground ground{.connections = connections[static_cast<std::size_t>(rank)].get(),
-                                .near = setting.hosts.empty() ? nullptr : &link,
-                                .near_peers = near_peers(setting.hosts, rank),
-                                .attendant_works = setting.attendant_works,
-                                .attendant_submits = setting.attendant_submits,
-                                .kept_lanes = setting.kept_lanes};
+            Guarded link(*intra_node[static_cast<std::size_t>(rank)], event_loop);
+            const EngineContext context{.connections = connections[static_cast<std::size_t>(rank)].get(),
+                                        .intra_node = setting.hosts.empty() ? nullptr : &link,
+                                        .intra_node_peers = intra_node_peers(setting.hosts, rank),
+                                        .event_thread_works = setting.event_thread_works,
+                                        .event_thread_submits = setting.event_thread_submits,
+                                        .kept_lanes = setting.kept_lanes};
             try {
-                Rank one(lists, rank, ground);
+                Rank one(lists, rank, context);
                 body(one, rank, together);
                 together.arrive_and_wait();
             } catch (const Error& error) {

@@ -14,9 +14,9 @@
 #include "engines/host/engine.hpp"
 #include "engines/kernel/engine.hpp"
 #include "engines/shm_hosts.hpp"
-#include "links/process.hpp"
+#include "links/process/process_link.hpp"
+#include "links/process/socket_pairs.hpp"
 #include "links/routed.hpp"
-#include "links/socket_pairs.hpp"
 #include "task/chains.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -54,10 +54,10 @@ Task draw(int ranks, std::mt19937& random, const std::shared_ptr<const Placement
 // One rank's runs of one group's task.
 class Runs {
   public:
-    Runs(const Engine& engine, const Task& task, int rank, const Ground& ground)
+    Runs(const Engine& engine, const Task& task, int rank, const EngineContext& context)
         : task_(task),
           rank_(rank),
-          prepared_(engine.prepare(build(task.problem, rank, task.choice), ground)) {
+          prepared_(engine.prepare(build(task.problem, rank, task.choice), context)) {
         for (int run = 0; run < runs; ++run) {
             in_.push_back(in_of(task.problem, rank, run));
             out_.push_back(out_before(task.problem, rank, run));
@@ -120,7 +120,7 @@ void run_job(unsigned seed, const std::vector<Manner>& choices) {
     }
     SCOPED_TRACE("seed " + std::to_string(seed));
     ShmHosts shared(host_of, manner_of);
-    const auto far = process_links(ranks, seed % 2 == 0);
+    const auto inter_node = process_links(ranks, seed % 2 == 0);
     const auto connections = socket_pairs(ranks, 2, seed % 3 == 0 ? 2048 : 0);
     const bool has_kernel = bool(kernel_engine().available());
 
@@ -133,27 +133,28 @@ void run_job(unsigned seed, const std::vector<Manner>& choices) {
                 std::vector<int> all(static_cast<std::size_t>(ranks));
                 std::iota(all.begin(), all.end(), 0);
                 const std::vector<int> members = shared.ranks_with(rank);
-                shm::Station& station = shared.station(rank);
-                const auto own = station.link(static_cast<std::uint64_t>(10 + host_of[at]), members);
-                const auto near = station.link(1, all);
-                const auto near_of_kernel = station.link(2, all);
-                RoutedLink routed(*near, *far[at], near_peers(host_of, rank));
-                Helper* const helper = shared.helper(rank);
-                Link* const messages = one_host ? near.get() : &routed;
-                Ground of_kernel{.connections = connections[at].get()};
+                shm::ShmNode& node = shared.node(rank);
+                const auto own = node.link(static_cast<std::uint64_t>(10 + host_of[at]), members);
+                const auto intra_node = node.link(1, all);
+                const auto intra_node_of_kernel = node.link(2, all);
+                RoutedLink routed(*intra_node, *inter_node[at], intra_node_peers(host_of, rank));
+                ProgressThread* const progress_thread = shared.progress_thread(rank);
+                Link* const messages = one_host ? intra_node.get() : &routed;
+                EngineContext of_kernel{.connections = connections[at].get()};
                 if (!one_host) {
-                    of_kernel.near = near_of_kernel.get();
-                    of_kernel.near_peers = near_peers(host_of, rank);
-                    of_kernel.helper = helper;
+                    of_kernel.intra_node = intra_node_of_kernel.get();
+                    of_kernel.intra_node_peers = intra_node_peers(host_of, rank);
+                    of_kernel.progress_thread = progress_thread;
                 }
                 std::vector<std::unique_ptr<Runs>> groups;
                 const auto in_own =
                     static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
-                groups.push_back(std::make_unique<Runs>(host_engine(),
-                                                        inside[static_cast<std::size_t>(host_of[at])], in_own,
-                                                        Ground{.messages = own.get(), .helper = helper}));
-                groups.push_back(std::make_unique<Runs>(host_engine(), for_host_engine, rank,
-                                                        Ground{.messages = messages, .helper = helper}));
+                groups.push_back(std::make_unique<Runs>(
+                    host_engine(), inside[static_cast<std::size_t>(host_of[at])], in_own,
+                    EngineContext{.messages = own.get(), .progress_thread = progress_thread}));
+                groups.push_back(std::make_unique<Runs>(
+                    host_engine(), for_host_engine, rank,
+                    EngineContext{.messages = messages, .progress_thread = progress_thread}));
                 if (has_kernel)
                     groups.push_back(
                         std::make_unique<Runs>(kernel_engine(), for_kernel_engine, rank, of_kernel));

@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "engines/helper.hpp"
-#include "links/shm.hpp"
+#include "engines/progress_thread.hpp"
+#include "links/shm/node.hpp"
 
 namespace lapwing::testing_engines {
 
 // How ranks of one host exchange long messages, and who moves them (Kaiser et al. 2009, section 2.2).
 struct Manner {
     shm::TransferMethod transfer = shm::TransferMethod::automatic;
-    bool helper = false;
+    bool progress_thread = false;
 };
 inline constexpr Manner manners[] = {{shm::TransferMethod::processor, false},
                                      {shm::TransferMethod::kernel, false},
@@ -24,30 +24,30 @@ inline constexpr Manner manners[] = {{shm::TransferMethod::processor, false},
                                      {shm::TransferMethod::kernel, true}};
 inline std::string name_of(const Manner& manner) {
     return std::string(manner.transfer == shm::TransferMethod::processor ? "processor" : "kernel") +
-           (manner.helper ? "_helper" : "_caller");
+           (manner.progress_thread ? "_helper" : "_caller");
 }
 
-// host_of[r]: the host of rank r. A rank's links and helper go with this.
+// host_of[r]: the host of rank r. A rank's links and progress thread go with this.
 class ShmHosts {
   public:
     ShmHosts(const std::vector<int>& host_of, const std::vector<Manner>& manner_of) : host_of_(host_of) {
         const int ranks = static_cast<int>(host_of.size());
         for (std::size_t rank = 0; rank < host_of.size(); ++rank) {
-            stations_.push_back(std::make_unique<shm::Station>(ranks, manner_of[rank].transfer));
-            cards_.push_back(stations_.back()->card());
+            stations_.push_back(std::make_unique<shm::ShmNode>(ranks, manner_of[rank].transfer));
+            cards_.push_back(stations_.back()->address());
             cards_.back().host = static_cast<std::uint64_t>(host_of[rank]) + 1;
         }
-        for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(station(rank).join(cards_, rank), "");
+        for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(node(rank).join(cards_, rank), "");
         for (std::size_t rank = 0; rank < host_of.size(); ++rank) {
             stations_[rank]->admit_no_more();
-            helpers_.push_back(manner_of[rank].helper
-                                   ? std::make_unique<Helper>(*stations_[rank], std::vector<int>())
+            helpers_.push_back(manner_of[rank].progress_thread
+                                   ? std::make_unique<ProgressThread>(*stations_[rank], std::vector<int>())
                                    : nullptr);
         }
     }
 
-    shm::Station& station(int rank) { return *stations_[static_cast<std::size_t>(rank)]; }
-    Helper* helper(int rank) { return helpers_[static_cast<std::size_t>(rank)].get(); }
+    shm::ShmNode& node(int rank) { return *stations_[static_cast<std::size_t>(rank)]; }
+    ProgressThread* progress_thread(int rank) { return helpers_[static_cast<std::size_t>(rank)].get(); }
     std::vector<int> ranks_with(int rank) const {  // on its host
         std::vector<int> all;
         for (std::size_t other = 0; other < host_of_.size(); ++other) {
@@ -59,9 +59,9 @@ class ShmHosts {
 
   private:
     std::vector<int> host_of_;
-    std::vector<shm::Card> cards_;
-    std::vector<std::unique_ptr<shm::Station>> stations_;
-    std::vector<std::unique_ptr<Helper>> helpers_;
+    std::vector<shm::ShmAddress> cards_;
+    std::vector<std::unique_ptr<shm::ShmNode>> stations_;
+    std::vector<std::unique_ptr<ProgressThread>> helpers_;
 };
 
 }  // namespace lapwing::testing_engines

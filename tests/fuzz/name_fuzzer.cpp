@@ -28,11 +28,11 @@ void choice_of(Collective collective, std::string_view text) {
     if (parse_choice(collective, print(choice)) != choice) std::abort();
 }
 
-void wishes(std::string_view text) {
+void requested(std::string_view text) {
     std::string printed;
-    Wishes wanted;
+    RequestedAlgorithms wanted;
     try {
-        wanted = Wishes::parse(text);
+        wanted = RequestedAlgorithms::parse(text);
     } catch (const Error&) {
         return;
     }
@@ -42,7 +42,7 @@ void wishes(std::string_view text) {
         if (choice->algorithm->collective != collective) std::abort();
         printed += (printed.empty() ? "" : ",") + std::string(name(collective)) + "=" + print(*choice);
     }
-    const Wishes again = Wishes::parse(printed);
+    const RequestedAlgorithms again = RequestedAlgorithms::parse(printed);
     for (const Collective collective : collectives) {
         const Choice* const before = wanted.find(collective);
         const Choice* const after = again.find(collective);
@@ -58,6 +58,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto collective = find_collective(text);
     if (collective && find_collective(name(*collective)) != collective) std::abort();
     for (const Collective each : collectives) choice_of(each, text);
-    wishes(text);
+    requested(text);
     return 0;
 }

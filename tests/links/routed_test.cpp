@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "links/process.hpp"
-#include "links/socket_pairs.hpp"
+#include "links/process/process_link.hpp"
+#include "links/process/socket_pairs.hpp"
 #include "links/stream_link.hpp"
 
 namespace lapwing {
@@ -36,7 +36,7 @@ class Noting : public Link {
         return true;
     }
     void progress() override { ++moved; }
-    int rest() override { return descriptor; }
+    int poll_descriptor() override { return descriptor; }
 
     bool is_ready = true;
     int asked = 0;
@@ -59,83 +59,83 @@ class Noting : public Link {
 };
 
 TEST(RoutedLink, APeerHasOneLink) {
-    Noting near;
-    Noting far;
-    RoutedLink link(near, far, {false, true, false});
+    Noting intra_node;
+    Noting inter_node;
+    RoutedLink link(intra_node, inter_node, {false, true, false});
     Link::Transfer transfers[4];
     link.send(1, nullptr, 5, 7, transfers[0]);
-    EXPECT_EQ(near.last_peer, 1);
-    EXPECT_EQ(near.last_bytes, 5U);
-    EXPECT_EQ(near.last_channel, 7U);
-    EXPECT_EQ(far.handles, 0U);
+    EXPECT_EQ(intra_node.last_peer, 1);
+    EXPECT_EQ(intra_node.last_bytes, 5U);
+    EXPECT_EQ(intra_node.last_channel, 7U);
+    EXPECT_EQ(inter_node.handles, 0U);
     link.recv(2, nullptr, 6, first_kept_channel, transfers[1]);
-    EXPECT_EQ(far.last_peer, 2);
-    EXPECT_EQ(far.last_bytes, 6U);
-    EXPECT_EQ(far.last_channel, first_kept_channel);
+    EXPECT_EQ(inter_node.last_peer, 2);
+    EXPECT_EQ(inter_node.last_bytes, 6U);
+    EXPECT_EQ(inter_node.last_channel, first_kept_channel);
     link.recv(1, nullptr, 0, 0, transfers[2]);
     link.send(2, nullptr, 0, 0, transfers[3]);
-    EXPECT_EQ(near.handles, 2U);
-    EXPECT_EQ(far.handles, 2U);
+    EXPECT_EQ(intra_node.handles, 2U);
+    EXPECT_EQ(inter_node.handles, 2U);
 }
 
 TEST(RoutedLink, ATransferBelongsToTheLinkThatHasIt) {
-    Noting near;
-    Noting far;
-    RoutedLink link(near, far, {false, true, false});
+    Noting intra_node;
+    Noting inter_node;
+    RoutedLink link(intra_node, inter_node, {false, true, false});
     Link::Transfer transfer;
     // Also one that has been the other link's before.
     for (std::uintptr_t i = 1; i <= 2; ++i) {
         link.send(1, nullptr, 1, 0, transfer);
-        far.complete = 100;
+        inter_node.complete = 100;
         EXPECT_FALSE(link.test(transfer));
-        near.complete = i;
+        intra_node.complete = i;
         EXPECT_TRUE(link.test(transfer));
-        far.complete = 0;
+        inter_node.complete = 0;
         link.recv(2, nullptr, 1, 0, transfer);
-        near.complete = 100;
+        intra_node.complete = 100;
         EXPECT_FALSE(link.test(transfer));
-        far.complete = i;
+        inter_node.complete = i;
         EXPECT_TRUE(link.test(transfer));
-        near.complete = i;
+        intra_node.complete = i;
     }
-    const int tested = near.tested + far.tested;
+    const int tested = intra_node.tested + inter_node.tested;
     EXPECT_TRUE(link.test(transfer));  // empty: nobody's
-    EXPECT_EQ(near.tested + far.tested, tested);
+    EXPECT_EQ(intra_node.tested + inter_node.tested, tested);
 }
 
 // The peer that this side waits for at one link may wait for what it has to do at the other.
 TEST(RoutedLink, WhoWaitsAtOneMovesTheOther) {
-    Noting near;
-    Noting far;
-    RoutedLink link(near, far, {false, true, false});
+    Noting intra_node;
+    Noting inter_node;
+    RoutedLink link(intra_node, inter_node, {false, true, false});
     Link::Transfer transfer;
     link.recv(1, nullptr, 1, 0, transfer);
     EXPECT_FALSE(link.test(transfer));
-    EXPECT_EQ(far.moved, 1);
-    EXPECT_EQ(near.moved, 0);
-    near.complete = 1;
+    EXPECT_EQ(inter_node.moved, 1);
+    EXPECT_EQ(intra_node.moved, 0);
+    intra_node.complete = 1;
     EXPECT_TRUE(link.test(transfer));
-    EXPECT_EQ(far.moved, 1);
+    EXPECT_EQ(inter_node.moved, 1);
     link.recv(2, nullptr, 1, 0, transfer);
     EXPECT_FALSE(link.test(transfer));
-    EXPECT_EQ(near.moved, 1);
+    EXPECT_EQ(intra_node.moved, 1);
     link.progress();
-    EXPECT_EQ(near.moved, 2);
-    EXPECT_EQ(far.moved, 2);
+    EXPECT_EQ(intra_node.moved, 2);
+    EXPECT_EQ(inter_node.moved, 2);
 }
 
 TEST(RoutedLink, IsReadyWhenBothAre) {
-    Noting near;
-    Noting far;
-    RoutedLink link(near, far, {true, false});
-    near.is_ready = false;
-    far.is_ready = false;
+    Noting intra_node;
+    Noting inter_node;
+    RoutedLink link(intra_node, inter_node, {true, false});
+    intra_node.is_ready = false;
+    inter_node.is_ready = false;
     EXPECT_FALSE(link.ready());
-    EXPECT_EQ(near.asked, 1);
-    EXPECT_EQ(far.asked, 1);  // a link may need to be asked in order to become ready
-    far.is_ready = true;
+    EXPECT_EQ(intra_node.asked, 1);
+    EXPECT_EQ(inter_node.asked, 1);  // a link may need to be asked in order to become ready
+    inter_node.is_ready = true;
     EXPECT_FALSE(link.ready());
-    near.is_ready = true;
+    intra_node.is_ready = true;
     EXPECT_TRUE(link.ready());
 }
 
@@ -145,52 +145,52 @@ bool readable(int descriptor) {
 }
 
 TEST(RoutedLink, RestsAtBoth) {
-    Noting near;
-    Noting far;
-    RoutedLink link(near, far, {true, false});
+    Noting intra_node;
+    Noting inter_node;
+    RoutedLink link(intra_node, inter_node, {true, false});
     const int bells[3] = {::eventfd(0, EFD_CLOEXEC), ::eventfd(0, EFD_CLOEXEC), ::eventfd(0, EFD_CLOEXEC)};
     const auto ring = [&](int bell) { ASSERT_EQ(::eventfd_write(bells[bell], 1), 0); };
     const auto silence = [&](int bell) {
         eventfd_t count = 0;
         ASSERT_EQ(::eventfd_read(bells[bell], &count), 0);
     };
-    EXPECT_EQ(link.rest(), -1);
-    near.descriptor = bells[0];
-    EXPECT_EQ(link.rest(), -1);  // nobody would tell that the far link has gone on
-    far.descriptor = bells[1];
-    const int both = link.rest();
+    EXPECT_EQ(link.poll_descriptor(), -1);
+    intra_node.descriptor = bells[0];
+    EXPECT_EQ(link.poll_descriptor(), -1);  // nobody would tell that the inter-node link has gone on
+    inter_node.descriptor = bells[1];
+    const int both = link.poll_descriptor();
     ASSERT_GE(both, 0);
-    EXPECT_EQ(link.rest(), both);
+    EXPECT_EQ(link.poll_descriptor(), both);
     for (const int bell : {0, 1}) {
         EXPECT_FALSE(readable(both));
         ring(bell);
         EXPECT_TRUE(readable(both));
         silence(bell);
     }
-    far.descriptor = bells[2];
-    const int changed = link.rest();
+    inter_node.descriptor = bells[2];
+    const int changed = link.poll_descriptor();
     ring(2);
     EXPECT_TRUE(readable(changed));
     silence(2);
     ring(1);
     EXPECT_FALSE(readable(changed));
-    near.descriptor = -1;
-    EXPECT_EQ(link.rest(), -1);
+    intra_node.descriptor = -1;
+    EXPECT_EQ(link.poll_descriptor(), -1);
     for (const int bell : bells) ::close(bell);
 }
 
-// Ranks 0 and 1 are near each other, rank 2 is far from both.
+// Ranks 0 and 1 are intra-node each other, rank 2 is far from both.
 TEST(RoutedLink, CarriesMessages) {
-    const auto near = process_links(3, false);
+    const auto intra_node = process_links(3, false);
     const auto sockets = socket_pairs(3, 1);
-    std::vector<std::unique_ptr<StreamLink>> far;
+    std::vector<std::unique_ptr<StreamLink>> inter_node;
     std::vector<std::unique_ptr<RoutedLink>> links;
     for (std::size_t rank = 0; rank < 3; ++rank) {
-        far.push_back(std::make_unique<StreamLink>(*sockets[rank], 3));
-        links.push_back(std::make_unique<RoutedLink>(*near[rank], *far[rank],
+        inter_node.push_back(std::make_unique<StreamLink>(*sockets[rank], 3));
+        links.push_back(std::make_unique<RoutedLink>(*intra_node[rank], *inter_node[rank],
                                                      std::vector<bool>{rank == 1, rank == 0, false}));
         EXPECT_TRUE(links[rank]->ready());
-        EXPECT_EQ(links[rank]->rest(), -1);
+        EXPECT_EQ(links[rank]->poll_descriptor(), -1);
     }
     const std::byte sent[3] = {std::byte{10}, std::byte{11}, std::byte{12}};
     std::byte received[3][3]{};

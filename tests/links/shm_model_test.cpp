@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "links/explorer.hpp"
-#include "links/shm/traffic.hpp"
+#include "links/shm/protocol.hpp"
 
 // Its threads are contexts that sanitizers do not know.
 #if !LAPWING_TEST_FEWER
@@ -64,42 +64,42 @@ Bytes message(std::size_t bytes, int number) {
 
 // A small host, new for each schedule.
 struct World {
-    World(int ranks, const Geometry& geometry, bool direct) : bells(static_cast<std::size_t>(ranks)) {
+    World(int ranks, const Geometry& geometry, bool direct) : doorbells(static_cast<std::size_t>(ranks)) {
         const auto count = static_cast<std::size_t>(ranks);
         for (std::size_t pair = 0; pair < count * count; ++pair) {
-            memory.emplace_back(new (std::align_val_t(128)) std::byte[Lane<Model>::bytes(geometry)]());
-            lanes.push_back(Lane<Model>::at(memory.back().get(), geometry));
+            memory.emplace_back(new (std::align_val_t(128)) std::byte[Fifo<Model>::bytes(geometry)]());
+            fifos.push_back(Fifo<Model>::at(memory.back().get(), geometry));
         }
         for (std::size_t rank = 0; rank < count; ++rank) {
-            std::vector<Traffic<Model>::Place> places;
+            std::vector<Protocol<Model>::Place> places;
             for (std::size_t other = 0; other < count; ++other) {
-                Traffic<Model>::Place place;
-                place.to = lanes[rank * count + other];
-                place.from = lanes[other * count + rank];
-                place.bell = &bells[other];
+                Protocol<Model>::Place place;
+                place.to = fifos[rank * count + other];
+                place.from = fifos[other * count + rank];
+                place.doorbell = &doorbells[other];
                 place.rank = static_cast<int>(other);
                 place.copies_directly = direct;
                 places.push_back(place);
             }
-            traffic.push_back(std::make_unique<Traffic<Model>>(places, bells[rank]));
+            protocol.push_back(std::make_unique<Protocol<Model>>(places, doorbells[rank]));
         }
     }
     struct Free {
         void operator()(std::byte* bytes) const { ::operator delete[](bytes, std::align_val_t(128)); }
     };
     std::vector<std::unique_ptr<std::byte[], Free>> memory;
-    std::vector<Lane<Model>> lanes;
-    std::vector<Bell<Model>> bells;
-    std::vector<std::unique_ptr<Traffic<Model>>> traffic;
+    std::vector<Fifo<Model>> fifos;
+    std::vector<Doorbell<Model>> doorbells;
+    std::vector<std::unique_ptr<Protocol<Model>>> protocol;
 };
 
 // How a rank waits: it sleeps, or it looks again when somebody has done something.
-void wait(Traffic<Model>& traffic, Link::Transfer& transfer, bool sleeps) {
+void wait(Protocol<Model>& protocol, Link::Transfer& transfer, bool sleeps) {
     try {
         for (;;) {
             const std::uint64_t writes = Explorer::writes();
-            if (traffic.test(transfer)) break;
-            if (sleeps) traffic.sleep(0);
+            if (protocol.test(transfer)) break;
+            if (sleeps) protocol.sleep(0);
             Explorer::pause(writes);
         }
     } catch (const Error& error) {
@@ -119,7 +119,7 @@ struct Play {
         auto world = std::make_shared<World>(ranks, geometry, direct);
         std::vector<std::function<void()>> threads;
         threads.emplace_back([world, play = *this] {
-            Traffic<Model>& traffic = *world->traffic[0];
+            Protocol<Model>& protocol = *world->protocol[0];
             std::vector<Bytes> sent;
             for (std::size_t i = 0; i < play.lengths.size(); ++i)
                 sent.push_back(message(play.lengths[i], static_cast<int>(i)));
@@ -127,37 +127,37 @@ struct Play {
             transfers.reserve(sent.size() * static_cast<std::size_t>(play.ranks));
             for (int other = 1; other < play.ranks; ++other) {
                 for (const Bytes& bytes : sent)
-                    traffic.send(other, 1, 0, bytes.data(), bytes.size(), transfers.emplace_back());
+                    protocol.send(other, 1, 0, bytes.data(), bytes.size(), transfers.emplace_back());
             }
-            traffic.flush();
+            protocol.flush();
             for (int other = 1; other < play.ranks; ++other) {
                 Bytes answer(play.lengths.front());
                 Link::Transfer receive;
-                traffic.recv(other, 1, 0, answer.data(), answer.size(), receive);
-                wait(traffic, receive, play.sleeps);
+                protocol.recv(other, 1, 0, answer.data(), answer.size(), receive);
+                wait(protocol, receive, play.sleeps);
                 if (answer != message(answer.size(), other)) Explorer::fail("the answer is wrong");
             }
-            for (Link::Transfer& transfer : transfers) wait(traffic, transfer, play.sleeps);
+            for (Link::Transfer& transfer : transfers) wait(protocol, transfer, play.sleeps);
         });
         for (int rank = 1; rank < ranks; ++rank) {
             threads.emplace_back([world, play = *this, rank] {
-                Traffic<Model>& traffic = *world->traffic[static_cast<std::size_t>(rank)];
+                Protocol<Model>& protocol = *world->protocol[static_cast<std::size_t>(rank)];
                 std::vector<Bytes> received;
                 std::vector<Link::Transfer> transfers(play.lengths.size());
                 for (std::size_t i = 0; i < play.lengths.size(); ++i) {
                     received.emplace_back(play.lengths[i]);
-                    traffic.recv(0, 1, 0, received[i].data(), received[i].size(), transfers[i]);
+                    protocol.recv(0, 1, 0, received[i].data(), received[i].size(), transfers[i]);
                 }
                 for (std::size_t i = 0; i < transfers.size(); ++i) {
-                    wait(traffic, transfers[i], play.sleeps);
+                    wait(protocol, transfers[i], play.sleeps);
                     if (received[i] != message(play.lengths[i], static_cast<int>(i)))
                         Explorer::fail("a message is wrong");
                 }
                 const Bytes answer = message(play.lengths.front(), rank);
                 Link::Transfer send;
-                traffic.send(0, 1, 0, answer.data(), answer.size(), send);
-                traffic.flush();
-                wait(traffic, send, play.sleeps);
+                protocol.send(0, 1, 0, answer.data(), answer.size(), send);
+                protocol.flush();
+                wait(protocol, send, play.sleeps);
             });
         }
         return threads;
@@ -200,7 +200,7 @@ TEST(ShmModel, ThreeRanks) {
     }
 }
 
-// Rank 0 exchanges one message with rank 1, and then computes: its helper sees to it.
+// Rank 0 exchanges one message with rank 1, and then computes: its progress thread sees to it.
 struct HelpedPlay {
     std::size_t length;
     bool direct;
@@ -208,10 +208,10 @@ struct HelpedPlay {
 
     struct Helped : World {
         Helped(const Geometry& of_lanes, bool directly) : World(2, of_lanes, directly) {
-            traffic[0]->share();
+            protocol[0]->share();
         }
         // True when both are complete.
-        bool go_on() { return traffic[0]->test(receive) && traffic[0]->test(send); }
+        bool go_on() { return protocol[0]->test(receive) && protocol[0]->test(send); }
 
         Bytes received;
         Link::Transfer send, receive;
@@ -221,31 +221,31 @@ struct HelpedPlay {
     std::vector<std::function<void()>> operator()() const {
         auto world = std::make_shared<Helped>(geometry, direct);
         const auto program = [world, play = *this] {
-            Traffic<Model>& traffic = *world->traffic[0];
+            Protocol<Model>& protocol = *world->protocol[0];
             const Bytes sent = message(play.length, 0);
             world->received.resize(play.length);
             world->work.store(1);
             world->added.store(1);
             bool complete = false;
             {
-                const auto held = traffic.hold();
-                traffic.recv(1, 1, 0, world->received.data(), play.length, world->receive);
-                traffic.send(1, 1, 0, sent.data(), play.length, world->send);
-                traffic.flush();
+                const auto held = protocol.hold();
+                protocol.recv(1, 1, 0, world->received.data(), play.length, world->receive);
+                protocol.send(1, 1, 0, sent.data(), play.length, world->send);
+                protocol.flush();
                 complete = world->go_on();
             }
             if (complete) {
                 world->complete.store(1);
             } else {
                 world->work.store(0);
-                traffic.let_ring(true);
+                protocol.let_ring(true);
             }
             bool news = complete;
             if (!news) {
-                const auto held = traffic.hold();
-                news = traffic.has_news_for_helper();
+                const auto held = protocol.hold();
+                news = protocol.has_news_for_progress_thread();
             }
-            if (news) traffic.ring_here();
+            if (news) protocol.ring_here();
             for (;;) {
                 const std::uint64_t writes = Explorer::writes();
                 if (world->complete.load() != 0) break;
@@ -254,32 +254,32 @@ struct HelpedPlay {
             if (world->received != message(play.length, 1))
                 Explorer::fail("what the helper has received is wrong");
         };
-        const auto helper = [world] {
-            Traffic<Model>& traffic = *world->traffic[0];
+        const auto progress_thread = [world] {
+            Protocol<Model>& protocol = *world->protocol[0];
             for (int vain = 0;;) {
                 const std::uint64_t writes = Explorer::writes();
-                const std::uint32_t rings = traffic.rings();
+                const std::uint32_t rings = protocol.rings();
                 if (world->complete.load() != 0) break;
                 {
-                    const auto held = traffic.hold();
-                    traffic.move_all();
+                    const auto held = protocol.hold();
+                    protocol.move_all();
                 }
                 bool again = false;
                 if (world->added.load() != 0) {
                     again = world->work.exchange(1) != 0;
                     if (!again) {
-                        const auto held = traffic.hold();
+                        const auto held = protocol.hold();
                         if (world->go_on()) break;
                         world->work.store(0);
                     }
                 }
                 {
-                    const auto held = traffic.hold();
-                    again = traffic.has_news_for_helper() || again;
+                    const auto held = protocol.hold();
+                    again = protocol.has_news_for_progress_thread() || again;
                 }
                 if (!again) {
                     vain = 0;
-                    traffic.sleep_since(rings, -1);
+                    protocol.sleep_since(rings, -1);
                 } else if (++vain > 3) {
                     Explorer::pause(writes);
                 }
@@ -287,19 +287,19 @@ struct HelpedPlay {
             world->complete.store(1);
         };
         const auto other = [world, play = *this] {
-            Traffic<Model>& traffic = *world->traffic[1];
+            Protocol<Model>& protocol = *world->protocol[1];
             const Bytes sent = message(play.length, 1);
             Bytes received(play.length);
             Link::Transfer send;
             Link::Transfer receive;
-            traffic.send(0, 1, 0, sent.data(), play.length, send);
-            traffic.flush();
-            traffic.recv(0, 1, 0, received.data(), play.length, receive);
-            wait(traffic, receive, true);
-            wait(traffic, send, true);
+            protocol.send(0, 1, 0, sent.data(), play.length, send);
+            protocol.flush();
+            protocol.recv(0, 1, 0, received.data(), play.length, receive);
+            wait(protocol, receive, true);
+            wait(protocol, send, true);
             if (received != message(play.length, 0)) Explorer::fail("what the helper has sent is wrong");
         };
-        return {program, helper, other};
+        return {program, progress_thread, other};
     }
 };
 
@@ -322,19 +322,20 @@ TEST(ShmModel, ARingThatIsLostIsFound) {
     const Explorer::Result result = Explorer::explore(
         [] {
             struct Two {
-                Bell<Model> bell{};
+                Doorbell<Model> doorbell{};
                 Model::Word<std::uint32_t> news;
             };
             auto two = std::make_shared<Two>();
             return std::vector<std::function<void()>>{[two] {
-                                                          const std::uint32_t seen = two->bell.rings.load();
+                                                          const std::uint32_t seen =
+                                                              two->doorbell.rings.load();
                                                           if (two->news.load() != 0) return;
-                                                          two->bell.asleep.store(1);
-                                                          Model::sleep(two->bell.rings, seen, 0);
+                                                          two->doorbell.asleep.store(1);
+                                                          Model::sleep(two->doorbell.rings, seen, 0);
                                                       },
                                                       [two] {
                                                           two->news.store(1);
-                                                          ring(two->bell);
+                                                          ring(two->doorbell);
                                                       }};
         },
         2);

@@ -1,5 +1,5 @@
 // Messages through shared memory: order, early ones, long ones both ways, sleepers, and what goes wrong.
-#include "links/shm.hpp"
+#include "links/shm/node.hpp"
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -33,27 +33,27 @@ Bytes message(std::size_t bytes, int number) {
 struct Host {
     explicit Host(int ranks, TransferMethod method = TransferMethod::automatic) {
         for (int rank = 0; rank < ranks; ++rank) {
-            stations.push_back(std::make_unique<Station>(ranks, method));
-            cards.push_back(stations.back()->card());
+            nodes.push_back(std::make_unique<ShmNode>(ranks, method));
+            addresses.push_back(nodes.back()->address());
         }
         for (int rank = 0; rank < ranks; ++rank)
-            EXPECT_EQ(stations[static_cast<std::size_t>(rank)]->join(cards, rank), "");
+            EXPECT_EQ(nodes[static_cast<std::size_t>(rank)]->join(addresses, rank), "");
         std::vector<int> all;
         for (int rank = 0; rank < ranks; ++rank) all.push_back(rank);
-        for (auto& station : stations) {
-            station->admit_no_more();
-            links.push_back(station->link(1, all));
+        for (auto& node : nodes) {
+            node->admit_no_more();
+            links.push_back(node->link(1, all));
         }
     }
     // Each rank's work in a thread of its own.
     void each(const std::function<void(int)>& work) {
         std::vector<std::thread> threads;
-        for (int rank = 0; rank < static_cast<int>(stations.size()); ++rank) threads.emplace_back(work, rank);
+        for (int rank = 0; rank < static_cast<int>(nodes.size()); ++rank) threads.emplace_back(work, rank);
         for (std::thread& thread : threads) thread.join();
     }
 
-    std::vector<Card> cards;
-    std::vector<std::unique_ptr<Station>> stations;
+    std::vector<ShmAddress> addresses;
+    std::vector<std::unique_ptr<ShmNode>> nodes;
     std::vector<std::unique_ptr<Link>> links;
 };
 
@@ -109,8 +109,8 @@ TEST_P(ShmTest, TrafficOfManyRanksAndGroupsAtOnce) {
     Host host(ranks, GetParam());
     std::vector<int> all = {0, 1, 2, 3};
     host.each([&](int rank) {
-        Station& station = *host.stations[static_cast<std::size_t>(rank)];
-        const std::unique_ptr<Link> groups[] = {station.link(7, all), station.link(8, all)};
+        ShmNode& node = *host.nodes[static_cast<std::size_t>(rank)];
+        const std::unique_ptr<Link> groups[] = {node.link(7, all), node.link(8, all)};
         for (int round = 0; round < rounds; ++round) {
             // All ranks draw the same lengths.
             std::mt19937 random(static_cast<unsigned>(round));
@@ -157,7 +157,7 @@ TEST_P(ShmTest, TrafficOfManyRanksAndGroupsAtOnce) {
                 Link& link = *groups[exchange.group];
                 for (Link::Transfer* transfer : {&exchange.receive, &exchange.send}) {
                     for (int looks = 0; !link.test(*transfer); ++looks) {
-                        if (looks % 4 == 3) station.sleep(1ms);
+                        if (looks % 4 == 3) node.sleep(1ms);
                     }
                 }
                 const int from = (rank + ranks - exchange.peer) % ranks;
@@ -224,7 +224,7 @@ TEST(Shm, WhoIsGivenUpWaitsForNobody) {
     Link::Transfer receive;
     std::byte byte{};
     host.links[0]->recv(1, &byte, 1, 0, receive);
-    std::thread other([&] { host.stations[0]->give_up("rank 1 has left"); });
+    std::thread other([&] { host.nodes[0]->give_up("rank 1 has left"); });
     const auto wait = [&] {
         while (!host.links[0]->test(receive)) host.links[0]->sleep(60s);
     };
@@ -233,33 +233,33 @@ TEST(Shm, WhoIsGivenUpWaitsForNobody) {
 }
 
 TEST(Shm, RanksOfOtherHostsAreNotNear) {
-    std::vector<std::unique_ptr<Station>> stations;
-    std::vector<Card> cards;
+    std::vector<std::unique_ptr<ShmNode>> nodes;
+    std::vector<ShmAddress> addresses;
     for (int rank = 0; rank < 3; ++rank) {
-        stations.push_back(std::make_unique<Station>(3));
-        cards.push_back(stations.back()->card());
+        nodes.push_back(std::make_unique<ShmNode>(3));
+        addresses.push_back(nodes.back()->address());
     }
-    cards[1].host += 1;
-    EXPECT_EQ(stations[0]->join(cards, 0), "");
-    EXPECT_EQ(stations[2]->join(cards, 2), "");
-    EXPECT_TRUE(stations[2]->near(0));
-    EXPECT_FALSE(stations[2]->near(1));
-    EXPECT_EQ(stations[2]->ranks(), 2);
+    addresses[1].host += 1;
+    EXPECT_EQ(nodes[0]->join(addresses, 0), "");
+    EXPECT_EQ(nodes[2]->join(addresses, 2), "");
+    EXPECT_TRUE(nodes[2]->intra_node(0));
+    EXPECT_FALSE(nodes[2]->intra_node(1));
+    EXPECT_EQ(nodes[2]->ranks(), 2);
 }
 
 // As in containers: the process numbers mean others there.
 TEST(Shm, AnotherProcessesMemoryIsNotTakenForThePeers) {
-    Station maker(2);
-    Station other(2);
-    std::vector<Card> cards = {maker.card(), other.card()};
-    cards[0].descriptor = other.card().descriptor;
-    EXPECT_THAT(other.join(cards, 1), HasSubstr("do not see each other"));
-    cards[0] = maker.card();
-    cards[0].process = 1 << 30;
-    EXPECT_THAT(other.join(cards, 1), HasSubstr("No such file"));
-    cards[0] = maker.card();
-    cards[0].process_space += 1;
-    EXPECT_THAT(other.join(cards, 1), HasSubstr("rank 0 of this host is in another container"));
+    ShmNode maker(2);
+    ShmNode other(2);
+    std::vector<ShmAddress> addresses = {maker.address(), other.address()};
+    addresses[0].descriptor = other.address().descriptor;
+    EXPECT_THAT(other.join(addresses, 1), HasSubstr("do not see each other"));
+    addresses[0] = maker.address();
+    addresses[0].process = 1 << 30;
+    EXPECT_THAT(other.join(addresses, 1), HasSubstr("No such file"));
+    addresses[0] = maker.address();
+    addresses[0].process_space += 1;
+    EXPECT_THAT(other.join(addresses, 1), HasSubstr("rank 0 of this host is in another container"));
 }
 
 int in_a_child(const std::function<int()>& work) {
@@ -274,9 +274,9 @@ TEST(Shm, AFileLimitIsToldAndEndsNobody) {
     EXPECT_EQ(in_a_child([] {
                   const rlimit limit{4096, 4096};
                   ::setrlimit(RLIMIT_FSIZE, &limit);
-                  Station station(2);
-                  const std::vector<Card> cards = {station.card(), station.card()};
-                  return station.join(cards, 0).find("ulimit -f") == std::string::npos ? 1 : 0;
+                  ShmNode node(2);
+                  const std::vector<ShmAddress> addresses = {node.address(), node.address()};
+                  return node.join(addresses, 0).find("ulimit -f") == std::string::npos ? 1 : 0;
               }),
               0);
 }
@@ -287,17 +287,17 @@ TEST(Shm, ARankThatIsKilledIsNamed) {
     int there[2];
     ASSERT_EQ(::pipe(here), 0);
     ASSERT_EQ(::pipe(there), 0);
-    const auto own = std::make_unique<Station>(2);
+    const auto own = std::make_unique<ShmNode>(2);
     const pid_t child = ::fork();
     if (child == 0) {
-        Station station(2);
-        Card cards[2];
-        cards[1] = station.card();
-        bool good = ::write(here[1], &cards[1], sizeof(Card)) == sizeof(Card);
-        good = good && ::read(there[0], &cards[0], sizeof(Card)) == sizeof(Card);
-        good = good && station.join(cards, 1).empty();
+        ShmNode node(2);
+        ShmAddress addresses[2];
+        addresses[1] = node.address();
+        bool good = ::write(here[1], &addresses[1], sizeof(ShmAddress)) == sizeof(ShmAddress);
+        good = good && ::read(there[0], &addresses[0], sizeof(ShmAddress)) == sizeof(ShmAddress);
+        good = good && node.join(addresses, 1).empty();
         if (good) {
-            const auto link = station.link(1, {0, 1});
+            const auto link = node.link(1, {0, 1});
             const Bytes sent(1000000);
             Link::Transfer transfer;
             link->send(0, sent.data(), sent.size(), 0, transfer);
@@ -306,11 +306,11 @@ TEST(Shm, ARankThatIsKilledIsNamed) {
         }
         ::_exit(1);
     }
-    Card cards[2];
-    cards[0] = own->card();
-    ASSERT_EQ(::read(here[0], &cards[1], sizeof(Card)), static_cast<ssize_t>(sizeof(Card)));
-    ASSERT_EQ(own->join(cards, 0), "");
-    ASSERT_EQ(::write(there[1], &cards[0], sizeof(Card)), static_cast<ssize_t>(sizeof(Card)));
+    ShmAddress addresses[2];
+    addresses[0] = own->address();
+    ASSERT_EQ(::read(here[0], &addresses[1], sizeof(ShmAddress)), static_cast<ssize_t>(sizeof(ShmAddress)));
+    ASSERT_EQ(own->join(addresses, 0), "");
+    ASSERT_EQ(::write(there[1], &addresses[0], sizeof(ShmAddress)), static_cast<ssize_t>(sizeof(ShmAddress)));
     char ready = 0;
     ASSERT_EQ(::read(here[0], &ready, 1), 1);
     ::kill(child, SIGKILL);

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/error.hpp"
-#include "links/socket_pairs.hpp"
+#include "links/process/socket_pairs.hpp"
 
 namespace lapwing {
 namespace {

@@ -187,8 +187,8 @@ TEST(TcpConnections, OfAPartOfTheJob) {
     each([&](int rank, int peer) {
         EXPECT_EQ(get(groups[rank]->descriptor(peer, 0), 2), std::to_string(10 * peer + rank + 10));
     });
-    EXPECT_THAT(groups[0]->told(1), HasSubstr("rank 1 (" + std::string(job.addresses[0].name)));
-    EXPECT_THAT(groups[0]->told(1), HasSubstr("127.0.0.1"));
+    EXPECT_THAT(groups[0]->describe(1), HasSubstr("rank 1 (" + std::string(job.addresses[0].name)));
+    EXPECT_THAT(groups[0]->describe(1), HasSubstr("127.0.0.1"));
     EXPECT_STREQ(groups[0]->name(), "tcp");
     EXPECT_EQ(groups[0]->lanes(), 1);
 }
@@ -222,7 +222,7 @@ TEST(TcpConnections, OverIpv6) {
     ASSERT_GE(to, 0);
     ASSERT_TRUE(give(to, "six"));
     EXPECT_EQ(get(made(*zero, 1), 3), "six");
-    EXPECT_THAT(one->told(0), HasSubstr("::1"));
+    EXPECT_THAT(one->describe(0), HasSubstr("::1"));
 }
 
 TEST(TcpConnections, OverAllInterfacesAndEachFamily) {

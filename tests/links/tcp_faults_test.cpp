@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "links/tcp/pulse.hpp"
+#include "links/tcp/liveness.hpp"
 #include "links/tcp_job.hpp"
 
 namespace lapwing::tcp {

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "links/tcp.hpp"
+#include "links/tcp/endpoint.hpp"
 
 namespace lapwing::tcp {
 
@@ -34,28 +34,28 @@ class Lines_said {
     Endpoint::Log log() {
         return [this](const std::string& line) {
             const std::lock_guard lock(mutex_);
-            lines_.push_back(line);
+            table_.push_back(line);
         };
     }
-    std::vector<std::string> lines() const {
+    std::vector<std::string> table() const {
         const std::lock_guard lock(mutex_);
-        return lines_;
+        return table_;
     }
     bool has(const std::string& part) const { return count(part) > 0; }
     int count(const std::string& part) const {
         int result = 0;
-        for (const std::string& line : lines()) result += line.find(part) != std::string::npos ? 1 : 0;
+        for (const std::string& line : table()) result += line.find(part) != std::string::npos ? 1 : 0;
         return result;
     }
     std::string all() const {
         std::string result;
-        for (const std::string& line : lines()) result += line + "\n";
+        for (const std::string& line : table()) result += line + "\n";
         return result;
     }
 
   private:
     mutable std::mutex mutex_;
-    std::vector<std::string> lines_;
+    std::vector<std::string> table_;
 };
 
 inline Options loopback() {

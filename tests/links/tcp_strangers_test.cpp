@@ -32,7 +32,7 @@ class Raw {
     int get() const { return descriptor_; }
     bool connected() const { return connected_; }
     // What comes until the other side closes; "(open)" at the end when it does not.
-    std::string rest() const {
+    std::string poll_descriptor() const {
         std::string text;
         while (true) {
             pollfd ready{descriptor_, POLLIN, 0};
@@ -83,8 +83,8 @@ TEST(TcpStrangers, AreTurnedAwayWithoutAWord) {
     ASSERT_TRUE(give(web.get(), "GET / HTTP/1.1\r\n\r\n"));
     { const Raw scanner(port); }
     expect_well(job, 7);
-    for (const Raw* one : {&silent, &half, &garbage, &web}) EXPECT_EQ(one->rest(), "");
-    ASSERT_TRUE(within(long_enough, [&] { return job.said[0].lines().size() == 5; })) << job.said[0].all();
+    for (const Raw* one : {&silent, &half, &garbage, &web}) EXPECT_EQ(one->poll_descriptor(), "");
+    ASSERT_TRUE(within(long_enough, [&] { return job.said[0].table().size() == 5; })) << job.said[0].all();
     EXPECT_EQ(job.said[0].count("turned away 127.0.0.1:"), 5) << job.said[0].all();
     EXPECT_EQ(job.said[0].count("no hello of Lapwing"), 2) << job.said[0].all();
     EXPECT_EQ(job.said[0].count("did not prove itself within 1 s"), 2) << job.said[0].all();
@@ -164,7 +164,7 @@ TEST(TcpStrangers, AReplayedHelloGetsNoFurther) {
     const Raw replay(port);
     ASSERT_TRUE(give(replay.get(), recorded));
     // It gets a challenge, and nothing after its answer.
-    EXPECT_EQ(replay.rest().size(), Handshake::challenge_bytes);
+    EXPECT_EQ(replay.poll_descriptor().size(), Handshake::challenge_bytes);
     EXPECT_TRUE(within(long_enough, [&] { return job.said[0].has("cannot answer"); })) << job.said[0].all();
     // The true connection is parked, and found.
     const auto zero = job.group(0);
@@ -185,7 +185,7 @@ TEST(TcpStrangers, HundredsDoNotStopTheMembers) {
     come(300);
     expect_well(job, 8);
     // The oldest were pushed out; a crowd does not flood the log.
-    for (int i = 0; i < 100; ++i) EXPECT_EQ(crowd[i].rest(), "") << i;
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(crowd[i].poll_descriptor(), "") << i;
     EXPECT_EQ(job.said[0].count("too many strangers"), 10) << job.said[0].all();
     EXPECT_TRUE(within(long_enough, [&] { return job.said[0].has(" more in the last 10 s"); }));
 }
@@ -209,7 +209,7 @@ TEST(TcpStrangers, TheKeyIsInNoLine) {
     LocalJob job(2);
     const Raw garbage(job.addresses[0].port);
     ASSERT_TRUE(give(garbage.get(), "garbage"));
-    ASSERT_TRUE(within(long_enough, [&] { return !job.said[0].lines().empty(); }));
+    ASSERT_TRUE(within(long_enough, [&] { return !job.said[0].table().empty(); }));
     const std::string key(reinterpret_cast<const char*>(job.key.data()), job.key.size());
     EXPECT_EQ(job.said[0].all().find(key.substr(0, 4)), std::string::npos);
     EXPECT_NE(random_key(), random_key());

@@ -1,5 +1,5 @@
 // Communicators of every kind: made, freed, empty of data, with other ranks than the world's; and what is
-// left to the MPI underneath.
+// left to the native MPI.
 #include <gtest/gtest.h>
 #include <mpi.h>
 

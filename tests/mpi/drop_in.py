@@ -14,8 +14,8 @@ COLLECTIVES = ["MPI_Ibarrier", "MPI_Ibcast", "MPI_Igather", "MPI_Ialltoall", "MP
 RUNS = [(ranks, [], []) for ranks in range(1, 6)] + [
     (3, ["LAPWING_TRANSFER=processor"], []),
     (4, ["LAPWING_SHARED_MEMORY=0"], []),
-    (3, ["LAPWING_HELPER=auto", "LAPWING_TRANSFER=processor"], []),
-    (2, ["LAPWING_HELPER=auto"], ["--threads"]),
+    (3, ["LAPWING_PROGRESS_THREAD=auto", "LAPWING_TRANSFER=processor"], []),
+    (2, ["LAPWING_PROGRESS_THREAD=auto"], ["--threads"]),
     (4, ["--algorithm", "ialltoall=pairwise:window=1,ibcast=scatter_ring,igather=sequential,ibarrier=dissemination"], []),
     (5, ["--algorithm", "ialltoall=bruck,ibcast=scatter_recursive_doubling,igather=binomial"], []),
     (3, ["--algorithm", "ialltoall=ring,ibcast=k_nomial:k=3,igather=binary"], []),
@@ -49,7 +49,7 @@ def main():
                 told = json.loads(report.read_text())
                 collectives = [row for row in told["collectives"] if row["name"] in COLLECTIVES]
                 taken = {row["name"]: row["taken"] for row in collectives}
-                progress = "helper" if "LAPWING_HELPER" in variables else "caller"
+                progress = "thread" if "LAPWING_PROGRESS_THREAD" in variables else "caller"
                 if told.get("inside_host", {}).get("progress", progress) != progress:
                     taken = {"error": f"not by the {progress}: {told['inside_host']}"}
                 engine = "kernel" if "kernel" in options and ranks > 1 else "host"

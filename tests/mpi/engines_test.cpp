@@ -12,8 +12,8 @@
 #include "engines/catalogue.hpp"
 #include "engines/expected.hpp"
 #include "engines/kernel/engine.hpp"
-#include "links/host_mpi.hpp"
-#include "links/tcp.hpp"
+#include "links/mpi/mpi_link.hpp"
+#include "links/tcp/endpoint.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -36,11 +36,11 @@ int world_size() {
 class EngineTest : public testing::Test {
   protected:
     static void SetUpTestSuite() {
-        link = new HostMpiLink;
+        link = new MpiLink;
         link->begin(MPI_COMM_WORLD);
         while (!link->ready()) {
         }
-        ground.messages = link;
+        context.messages = link;
         if (!kernel_engine().available()) return;
         endpoint = new tcp::Endpoint({});
         tcp::Key key = tcp::random_key();
@@ -52,26 +52,26 @@ class EngineTest : public testing::Test {
         std::vector<int> members(all.size());
         std::iota(members.begin(), members.end(), 0);
         connections = endpoint->group(1, members, world_rank(), 2).release();
-        ground.connections = connections;
+        context.connections = connections;
     }
     static void TearDownTestSuite() {
         // What one rank has sent, another may not have read yet.
         MPI_Barrier(MPI_COMM_WORLD);
-        ground = {};
+        context = {};
         delete connections;
         delete endpoint;
         link->free();
         delete link;
     }
-    static HostMpiLink* link;
+    static MpiLink* link;
     static tcp::Endpoint* endpoint;
     static Connections* connections;
-    static Ground ground;
+    static EngineContext context;
 };
-HostMpiLink* EngineTest::link = nullptr;
+MpiLink* EngineTest::link = nullptr;
 tcp::Endpoint* EngineTest::endpoint = nullptr;
 Connections* EngineTest::connections = nullptr;
-Ground EngineTest::ground;
+EngineContext EngineTest::context;
 
 struct Running {
     Bytes in;
@@ -80,12 +80,13 @@ struct Running {
 };
 
 // Three runs of one plan in flight together, completed the last one first.
-void run_thrice(const Engine& engine, const Problem& problem, const Choice& choice, const Ground& ground) {
+void run_thrice(const Engine& engine, const Problem& problem, const Choice& choice,
+                const EngineContext& context) {
     static std::uint32_t channel = 0;
     const int rank = world_rank();
     const List list = build(problem, rank, choice);
     ASSERT_TRUE(engine.supports(list));
-    const auto prepared = engine.prepare(list, ground);
+    const auto prepared = engine.prepare(list, context);
     Composition composition;
     std::deque<Running> runs;
     for (int i = 0; i < 3; ++i) runs.push_back({in_of(problem, rank, i), out_before(problem, rank, i)});
@@ -104,7 +105,7 @@ void run_thrice(const Engine& engine, const Problem& problem, const Choice& choi
 TEST_F(EngineTest, EveryAlgorithmOnEveryEngine) {
     std::size_t turn = 0;
     for (const Engine* engine : engines()) {
-        if (!engine->available() || !engine->stands_on(ground)) continue;
+        if (!engine->available() || !engine->fits(context)) continue;
         for (const Algorithm* algorithm : catalogue()) {
             const Choice choice{algorithm, usual_parameters(*algorithm)};
             for (const std::uint64_t bytes : {0U, 8U, 1000U, 100'000U}) {
@@ -113,7 +114,7 @@ TEST_F(EngineTest, EveryAlgorithmOnEveryEngine) {
                 for (std::size_t i = 0; i < std::min<std::size_t>(problems.size(), 2); ++i) {
                     const Problem& problem = problems[turn++ % problems.size()];
                     if (!algorithm->applies(problem, choice.parameters)) continue;
-                    run_thrice(*engine, problem, choice, ground);
+                    run_thrice(*engine, problem, choice, context);
                 }
             }
         }

@@ -183,7 +183,7 @@ class Faults:
                 ("LAPWING_ALGORITHM", "ialltoal=flat", "'ialltoall'"),
                 ("LAPWING_TUNING", "/nowhere/tuning.json", "'/nowhere/tuning.json' cannot be read"),
                 ("LAPWING_BLOCKING", "perhaps", "0 or 1"),
-                ("LAPWING_HELPER", "some", "none, auto or a list"),
+                ("LAPWING_PROGRESS_THREAD", "some", "none, auto or a list"),
                 ("LAPWING_TIMEOUT", "0", "a number from 1"),
                 ("LAPWING_TCP_FAMILY", "ipv5", "ipv4")]:
             for through_lapwing in (True, False):
@@ -200,7 +200,7 @@ class Faults:
                               f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so exec {self.program} plain\n")
             script.chmod(0o755)
             status, output = jobs.execute([*words[:-1], "2", script], 30, jobs.environment(self.mpi, self.build))
-        self.expect("ranks with different settings", status not in (0, None) and "differ between ranks" in output, output)
+        self.expect("ranks with different settings", status not in (0, None) and "differs between ranks" in output, output)
 
     def tuning_files_that_differ(self):
         words = jobs.launcher(self.mpi, 1)

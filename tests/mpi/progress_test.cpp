@@ -130,10 +130,10 @@ TEST(Progress, InsideWindowCalls) {
     });
 }
 
-// With a helper: the program looks at its own memory, and calls nobody, until all of it has come.
+// With a progress thread: the program looks at its own memory, and calls nobody, until all of it has come.
 TEST(Progress, ALongAlltoallComesToItsEndWithoutACall) {
-    const char* const helper = std::getenv("LAPWING_HELPER");
-    if (helper == nullptr) GTEST_SKIP() << "runs with LAPWING_HELPER";
+    const char* const progress_thread = std::getenv("LAPWING_PROGRESS_THREAD");
+    if (progress_thread == nullptr) GTEST_SKIP() << "runs with LAPWING_PROGRESS_THREAD";
     const auto ranks = static_cast<std::size_t>(size_of(world));
     const auto mine = static_cast<std::size_t>(rank_in(world));
     constexpr std::size_t count = 262144;  // 1 MiB for each rank

@@ -34,13 +34,13 @@ TEST(Fit, FindsTheMachineThatWasMeasured) {
 
 TEST(Fit, FindsWhatNearMessagesCost) {
     const auto hosts = std::make_shared<Placement>(std::vector<std::uint64_t>{0, 0, 0, 0, 1, 1, 1, 1});
-    const Machine machine{.near_latency = 4e-6, .near_task = 2e-6};
+    const Machine machine{.intra_node_latency = 4e-6, .intra_node_task = 2e-6};
     const Machine found = fit(measured_on(machine, 8, hosts), {});
-    EXPECT_NEAR(found.near_task / machine.near_task, 1, 0.2);
+    EXPECT_NEAR(found.intra_node_task / machine.intra_node_task, 1, 0.2);
     EXPECT_NEAR(found.latency / machine.latency, 1, 0.2);
-    EXPECT_GT(found.near_latency, Machine{}.near_latency);
+    EXPECT_GT(found.intra_node_latency, Machine{}.intra_node_latency);
     // Where nothing is known of hosts, nothing is found.
-    EXPECT_EQ(fit(measured_on(machine, 8), {}).near_task, Machine{}.near_task);
+    EXPECT_EQ(fit(measured_on(machine, 8), {}).intra_node_task, Machine{}.intra_node_task);
 }
 
 TEST(Fit, LeavesWhatWasNotMeasured) {

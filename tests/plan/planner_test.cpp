@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "links/process.hpp"
+#include "links/process/process_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -17,12 +17,12 @@ Problem alltoall(std::uint64_t bytes) {
 class PlannerTest : public testing::Test {
   protected:
     std::vector<std::unique_ptr<Link>> links = process_links(4, true);
-    Ground ground{.messages = links[1].get()};
+    EngineContext context{.messages = links[1].get()};
     PlanOptions options;
 };
 
 TEST_F(PlannerTest, ARepeatedProblemBuildsNothing) {
-    Planner planner(1, ground, options);
+    Planner planner(1, context, options);
     Plan& first = planner.plan(alltoall(8));
     Prepared* prepared = first.prepared.get();
     planner.plan(alltoall(16));
@@ -32,8 +32,8 @@ TEST_F(PlannerTest, ARepeatedProblemBuildsNothing) {
 }
 
 TEST_F(PlannerTest, APlanSaysWhatItIs) {
-    options.wishes = Wishes::parse("ialltoall=pairwise:window=2");
-    Planner planner(1, ground, options);
+    options.requested = RequestedAlgorithms::parse("ialltoall=pairwise:window=2");
+    Planner planner(1, context, options);
     const Plan& plan = planner.plan(alltoall(8));
     EXPECT_EQ(print(plan.choice), "pairwise:window=2");
     EXPECT_STREQ(plan.engine->name(), "host");
@@ -42,7 +42,7 @@ TEST_F(PlannerTest, APlanSaysWhatItIs) {
 }
 
 TEST_F(PlannerTest, ForgetsWhatWasNotUsedForLongestButNothingInFlight) {
-    Planner planner(1, ground, options);
+    Planner planner(1, context, options);
     Plan& in_flight = planner.plan(alltoall(1));
     in_flight.in_flight = 1;
     const Prepared* prepared = in_flight.prepared.get();
@@ -53,13 +53,13 @@ TEST_F(PlannerTest, ForgetsWhatWasNotUsedForLongestButNothingInFlight) {
 
 TEST_F(PlannerTest, ProvesListsWhenAsked) {
     options.check = true;
-    Planner planner(1, ground, options);
+    Planner planner(1, context, options);
     EXPECT_NO_THROW(planner.plan(alltoall(8)));
 }
 
 TEST_F(PlannerTest, EveryCollectiveHasPlans) {
     options.check = true;
-    Planner planner(1, ground, options);
+    Planner planner(1, context, options);
     for (const Collective collective : all_collectives()) {
         for (const Problem& problem : sample_problems(collective, 4, 24)) {
             EXPECT_NO_THROW(planner.plan(problem)) << print(problem);
@@ -68,7 +68,7 @@ TEST_F(PlannerTest, EveryCollectiveHasPlans) {
 }
 
 TEST_F(PlannerTest, AReductionIsPlannedByItsOperator) {
-    Planner planner(1, ground, options);
+    Planner planner(1, context, options);
     Problem problem{.collective = Collective::allreduce, .ranks = 4, .bytes = 8, .type = Type::int32};
     Plan& sum = planner.plan(problem);
     problem.op = Operator::maximum;
@@ -81,7 +81,7 @@ TEST_F(PlannerTest, AReductionIsPlannedByItsOperator) {
 }
 
 TEST_F(PlannerTest, WhereTheRanksStandIsPartOfTheProblem) {
-    Planner planner(1, ground, options);
+    Planner planner(1, context, options);
     Problem problem{.collective = Collective::broadcast, .ranks = 4, .bytes = 8};
     Plan& unknown = planner.plan(problem);
     problem.placement = std::make_shared<Placement>(std::vector<std::uint64_t>{0, 0, 1, 1});
@@ -98,7 +98,7 @@ TEST_F(PlannerTest, WhereTheRanksStandIsPartOfTheProblem) {
 
 // A rank plans with its own parts only.
 TEST_F(PlannerTest, OtherPartsAreAnotherProblem) {
-    Planner planner(1, ground, options);
+    Planner planner(1, context, options);
     Problem problem{.collective = Collective::alltoallv, .ranks = 4};
     const auto with_parts = [&](std::uint64_t bytes) {
         problem.parts = {all_parts(problem, [=](int, int) { return bytes; })[1]};

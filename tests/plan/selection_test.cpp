@@ -13,24 +13,24 @@ namespace {
 
 std::string message_of(const char* text) {
     try {
-        Wishes::parse(text);
+        RequestedAlgorithms::parse(text);
     } catch (const Error& error) {
         return error.what();
     }
     return "no error";
 }
 
-TEST(Wishes, ByCollectiveInAnySpelling) {
-    const Wishes wishes =
-        Wishes::parse("ialltoall=pairwise:window=6,bcast=binomial,MPI_Ibarrier=dissemination");
-    EXPECT_EQ(print(*wishes.find(Collective::alltoall)), "pairwise:window=6");
-    EXPECT_EQ(print(*wishes.find(Collective::broadcast)), "binomial");
-    EXPECT_EQ(print(*wishes.find(Collective::barrier)), "dissemination");
-    EXPECT_EQ(wishes.find(Collective::gather), nullptr);
-    EXPECT_EQ(Wishes::parse("").find(Collective::gather), nullptr);
+TEST(RequestedAlgorithms, ByCollectiveInAnySpelling) {
+    const RequestedAlgorithms requested =
+        RequestedAlgorithms::parse("ialltoall=pairwise:window=6,bcast=binomial,MPI_Ibarrier=dissemination");
+    EXPECT_EQ(print(*requested.find(Collective::alltoall)), "pairwise:window=6");
+    EXPECT_EQ(print(*requested.find(Collective::broadcast)), "binomial");
+    EXPECT_EQ(print(*requested.find(Collective::barrier)), "dissemination");
+    EXPECT_EQ(requested.find(Collective::gather), nullptr);
+    EXPECT_EQ(RequestedAlgorithms::parse("").find(Collective::gather), nullptr);
 }
 
-TEST(Wishes, ErrorsNameTheNearest) {
+TEST(RequestedAlgorithms, ErrorsNameTheNearest) {
     EXPECT_EQ(message_of("ialltoal=flat"), "unknown collective 'ialltoal'; did you mean 'ialltoall'?");
     EXPECT_EQ(message_of("ialltoall=falt"), "alltoall has no algorithm 'falt'; did you mean 'flat'?");
     EXPECT_EQ(message_of("ialltoall"), "'ialltoall' is not of the form COLLECTIVE=ALGORITHM");
@@ -39,7 +39,7 @@ TEST(Wishes, ErrorsNameTheNearest) {
 
 TEST(Select, TakesTheWish) {
     const Problem problem{.collective = Collective::alltoall, .ranks = 8, .bytes = 64};
-    const Selection selection = select(problem, Wishes::parse("ialltoall=ring"));
+    const Selection selection = select(problem, RequestedAlgorithms::parse("ialltoall=ring"));
     EXPECT_STREQ(selection.choice.algorithm->name, "ring");
     EXPECT_EQ(selection.why, "asked for");
 }
@@ -62,7 +62,7 @@ TEST(Select, TakesTheCheapestByTheConstantsOfEngineAndPlace) {
 
 TEST(Select, TakesTheCheapestWhenTheWishDeclines) {
     const Problem problem{.collective = Collective::alltoall, .ranks = 1024, .bytes = 1 << 20};
-    const Selection selection = select(problem, Wishes::parse("ialltoall=ring"));
+    const Selection selection = select(problem, RequestedAlgorithms::parse("ialltoall=ring"));
     EXPECT_STRNE(selection.choice.algorithm->name, "ring");
     EXPECT_THAT(selection.why, testing::HasSubstr("ring declined: "));
     EXPECT_THAT(selection.why, testing::HasSubstr("cheapest"));

@@ -8,7 +8,7 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "links/process.hpp"
+#include "links/process/process_link.hpp"
 #include "plan/planner.hpp"
 #include "plan/selection.hpp"
 
@@ -64,7 +64,7 @@ TEST(Tuning, OtherGroupsAndCollectivesAreNotMeant) {
 TEST(Tuning, ConstantsAreThoseOfTheNearestNumberOfRanks) {
     const Tuning tuning = Tuning::parse(R"({"lapwing_tuning": 1, "tables": [
         {"engine": "host", "hosts": "one", "ranks": [2, 2], "machine": {"latency": 0.5}},
-        {"engine": "host", "hosts": "one", "ranks": [16, 32], "machine": {"latency": 0.25, "near_task": 0.125}},
+        {"engine": "host", "hosts": "one", "ranks": [16, 32], "machine": {"latency": 0.25, "intra_node_task": 0.125}},
         {"engine": "host", "hosts": "one", "ranks": [6, 6]}]})",
                                         "my.json");
     const auto latency = [&](int ranks) {
@@ -77,8 +77,9 @@ TEST(Tuning, ConstantsAreThoseOfTheNearestNumberOfRanks) {
     EXPECT_EQ(tuning.constants(alltoall(2, 8), {"kernel", true}), nullptr);
     // What is not given keeps its usual value.
     EXPECT_EQ(tuning.constants(alltoall(2, 8), inside)->machine->per_byte, Machine{}.per_byte);
-    EXPECT_EQ(tuning.constants(alltoall(16, 8), inside)->machine->near_task, 0.125);
-    EXPECT_EQ(tuning.constants(alltoall(16, 8), inside)->machine->near_latency, Machine{}.near_latency);
+    EXPECT_EQ(tuning.constants(alltoall(16, 8), inside)->machine->intra_node_task, 0.125);
+    EXPECT_EQ(tuning.constants(alltoall(16, 8), inside)->machine->intra_node_latency,
+              Machine{}.intra_node_latency);
 }
 
 Problem alltoall_on_hosts(const std::vector<std::uint64_t>& host_of) {
@@ -182,9 +183,9 @@ class SelectByTuning : public testing::Test {
 };
 
 TEST_F(SelectByTuning, TheWishComesFirstThenTheFileThenTheCost) {
-    const Selection wish = select(alltoall(4, 8), Wishes::parse("ialltoall=bruck"), guidance);
+    const Selection wish = select(alltoall(4, 8), RequestedAlgorithms::parse("ialltoall=bruck"), guidance);
     EXPECT_STREQ(wish.choice.algorithm->name, "bruck");
-    EXPECT_EQ(wish.by, Selection::By::wish);
+    EXPECT_EQ(wish.by, Selection::By::request);
     const Selection measured = select(alltoall(4, 8), {}, guidance);
     EXPECT_STREQ(measured.choice.algorithm->name, "ring");
     EXPECT_EQ(measured.by, Selection::By::tuning);
@@ -215,13 +216,13 @@ TEST_F(SelectByTuning, WhatDeclinesIsPassedOver) {
 // Also where shipped choices are, the variable's file counts.
 TEST_F(SelectByTuning, APlannerAsksForTheEngineThatWillRunTheList) {
     const std::vector<std::unique_ptr<Link>> links = process_links(4, true);
-    const Ground ground{.messages = links[1].get()};
+    const EngineContext context{.messages = links[1].get()};
     PlanOptions options;
     options.tuning = std::make_shared<const Tuning>(tuning);
-    Planner planner(1, ground, options);
+    Planner planner(1, context, options);
     EXPECT_STREQ(planner.plan(alltoall(4, 8)).choice.algorithm->name, "ring");
     options.several_hosts = true;
-    Planner elsewhere(1, ground, options);
+    Planner elsewhere(1, context, options);
     EXPECT_STRNE(elsewhere.plan(alltoall(4, 8)).choice.algorithm->name, "ring");
 }
 

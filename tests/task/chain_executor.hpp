@@ -18,8 +18,8 @@ namespace lapwing {
 
 class ChainExecutor {
   public:
-    // Ranks of one of `hosts`, where there are any, are near to each other. A rank that is `late` does not
-    // begin at all; -1 for none.
+    // Ranks of one of `hosts`, where there are any, are intra-node to each other. A rank that is `late` does
+    // not begin at all; -1 for none.
     ChainExecutor(const Problem& problem, const std::vector<Chains>& chains, std::span<const int> hosts,
                   std::uint64_t capacity, std::mt19937& random, int late = -1)
         : problem_(problem),
@@ -83,9 +83,9 @@ class ChainExecutor {
         bool handed_over = false;  // the stage's chains
         bool begun = false;
         bool finished = false;
-        std::map<int, std::deque<Span>> posted;       // by near peer
-        std::map<std::uint32_t, std::uint64_t> left;  // bytes of far receives, by task
-        std::map<int, std::size_t> received;          // of far peers: those that are whole
+        std::map<int, std::deque<Span>> posted;       // by intra-node peer
+        std::map<std::uint32_t, std::uint64_t> left;  // bytes of inter-node receives, by task
+        std::map<int, std::size_t> received;          // of inter-node peers: those that are whole
     };
     struct Line {
         int rank;
@@ -100,7 +100,7 @@ class ChainExecutor {
         return ranks_[rank].memory[static_cast<std::size_t>(span.space)].data() + span.offset;
     }
 
-    bool near(int rank, int peer) const { return !hosts_.empty() && hosts_[rank] == hosts_[peer]; }
+    bool intra_node(int rank, int peer) const { return !hosts_.empty() && hosts_[rank] == hosts_[peer]; }
 
     // One thing that the processor of a rank does; false when there is none now.
     bool go_on(int rank) {
@@ -150,7 +150,7 @@ class ChainExecutor {
                 of.posted[task.peer].push_back(task.target);
                 return true;
             case Kind::wait:
-                if (!near(rank, task.peer)) return of.received[task.peer] >= task.count;
+                if (!intra_node(rank, task.peer)) return of.received[task.peer] >= task.count;
                 if (mail.size() < task.count) return false;
                 // Into the span that was posted first, as late as can be.
                 for (std::uint64_t n = 0; n < task.count; ++n) {
@@ -262,7 +262,7 @@ class ChainExecutor {
     std::vector<Rank> ranks_;
     std::deque<Line> lines_;  // an entry stays valid while others are added
     std::map<std::pair<int, int>, std::deque<unsigned char>> streams_;  // sender, receiver
-    std::map<std::pair<int, int>, std::vector<MemoryBytes>> mail_;      // of near peers
+    std::map<std::pair<int, int>, std::vector<MemoryBytes>> mail_;      // of intra-node peers
 };
 
 // Runs the chains once. A barrier is right when no rank comes to its end while another has not begun.

@@ -27,7 +27,7 @@ struct Formed {
 inline Formed form(const ListSet& set, const ChainLimits& limits, const std::vector<int>& hosts = {}) {
     Formed result{set, limits, {}, hosts};
     for (const List& list : set.lists)
-        result.chains.push_back(lower_to_chains(list, limits, near_peers(hosts, list.rank)));
+        result.chains.push_back(lower_to_chains(list, limits, intra_node_peers(hosts, list.rank)));
     return result;
 }
 inline Formed form(const std::string& text, const ChainLimits& limits) {
@@ -130,7 +130,7 @@ class Mutator {
         to.insert(to.begin(), task);
     }
 
-    // Between the lines of the processor, in the list's order or not; or a far wait is left out.
+    // Between the lines of the processor, in the list's order or not; or a inter-node wait is left out.
     void move_beside() {
         Stage& stage = chains_.stages[below(chains_.stages.size())];
         if (stage.beside.empty()) return;

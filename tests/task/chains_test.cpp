@@ -130,7 +130,7 @@ TEST(Chains, LocalWorkMakesStages) {
     EXPECT_THAT(told(chains.last), ElementsAre("copy out[8+4] scratch[4+4]"));
 }
 
-// Of hosts of two ranks, this one's near peer is rank 1.
+// Of hosts of two ranks, this one's intra-node peer is rank 1.
 const std::vector<bool> near_1 = {false, true, false, false};
 
 TEST(Chains, NearTasksAreTheProcessors) {
@@ -152,7 +152,7 @@ TEST(Chains, NearTasksAreTheProcessors) {
 }
 
 TEST(Chains, NearSendsDoNotStopTheFarOnes) {
-    // A broadcast in two parts, handed on to rank 3 and to the near peer.
+    // A broadcast in two parts, handed on to rank 3 and to the intra-node peer.
     const List list = list_of(
         "  recv 2 out[0+4]\n  recv 2 out[4+4]\n"
         "  wait 2 1\n  send 3 out[0+4]\n  send 1 out[0+4]\n  wait 2 1\n  send 3 out[4+4]\n  send 1 "
@@ -198,8 +198,8 @@ TEST(Chains, NearPeersOfOthersChangeNothing) {
     const List list = list_of("  recv 2 out[0+4]\n  send 3 in[0+1]\n  wait 2 1\n  copy out[4+4] out[0+4]\n");
     EXPECT_EQ(lower_to_chains(list, {}, near_1), lower_to_chains(list));
     const std::vector<int> hosts = {7, 2, 7, 2};
-    EXPECT_EQ(near_peers(hosts, 0), (std::vector<bool>{false, false, true, false}));
-    EXPECT_THAT(near_peers({}, 0), IsEmpty());
+    EXPECT_EQ(intra_node_peers(hosts, 0), (std::vector<bool>{false, false, true, false}));
+    EXPECT_THAT(intra_node_peers({}, 0), IsEmpty());
 }
 
 TEST(Chains, AWaitForNothingMakesNoStage) {

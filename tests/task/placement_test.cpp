@@ -28,7 +28,7 @@ TEST(Placement, NumbersHostsByTheirFirstRank) {
     EXPECT_EQ(placement.place_on_host(3), 1);
     EXPECT_EQ(placement.largest_host(), 3);
     EXPECT_EQ(placement.smallest_host(), 2);
-    EXPECT_EQ(placement.near_pairs(), 8.0 / 20);
+    EXPECT_EQ(placement.intra_node_pairs(), 8.0 / 20);
     EXPECT_TRUE(placement.in_usual_order());
     EXPECT_FALSE(placement.has_runs());
     EXPECT_FALSE(placement.in_rank_order());

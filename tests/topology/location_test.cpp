@@ -178,7 +178,7 @@ void compare_with_hwloc(const std::string& root, const std::string& system, std:
     ASSERT_EQ(hwloc_topology_load(machine), 0);
     unsetenv("HWLOC_FSROOT");
     Processors logical;
-    std::vector<Card> cards;
+    std::vector<RankLocation> locations;
     const auto around = [&](hwloc_obj_t object, hwloc_obj_type_t type) {
         return hwloc_get_ancestor_obj_by_type(machine, type, object);
     };
@@ -187,7 +187,7 @@ void compare_with_hwloc(const std::string& root, const std::string& system, std:
         const int processor = static_cast<int>(one->os_index);
         const Location found = locate(Processors{processor}, system);
         logical.push_back(processor);
-        cards.push_back(card(1, -1, found));
+        locations.push_back(rank_location(1, -1, found));
         EXPECT_EQ(found.node, hwloc_bitmap_first(one->nodeset)) << processor;
         if (const hwloc_obj_t package = around(one, HWLOC_OBJ_PACKAGE);
             package != nullptr && found.package >= 0) {
@@ -208,8 +208,8 @@ void compare_with_hwloc(const std::string& root, const std::string& system, std:
     for (std::size_t i = 0; i < logical.size(); ++i) by_number[i] = i;
     std::sort(by_number.begin(), by_number.end(),
               [&](std::size_t a, std::size_t b) { return logical[a] < logical[b]; });
-    std::vector<Card> ranks;
-    for (const std::size_t i : by_number) ranks.push_back(cards[i]);
+    std::vector<RankLocation> ranks;
+    for (const std::size_t i : by_number) ranks.push_back(locations[i]);
     Processors order;
     for (const int rank : order_of(ranks))
         order.push_back(logical[by_number[static_cast<std::size_t>(rank)]]);

@@ -15,8 +15,8 @@
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/mpi/survey.hpp"
-#include "links/shm.hpp"
-#include "plan/network_settings.hpp"
+#include "links/shm/node.hpp"
+#include "plan/options.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -44,7 +44,7 @@ std::string wrong_variable() {
 
 // What makes lists progress inside a host while the program computes.
 bool has_progress_thread() {
-    const char* const variable = std::getenv("LAPWING_HELPER");
+    const char* const variable = std::getenv("LAPWING_PROGRESS_THREAD");
     return variable != nullptr && *variable != '\0' && std::string_view(variable) != "none";
 }
 
@@ -133,8 +133,8 @@ void print_engines() {
     }
     fmt::print("{}\ninside a host\n  {}\n  progress by the {}\n", align(rows), inside_a_host(),
                has_progress_thread()
-                   ? "progress thread, and the program's MPI calls (LAPWING_HELPER)"
-                   : "caller: the program's MPI calls (LAPWING_HELPER=auto adds a progress thread)");
+                   ? "progress thread, and the program's MPI calls (LAPWING_PROGRESS_THREAD)"
+                   : "caller: the program's MPI calls (LAPWING_PROGRESS_THREAD=auto adds a progress thread)");
 }
 
 void print_mpi() {
@@ -194,7 +194,7 @@ int info(bool json, bool algorithms_only) {
         if (!algorithms_only) {
             all["engines"] = engines_as_json();
             all["inside_a_host"] = inside_a_host();
-            all["progress_inside_a_host"] = has_progress_thread() ? "progress thread" : "caller";
+            all["progress_inside_a_host"] = has_progress_thread() ? "thread" : "caller";
             all["mpi"] = mpi_as_json();
             all["variables"] = variables_as_json();
         }

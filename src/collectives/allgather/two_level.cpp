@@ -164,14 +164,14 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
     const double leaders = std::min(local, static_cast<double>(leaders_of(problem, values)));
     const double hosts = placement.hosts();
     // All that comes to a host comes over one link, from many hosts at once, as in the flat alltoall.
-    const double far = (problem.ranks - placement.smallest_host()) * bytes;
-    const double crowded = hosts > 2 ? std::max(0.0, far - machine.buffer) : 0;
-    const double handed_out = near_messages(machine, (local - 1) * (hosts - 1), 0) +
-                              (local - 1) * far * machine.near_per_byte / leaders;
+    const double inter_node = (problem.ranks - placement.smallest_host()) * bytes;
+    const double crowded = hosts > 2 ? std::max(0.0, inter_node - machine.buffer) : 0;
+    const double handed_out = intra_node_messages(machine, (local - 1) * (hosts - 1), 0) +
+                              (local - 1) * inter_node * machine.intra_node_per_byte / leaders;
     const double unpacked =
         placement.has_runs() ? 0 : problem.ranks * (machine.copy + bytes * machine.copy_per_byte);
-    return near_messages(machine, local - 1, bytes) + far_messages(machine, hosts - 1, 0) +
-           (far + 0.25 * crowded) * machine.per_byte + handed_out + unpacked;
+    return intra_node_messages(machine, local - 1, bytes) + inter_node_messages(machine, hosts - 1, 0) +
+           (inter_node + 0.25 * crowded) * machine.per_byte + handed_out + unpacked;
 }
 
 }  // namespace

@@ -106,22 +106,24 @@ class OneStep : private Levels {
         const auto leader_of = [&](int host) { return seats_.rank_at(host, 0); };
         const auto hosts = static_cast<std::size_t>(seats_.hosts());
         const Span held = others() > 0 ? list_.scratch(own_.length) : own_;
-        Contributions near(list_, problem_.ordered, own_, others() > 0 ? held : Span{}, below(), others());
+        Contributions intra_node(list_, problem_.ordered, own_, others() > 0 ? held : Span{}, below(),
+                                 others());
         std::size_t next = 0;
-        for_each_other([&](int r) { list_.recv(r, near.of(next++)); });
-        Contributions far(list_, true, held, problem_.in_place ? Span{} : result_,
-                          static_cast<std::size_t>(host_), hosts - 1);
+        for_each_other([&](int r) { list_.recv(r, intra_node.of(next++)); });
+        Contributions inter_node(list_, true, held, problem_.in_place ? Span{} : result_,
+                                 static_cast<std::size_t>(host_), hosts - 1);
         for (int d = 1; d < seats_.hosts(); ++d) {
             const int host = seats_.host_after(host_, -d);
-            list_.recv(leader_of(host), far.of(static_cast<std::size_t>(host < host_ ? host : host - 1)));
+            list_.recv(leader_of(host),
+                       inter_node.of(static_cast<std::size_t>(host < host_ ? host : host - 1)));
         }
 
         for_each_other([&](int r) { list_.wait(r); });
-        list_.copy(held, near.combine(list_));
+        list_.copy(held, intra_node.combine(list_));
         const Span sent = sendable(list_, held, result_);
         for (int d = 1; d < seats_.hosts(); ++d) list_.send(leader_of(seats_.host_after(host_, d)), sent);
         for (int d = 1; d < seats_.hosts(); ++d) list_.wait(leader_of(seats_.host_after(host_, -d)));
-        const Span combined = far.combine(list_);
+        const Span combined = inter_node.combine(list_);
         for_each_other([&](int r) { list_.send(r, combined); });
         list_.copy(result_, combined);
         return list_.finish();
@@ -249,17 +251,17 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
     const double others = problem.placement->largest_host() - 1;
     const double combination = machine.copy_per_byte;
     if (in_one_step(problem, segments)) {
-        return 2 * near_messages(machine, others, bytes) + far_messages(machine, hosts - 1, bytes) +
-               (others + hosts - 1) * bytes * combination;
+        return 2 * intra_node_messages(machine, others, bytes) +
+               inter_node_messages(machine, hosts - 1, bytes) + (others + hosts - 1) * bytes * combination;
     }
     // Owners have as many segments each; a host's leaders share its link.
     const double count = segments.count();
     const double owners = std::min(static_cast<double>(segments.leaders), std::ceil(count / hosts));
-    const double near = near_messages(machine, others * count / owners, bytes / count);
+    const double intra_node = intra_node_messages(machine, others * count / owners, bytes / count);
     const double at_home = std::ceil(count / hosts / owners);
     const double messages = (hosts - 1) * at_home + std::max(0.0, count / owners - at_home);
     const double moved = bytes * std::min(1.0, at_home * owners / count) * (hosts - 1);
-    return 2 * near + 2 * (machine.latency + messages * 2 * machine.task + moved * machine.per_byte) +
+    return 2 * intra_node + 2 * (machine.latency + messages * 2 * machine.task + moved * machine.per_byte) +
            (others * bytes / owners + moved / owners) * combination;
 }
 

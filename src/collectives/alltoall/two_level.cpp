@@ -1,5 +1,5 @@
 // Alltoall in two levels: the ranks of a host give a leader what they have for a rank elsewhere, and it
-// travels as one message from all of them. For short blocks, of which far messages then carry more.
+// travels as one message from all of them. For short blocks, of which inter-node messages then carry more.
 // Träff, Rougier 2014, "MPI collectives and datatypes for hierarchical all-to-all communication"; Graham et
 // al. 2011 (Cheetah).
 //
@@ -74,7 +74,7 @@ class Exchange {
         for (int d = 1; d < hosts_; ++d) hand_on(d);
         for (int d = 1; d < hosts_; ++d) {
             const Arrival& arrival = arrivals_[static_cast<std::size_t>(d)];
-            if (arrival.from >= 0 && !arrival.far) list_.wait(arrival.from);
+            if (arrival.from >= 0 && !arrival.inter_node) list_.wait(arrival.from);
         }
         for (int d = 1; d < hosts_; ++d) unpack(d);
         return list_.finish();
@@ -83,7 +83,7 @@ class Exchange {
   private:
     struct Arrival {
         int from = -1;
-        bool far = false;
+        bool inter_node = false;
         Span message;           // all of it
         bool in_place = false;  // where the blocks belong
     };
@@ -144,9 +144,9 @@ class Exchange {
         const int host = host_after(-distance);
         const int leaders = leaders_on(placement_, host, leaders_);
         Arrival& arrival = arrivals_[static_cast<std::size_t>(distance)];
-        arrival.far = seat_ < leaders;
-        arrival.from = arrival.far ? rank_at(host, seat_) : rank_at(host_, seat_ % leaders);
-        const std::uint64_t count = arrival.far ? shares(host_, seat_, leaders) : 1;
+        arrival.inter_node = seat_ < leaders;
+        arrival.from = arrival.inter_node ? rank_at(host, seat_) : rank_at(host_, seat_ % leaders);
+        const std::uint64_t count = arrival.inter_node ? shares(host_, seat_, leaders) : 1;
         arrival.in_place = count == 1 && placement_.has_runs();
         arrival.message =
             arrival.in_place
@@ -172,7 +172,7 @@ class Exchange {
 
     void hand_on(int distance) {
         const Arrival& arrival = arrivals_[static_cast<std::size_t>(distance)];
-        if (!arrival.far) return;
+        if (!arrival.inter_node) return;
         list_.wait(arrival.from);
         const int host = host_after(-distance);
         const int leaders = leaders_on(placement_, host, leaders_);
@@ -221,11 +221,12 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
     // What a leader is given, and what it hands on.
     const double given = local - 1 + (local - 1) * remote / leaders;
     const double handed_on = (local / leaders - 1) * (placement.hosts() - 1);
-    const double far = local * remote * bytes;  // over the link of a host
-    const double crowded = placement.hosts() > 2 ? std::max(0.0, far - machine.buffer) : 0;
-    return near_messages(machine, given, bytes) + far_messages(machine, placement.hosts() - 1, 0) +
-           (far + 0.25 * crowded) * machine.per_byte + remote / leaders * machine.copy +
-           (handed_on > 0 ? near_messages(machine, handed_on, local * bytes) : 0);
+    const double inter_node = local * remote * bytes;  // over the link of a host
+    const double crowded = placement.hosts() > 2 ? std::max(0.0, inter_node - machine.buffer) : 0;
+    return intra_node_messages(machine, given, bytes) +
+           inter_node_messages(machine, placement.hosts() - 1, 0) +
+           (inter_node + 0.25 * crowded) * machine.per_byte + remote / leaders * machine.copy +
+           (handed_on > 0 ? intra_node_messages(machine, handed_on, local * bytes) : 0);
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ List build(const Problem& problem, int rank, const Parameters&) {
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
     if (!two_level::has_levels(problem)) return 0;
     const Placement& placement = *problem.placement;
-    return ceil_log2(placement.hosts()) * two_level::far_messages(machine, 1, 0) +
-           2 * two_level::near_messages(machine, placement.largest_host() - 1, 0);
+    return ceil_log2(placement.hosts()) * two_level::inter_node_messages(machine, 1, 0) +
+           2 * two_level::intra_node_messages(machine, placement.largest_host() - 1, 0);
 }
 
 }  // namespace

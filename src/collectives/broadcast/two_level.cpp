@@ -91,7 +91,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
     if (!has_levels(problem)) return 0;
     const double bytes = static_cast<double>(problem.bytes) / Segments(problem, values[1], values[2]).count();
     return cost_of_tree(problem, values, machine,
-                        near_messages(machine, problem.placement->largest_host() - 1, bytes));
+                        intra_node_messages(machine, problem.placement->largest_host() - 1, bytes));
 }
 
 }  // namespace

@@ -122,11 +122,11 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
     const double local = placement.largest_host();
     const double leaders = std::min(local, static_cast<double>(values[0]));
     const double collected = std::max(0.0, local / leaders - 1);
-    const double far = problem.ranks - local;
-    return near_messages(machine, collected, bytes) + bytes * machine.copy_per_byte + machine.latency +
-           (placement.hosts() - 1) * leaders * machine.task + far * bytes * machine.per_byte +
-           (local - 1) * (machine.near_task + bytes * machine.near_per_byte) +
-           (placement.has_runs() ? 0 : far * (machine.copy + bytes * machine.copy_per_byte));
+    const double inter_node = problem.ranks - local;
+    return intra_node_messages(machine, collected, bytes) + bytes * machine.copy_per_byte + machine.latency +
+           (placement.hosts() - 1) * leaders * machine.task + inter_node * bytes * machine.per_byte +
+           (local - 1) * (machine.intra_node_task + bytes * machine.intra_node_per_byte) +
+           (placement.has_runs() ? 0 : inter_node * (machine.copy + bytes * machine.copy_per_byte));
 }
 
 }  // namespace

@@ -119,9 +119,9 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
     const double others = problem.placement->largest_host() - 1;
     const double detour = top_host(problem) == problem.placement->host_of(problem.root)
                               ? 0
-                              : far_messages(machine, 1, static_cast<double>(problem.bytes));
+                              : inter_node_messages(machine, 1, static_cast<double>(problem.bytes));
     const double combination = others * bytes * machine.copy_per_byte;
-    return cost_of_tree(problem, values, machine, near_messages(machine, others, bytes) + combination) +
+    return cost_of_tree(problem, values, machine, intra_node_messages(machine, others, bytes) + combination) +
            detour;
 }
 

@@ -13,12 +13,12 @@ class HostEngine : public Engine {
     }
     Verdict available() const override { return Verdict::yes(); }
     Verdict supports(const List&) const override { return Verdict::yes(); }
-    Verdict stands_on(const Ground& ground) const override {
-        return ground.messages != nullptr ? Verdict::yes()
-                                          : Verdict::no("the group has no link for messages");
+    Verdict fits(const EngineContext& context) const override {
+        return context.messages != nullptr ? Verdict::yes()
+                                           : Verdict::no("the group has no link for messages");
     }
-    std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground, Inside) const override {
-        return std::make_unique<HostPrepared>(list, *ground.messages, ground.helper);
+    std::unique_ptr<Prepared> prepare(const List& list, const EngineContext& context, Inside) const override {
+        return std::make_unique<HostPrepared>(list, *context.messages, context.progress_thread);
     }
 };
 

@@ -1,6 +1,6 @@
 // The host engine: the processor of the caller runs the list, inside start, test and wait ("manual
-// progress"), or the ground's helper does, beside the caller. It runs anywhere and every list, and is the
-// baseline of all others: it does what LibNBC does (Hoefler, Lumsdaine, Rehm 2007, "Implementation and
+// progress"), or the context's progress thread does, beside the caller. It runs anywhere and every list, and
+// is the baseline of all others: it does what LibNBC does (Hoefler, Lumsdaine, Rehm 2007, "Implementation and
 // Performance Analysis of Non-Blocking Collective Operations for MPI").
 #pragma once
 

@@ -5,11 +5,11 @@
 
 #include "base/error.hpp"
 #include "engines/local_work.hpp"
-#include "engines/witness.hpp"
+#include "engines/task_tracer.hpp"
 
 namespace lapwing {
 
-struct HostPrepared::Run final : Operation, Helper::Work {
+struct HostPrepared::Run final : Operation, ProgressThread::Work {
     explicit Run(HostPrepared& prepared) : owner(prepared) {}
     Moved move() override;
 
@@ -18,18 +18,18 @@ struct HostPrepared::Run final : Operation, Helper::Work {
     std::uint32_t channel = 0;
     std::size_t step = 0;  // the next one to do
     Messages messages;
-    Witness witness;  // of a traced one
+    TaskTracer tracer;  // of a traced one
 
-    // Where there is a helper, which may have it:
+    // Where there is a progress thread, which may have it:
     bool shared = false;
     bool held = false;  // at a step that is for a thread of the program
     bool complete = false;
     std::exception_ptr error;
 };
 
-HostPrepared::HostPrepared(const List& list, Link& link, Helper* helper)
+HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progress_thread)
     : link_(link),
-      helper_(link.any_thread() ? helper : nullptr),
+      progress_thread_(link.any_thread() ? progress_thread : nullptr),
       traced_(trace::on()),
       scratch_bytes_(list.scratch_bytes) {
     steps_.reserve(list.tasks.size());
@@ -60,8 +60,8 @@ HostPrepared::HostPrepared(const List& list, Link& link, Helper* helper)
 HostPrepared::~HostPrepared() {
     for (const auto& run : runs_) {
         if (!run->shared) continue;
-        while (!helper_->hold(*run)) std::this_thread::yield();
-        helper_->remove(*run);
+        while (!progress_thread_->hold(*run)) std::this_thread::yield();
+        progress_thread_->remove(*run);
     }
 }
 
@@ -89,9 +89,9 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     run->channel = channel;
     run->step = 0;
     run->messages.restart();
-    if (traced_) run->witness.start();
-    if (helper_ != nullptr) {
-        start_beside_helper(*run);
+    if (traced_) run->tracer.start();
+    if (progress_thread_ != nullptr) {
+        start_beside_progress_thread(*run);
     } else if (link_.ready()) {
         advance(*run, Mover::starter);
         link_.flush();
@@ -99,13 +99,13 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     return run;
 }
 
-void HostPrepared::start_beside_helper(Run& run) {
+void HostPrepared::start_beside_progress_thread(Run& run) {
     run.held = run.complete = false;
     run.error = nullptr;
-    helper_->add(run);
+    progress_thread_->add(run);
     run.shared = true;
     try {
-        // Long copies are not for the start: the helper is told of them.
+        // Long copies are not for the start: the progress thread is told of them.
         run.complete = advance(run, Mover::starter) && run.messages.went_at_once(messages_);
         link_.flush();
     } catch (...) {
@@ -120,19 +120,20 @@ bool HostPrepared::test(Operation* operation) {
     Run& run = static_cast<Run&>(*operation);
     // After an exception the run stays in runs_ but is not started again: the link may still touch its
     // memory.
-    const bool complete = helper_ == nullptr ? go_on(run, Mover::program) : go_on_beside_helper(run);
+    const bool complete =
+        progress_thread_ == nullptr ? go_on(run, Mover::program) : go_on_beside_progress_thread(run);
     if (complete) idle_.push_back(&run);
     return complete;
 }
 
 bool HostPrepared::sleep(Operation* operation, std::chrono::nanoseconds limit) {
-    if (helper_ == nullptr) return link_.sleep(limit);
-    helper_->sleep(limit, &static_cast<Run&>(*operation));
+    if (progress_thread_ == nullptr) return link_.sleep(limit);
+    progress_thread_->sleep(limit, &static_cast<Run&>(*operation));
     return true;
 }
 
-bool HostPrepared::go_on_beside_helper(Run& run) {
-    if (run.shared) return helper_->hold(run) && go_on_held(run);
+bool HostPrepared::go_on_beside_progress_thread(Run& run) {
+    if (run.shared) return progress_thread_->hold(run) && go_on_held(run);
     if (run.error != nullptr) std::rethrow_exception(run.error);
     return true;
 }
@@ -143,20 +144,20 @@ bool HostPrepared::go_on_held(Run& run) {
         if (run.error != nullptr) std::rethrow_exception(run.error);
     } catch (...) {
         run.shared = false;
-        helper_->remove(run);
+        progress_thread_->remove(run);
         throw;
     }
     return end_hold(run);
 }
 
 bool HostPrepared::end_hold(Run& run) {
-    // Once it is let go, the helper may complete it.
+    // Once it is let go, the progress thread may complete it.
     const bool complete = run.complete;
     if (complete) {
         run.shared = false;
-        helper_->remove(run);
+        progress_thread_->remove(run);
     } else {
-        helper_->let_go(run);
+        progress_thread_->let_go(run);
     }
     return complete;
 }
@@ -164,7 +165,7 @@ bool HostPrepared::end_hold(Run& run) {
 auto HostPrepared::Run::move() -> Moved {
     held = false;
     try {
-        complete = complete || owner.go_on(*this, Mover::helper);
+        complete = complete || owner.go_on(*this, Mover::progress_thread);
     } catch (...) {
         // Who waits for it is told.
         error = std::current_exception();
@@ -184,7 +185,7 @@ bool HostPrepared::do_tasks(Run& run, Mover mover) {
     for (; run.step < steps_.size(); ++run.step) {
         const Step& step = steps_[run.step];
         const Task& task = step.task;
-        if constexpr (traced) run.witness.begin();
+        if constexpr (traced) run.tracer.begin();
         switch (task.kind) {
             case Kind::send:
             case Kind::write:
@@ -198,14 +199,15 @@ bool HostPrepared::do_tasks(Run& run, Mover mover) {
             case Kind::wait:
                 if (mover == Mover::starter) {
                     // What a receive has taken in at once is nobody's news.
-                    if (helper_ != nullptr && run.messages.came_at_once(messages_, step.index)) break;
+                    if (progress_thread_ != nullptr && run.messages.came_at_once(messages_, step.index))
+                        break;
                     return false;
                 }
                 if (!run.messages.arrived(link_, messages_, step.index)) return false;
                 break;
             case Kind::reduce:
                 // The caller's own function may need the MPI.
-                if (mover == Mover::helper && task.op == Operator::user) {
+                if (mover == Mover::progress_thread && task.op == Operator::user) {
                     run.held = true;
                     return false;
                 }
@@ -217,7 +219,7 @@ bool HostPrepared::do_tasks(Run& run, Mover mover) {
             case Kind::enable_recv:
                 break;
         }
-        if constexpr (traced) run.witness.end(task, run.step);
+        if constexpr (traced) run.tracer.end(task, run.step);
     }
     return true;
 }

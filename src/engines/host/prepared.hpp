@@ -5,21 +5,21 @@
 #include <vector>
 
 #include "engines/engine.hpp"
-#include "engines/helper.hpp"
 #include "engines/messages.hpp"
+#include "engines/progress_thread.hpp"
 #include "task/list.hpp"
 
 namespace lapwing {
 
 class HostPrepared : public Prepared {
   public:
-    // `helper`: who moves what is in flight, too, where the link lets it; null: nobody.
-    HostPrepared(const List& list, Link& link, Helper* helper = nullptr);
+    // `progress thread`: who moves what is in flight, too, where the link lets it; null: nobody.
+    HostPrepared(const List& list, Link& link, ProgressThread* progress_thread = nullptr);
     ~HostPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
-    int rest(Operation*) override { return link_.rest(); }
+    int prepare_to_sleep(Operation*) override { return link_.poll_descriptor(); }
     bool sleep(Operation* operation, std::chrono::nanoseconds limit) override;
 
   private:
@@ -34,19 +34,19 @@ class HostPrepared : public Prepared {
     enum class Mover {
         starter,  // who does not look yet for what has come
         program,  // a thread of the program
-        helper,
+        progress_thread,
     };
     bool advance(Run& run, Mover mover);
     template <bool traced>
     bool do_tasks(Run& run, Mover mover);
     bool go_on(Run& run, Mover mover);
-    void start_beside_helper(Run& run);
-    bool go_on_beside_helper(Run& run);
+    void start_beside_progress_thread(Run& run);
+    bool go_on_beside_progress_thread(Run& run);
     bool go_on_held(Run& run);
     bool end_hold(Run& run);
 
     Link& link_;
-    Helper* const helper_;  // null: the program's threads alone move the runs
+    ProgressThread* const progress_thread_;  // null: the program's threads alone move the runs
     const bool traced_;
     std::uint64_t scratch_bytes_;
     std::vector<Step> steps_;

@@ -15,15 +15,17 @@ class KernelEngine : public Engine {
     const char* summary() const override { return "Linux, by io_uring over TCP, while the program computes"; }
     Verdict available() const override { return kernel::probe(); }
     Verdict supports(const List& list) const override { return has_chains(list); }
-    Verdict stands_on(const Ground& ground) const override {
-        if (ground.connections == nullptr) return Verdict::no("the group has no connections of its own");
-        const auto& near = ground.near_peers;
-        if (ground.near == nullptr && std::find(near.begin(), near.end(), true) != near.end())
-            return Verdict::no("the group has near peers, but no link to them");
+    Verdict fits(const EngineContext& context) const override {
+        if (context.connections == nullptr) return Verdict::no("the group has no connections of its own");
+        const auto& intra_node = context.intra_node_peers;
+        if (context.intra_node == nullptr &&
+            std::find(intra_node.begin(), intra_node.end(), true) != intra_node.end())
+            return Verdict::no("the group has intra-node peers, but no link to them");
         return Verdict::yes();
     }
-    std::unique_ptr<Prepared> prepare(const List& list, const Ground& ground, Inside inside) const override {
-        return std::make_unique<kernel::KernelPrepared>(list, ground, inside);
+    std::unique_ptr<Prepared> prepare(const List& list, const EngineContext& context,
+                                      Inside inside) const override {
+        return std::make_unique<kernel::KernelPrepared>(list, context, inside);
     }
 };
 

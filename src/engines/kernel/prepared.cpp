@@ -4,18 +4,20 @@
 
 namespace lapwing::kernel {
 
-KernelPrepared::KernelPrepared(const List& list, const Ground& ground, Inside inside)
-    : KernelPrepared(list, inside == Inside::by_memory ? ground.near_peers : std::vector<bool>(), ground) {}
+KernelPrepared::KernelPrepared(const List& list, const EngineContext& context, Inside inside)
+    : KernelPrepared(list, inside == Inside::by_memory ? context.intra_node_peers : std::vector<bool>(),
+                     context) {}
 
-KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& near, const Ground& ground)
-    : KernelPrepared(list, near, lower_to_chains(list, {}, near), ground) {}
+KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node,
+                               const EngineContext& context)
+    : KernelPrepared(list, intra_node, lower_to_chains(list, {}, intra_node), context) {}
 
-KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& near, const Chains& chains,
-                               const Ground& ground)
-    : plan_(chains, near), reactor_(Reactor::of(ground)) {
+KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
+                               const EngineContext& context)
+    : plan_(chains, intra_node), reactor_(Reactor::of(context)) {
     // Connections are asked for now, so that the first start may find them made.
     reactor_->want(plan_);
-    if (trace::on()) trace_ = std::make_unique<TracePlan>(list, near, chains, plan_);
+    if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, chains, plan_);
 }
 
 KernelPrepared::~KernelPrepared() = default;
@@ -45,13 +47,13 @@ bool KernelPrepared::test(Operation* operation) {
     return finish(run, reactor_->test(run));
 }
 
-bool KernelPrepared::press(Operation* operation) {
+bool KernelPrepared::progress(Operation* operation) {
     Run& run = static_cast<Run&>(*operation);
-    return finish(run, reactor_->press(run));
+    return finish(run, reactor_->progress(run));
 }
 
-int KernelPrepared::rest(Operation* operation) {
-    return reactor_->rest(static_cast<Run&>(*operation));
+int KernelPrepared::prepare_to_sleep(Operation* operation) {
+    return reactor_->prepare_to_sleep(static_cast<Run&>(*operation));
 }
 
 bool KernelPrepared::finish(Run& run, bool complete) {

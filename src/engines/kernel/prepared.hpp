@@ -12,21 +12,21 @@ namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
   public:
-    KernelPrepared(const List& list, const Ground& ground, Inside inside);
+    KernelPrepared(const List& list, const EngineContext& context, Inside inside);
     ~KernelPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
-    bool press(Operation* operation) override;
-    int rest(Operation* operation) override;
+    bool progress(Operation* operation) override;
+    int prepare_to_sleep(Operation* operation) override;
 
   private:
-    KernelPrepared(const List& list, const std::vector<bool>& near, const Ground& ground);
-    KernelPrepared(const List& list, const std::vector<bool>& near, const Chains& chains,
-                   const Ground& ground);
+    KernelPrepared(const List& list, const std::vector<bool>& intra_node, const EngineContext& context);
+    KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
+                   const EngineContext& context);
     bool finish(Run& run, bool complete);
 
-    Plan plan_;
+    ChainPlan plan_;
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
     std::shared_ptr<Reactor> reactor_;
     std::vector<Run*> idle_;

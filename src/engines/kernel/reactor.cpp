@@ -23,24 +23,24 @@ std::uint64_t tag(std::uint32_t run, std::size_t line, std::size_t step) {
 }
 constexpr std::size_t most_lines = 1U << 24;
 
-Ground without_state(const Ground& ground) {
-    Ground copy = ground;
+EngineContext without_state(const EngineContext& context) {
+    EngineContext copy = context;
     copy.kernel_state = nullptr;
     return copy;
 }
 
 }  // namespace
 
-std::shared_ptr<Reactor> Reactor::of(const Ground& ground) {
-    if (ground.kernel_state == nullptr) ground.kernel_state = std::make_shared<Reactor>(ground);
-    return std::static_pointer_cast<Reactor>(ground.kernel_state);
+std::shared_ptr<Reactor> Reactor::of(const EngineContext& context) {
+    if (context.kernel_state == nullptr) context.kernel_state = std::make_shared<Reactor>(context);
+    return std::static_pointer_cast<Reactor>(context.kernel_state);
 }
 
-Reactor::Reactor(const Ground& ground)
-    : connections_(*ground.connections),
-      ground_(without_state(ground)),
-      turns_(static_cast<std::size_t>(std::max(1, ground.connections->lanes() - ground.kept_lanes))),
-      lanes_(turns_) {
+Reactor::Reactor(const EngineContext& context)
+    : connections_(*context.connections),
+      context_(without_state(context)),
+      shared_lanes_(static_cast<std::size_t>(std::max(1, context.connections->lanes() - context.kept_lanes))),
+      lanes_(shared_lanes_) {
     door_->reactor = this;
     connections_.on_change([door = door_] { door->attend(); });
 }
@@ -51,20 +51,20 @@ Reactor::~Reactor() {
         door_->reactor = nullptr;
     }
     connections_.on_change({});
-    connections_.attendant().forget(ring_.descriptor());
+    connections_.event_loop().forget(ring_.descriptor());
 }
 
-void Reactor::want(const Plan& plan) {
+void Reactor::want(const ChainPlan& plan) {
     const std::lock_guard lock(mutex_);
-    for (std::size_t lane = 0; lane < turns_; ++lane) {
+    for (std::size_t lane = 0; lane < shared_lanes_; ++lane) {
         for (const int peer : plan.peers) connections_.want(peer, static_cast<int>(lane));
     }
 }
 
 // Kept lanes are made when they are first used.
 std::size_t Reactor::lane_of(std::uint32_t channel) {
-    if (channel < first_kept_channel) return channel % turns_;
-    const std::size_t lane = turns_ + (channel - first_kept_channel);
+    if (channel < first_kept_channel) return channel % shared_lanes_;
+    const std::size_t lane = shared_lanes_ + (channel - first_kept_channel);
     if (lane >= lanes_.size()) lanes_.resize(lane + 1);
     return lane;
 }
@@ -74,81 +74,82 @@ void Reactor::start(Run& run, std::uint32_t channel) {
     run.state = Run::State::queued;
     run.error.clear();
     run.lane = lane_of(channel);
-    if (run.lane >= turns_) {
+    if (run.lane >= shared_lanes_) {
         for (const int peer : run.plan->peers) connections_.want(peer, static_cast<int>(run.lane));
     }
     run.channel = channel;
-    run.stage = run.turn = 0;
+    run.stage = run.host_step = 0;
     run.in_stage = false;
     run.messages.restart();
     run.lines.clear();
     run.stage_open = run.receives_open = run.lines_in_kernel = 0;
     run.notifications = 0;
-    run.pressed = run.needs_thread = false;
-    run.near_sends = 0;
-    run.near_open = run.plan->has_near;
+    run.moved_inline = run.needs_thread = false;
+    run.intra_node_sends = 0;
+    run.intra_node_open = run.plan->has_intra_node;
     add(run);
     // What the first sends must wait for is done before; the rest while they are on their way.
-    if (run.plan->stages.front().turns > 0) advance(run, true);
+    if (run.plan->stages.front().host_steps > 0) advance(run, true);
     launch(run);
     advance(run, true);
-    call_in_threadless();
+    resume_needing_thread();
     settle(true);
-    tell_near();
-    ask_attendant();
+    tell_intra_node();
+    ask_event_thread();
 }
 
-void Reactor::tell_near() {
-    if (ground_.near != nullptr) ground_.near->flush();
+void Reactor::tell_intra_node() {
+    if (context_.intra_node != nullptr) context_.intra_node->flush();
 }
 
 bool Reactor::test(Run& run) {
-    // The attendant may be at some long reduction.
+    // The event thread may be at some long reduction.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
-    run.pressed = false;
+    run.moved_inline = false;
     reap();
     touched_.push_back(&run);
-    call_in_threadless();
+    resume_needing_thread();
     settle(true);
-    tell_near();
+    tell_intra_node();
     return result(run);
 }
 
-bool Reactor::press(Run& run) {
+bool Reactor::progress(Run& run) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
     reap();
-    call_in_threadless();
+    resume_needing_thread();
     settle(true);
     if (run.state == Run::State::queued) launch(run);
     if (run.state == Run::State::running) {
-        if (run.plan->wire_bytes <= most_bytes_by_hand) {
-            run.pressed = true;
+        if (run.plan->wire_bytes <= most_bytes_inline) {
+            run.moved_inline = true;
             take_back(run);
-            if (run.state == Run::State::running) move_lines_by_hand(run);
+            if (run.state == Run::State::running) move_lines_inline(run);
         } else {
             hand_over(run);
         }
     }
     advance(run, true);
     settle(true);
-    tell_near();
+    tell_intra_node();
     return result(run);
 }
 
-int Reactor::rest(Run& run) {
+int Reactor::prepare_to_sleep(Run& run) {
     const std::lock_guard lock(mutex_);
-    run.pressed = false;
+    run.moved_inline = false;
     touched_.push_back(&run);
-    call_in_threadless();
+    resume_needing_thread();
     settle(true);
-    tell_near();
-    ask_attendant();
+    tell_intra_node();
+    ask_event_thread();
     if (!run.alive()) return -1;
-    const bool near = std::any_of(threadless_.begin(), threadless_.end(),
-                                  [](const Run* other) { return other->near_open; });
-    return near ? either_.of(ring_.descriptor(), ground_.near->rest()) : ring_.descriptor();
+    const bool intra_node = std::any_of(needing_thread_.begin(), needing_thread_.end(),
+                                        [](const Run* other) { return other->intra_node_open; });
+    return intra_node ? poll_set_.of(ring_.descriptor(), context_.intra_node->poll_descriptor())
+                      : ring_.descriptor();
 }
 
 bool Reactor::result(Run& run) {
@@ -174,7 +175,7 @@ void Reactor::remove(Run& run) {
     runs_[run.id] = nullptr;
     free_ids_.push_back(run.id);
     std::erase(touched_, &run);
-    std::erase(threadless_, &run);
+    std::erase(needing_thread_, &run);
     std::deque<Run*>& lane = lanes_[run.lane];
     const auto place = std::find(lane.begin(), lane.end(), &run);
     if (place == lane.end()) return;
@@ -218,7 +219,7 @@ void Reactor::enter_stage(Run& run) {
     add_lines(run, run.plan->stages[run.stage].chains);
     run.stage_open = run.lines.size() - before;
     run.in_stage = true;
-    if (run.plan->wire_bytes <= most_bytes_by_hand) move_lines_by_hand(run);
+    if (run.plan->wire_bytes <= most_bytes_inline) move_lines_inline(run);
     hand_over(run);
 }
 
@@ -231,13 +232,13 @@ void Reactor::add_lines(Run& run, const std::vector<PlannedChain>& chains) {
 
 // Lines that are not in the kernel go there, unless a caller is about to move them himself.
 void Reactor::hand_over(Run& run) {
-    if (run.pressed || run.state != Run::State::running) return;
+    if (run.moved_inline || run.state != Run::State::running) return;
     if (run.lines_in_kernel == run.stage_open + run.receives_open) return;
-    if (!ground_.attendant_submits) {
+    if (!context_.event_thread_submits) {
         submit(run);
         return;
     }
-    connections_.attendant().post([door = door_] { door->attend(); });
+    connections_.event_loop().post([door = door_] { door->attend(); });
 }
 
 void Reactor::submit(Run& run) {
@@ -292,7 +293,7 @@ void Reactor::submit_line(Run& run, std::size_t index) {
 }
 
 bool Reactor::without_copy(const PlannedStep& step, std::uint64_t bytes) const {
-    return step.kind == Step::Kind::send && bytes >= ground_.zero_copy_bytes && ring_.sends_without_copy();
+    return step.kind == Step::Kind::send && bytes >= context_.zero_copy_bytes && ring_.sends_without_copy();
 }
 
 void Reactor::reap() {
@@ -384,7 +385,7 @@ void Reactor::fail(Run& run, const std::string& why) {
     run.error = why;
     // The peers shall know, too; and what is in the kernel comes back.
     for (const int socket : run.sockets) ::shutdown(socket, SHUT_RDWR);
-    run.pressed = true;
+    run.moved_inline = true;
     run.state = Run::State::failed;
     take_back(run);
     for (const Gate gate : run.gates) Gates::close(gate);
@@ -392,11 +393,11 @@ void Reactor::fail(Run& run, const std::string& why) {
     remove(run);
 }
 
-void Reactor::move_lines_by_hand(Run& run) {
+void Reactor::move_lines_inline(Run& run) {
     for (std::size_t i = 0; i < run.lines.size(); ++i) {
         Line& line = run.lines[i];
         if (line.in_kernel || line.done()) continue;
-        if (const int error = move_by_hand(run, line); error != 0) {
+        if (const int error = move_inline(run, line); error != 0) {
             fail(run, told(run, (*line.chain)[line.step], error));
             return;
         }
@@ -409,7 +410,7 @@ void Reactor::take_back(Run& run) {
     const bool alone = free_ids_.size() + 1 == runs_.size();
     for (int tries = 0; run.lines_in_kernel > 0; ++tries) {
         if (tries > 10000) {  // another thread's operations that do not come back: it does not run
-            if (run.state == Run::State::running) run.pressed = false;
+            if (run.state == Run::State::running) run.moved_inline = false;
             return;
         }
         if (alone) {
@@ -433,23 +434,24 @@ std::string Reactor::told(const Run& run, const PlannedStep& step, int error) co
     return why_broken(connections_, run.plan->peers[step.slot], error);
 }
 
-bool Reactor::attendant_is_needed() const {
+bool Reactor::event_thread_is_needed() const {
     for (const auto& lane : lanes_) {
         if (lane.size() > 1) return true;
     }
-    if (!ground_.attendant_works) return false;
+    if (!context_.event_thread_works) return false;
     return std::any_of(runs_.begin(), runs_.end(), [](const Run* run) {
         return run != nullptr && run->state == Run::State::running && run->plan->has_work &&
-               !run->plan->needs_caller && run->turn < run->plan->turns.size();
+               !run->plan->needs_caller && run->host_step < run->plan->host_steps.size();
     });
 }
 
-// The attendant looks at the ring as long as something is to be done that is not the kernel's: the next run
-// of a lane, or local work.
-void Reactor::ask_attendant() {
-    if (watched_ || !attendant_is_needed()) return;
+// The event thread looks at the ring as long as something is to be done that is not the kernel's: the next
+// run of a lane, or local work.
+void Reactor::ask_event_thread() {
+    if (watched_ || !event_thread_is_needed()) return;
     watched_ = true;
-    connections_.attendant().watch(ring_.descriptor(), EPOLLIN, [door = door_](unsigned) { door->attend(); });
+    connections_.event_loop().watch(ring_.descriptor(), EPOLLIN,
+                                    [door = door_](unsigned) { door->attend(); });
 }
 
 void Reactor::attend() {
@@ -458,18 +460,18 @@ void Reactor::attend() {
     reap();
     const std::size_t free = free_ids_.size();
     for (const auto& lane : lanes_) {
-        if (!lane.empty() && !lane.front()->pressed) touched_.push_back(lane.front());
+        if (!lane.empty() && !lane.front()->moved_inline) touched_.push_back(lane.front());
     }
-    if (ground_.attendant_submits) {
+    if (context_.event_thread_submits) {
         for (Run* run : runs_) {
-            if (run != nullptr && run->state == Run::State::running && !run->pressed) submit(*run);
+            if (run != nullptr && run->state == Run::State::running && !run->moved_inline) submit(*run);
         }
     }
     attending_ = true;
     wants_thread_ = false;
-    settle(ground_.attendant_works);
+    settle(context_.event_thread_works);
     attending_ = false;
-    if (free_ids_.size() != free || wants_thread_ || (told_ != told && !threadless_.empty())) {
+    if (free_ids_.size() != free || wants_thread_ || (told_ != told && !needing_thread_.empty())) {
         // Somebody may sleep on the ring for what has completed here, or what has come as far as to need him.
         ring_.reserve(1);
         io_uring_sqe* wake = ring_.next();
@@ -477,9 +479,9 @@ void Reactor::attend() {
         wake->user_data = nobody;
         ring_.submit();
     }
-    if (watched_ && !attendant_is_needed()) {
+    if (watched_ && !event_thread_is_needed()) {
         watched_ = false;
-        connections_.attendant().forget(ring_.descriptor());
+        connections_.event_loop().forget(ring_.descriptor());
     }
 }
 

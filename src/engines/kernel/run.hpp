@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engines/engine.hpp"
+#include "engines/kernel/chain_plan.hpp"
 #include "engines/kernel/gates.hpp"
-#include "engines/kernel/plan.hpp"
 #include "engines/kernel/trace.hpp"
 #include "engines/memory.hpp"
 
@@ -37,7 +37,7 @@ struct Run : Operation {
         failed,
     };
 
-    const Plan* plan = nullptr;
+    const ChainPlan* plan = nullptr;
     Memory memory;
     std::vector<std::byte> signals;  // what awaits and signals between ranks read into
     std::uint32_t id = 0;            // its place among the runs of the group
@@ -48,17 +48,17 @@ struct Run : Operation {
 
     std::vector<int> sockets;  // of the plan's peers
     std::vector<Gate> gates;
-    std::size_t stage = 0;          // whose chains are to be completed next
-    bool in_stage = false;          // they have been handed over
-    std::size_t turn = 0;           // that the processor takes next
-    Messages messages;              // to and from near peers
-    std::size_t near_sends = 0;     // of them, that have been started
-    bool near_open = false;         // some of them are on their way
-    std::vector<Line> lines;        // of the receives, then of the stages up to this one
-    std::size_t receives_open = 0;  // lines of receives that are not done
-    std::size_t stage_open = 0;     // lines of the present stage that are not done
+    std::size_t stage = 0;             // whose chains are to be completed next
+    bool in_stage = false;             // they have been handed over
+    std::size_t host_step = 0;         // that the processor takes next
+    Messages messages;                 // to and from intra-node peers
+    std::size_t intra_node_sends = 0;  // of them, that have been started
+    bool intra_node_open = false;      // some of them are on their way
+    std::vector<Line> lines;           // of the receives, then of the stages up to this one
+    std::size_t receives_open = 0;     // lines of receives that are not done
+    std::size_t stage_open = 0;        // lines of the present stage that are not done
     std::size_t lines_in_kernel = 0;
-    bool pressed = false;             // a caller moves the lines himself
+    bool moved_inline = false;        // a caller moves the lines himself
     bool needs_thread = false;        // it can go on by a thread of the program only
     std::uint64_t notifications = 0;  // that the kernel still owes for sends without a copy
     std::unique_ptr<RunTrace> trace;  // null unless the job is traced
@@ -88,6 +88,6 @@ struct Run : Operation {
 
 // Moves a line that is not in the kernel as far as its descriptors allow, by plain calls that do not block.
 // 0, or the errno of the step that failed; a connection that the peer has closed is ECONNRESET.
-int move_by_hand(Run& run, Line& line);
+int move_inline(Run& run, Line& line);
 
 }  // namespace lapwing::kernel

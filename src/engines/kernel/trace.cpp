@@ -9,21 +9,22 @@
 namespace lapwing::kernel {
 namespace {
 
-bool is_near(const std::vector<bool>& near, const Task& task) {
+bool is_intra_node(const std::vector<bool>& intra_node, const Task& task) {
     const auto peer = static_cast<std::size_t>(task.peer);
-    return task.peer >= 0 && peer < near.size() && near[peer];
+    return task.peer >= 0 && peer < intra_node.size() && intra_node[peer];
 }
 
 }  // namespace
 
-TracePlan::TracePlan(const List& list, const std::vector<bool>& near, const Chains& chains, const Plan& plan)
+TracePlan::TracePlan(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
+                     const ChainPlan& plan)
     : tasks_(list.tasks) {
     for (const Chain& chain : chains.receives) lines_.push_back(line_of(chain, true));
     for (const Stage& stage : chains.stages) {
         for (const Chain& chain : stage.chains) lines_.push_back(line_of(chain, false));
     }
-    find_turns(near, plan);
-    find_waits(near);
+    find_host_steps(intra_node, plan);
+    find_waits(intra_node);
 }
 
 // A long message is several steps: its task is complete with the last of them.
@@ -46,33 +47,34 @@ TracePlan::Line TracePlan::line_of(const Chain& chain, bool receives) const {
 }
 
 // The processor takes its tasks in the list's order.
-void TracePlan::find_turns(const std::vector<bool>& near, const Plan& plan) {
+void TracePlan::find_host_steps(const std::vector<bool>& intra_node, const ChainPlan& plan) {
     std::uint32_t next = 0;
-    for (const Turn& turn : plan.turns) {
-        if (turn.kind == Turn::Kind::steps || turn.kind == Turn::Kind::stage ||
-            turn.kind == Turn::Kind::end) {
-            turns_.push_back(none);
+    for (const HostStep& host_step : plan.host_steps) {
+        if (host_step.kind == HostStep::Kind::steps || host_step.kind == HostStep::Kind::stage ||
+            host_step.kind == HostStep::Kind::end) {
+            host_steps_.push_back(none);
             continue;
         }
         const auto is_turn = [&](const Task& task) {
-            if (task.kind == Kind::copy || task.kind == Kind::reduce) return turn.kind == Turn::Kind::work;
-            if (!is_near(near, task)) return false;
-            if (task.kind == Kind::wait) return turn.kind == Turn::Kind::arrival && task.count > 0;
-            return turn.kind == (sends(task.kind) ? Turn::Kind::send : Turn::Kind::receive);
+            if (task.kind == Kind::copy || task.kind == Kind::reduce)
+                return host_step.kind == HostStep::Kind::work;
+            if (!is_intra_node(intra_node, task)) return false;
+            if (task.kind == Kind::wait) return host_step.kind == HostStep::Kind::arrival && task.count > 0;
+            return host_step.kind == (sends(task.kind) ? HostStep::Kind::send : HostStep::Kind::receive);
         };
         while (next < tasks_.size() && !is_turn(tasks_[next])) ++next;
         if (next == tasks_.size())
             throw Error(ErrorCode::internal, "a turn of a plan is no task of its list");
-        turns_.push_back(next++);
+        host_steps_.push_back(next++);
     }
 }
 
-void TracePlan::find_waits(const std::vector<bool>& near) {
+void TracePlan::find_waits(const std::vector<bool>& intra_node) {
     std::unordered_map<int, std::vector<std::uint32_t>> receives;
     std::unordered_map<int, std::size_t> waited;
     for (std::uint32_t i = 0; i < tasks_.size(); ++i) {
         const Task& task = tasks_[i];
-        if (is_near(near, task)) continue;
+        if (is_intra_node(intra_node, task)) continue;
         if (task.kind == Kind::recv) receives[task.peer].push_back(i);
         if (task.kind != Kind::wait) continue;
         Wait& wait = waits_.emplace_back();
@@ -83,7 +85,7 @@ void TracePlan::find_waits(const std::vector<bool>& near) {
 }
 
 void RunTrace::start() {
-    witness_.start();
+    tracer_.start();
     since_.assign(plan_.lines_.size(), 0);
     noted_.assign(plan_.lines_.size(), 0);
     known_.assign(plan_.tasks_.size(), false);
@@ -111,7 +113,7 @@ void RunTrace::look(const Run& run) {
         trace::record({.began = since_[i],
                        .ended = once(),
                        .bytes = planned.bytes,
-                       .operation = witness_.operation(),
+                       .operation = tracer_.operation(),
                        .index = static_cast<std::uint32_t>(i),
                        .peer = planned.peer,
                        .what = trace::What::chain,
@@ -133,24 +135,25 @@ void RunTrace::see(std::uint32_t task, std::uint64_t now) {
     const Task& of = plan_.tasks_[task];
     trace::record({.began = now,
                    .ended = now,
-                   .bytes = Witness::amount(of),
-                   .operation = witness_.operation(),
+                   .bytes = TaskTracer::amount(of),
+                   .operation = tracer_.operation(),
                    .index = task,
                    .peer = of.peer,
                    .what = trace::What::seen,
                    .kind = static_cast<std::uint8_t>(of.kind)});
 }
 
-// A wait for near peers lasts from its first turn on; all else is done in the turn that is not in vain.
-void RunTrace::begin_turn(const Run& run) {
-    if (run.plan->turns[run.turn].kind != Turn::Kind::arrival) witness_.forget();
-    witness_.begin();
+// A wait for intra-node peers lasts from its first host step on; all else is done in the host step that is
+// not in vain.
+void RunTrace::begin_host_step(const Run& run) {
+    if (run.plan->host_steps[run.host_step].kind != HostStep::Kind::arrival) tracer_.forget();
+    tracer_.begin();
 }
 
-void RunTrace::end_turn(const Run& run) {
-    const std::uint32_t task = plan_.turns_[run.turn];
-    if (task != TracePlan::none) witness_.end(plan_.tasks_[task], task);
-    witness_.forget();
+void RunTrace::end_host_step(const Run& run) {
+    const std::uint32_t task = plan_.host_steps_[run.host_step];
+    if (task != TracePlan::none) tracer_.end(plan_.tasks_[task], task);
+    tracer_.forget();
 }
 
 }  // namespace lapwing::kernel

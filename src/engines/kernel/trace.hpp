@@ -6,19 +6,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "engines/witness.hpp"
+#include "engines/task_tracer.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing::kernel {
 
-struct Plan;
+struct ChainPlan;
 struct Run;
 
-// Which tasks of the list the steps and turns of its plan come from.
+// Which tasks of the list the steps and host steps of its plan come from.
 class TracePlan {
   public:
     // `chains` and `plan` were made of `list`, with `near`. Throws Error (internal) when they do not fit.
-    TracePlan(const List& list, const std::vector<bool>& near, const Chains& chains, const Plan& plan);
+    TracePlan(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
+              const ChainPlan& plan);
 
   private:
     friend class RunTrace;
@@ -35,13 +36,13 @@ class TracePlan {
         std::vector<std::uint32_t> receives;
     };
     Line line_of(const Chain& chain, bool receives) const;
-    void find_turns(const std::vector<bool>& near, const Plan& plan);
-    void find_waits(const std::vector<bool>& near);
+    void find_host_steps(const std::vector<bool>& intra_node, const ChainPlan& plan);
+    void find_waits(const std::vector<bool>& intra_node);
 
     std::vector<Task> tasks_;
     std::vector<Line> lines_;
-    std::vector<std::uint32_t> turns_;  // the task of each turn, or none
-    std::vector<Wait> waits_;           // for far peers, in the list's order
+    std::vector<std::uint32_t> host_steps_;  // the task of each turn, or none
+    std::vector<Wait> waits_;                // for inter-node peers, in the list's order
 };
 
 // Of one run. All of these with the reactor's mutex held, but for start().
@@ -52,14 +53,14 @@ class RunTrace {
     void handed_over(std::size_t line);
     // Records what has completed since the last look.
     void look(const Run& run);
-    void begin_turn(const Run& run);
-    void end_turn(const Run& run);
+    void begin_host_step(const Run& run);
+    void end_host_step(const Run& run);
 
   private:
     void see(std::uint32_t task, std::uint64_t now);
 
     const TracePlan& plan_;
-    Witness witness_;
+    TaskTracer tracer_;
     std::vector<std::uint64_t> since_;  // by line: when it was handed over; 0: it is not in the kernel
     std::vector<std::uint32_t> noted_;  // by line: steps that have been seen
     std::vector<bool> known_;           // by task: complete

@@ -1,6 +1,6 @@
-// What stands in the memory that the ranks of one host share: for each rank a bell, and for each ordered pair
-// of ranks a lane. The templates have the platform as a parameter: tests run the same protocol on words of
-// their own.
+// What stands in the memory that the ranks of one host share: for each rank a doorbell, and for each ordered
+// pair of ranks a FIFO. The templates have the platform as a parameter: tests run the same protocol on words
+// of their own.
 #pragma once
 
 #include <algorithm>
@@ -12,17 +12,17 @@ namespace lapwing::shm {
 
 constexpr std::size_t cache_line = 64;
 
-// A word that both sides of a lane change: Platform::Word<std::uint32_t> is like std::atomic.
+// A word that both sides of a FIFO change: Platform::Word<std::uint32_t> is like std::atomic.
 template <typename Platform, typename Value>
 using Word = typename Platform::template Word<Value>;
 
 enum class Kind : std::uint32_t {
-    whole,  // the bytes of a message
+    eager,  // the bytes of a message
     offer,  // a long message: where it stands in the sender's memory
     piece,  // bytes of an offered message
 };
 
-// A message, or the announcement of one. What is longer than `inside` stands in the lane's payload.
+// A message, or the announcement of one. What is longer than `inside` stands in the FIFO's payload.
 template <typename Platform>
 struct alignas(cache_line) Slot {
     static constexpr std::uint64_t inside_bytes = 40;
@@ -54,7 +54,7 @@ struct alignas(cache_line) Ticket {
     Word<Platform, std::uint64_t> target;   // address in the receiver's memory
 };
 
-// What the reader of a lane tells its writer: everything before this may be written again.
+// What the reader of a FIFO tells its writer: everything before this may be written again.
 template <typename Platform>
 struct alignas(cache_line) Consumed {
     Word<Platform, std::uint64_t> slots;
@@ -63,12 +63,12 @@ struct alignas(cache_line) Consumed {
 
 // A rank that sleeps says so; who has something for it rings.
 template <typename Platform>
-struct alignas(2 * cache_line) Bell {
+struct alignas(2 * cache_line) Doorbell {
     Word<Platform, std::uint32_t> rings;
     Word<Platform, std::uint32_t> asleep;
 };
 
-// Of one lane: how much it holds. Slots and payload are powers of two.
+// Of one FIFO: how much it holds. Slots and payload are powers of two.
 struct Geometry {
     std::uint64_t slots = 64;
     std::uint64_t payload = 65536;  // bytes
@@ -99,13 +99,13 @@ struct Geometry {
         }
         return geometry;
     }
-    // The longest message that goes through the lane as a whole.
-    std::uint64_t most_whole() const { return std::min<std::uint64_t>(payload / 4, 16384); }
+    // The longest message that goes through the FIFO as a whole.
+    std::uint64_t eager_limit() const { return std::min<std::uint64_t>(payload / 4, 16384); }
 };
 
-// Where the parts of one lane begin.
+// Where the parts of one FIFO begin.
 template <typename Platform>
-struct Lane {
+struct Fifo {
     Consumed<Platform>* consumed = nullptr;
     Ticket<Platform>* tickets = nullptr;  // geometry.tickets of them
     Slot<Platform>* slots = nullptr;
@@ -117,16 +117,16 @@ struct Lane {
                geometry.slots * sizeof(Slot<Platform>) + geometry.payload;
     }
     // In zeroed memory, aligned to a cache line.
-    static Lane at(std::byte* memory, const Geometry& geometry) {
-        Lane lane;
-        lane.geometry = geometry;
-        lane.consumed = reinterpret_cast<Consumed<Platform>*>(memory);
+    static Fifo at(std::byte* memory, const Geometry& geometry) {
+        Fifo fifo;
+        fifo.geometry = geometry;
+        fifo.consumed = reinterpret_cast<Consumed<Platform>*>(memory);
         memory += sizeof(Consumed<Platform>);
-        lane.tickets = reinterpret_cast<Ticket<Platform>*>(memory);
+        fifo.tickets = reinterpret_cast<Ticket<Platform>*>(memory);
         memory += geometry.tickets * sizeof(Ticket<Platform>);
-        lane.slots = reinterpret_cast<Slot<Platform>*>(memory);
-        lane.payload = memory + geometry.slots * sizeof(Slot<Platform>);
-        return lane;
+        fifo.slots = reinterpret_cast<Slot<Platform>*>(memory);
+        fifo.payload = memory + geometry.slots * sizeof(Slot<Platform>);
+        return fifo;
     }
 };
 

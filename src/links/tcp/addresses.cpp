@@ -85,7 +85,7 @@ Wish wish(const std::string& entry) {
     return {{}, place};
 }
 
-std::vector<Wish> wishes(const std::string& text) {
+std::vector<Wish> requested(const std::string& text) {
     std::vector<Wish> result;
     for (std::size_t begin = 0; begin <= text.size() && !text.empty();) {
         const std::size_t end = std::min(text.find(',', begin), text.size());
@@ -134,7 +134,7 @@ std::string first_line(const char* path) {
 }  // namespace
 
 void check(const Options& options) {
-    wishes(options.interfaces);
+    requested(options.interfaces);
     if (options.family != "auto" && options.family != "ipv4" && options.family != "ipv6")
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("LAPWING_TCP_FAMILY: '{}' is none of auto, ipv4, ipv6", options.family));
@@ -186,7 +186,7 @@ std::vector<Place> choose(const Options& options, const std::vector<Interface>& 
                          [&](const Place& old) { return same_address(old, place); }))
             result.push_back(place);
     };
-    const std::vector<Wish> asked = wishes(options.interfaces);
+    const std::vector<Wish> asked = requested(options.interfaces);
     for (const Wish& one : asked)
         for (const Interface& candidate : allowed)
             if (fits(one, candidate)) add(candidate.place);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "links/tcp.hpp"
+#include "links/tcp/endpoint.hpp"
 
 namespace lapwing::tcp {
 

@@ -12,12 +12,12 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "links/tcp/acceptor.hpp"
 #include "links/tcp/addresses.hpp"
-#include "links/tcp/dialer.hpp"
-#include "links/tcp/doorkeeper.hpp"
-#include "links/tcp/group.hpp"
+#include "links/tcp/connector.hpp"
+#include "links/tcp/group_connections.hpp"
 #include "links/tcp/job.hpp"
-#include "links/tcp/pulse.hpp"
+#include "links/tcp/liveness.hpp"
 #include "links/tcp/sockets.hpp"
 
 namespace lapwing::tcp {
@@ -53,50 +53,50 @@ struct Endpoint::State {
     Job job;
     Log log;
     std::vector<Socket> listeners;
-    std::unique_ptr<Dialer> dialer;
-    std::unique_ptr<Doorkeeper> doorkeeper;
+    std::unique_ptr<Connector> connector;
+    std::unique_ptr<Acceptor> acceptor;
 
     std::mutex mutex;
-    std::unordered_map<std::uint64_t, std::shared_ptr<Lines>> groups;
+    std::unordered_map<std::uint64_t, std::shared_ptr<ConnectionTable>> groups;
     std::unordered_map<std::uint64_t, std::vector<Parked>> parked;
 
-    Attendant attendant;  // ends before what it uses
+    EventLoop event_loop;  // ends before what it uses
 
-    std::shared_ptr<Lines> find(std::uint64_t group) {
+    std::shared_ptr<ConnectionTable> find(std::uint64_t group) {
         const std::lock_guard lock(mutex);
         const auto found = groups.find(group);
         return found == groups.end() ? nullptr : found->second;
     }
 
-    std::vector<std::shared_ptr<Lines>> all() {
+    std::vector<std::shared_ptr<ConnectionTable>> all() {
         const std::lock_guard lock(mutex);
-        std::vector<std::shared_ptr<Lines>> result;
-        for (const auto& [group, lines] : groups) result.push_back(lines);
+        std::vector<std::shared_ptr<ConnectionTable>> result;
+        for (const auto& [group, table] : groups) result.push_back(table);
         return result;
     }
 
-    // What follows runs on the attendant's thread.
+    // What follows runs on the event thread.
 
     const char* refuses(const Claim& claim) {
-        const auto lines = find(claim.group);
-        return lines ? lines->refuses(static_cast<int>(claim.from), static_cast<int>(claim.lane)) : nullptr;
+        const auto table = find(claim.group);
+        return table ? table->refuses(static_cast<int>(claim.from), static_cast<int>(claim.lane)) : nullptr;
     }
 
     void take_in(const Claim& claim, Socket socket, const std::string& address) {
-        std::shared_ptr<Lines> lines;
+        std::shared_ptr<ConnectionTable> table;
         {
             const std::lock_guard lock(mutex);
             const auto found = groups.find(claim.group);
             if (found != groups.end())
-                lines = found->second;
+                table = found->second;
             else
                 return park(claim, std::move(socket), address);
         }
-        if (!lines->take_in(static_cast<int>(claim.from), static_cast<int>(claim.lane), socket.get(),
+        if (!table->take_in(static_cast<int>(claim.from), static_cast<int>(claim.lane), socket.get(),
                             address))
             return;
         socket.release();
-        lines->tell();
+        table->tell();
     }
 
     // With the lock held.
@@ -107,12 +107,12 @@ struct Endpoint::State {
         const auto older = std::find_if(waiting.begin(), waiting.end(),
                                         [&](const Parked& one) { return one.claim == claim; });
         if (older != waiting.end()) {
-            attendant.forget(older->socket.get());
+            event_loop.forget(older->socket.get());
             waiting.erase(older);
         }
         waiting.push_back({claim, std::move(socket), address});
         // For one time, at the edge: when its peer leaves.
-        attendant.watch(
+        event_loop.watch(
             descriptor, EPOLLRDHUP | EPOLLET,
             [this, group = claim.group, descriptor](unsigned events) { unpark(group, descriptor, events); });
     }
@@ -127,21 +127,21 @@ struct Endpoint::State {
         // What it has sent before it left may be all that this side needs.
         int unread = 0;
         if ((events & EPOLLERR) == 0 && ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0) return;
-        attendant.forget(descriptor);
+        event_loop.forget(descriptor);
         waiting->second.erase(left);
         if (waiting->second.empty()) parked.erase(waiting);
     }
 
     void starved(const std::string& why) {
-        for (const auto& lines : all()) {
-            lines->fail_awaited(why);
-            lines->tell();
+        for (const auto& table : all()) {
+            table->fail_awaited(why);
+            table->tell();
         }
     }
 
     void feel_pulses() {
-        for (const auto& lines : all()) feel(*lines);
-        attendant.post_after(pulse_interval(job.options.patience), [this] { feel_pulses(); });
+        for (const auto& table : all()) check_liveness(*table);
+        event_loop.post_after(liveness_interval(job.options.patience), [this] { feel_pulses(); });
     }
 };
 
@@ -181,18 +181,18 @@ void Endpoint::admit(const Key& key, std::vector<Address> members, int self) {
     state.job.key = key;
     state.job.members = std::move(members);
     state.job.self = self;
-    state.dialer = std::make_unique<Dialer>(state.attendant, state.job);
-    Doorkeeper::House house;
-    house.refuses = [&state](const Claim& claim) { return state.refuses(claim); };
-    house.take_in = [&state](const Claim& claim, Socket socket, const std::string& address) {
+    state.connector = std::make_unique<Connector>(state.event_loop, state.job);
+    Acceptor::Callbacks callbacks;
+    callbacks.refuses = [&state](const Claim& claim) { return state.refuses(claim); };
+    callbacks.take_in = [&state](const Claim& claim, Socket socket, const std::string& address) {
         state.take_in(claim, std::move(socket), address);
     };
-    house.starved = [&state](const std::string& why) { state.starved(why); };
-    house.log = state.log;
-    state.doorkeeper = std::make_unique<Doorkeeper>(state.attendant, state.job, std::move(state.listeners),
-                                                    std::move(house));
-    state.attendant.post([&state] {
-        state.doorkeeper->open();
+    callbacks.starved = [&state](const std::string& why) { state.starved(why); };
+    callbacks.log = state.log;
+    state.acceptor = std::make_unique<Acceptor>(state.event_loop, state.job, std::move(state.listeners),
+                                                std::move(callbacks));
+    state.event_loop.post([&state] {
+        state.acceptor->open();
         state.feel_pulses();
     });
 }
@@ -210,11 +210,11 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("group {}: rank {} of {} is not member {} of this job, or there are {} lanes",
                                 group, rank, ranks, state.job.self, lanes));
-    auto lines = std::make_shared<Lines>(group, std::move(members), rank, lanes);
+    auto table = std::make_shared<ConnectionTable>(group, std::move(members), rank, lanes);
     std::vector<Parked> waiting;
     {
         const std::lock_guard lock(state.mutex);
-        if (!state.groups.emplace(group, lines).second)
+        if (!state.groups.emplace(group, table).second)
             throw Error(ErrorCode::invalid_argument, fmt::format("there is a group {} already", group));
         const auto found = state.parked.find(group);
         if (found != state.parked.end()) {
@@ -223,27 +223,28 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
         }
     }
     for (Parked& one : waiting) {
-        state.attendant.forget(one.socket.get());
-        if (lines->take_in(static_cast<int>(one.claim.from), static_cast<int>(one.claim.lane),
+        state.event_loop.forget(one.socket.get());
+        if (table->take_in(static_cast<int>(one.claim.from), static_cast<int>(one.claim.lane),
                            one.socket.get(), one.address))
             one.socket.release();
     }
-    Group::Makers makers;
-    makers.dial = [&state, lines](int peer, int lane) {
-        state.attendant.post([&state, lines, peer, lane] { state.dialer->dial(lines, peer, lane); });
+    GroupConnections::Makers makers;
+    makers.connect = [&state, table](int peer, int lane) {
+        state.event_loop.post([&state, table, peer, lane] { state.connector->connect(table, peer, lane); });
     };
     makers.closed = [&state, group] {
         {
             const std::lock_guard lock(state.mutex);
             state.groups.erase(group);
         }
-        state.attendant.post([&state] { state.dialer->drop_closed(); });
+        state.event_loop.post([&state] { state.connector->drop_closed(); });
     };
-    return std::make_unique<Group>(std::move(lines), state.job, state.attendant, std::move(makers));
+    return std::make_unique<GroupConnections>(std::move(table), state.job, state.event_loop,
+                                              std::move(makers));
 }
 
-Attendant& Endpoint::attendant() {
-    return state_->attendant;
+EventLoop& Endpoint::event_loop() {
+    return state_->event_loop;
 }
 
 }  // namespace lapwing::tcp

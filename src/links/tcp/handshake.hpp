@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 
-#include "links/tcp.hpp"
+#include "links/tcp/endpoint.hpp"
 
 namespace lapwing::tcp {
 

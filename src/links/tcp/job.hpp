@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "links/tcp.hpp"
+#include "links/tcp/endpoint.hpp"
 
 namespace lapwing::tcp {
 

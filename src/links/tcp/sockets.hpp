@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "links/tcp.hpp"
+#include "links/tcp/endpoint.hpp"
 #include "links/tcp/handshake.hpp"
 
 namespace lapwing::tcp {

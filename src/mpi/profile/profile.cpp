@@ -19,9 +19,9 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "links/tcp/addresses.hpp"
-#include "mpi/facts.hpp"
-#include "mpi/fortran.hpp"
-#include "mpi/places.hpp"
+#include "mpi/job/metadata.hpp"
+#include "mpi/job/rank_locations.hpp"
+#include "mpi/native/fortran.hpp"
 
 extern char** environ;
 
@@ -31,7 +31,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Communicator {
-    std::uint32_t fact = 0;
+    std::uint32_t trace_number = 0;
     std::uint32_t collectives = 0;  // so far
     int rank = 0;
 };
@@ -47,7 +47,7 @@ struct Flight {
 // Never destroyed: a thread may still be in a call when the program exits.
 struct State {
     std::mutex mutex;
-    Places places;
+    RankLocations locations;
     int keyval = MPI_KEYVAL_INVALID;
     std::uint32_t communicators = 0;
     std::map<std::vector<int>, std::uint32_t> same_members;
@@ -114,7 +114,7 @@ std::uint32_t site_of(const char* function, const void* from) {
             reinterpret_cast<std::uintptr_t>(call) - static_cast<const link_map*>(loaded)->l_addr;
         if (where.dli_sname != nullptr) fact["symbol"] = where.dli_sname;
     }
-    add_fact(fact);
+    add_metadata(fact);
     return found->second;
 }
 
@@ -155,13 +155,13 @@ Communicator& find(MPI_Comm communicator) {
     PMPI_Comm_test_inter(communicator, &inter);
     made->rank = rank;
     // Where several have the same ranks they are told apart by the order in which they are used.
-    add_fact({{"fact", "group"},
-              {"number", made->fact},
-              {"agreed", ++state.same_members[members]},
-              {"rank", rank},
-              {"ranks", members.size()},
-              {"inter", inter != 0},
-              {"members", members}});
+    add_metadata({{"fact", "group"},
+                  {"number", made->trace_number},
+                  {"agreed", ++state.same_members[members]},
+                  {"rank", rank},
+                  {"ranks", members.size()},
+                  {"inter", inter != 0},
+                  {"members", members}});
     return *made;
 }
 
@@ -185,24 +185,24 @@ void begin() {
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
         PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
         trace::open(settings.trace, rank, capacity);
-        add_fact({{"fact", "rank"},
-                  {"rank", rank},
-                  {"ranks", ranks},
-                  {"host", tcp::host_name()},
-                  {"process", ::getpid()},
-                  {"lapwing", LAPWING_VERSION},
-                  {"capacity", capacity}});
+        add_metadata({{"fact", "rank"},
+                      {"rank", rank},
+                      {"ranks", ranks},
+                      {"host", tcp::host_name()},
+                      {"process", ::getpid()},
+                      {"lapwing", LAPWING_VERSION},
+                      {"capacity", capacity}});
     } catch (const std::exception& error) {
         give_up(error.what());
     }
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &state.keyval, nullptr);
-    state.places.exchange({}, {});
-    add_clock_fact(state.places, "begin");
+    state.locations.exchange({}, {});
+    add_clock_metadata(state.locations, "begin");
 }
 
 void end() {
     if (!trace::on()) return;
-    add_clock_fact(state.places, "end");
+    add_clock_metadata(state.locations, "end");
     trace::close();
 }
 
@@ -218,7 +218,7 @@ Called enter(const char* function, const void* from, MPI_Comm communicator, std:
     Communicator& on = find(communicator);
     Called called;
     called.site = site_of(function, from);
-    called.communicator = on.fact;
+    called.communicator = on.trace_number;
     called.number = on.collectives++;
     called.bytes = bytes;
     if (root.role != Role::equal && root.rank == on.rank) called.kind = root.role == Role::gives ? 2 : 4;

@@ -126,53 +126,55 @@ ChainPlan::ChainPlan(std::span<const List> all_lists, const Traffic& all_traffic
                 add(rank, static_cast<int>(i), here() - first, chain);
             plan.stages.push_back({first, here()});
         }
-        add_turns(rank);
+        add_host_steps(rank);
         gates += static_cast<std::uint32_t>(of.gates);
     }
 }
 
-void ChainPlan::add_turns(int rank) {
+void ChainPlan::add_host_steps(int rank) {
     const Chains& of = chains[rank];
     const List& list = lists[rank];
     RankPlan& plan = ranks[rank];
     TaskIndex next = 0;  // of the list
     const auto take = [&](const std::vector<Task>& tasks) {
         for (const Task& task : tasks) {
-            Turn& turn = plan.turns.emplace_back();
-            if (task.kind == Kind::wait && !facts.near(rank, task)) {
+            HostStep& host_step = plan.host_steps.emplace_back();
+            if (task.kind == Kind::wait && !facts.intra_node(rank, task)) {
                 // Counted from the beginning of the list.
-                turn.kind = Turn::Kind::wait;
-                turn.task = none;
+                host_step.kind = HostStep::Kind::wait;
+                host_step.task = none;
                 TaskIndex receive = 0;
                 for (std::uint64_t left = task.count; left > 0; ++receive) {
                     const Task& of_list = list.tasks[receive];
                     if (of_list.kind == Kind::recv && of_list.peer == task.peer) --left;
                 }
                 const TaskFacts& last = facts.task(rank, receive - 1);
-                turn.pair = last.pair;
-                turn.bytes = last.position + last.bytes;
+                host_step.pair = last.pair;
+                host_step.bytes = last.position + last.bytes;
                 continue;
             }
             while (!facts.by_processor(rank, list.tasks[next])) ++next;
-            turn.task = next++;
+            host_step.task = next++;
             if (task.kind == Kind::copy || task.kind == Kind::reduce) continue;
-            plan.near = near = true;
-            const TaskFacts& of_task = facts.task(rank, turn.task);
-            turn.pair = of_task.pair;
-            turn.bytes = of_task.bytes;
-            turn.kind = task.kind == Kind::recv   ? Turn::Kind::post
-                        : task.kind == Kind::wait ? Turn::Kind::wait
-                                                  : Turn::Kind::send;
-            if (turn.kind == Turn::Kind::wait) turn.bytes = facts.waits(rank)[of_task.waits].end;
+            plan.intra_node = intra_node = true;
+            const TaskFacts& of_task = facts.task(rank, host_step.task);
+            host_step.pair = of_task.pair;
+            host_step.bytes = of_task.bytes;
+            host_step.kind = task.kind == Kind::recv   ? HostStep::Kind::post
+                             : task.kind == Kind::wait ? HostStep::Kind::wait
+                                                       : HostStep::Kind::send;
+            if (host_step.kind == HostStep::Kind::wait)
+                host_step.bytes = facts.waits(rank)[of_task.waits].end;
         }
     };
     for (std::size_t i = 0; i < of.stages.size(); ++i) {
-        if (i > 0 && !of.stages[i].local.empty()) plan.turns.push_back({Turn::Kind::stage, none, 0, i});
+        if (i > 0 && !of.stages[i].local.empty())
+            plan.host_steps.push_back({HostStep::Kind::stage, none, 0, i});
         take(of.stages[i].local);
-        plan.stages[i].turns = static_cast<std::uint32_t>(plan.turns.size());
+        plan.stages[i].host_steps = static_cast<std::uint32_t>(plan.host_steps.size());
         take(of.stages[i].beside);
     }
-    if (!of.last.empty()) plan.turns.push_back({Turn::Kind::stage, none, 0, every_stage});
+    if (!of.last.empty()) plan.host_steps.push_back({HostStep::Kind::stage, none, 0, every_stage});
     take(of.last);
 }
 

@@ -97,7 +97,8 @@ class Form {
             return {};
         }
         const Task& task = list_.tasks[step.task];
-        if (facts_.near(list_.rank, task)) return "is of a near peer: for the processor, not for a chain";
+        if (facts_.intra_node(list_.rank, task))
+            return "is of a intra-node peer: for the processor, not for a chain";
         const bool send = step.kind == Step::Kind::send;
         if (send ? !sends(task.kind) : task.kind != Kind::recv) return "is of another kind than its task";
         if (step.peer != task.peer) return "has another peer than its task";
@@ -128,7 +129,7 @@ class Form {
         for (std::size_t i = 0; i < list_.tasks.size() && !findings_.full(); ++i) {
             const Task& task = list_.tasks[i];
             if (!sends(task.kind) && task.kind != Kind::recv) continue;
-            if (facts_.near(list_.rank, task)) continue;
+            if (facts_.intra_node(list_.rank, task)) continue;
             const std::uint64_t whole = sends(task.kind) ? task.source.length : task.target.length;
             if (steps_[i] == 0) {
                 refuse(i, "no step of the chains does it");
@@ -152,13 +153,13 @@ class Form {
         }
     }
 
-    // The processor's tasks stand in the list's order. Between them it may wait for far peers, where there
-    // are near ones.
+    // The processor's tasks stand in the list's order. Between them it may wait for inter-node peers, where
+    // there are intra-node ones.
     void check_turns() {
         std::vector<TaskIndex> wanted;
-        bool near = false;
+        bool intra_node = false;
         for (TaskIndex i = 0; i < list_.tasks.size(); ++i) {
-            near = near || facts_.near(list_.rank, list_.tasks[i]);
+            intra_node = intra_node || facts_.intra_node(list_.rank, list_.tasks[i]);
             if (facts_.by_processor(list_.rank, list_.tasks[i])) wanted.push_back(i);
         }
         std::size_t next = 0;
@@ -168,7 +169,7 @@ class Form {
                     ++next;
                     continue;
                 }
-                if (near && is_far_wait(task)) continue;
+                if (intra_node && is_inter_node_wait(task)) continue;
                 refuse(next < wanted.size() ? std::optional<std::size_t>(wanted[next]) : std::nullopt,
                        fmt::format("the processor does {} in its place", print(task)));
                 return false;
@@ -184,10 +185,10 @@ class Form {
     }
 
     // For receives that there are.
-    bool is_far_wait(const Task& task) const {
+    bool is_inter_node_wait(const Task& task) const {
         if (task.kind != Kind::wait || task.count == 0 || task.peer < 0 || task.peer >= list_.ranks)
             return false;
-        if (facts_.near(list_.rank, task)) return false;
+        if (facts_.intra_node(list_.rank, task)) return false;
         const auto receives = std::count_if(list_.tasks.begin(), list_.tasks.end(), [&](const Task& other) {
             return other.kind == Kind::recv && other.peer == task.peer;
         });

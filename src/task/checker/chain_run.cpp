@@ -56,7 +56,7 @@ class Run {
         std::uint32_t receiver = none;
         bool sender_sleeps = false;
         bool receiver_sleeps = false;
-        // Of near ranks.
+        // Of intra-node ranks.
         bool carries = false;     // bytes are on their way
         std::uint64_t taken = 0;  // that the receiver's processor has waited for
     };
@@ -69,7 +69,7 @@ class Run {
         bool in_stage = false;          // its chains have been handed over
         std::uint32_t stage_lines = 0;  // that are not complete
         std::uint32_t lines = 0;        // that are not complete, with the receives
-        std::uint32_t turn = 0;         // that the processor takes next
+        std::uint32_t host_step = 0;    // that the processor takes next
         std::uint32_t locals = 0;       // done
         std::uint32_t waits = 0;        // known to be satisfied
         std::uint64_t round = 0;
@@ -77,7 +77,8 @@ class Run {
         bool called = false;  // the processor will come
     };
 
-    // What happens, as one number: a line moves bytes; near bytes of a pair arrive; a rank's processor comes.
+    // What happens, as one number: a line moves bytes; intra-node bytes of a pair arrive; a rank's processor
+    // comes.
     std::uint32_t arrival_of(PairIndex pair) const {
         return static_cast<std::uint32_t>(plan_.lines.size()) + pair;
     }
@@ -112,7 +113,7 @@ class Run {
     void start(int rank) {
         Rank& of = ranks_[rank];
         const RankPlan& plan = plan_.ranks[rank];
-        of.stage = of.turn = 0;
+        of.stage = of.host_step = 0;
         of.in_stage = false;
         of.in_round = true;
         of.locals = 0;
@@ -151,7 +152,7 @@ class Run {
                 of.in_stage = false;
                 ++of.stage;
             } else if (!of.in_stage && of.stage < plan.stages.size() &&
-                       of.turn >= plan.stages[of.stage].turns) {
+                       of.host_step >= plan.stages[of.stage].host_steps) {
                 const StagePlan& stage = plan.stages[of.stage];
                 of.stage_lines = stage.end - stage.first;
                 of.lines += of.stage_lines;
@@ -159,13 +160,14 @@ class Run {
                 launch(stage.first, stage.end);
                 // The chains may be ahead of it from here on.
                 if (processors_are_late()) return call_processor(rank);
-            } else if (of.turn < plan.turns.size() && take_turn(rank, plan.turns[of.turn])) {
-                ++of.turn;
+            } else if (of.host_step < plan.host_steps.size() &&
+                       run_host_step(rank, plan.host_steps[of.host_step])) {
+                ++of.host_step;
             } else {
                 break;
             }
         }
-        if (!failed_ && of.turn == plan.turns.size() && all_chains_end(rank)) end_round(rank);
+        if (!failed_ && of.host_step == plan.host_steps.size() && all_chains_end(rank)) end_round(rank);
     }
 
     bool all_chains_end(int rank) const {
@@ -173,37 +175,38 @@ class Run {
     }
 
     // False when it must wait.
-    bool take_turn(int rank, const Turn& turn) {
-        switch (turn.kind) {
-            case Turn::Kind::stage:
-                return turn.bytes == every_stage ? all_chains_end(rank) : ranks_[rank].stage >= turn.bytes;
-            case Turn::Kind::wait: {
-                Stream& stream = streams_[turn.pair];
-                const std::uint64_t end = before(rank, turn.pair) + turn.bytes;
+    bool run_host_step(int rank, const HostStep& host_step) {
+        switch (host_step.kind) {
+            case HostStep::Kind::stage:
+                return host_step.bytes == every_stage ? all_chains_end(rank)
+                                                      : ranks_[rank].stage >= host_step.bytes;
+            case HostStep::Kind::wait: {
+                Stream& stream = streams_[host_step.pair];
+                const std::uint64_t end = before(rank, host_step.pair) + host_step.bytes;
                 if (stream.received < end) return false;
                 stream.taken = std::max(stream.taken, end);
                 return true;
             }
-            case Turn::Kind::post:
+            case HostStep::Kind::post:
                 return true;
-            case Turn::Kind::work:
-                if (!may_take(rank, turn)) return false;
+            case HostStep::Kind::work:
+                if (!may_take(rank, host_step)) return false;
                 ++ranks_[rank].locals;
                 return true;
-            case Turn::Kind::send:
+            case HostStep::Kind::send:
                 break;
         }
-        if (!may_take(rank, turn)) return false;
-        Stream& stream = streams_[turn.pair];
-        stream.sent += turn.bytes;
+        if (!may_take(rank, host_step)) return false;
+        Stream& stream = streams_[host_step.pair];
+        stream.sent += host_step.bytes;
         if (stream.carries) return true;
         stream.carries = true;
-        const Move move{Step::Kind::receive, turn.pair};
-        (is_late(rank, move) ? late_ : prompt_).push_back(arrival_of(turn.pair));
+        const Move move{Step::Kind::receive, host_step.pair};
+        (is_late(rank, move) ? late_ : prompt_).push_back(arrival_of(host_step.pair));
         return true;
     }
 
-    // Near bytes that have been sent.
+    // Intra-node bytes that have been sent.
     void arrive(PairIndex pair) {
         Stream& stream = streams_[pair];
         stream.carries = false;
@@ -212,10 +215,10 @@ class Run {
     }
 
     // Whether the waits that stand before it in the list are satisfied.
-    bool may_take(int rank, const Turn& turn) {
-        const WaitFacts* missing = unsatisfied(rank, plan_.facts.task(rank, turn.task).waits);
+    bool may_take(int rank, const HostStep& host_step) {
+        const WaitFacts* missing = unsatisfied(rank, plan_.facts.task(rank, host_step.task).waits);
         if (missing == nullptr) return true;
-        fail(rank, turn.task,
+        fail(rank, host_step.task,
              fmt::format("the processor does it before {} is satisfied", told_wait(rank, *missing)));
         return false;
     }
@@ -233,9 +236,10 @@ class Run {
         for (; of.waits < waits; ++of.waits) {
             const WaitFacts& wait = all[of.waits];
             const Stream& stream = streams_[wait.pair];
-            // What is near may come into the memory no earlier than the processor takes it in.
-            const bool near = plan_.facts.near(rank, plan_.traffic[wait.pair].sender);
-            if ((near ? stream.taken : stream.received) < before(rank, wait.pair) + wait.end) return &wait;
+            // What is intra-node may come into the memory no earlier than the processor takes it in.
+            const bool intra_node = plan_.facts.intra_node(rank, plan_.traffic[wait.pair].sender);
+            if ((intra_node ? stream.taken : stream.received) < before(rank, wait.pair) + wait.end)
+                return &wait;
         }
         return nullptr;
     }
@@ -387,7 +391,7 @@ class Run {
         fresh_.push_back(line);
         // The processor may have waited for it alone.
         const int rank = plan_.lines[line].rank;
-        if (!send && plan_.ranks[rank].near) call_processor(rank);
+        if (!send && plan_.ranks[rank].intra_node) call_processor(rank);
     }
 
     void end_line(std::uint32_t line) {
@@ -426,14 +430,16 @@ class Run {
     }
 
     void report_processor(int rank, int stuck) {
-        const std::vector<Turn>& turns = plan_.ranks[rank].turns;
-        if (ranks_[rank].turn == turns.size()) return fail(rank, std::nullopt, "its chains come to no end");
-        const Turn& turn = turns[ranks_[rank].turn];
-        const bool near = turn.kind == Turn::Kind::wait && turn.task < plan_.lists[rank].tasks.size();
-        const std::string what = near                             ? ""
-                                 : turn.kind == Turn::Kind::stage ? " for chains"
-                                                                  : " for a far peer";
-        fail(rank, near ? std::optional<std::size_t>(turn.task) : std::nullopt,
+        const std::vector<HostStep>& host_steps = plan_.ranks[rank].host_steps;
+        if (ranks_[rank].host_step == host_steps.size())
+            return fail(rank, std::nullopt, "its chains come to no end");
+        const HostStep& host_step = host_steps[ranks_[rank].host_step];
+        const bool intra_node =
+            host_step.kind == HostStep::Kind::wait && host_step.task < plan_.lists[rank].tasks.size();
+        const std::string what = intra_node                                ? ""
+                                 : host_step.kind == HostStep::Kind::stage ? " for chains"
+                                                                           : " for a inter-node peer";
+        fail(rank, intra_node ? std::optional<std::size_t>(host_step.task) : std::nullopt,
              fmt::format("the processor waits{} forever, in a deadlock of {} rank{}", what, stuck,
                          stuck == 1 ? "" : "s"));
     }

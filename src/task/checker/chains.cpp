@@ -31,7 +31,7 @@ std::vector<Order> orders_of(const ChainPlan& plan, const ChainLimits& limits) {
     const std::uint64_t piece = 1 + plan.facts.total_bytes() / moves_of_one_run;
     if (plan.ranks.size() > small_group) {
         std::vector<Order> orders = {{any, any, Late::receives, 0, 1}, {few, any, Late::receives, 0, 1}};
-        if (plan.near) orders.push_back({any, any, Late::processors, 0, 1});
+        if (plan.intra_node) orders.push_back({any, any, Late::processors, 0, 1});
         return orders;
     }
     const auto ranks = static_cast<std::uint32_t>(plan.ranks.size());
@@ -46,7 +46,7 @@ std::vector<Order> orders_of(const ChainPlan& plan, const ChainLimits& limits) {
     for (PairIndex pair = 0; pair < plan.traffic.size(); ++pair) {
         orders.push_back({any, any, Late::connection, pair, 1});
     }
-    if (plan.near) {
+    if (plan.intra_node) {
         orders.push_back({any, any, Late::processors, 0, 3});
         orders.push_back({few, any, Late::processors, 0, 2});
     }
@@ -124,7 +124,7 @@ std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimi
         std::vector<Chains> chains;
         chains.reserve(lists.size());
         for (const List& list : lists)
-            chains.push_back(lower_to_chains(list, each, near_peers(hosts, list.rank)));
+            chains.push_back(lower_to_chains(list, each, intra_node_peers(hosts, list.rank)));
         // Equal chains run alike: what a connection must hold follows from them.
         if (std::find(known.begin(), known.end(), chains) != known.end()) continue;
         checker::check(lists, traffic, facts, chains, each, findings);

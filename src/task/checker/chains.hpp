@@ -32,13 +32,15 @@ class ListFacts {
     // than most_bytes_of_chains in all; and for hosts, where there are any, of another number of ranks.
     ListFacts(std::span<const List> lists, const Traffic& traffic, std::span<const int> hosts = {});
 
-    bool near(int rank, int peer) const { return !hosts_.empty() && hosts_[rank] == hosts_[peer]; }
-    // Whether it is a message of a near peer, or a wait for one.
-    bool near(int rank, const Task& task) const { return task.peer >= 0 && near(rank, task.peer); }
+    bool intra_node(int rank, int peer) const { return !hosts_.empty() && hosts_[rank] == hosts_[peer]; }
+    // Whether it is a message of a intra-node peer, or a wait for one.
+    bool intra_node(int rank, const Task& task) const {
+        return task.peer >= 0 && intra_node(rank, task.peer);
+    }
     // Whether the processor does the task, in its place in the list.
     bool by_processor(int rank, const Task& task) const {
         const bool local = task.kind == Kind::copy || task.kind == Kind::reduce;
-        return local || (near(rank, task) && !(task.kind == Kind::wait && task.count == 0));
+        return local || (intra_node(rank, task) && !(task.kind == Kind::wait && task.count == 0));
     }
 
     const TaskFacts& task(int rank, std::size_t task) const { return tasks_[first_task_[rank] + task]; }
@@ -58,8 +60,8 @@ class ListFacts {
 };
 
 // What can be told from one rank's chains alone: every task is there once, whole, and as its list has it,
-// what is near among the processor's; as many signals as are awaited; among the sends only receives that are
-// short; no chain longer than it may be.
+// what is intra-node among the processor's; as many signals as are awaited; among the sends only receives
+// that are short; no chain longer than it may be.
 void check_chain_form(std::span<const List> lists, const ListFacts& facts, std::span<const Chains> chains,
                       const ChainLimits& limits, Findings& findings);
 
@@ -84,20 +86,21 @@ struct Line {
 struct StagePlan {
     std::uint32_t first = 0;  // lines
     std::uint32_t end = 0;
-    std::uint32_t turns = 0;  // of the processor, that are done when it hands the chains over
+    std::uint32_t host_steps = 0;  // of the processor, that are done when it hands the chains over
 };
 
 // What the processor does, or waits for, one after the other.
-struct Turn {
+struct HostStep {
     enum class Kind : std::uint8_t {
         work,  // a copy or a reduction
-        send,  // to a near peer
-        post,  // a receive of a near peer
-        wait,  // for near bytes, or for far ones: until so many have been received in this collective
+        send,  // to a intra-node peer
+        post,  // a receive of a intra-node peer
+        wait,  // for intra-node bytes, or for inter-node ones: until so many have been received in this
+               // collective
         stage  // until so many stages are complete; or everything is
     };
     Kind kind = Kind::work;
-    TaskIndex task = 0;       // in the list; none for far waits and stages
+    TaskIndex task = 0;       // in the list; none for inter-node waits and stages
     PairIndex pair = 0;       // send, wait
     std::uint64_t bytes = 0;  // send: of the message; wait: received; stage: stages, or every_stage
 };
@@ -106,9 +109,9 @@ constexpr std::uint64_t every_stage = UINT64_MAX;
 struct RankPlan {
     std::uint32_t first = 0;  // receive lines
     std::uint32_t end = 0;
-    bool near = false;  // some tasks are of near peers
+    bool intra_node = false;  // some tasks are of intra-node peers
     std::vector<StagePlan> stages;
-    std::vector<Turn> turns;
+    std::vector<HostStep> host_steps;
 };
 
 // The chains of all ranks in one table; their form is right.
@@ -124,7 +127,7 @@ struct ChainPlan {
     std::vector<Line> lines;
     std::vector<RankPlan> ranks;
     std::uint32_t gates = 0;
-    bool near = false;  // of some rank
+    bool intra_node = false;  // of some rank
 
     // "sending chain 1 of stage 0, step 2 (send 1 out[0+4])"
     std::string told(std::uint32_t line, std::uint32_t move) const;
@@ -132,7 +135,7 @@ struct ChainPlan {
     TaskIndex task_of(std::uint32_t line, std::uint32_t move) const;
 
   private:
-    void add_turns(int rank);
+    void add_host_steps(int rank);
 };
 
 // One order in which chains may run. Steps that do not move bytes happen as soon as they can: this is how

@@ -10,7 +10,7 @@
 #include "base/trace.hpp"
 #include "base/values.hpp"
 #include "engines/catalogue.hpp"
-#include "plan/network_settings.hpp"
+#include "plan/options.hpp"
 #include "plan/selection.hpp"
 #include "topology/host_order.hpp"
 
@@ -58,10 +58,10 @@ Collective read_collective(std::string_view written) {
             spellings.push_back(spelling);
         }
     }
-    const std::string near = nearest_name(written, spellings);
-    refuse(
-        fmt::format("unknown collective '{}'{}", written,
-                    near.empty() ? suggestion(written, names) : fmt::format("; did you mean '{}'?", near)));
+    const std::string nearest = nearest_name(written, spellings);
+    refuse(fmt::format(
+        "unknown collective '{}'{}", written,
+        nearest.empty() ? suggestion(written, names) : fmt::format("; did you mean '{}'?", nearest)));
 }
 
 std::uint64_t read_bytes(std::string_view written) {
@@ -201,7 +201,7 @@ std::vector<std::string> engine_names() {
 void check_values(const Settings& settings) {
     static const std::string reports[] = {"none", "text", "json"};
     pick("engine", settings.engine, engine_names());
-    Wishes::parse(settings.algorithm);
+    RequestedAlgorithms::parse(settings.algorithm);
     if (!settings.tuning.empty()) Tuning::read(settings.tuning);
     if (!settings.topology.empty()) topology::HostOrder::read(settings.topology);
     parse_switch("LAPWING_BLOCKING", settings.blocking);

@@ -29,7 +29,7 @@ Surroundings surroundings_of(const ChoiceOptions& options, bool several_hosts, c
 
 const char* word(Selection::By by) {
     switch (by) {
-        case Selection::By::wish:
+        case Selection::By::request:
             return "variable";
         case Selection::By::tuning:
             return "tuning";
@@ -87,12 +87,12 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     std::optional<Tuning> tuning;
     if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
     const Guidance guidance{tuning ? &*tuning : nullptr, chosen.surroundings};
-    const Selection selection = select(problem, Wishes::parse(settings.algorithm), guidance);
+    const Selection selection = select(problem, RequestedAlgorithms::parse(settings.algorithm), guidance);
     const Machine machine = guidance.machine(problem);
     chosen.choice = selection.choice;
     chosen.by = word(selection.by);
     chosen.why = selection.why;
-    if (selection.by == Selection::By::wish) chosen.why += " by LAPWING_ALGORITHM";
+    if (selection.by == Selection::By::request) chosen.why += " by LAPWING_ALGORITHM";
     chosen.seconds = modelled_seconds(problem, chosen.choice, machine);
     chosen.candidates = candidates(problem, machine);
     return chosen;

@@ -29,7 +29,7 @@ constexpr const char* preload_variable = "LD_PRELOAD";
 
 Variables variables_to_pass(const Settings& settings) {
     Variables result;
-#define LAPWING_SETTING(field, NAME, usual, meaning)                                                     \
+#define LAPWING_SETTING(field, NAME, usual, agreement, meaning)                                          \
     {                                                                                                    \
         const std::string inherited = from_environment("LAPWING_" NAME);                                 \
         const bool overridden = !inherited.empty() && inherited != settings.field;                       \

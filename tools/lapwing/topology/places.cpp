@@ -57,7 +57,7 @@ JobPlaces::JobPlaces(const nlohmann::json& told, const topology::HostOrder& orde
     : engine(told.at("engine").get<std::string>()),
       link_inside_host(told.at("link_inside_host").get<std::string>()),
       link_between_hosts(told.at("link_between_hosts").get<std::string>()) {
-    std::vector<topology::Card> cards;
+    std::vector<topology::RankLocation> cards;
     for (const nlohmann::json& one : told.at("ranks")) {
         Rank rank;
         rank.host = one.at("name").get<std::string>();
@@ -70,7 +70,8 @@ JobPlaces::JobPlaces(const nlohmann::json& told, const topology::HostOrder& orde
                          number("core"),
                          number("thread"),
                          static_cast<Part>(number("bound_to"))};
-        rank.card = topology::card(one.at("host").get<std::uint64_t>(), order.find(rank.host), rank.location);
+        rank.card = topology::rank_location(one.at("host").get<std::uint64_t>(), order.find(rank.host),
+                                            rank.location);
         cards.push_back(rank.card);
         ranks.push_back(std::move(rank));
     }
@@ -123,9 +124,9 @@ std::string draw_job(const JobPlaces& places, const topology::HostOrder& order, 
     text += align(rows);
     if (!source.empty()) {
         for (const std::string& name : places.not_in(order)) {
-            const std::string near = nearest_name(name, order.hosts());
+            const std::string nearest = nearest_name(name, order.hosts());
             text += fmt::format("\n{} is not in {}: it comes last{}", name, source,
-                                near.empty() ? "" : fmt::format("; was it meant by '{}'?", near));
+                                nearest.empty() ? "" : fmt::format("; was it meant by '{}'?", nearest));
         }
         if (!places.not_in(order).empty()) text += "\n";
     }

@@ -16,7 +16,7 @@ struct JobPlaces {
         std::string host;             // its name
         std::vector<int> processors;  // that it may run on
         topology::Location location;
-        topology::Card card;
+        topology::RankLocation card;
     };
     std::string engine;  // of MPI_COMM_WORLD; empty: every call is left to the MPI
     std::string link_inside_host;

@@ -178,9 +178,9 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, const Json&
                       {"copy_per_byte", machine.copy_per_byte},
                       {"copy", machine.copy}};
     if (table.placement != nullptr) {
-        constants["near_latency"] = machine.near_latency;
-        constants["near_task"] = machine.near_task;
-        constants["near_per_byte"] = machine.near_per_byte;
+        constants["near_latency"] = machine.intra_node_latency;
+        constants["near_task"] = machine.intra_node_task;
+        constants["near_per_byte"] = machine.intra_node_per_byte;
     }
     Json made_table = {{"engine", table.of.engine},
                        {"hosts", table.of.several_hosts ? "several" : "one"},

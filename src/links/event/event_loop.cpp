@@ -1,0 +1,224 @@
+#include "links/event/event_loop.hpp"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "base/error.hpp"
+#include "links/event/thread.hpp"
+
+namespace lapwing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Work = std::function<void()>;
+
+[[noreturn]] void refuse(const char* what) {
+    const int error = errno;
+    std::string advice;
+    if (error == EMFILE || error == ENFILE)
+        advice = ": no descriptor is free; raise `ulimit -n`, or close what is not needed";
+    throw Error(ErrorCode::system, fmt::format("{}: {}{}", what, std::strerror(error), advice));
+}
+
+}  // namespace
+
+struct EventLoop::State {
+    struct Watch {
+        int descriptor;
+        std::function<void(unsigned)> work;
+    };
+
+    int poller = -1;
+    int wakeup = -1;  // an eventfd; rings to end the sleep
+    pid_t process = getpid();
+
+    std::mutex mutex;
+    std::condition_variable finished;  // a watch's work has returned
+    bool ending = false;
+    bool woken = false;
+    std::vector<Work> posted;
+    std::multimap<Clock::time_point, Work> later;
+    // By a number of their own, which travels in the epoll event: an event that was fetched before its watch
+    // was replaced or forgotten meets none.
+    std::uint64_t last_watch = 0;
+    std::unordered_map<std::uint64_t, std::shared_ptr<Watch>> watches;
+    std::unordered_map<int, std::uint64_t> by_descriptor;
+    int running = -1;  // the descriptor whose work runs
+
+    std::thread thread;
+
+    ~State() {
+        if (poller >= 0) close(poller);
+        if (wakeup >= 0) close(wakeup);
+    }
+
+    bool inside() const { return std::this_thread::get_id() == thread.get_id(); }
+
+    // With the lock held.
+    void wake() {
+        if (woken || inside()) return;
+        woken = true;
+        const std::uint64_t one = 1;
+        // It can only fail when the counter is full: then the bell rings already.
+        static_cast<void>(!write(wakeup, &one, sizeof one));
+    }
+
+    // Runs what is posted and due. Milliseconds until the next of them, -1: none; -2: the end has come.
+    int run_due() {
+        std::vector<Work> batch;  // what is dropped goes after the lock
+        std::unique_lock lock(mutex);
+        woken = false;
+        batch.swap(posted);
+        for (const auto now = Clock::now(); !later.empty() && later.begin()->first <= now;
+             later.erase(later.begin()))
+            batch.push_back(std::move(later.begin()->second));
+        for (Work& work : batch) {
+            if (ending) return -2;
+            lock.unlock();
+            work();
+            work = nullptr;
+            lock.lock();
+        }
+        if (ending) return -2;
+        if (!posted.empty()) return 0;
+        if (later.empty()) return -1;
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(later.begin()->first - Clock::now());
+        return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3600 * 1000));
+    }
+
+    void run_watch(std::uint64_t number, unsigned events) {
+        std::shared_ptr<Watch> watch;
+        {
+            const std::lock_guard lock(mutex);
+            const auto found = watches.find(number);
+            if (ending || found == watches.end()) return;
+            watch = found->second;
+            running = watch->descriptor;
+        }
+        watch->work(events);
+        watch.reset();
+        const std::lock_guard lock(mutex);
+        running = -1;
+        finished.notify_all();
+    }
+
+    void run() noexcept {
+        epoll_event events[64];
+        while (true) {
+            const int timeout = run_due();
+            if (timeout == -2) return;
+            // EINTR happens without any signal, too: where the kernel does this thread's io_uring work.
+            const int count = epoll_wait(poller, events, 64, timeout);
+            for (int i = 0; i < count; ++i) {
+                if (events[i].data.u64 != 0) {
+                    run_watch(events[i].data.u64, events[i].events);
+                    continue;
+                }
+                std::uint64_t rings = 0;
+                static_cast<void>(!read(wakeup, &rings, sizeof rings));
+            }
+        }
+    }
+};
+
+EventLoop::EventLoop() : state_(std::make_unique<State>()) {
+    state_->poller = epoll_create1(EPOLL_CLOEXEC);
+    if (state_->poller < 0) refuse("epoll_create");
+    state_->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (state_->wakeup < 0) refuse("eventfd");
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = 0;
+    if (epoll_ctl(state_->poller, EPOLL_CTL_ADD, state_->wakeup, &event) != 0) refuse("epoll_ctl");
+
+    // Under the lock, so that the thread finds its own identity in place.
+    const std::lock_guard lock(state_->mutex);
+    state_->thread = start_thread([state = state_.get()] { state->run(); });
+}
+
+EventLoop::~EventLoop() {
+    // In a child of fork the thread does not exist, a lock may be held for ever, and the epoll set is the
+    // parent's: nothing there may be touched.
+    if (state_->process != getpid()) {
+        static_cast<void>(state_.release());
+        return;
+    }
+    {
+        const std::lock_guard lock(state_->mutex);
+        state_->ending = true;
+        state_->wake();
+    }
+    state_->thread.join();
+}
+
+void EventLoop::place(const std::vector<int>& processors) {
+    place_thread(state_->thread, processors);
+}
+
+void EventLoop::post(Work work) {
+    const std::lock_guard lock(state_->mutex);
+    state_->posted.push_back(std::move(work));
+    state_->wake();
+}
+
+void EventLoop::post_after(std::chrono::milliseconds delay, Work work) {
+    const std::lock_guard lock(state_->mutex);
+    const auto when = Clock::now() + delay;
+    const bool first = state_->later.empty() || when < state_->later.begin()->first;
+    state_->later.emplace(when, std::move(work));
+    if (first) state_->wake();
+}
+
+void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsigned)> work) {
+    auto watch = std::make_shared<State::Watch>(State::Watch{descriptor, std::move(work)});
+    std::shared_ptr<State::Watch> replaced;  // goes after the lock
+    const std::lock_guard lock(state_->mutex);
+    const std::uint64_t number = ++state_->last_watch;
+    const auto known = state_->by_descriptor.find(descriptor);
+    if (known != state_->by_descriptor.end()) {
+        const auto old = state_->watches.find(known->second);
+        replaced = std::move(old->second);
+        state_->watches.erase(old);
+        state_->by_descriptor.erase(known);
+    }
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = number;
+    // A descriptor that was closed without forget() has left the set by itself.
+    if (epoll_ctl(state_->poller, EPOLL_CTL_MOD, descriptor, &event) != 0 &&
+        (errno != ENOENT || epoll_ctl(state_->poller, EPOLL_CTL_ADD, descriptor, &event) != 0))
+        refuse("epoll_ctl");
+    state_->watches.emplace(number, std::move(watch));
+    state_->by_descriptor.emplace(descriptor, number);
+}
+
+void EventLoop::forget(int descriptor) {
+    std::shared_ptr<State::Watch> forgotten;  // goes after the lock
+    std::unique_lock lock(state_->mutex);
+    const auto known = state_->by_descriptor.find(descriptor);
+    if (known != state_->by_descriptor.end()) {
+        const auto watch = state_->watches.find(known->second);
+        forgotten = std::move(watch->second);
+        state_->watches.erase(watch);
+        state_->by_descriptor.erase(known);
+        epoll_event none{};
+        epoll_ctl(state_->poller, EPOLL_CTL_DEL, descriptor, &none);
+    }
+    if (state_->inside()) return;
+    state_->finished.wait(lock, [&] { return state_->running != descriptor; });
+}
+
+}  // namespace lapwing

@@ -1,0 +1,41 @@
+// A thread that sleeps until a descriptor is ready or somebody has work for it.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace lapwing {
+
+class EventLoop {
+  public:
+    EventLoop();
+    // Ends and joins the thread; work that has not begun is dropped.
+    ~EventLoop();
+    EventLoop(const EventLoop&) = delete;
+    EventLoop& operator=(const EventLoop&) = delete;
+
+    // The processors that the thread may use from now on; empty: all that the process may.
+    void place(const std::vector<int>& processors);
+
+    // All of these may be called by any thread, also by the event thread's own from inside what it runs. What
+    // it runs must not throw, nor block for long.
+
+    // Runs `work` soon.
+    void post(std::function<void()> work);
+    // Runs `work` after `delay`.
+    void post_after(std::chrono::milliseconds delay, std::function<void()> work);
+    // Runs `work(events)` whenever `descriptor` has one of the epoll `events` (EPOLLIN, ...; EPOLLET for
+    // edges). A second call for the same descriptor replaces the first.
+    void watch(int descriptor, unsigned events, std::function<void(unsigned)> work);
+    // When it returns, the work of `descriptor` does not run and will not (unless the event thread's own
+    // thread calls it from inside that work). Before the descriptor is closed.
+    void forget(int descriptor);
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace lapwing

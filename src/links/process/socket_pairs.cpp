@@ -1,0 +1,82 @@
+#include "links/process/socket_pairs.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace lapwing {
+namespace {
+
+class Pairs : public Connections {
+  public:
+    Pairs(int ranks, int lanes, std::shared_ptr<EventLoop> event_loop)
+        : ranks_(ranks),
+          lanes_(lanes),
+          descriptors_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(lanes), -1),
+          event_loop_(std::move(event_loop)) {}
+    ~Pairs() override {
+        for (const int descriptor : descriptors_) {
+            if (descriptor >= 0) ::close(descriptor);
+        }
+    }
+
+    const char* name() const override { return "socket_pairs"; }
+    int lanes() const override { return lanes_; }
+    void want(int, int) override {}
+    int descriptor(int peer, int lane) override { return at(peer, lane); }
+    void on_change(std::function<void()>) override {}
+    std::string describe(int peer) const override { return fmt::format("rank {}", peer); }
+    bool silent(int) const override { return false; }
+    void give_up(const std::string&) override {
+        for (const int descriptor : descriptors_) {
+            if (descriptor >= 0) ::shutdown(descriptor, SHUT_RDWR);
+        }
+    }
+    EventLoop& event_loop() override { return *event_loop_; }
+
+    int& at(int peer, int lane) {
+        return descriptors_[static_cast<std::size_t>(lane) * static_cast<std::size_t>(ranks_) +
+                            static_cast<std::size_t>(peer)];
+    }
+
+  private:
+    int ranks_;
+    int lanes_;
+    std::vector<int> descriptors_;
+    std::shared_ptr<EventLoop> event_loop_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Connections>> socket_pairs(int ranks, int lanes, int buffer_bytes) {
+    const auto event_loop = std::make_shared<EventLoop>();
+    std::vector<std::unique_ptr<Connections>> all;
+    for (int rank = 0; rank < ranks; ++rank) all.push_back(std::make_unique<Pairs>(ranks, lanes, event_loop));
+    const auto of = [&](int rank) -> Pairs& {
+        return static_cast<Pairs&>(*all[static_cast<std::size_t>(rank)]);
+    };
+    for (int first = 0; first < ranks; ++first) {
+        for (int second = first + 1; second < ranks; ++second) {
+            for (int lane = 0; lane < lanes; ++lane) {
+                int pair[2];
+                if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
+                    throw Error(ErrorCode::system, fmt::format("socketpair: {}", std::strerror(errno)));
+                }
+                of(first).at(second, lane) = pair[0];
+                of(second).at(first, lane) = pair[1];
+                for (const int end : pair) {
+                    if (buffer_bytes > 0)
+                        ::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof buffer_bytes);
+                }
+            }
+        }
+    }
+    return all;
+}
+
+}  // namespace lapwing

@@ -1,0 +1,72 @@
+// How ranks of one host sleep and wake each other.
+//
+// No ring may be lost: the sleeper says that it sleeps, then looks once more; the other makes its news
+// visible, then looks whether it sleeps. One of the two looks later, and sees the other (Dekker's argument),
+// if neither store can pass the look behind it.
+#pragma once
+
+#include <optional>
+
+#include "links/shm/layout.hpp"
+
+namespace lapwing::shm {
+
+#if defined(__SANITIZE_THREAD__)
+#define LAPWING_THREAD_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define LAPWING_THREAD_SANITIZER
+#endif
+#endif
+
+// Between news for several sleepers and the looks at their doorbells.
+inline void publish_news() {
+#ifndef LAPWING_THREAD_SANITIZER
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+template <typename Platform>
+bool is_asleep(Doorbell<Platform>& doorbell) {
+#ifdef LAPWING_THREAD_SANITIZER
+    // It knows no fences: the order of the changes of one word does the same.
+    return doorbell.asleep.fetch_add(0, std::memory_order_acq_rel) != 0;
+#else
+    return doorbell.asleep.load(std::memory_order_relaxed) != 0;
+#endif
+}
+
+// After publish_news().
+template <typename Platform>
+void ring(Doorbell<Platform>& doorbell) {
+    if (!is_asleep(doorbell)) return;
+    doorbell.rings.fetch_add(1, std::memory_order_release);
+    Platform::wake(doorbell.rings);
+}
+
+// Sleep in two steps: the first says that it sleeps, looks for news, and gives back nothing when there are
+// some.
+template <typename Platform, typename News>
+std::optional<std::uint32_t> lie_down(Doorbell<Platform>& doorbell, News news) {
+    const std::uint32_t seen = doorbell.rings.load(std::memory_order_acquire);
+    doorbell.asleep.exchange(1, std::memory_order_seq_cst);
+    publish_news();
+    if (!news()) return seen;
+    doorbell.asleep.store(0, std::memory_order_relaxed);
+    return std::nullopt;
+}
+
+template <typename Platform>
+void sleep_on(Doorbell<Platform>& doorbell, std::uint32_t seen, long nanoseconds) {
+    Platform::sleep(doorbell.rings, seen, nanoseconds);
+    doorbell.asleep.store(0, std::memory_order_relaxed);
+}
+
+// `news()` says whether there is a reason not to sleep; `sleep(word, value)` sleeps while the word has the
+// value.
+template <typename Platform, typename News>
+void sleep_at(Doorbell<Platform>& doorbell, News news, long nanoseconds) {
+    if (const auto seen = lie_down(doorbell, news)) sleep_on(doorbell, *seen, nanoseconds);
+}
+
+}  // namespace lapwing::shm

@@ -1,0 +1,189 @@
+// How Protocol moves long messages: the third part of traffic.hpp.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "links/shm/protocol.hpp"
+
+namespace lapwing::shm {
+
+// A receive meets an offer.
+template <typename Platform>
+void Protocol<Platform>::begin_receiving(Peer& peer, Message& message, std::uint64_t bytes,
+                                         const Elsewhere& where) {
+    Ticket& ticket = peer.from.ticket(where.ticket);
+    if (bytes > message.bytes) {
+        message.state = Message::State::too_long;
+        ticket.state.store(Ticket::closed, std::memory_order_release);
+        tell(peer, message.place);
+        return;
+    }
+    message.bytes = bytes;
+    message.state = Message::State::receiving;
+    message.ticket = static_cast<int>(where.ticket);
+    message.offered_at = where.at;
+    peer.receiving.push_back(&message);
+    ticket.target.store(reinterpret_cast<std::uintptr_t>(message.target), std::memory_order_relaxed);
+    if (goes_in_pieces(peer, bytes)) {
+        ticket.state.store(Ticket::wants_pieces, std::memory_order_release);
+    } else {
+        ticket.state.store(Ticket::shared, std::memory_order_release);
+        if (bytes < 2 * geometry_.chunk) return;  // nothing to help with
+    }
+    tell(peer, message.place);
+}
+
+template <typename Platform>
+void Protocol<Platform>::add_piece(Peer& peer, const Slot& slot) {
+    const std::uint32_t number = Reader::elsewhere(slot).ticket;
+    const auto found =
+        std::find_if(peer.receiving.begin(), peer.receiving.end(),
+                     [&](const Message* message) { return message->ticket == static_cast<int>(number); });
+    if (found == peer.receiving.end()) fail(fmt::format("rank {} sends a piece of no message", peer.rank));
+    Message& message = **found;
+    const std::uint64_t bytes = Reader::bytes(slot);
+    std::memcpy(message.target + Reader::elsewhere(slot).bytes, peer.from.data(slot), bytes);
+    message.in_vain = 0;
+    // There is room for more.
+    tell(peer, message.place);
+    ++message.moved;
+    look_for_end(peer, message);
+}
+
+// Of a receive in pieces: whether it has got all.
+template <typename Platform>
+void Protocol<Platform>::look_for_end(Peer& peer, Message& message) {
+    Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
+    if (message.moved + ticket.copied.load(std::memory_order_acquire) < pieces_of(message.bytes)) return;
+    ticket.state.store(Ticket::closed, std::memory_order_release);
+    tell(peer, message.place);
+    std::erase(peer.receiving, &message);
+    complete(message);
+}
+
+// Others may have the traffic meanwhile: the message stays in its place until this chunk is counted.
+template <typename Platform>
+int Protocol<Platform>::copy_chunk(const Peer& peer, const Message& message, std::uint64_t target,
+                                   std::uint64_t at, std::uint64_t bytes) {
+    if (shared_) mutex_.unlock();
+    const int error = message.sends ? Platform::copy_to(peer.process, target + at, message.source + at, bytes)
+                                    : Platform::copy_from(peer.process, message.offered_at + at,
+                                                          message.target + at, bytes);
+    if (shared_) mutex_.lock();
+    return error;
+}
+
+// Copies chunks that nobody else copies, in either direction. True when all are copied.
+template <typename Platform>
+bool Protocol<Platform>::copy_chunks(Peer& peer, Message& message, Ticket& ticket) {
+    const std::uint32_t chunks = chunks_of(message.bytes);
+    while (ticket.claimed.load(std::memory_order_relaxed) < chunks) {
+        const std::uint32_t mine = ticket.claimed.fetch_add(1, std::memory_order_relaxed);
+        if (mine >= chunks) break;
+        const std::uint64_t chunk = geometry_.chunk_of(message.bytes);
+        const std::uint64_t at = mine * chunk;
+        const std::uint64_t bytes = std::min(chunk, message.bytes - at);
+        const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
+        const int error = copy_chunk(peer, message, target, at, bytes);
+        if (error != 0) fail_to_copy(peer, message, bytes, error);
+        ticket.copied.fetch_add(1, std::memory_order_acq_rel);
+        tell(peer, message.place);
+    }
+    return ticket.copied.load(std::memory_order_acquire) == chunks;
+}
+
+template <typename Platform>
+void Protocol<Platform>::fail_to_copy(const Peer& peer, const Message& message, std::uint64_t bytes,
+                                      int error) {
+    fail(error == ESRCH ? fmt::format("rank {} has ended", peer.rank)
+                        : fmt::format("copying {} bytes {} the memory of rank {}: {}", bytes,
+                                      message.sends ? "to" : "from", peer.rank, std::strerror(error)));
+}
+
+// The other side does something else: this one copies some pieces that nobody has claimed. Not many at once,
+// since it has messages of its own to send meanwhile. How many.
+template <typename Platform>
+std::uint32_t Protocol<Platform>::copy_pieces(Peer& peer, Message& message, Ticket& ticket) {
+    const std::uint32_t pieces = pieces_of(message.bytes);
+    if (ticket.claimed.load(std::memory_order_relaxed) >= pieces) return 0;
+    const auto some =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(1, geometry_.chunk / 4 / eager_limit_));
+    const std::uint32_t first = ticket.claimed.fetch_add(some, std::memory_order_relaxed);
+    if (first >= pieces) return 0;
+    const std::uint64_t at = first * eager_limit_;
+    const std::uint64_t bytes = std::min(some * eager_limit_, message.bytes - at);
+    const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
+    if (const int error = copy_chunk(peer, message, target, at, bytes); error != 0)
+        fail_to_copy(peer, message, bytes, error);
+    const std::uint32_t copied = std::min(some, pieces - first);
+    message.moved += copied;
+    return copied;
+}
+
+template <typename Platform>
+void Protocol<Platform>::go_on_receiving(Peer& peer, Message& message) {
+    if (!peer.copies_directly) return;
+    Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
+    if (may_copy_pieces(peer, message)) {
+        if (out_of_patience(message)) copy_pieces(peer, message, ticket);
+        return look_for_end(peer, message);
+    }
+    if (!copy_chunks(peer, message, ticket)) return;
+    ticket.state.store(Ticket::closed, std::memory_order_release);
+    tell(peer, message.place);
+    std::erase(peer.receiving, &message);
+    complete(message);
+}
+
+template <typename Platform>
+void Protocol<Platform>::send_pieces(Peer& peer, Message& message, Ticket& ticket) {
+    const std::uint32_t pieces = pieces_of(message.bytes);
+    // A piece that is claimed must go: nobody else takes it then.
+    while (ticket.claimed.load(std::memory_order_relaxed) < pieces && peer.to.has_room(eager_limit_)) {
+        const std::uint32_t mine = ticket.claimed.fetch_add(1, std::memory_order_relaxed);
+        if (mine >= pieces) break;
+        const std::uint64_t at = mine * eager_limit_;
+        peer.to.piece(message.ticket, at, message.source + at, std::min(eager_limit_, message.bytes - at));
+        ++message.moved;
+        message.in_vain = 0;
+        tell(peer, message.place);
+    }
+    if (!may_copy_pieces(peer, message) || ticket.claimed.load(std::memory_order_relaxed) >= pieces) return;
+    if (!out_of_patience(message)) return;
+    if (const std::uint32_t copied = copy_pieces(peer, message, ticket); copied > 0) {
+        ticket.copied.fetch_add(copied, std::memory_order_acq_rel);
+        tell(peer, message.place);
+    }
+}
+
+// An offered message.
+template <typename Platform>
+void Protocol<Platform>::go_on_sending(Peer& peer, Message& message) {
+    Ticket& ticket = peer.to.ticket(message.ticket);
+    switch (ticket.state.load(std::memory_order_acquire)) {
+        case Ticket::shared:
+            if (peer.copies_directly
+                    ? !copy_chunks(peer, message, ticket)
+                    : ticket.copied.load(std::memory_order_acquire) < chunks_of(message.bytes)) {
+                return;
+            }
+            break;
+        case Ticket::wants_pieces:
+            send_pieces(peer, message, ticket);
+            // Else the receiver has the rest, or may take it.
+            if (message.moved < pieces_of(message.bytes)) return;
+            break;
+        case Ticket::closed:
+            break;
+        default:
+            return;
+    }
+    peer.to.let_go(message.ticket);
+    complete(message);
+}
+
+}  // namespace lapwing::shm

@@ -1,0 +1,221 @@
+#include "links/tcp/connector.hpp"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "links/tcp/addresses.hpp"
+#include "links/tcp/handshake.hpp"
+#include "links/tcp/sockets.hpp"
+
+namespace lapwing::tcp {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds connect_limit{2000};  // for one place
+constexpr milliseconds first_pause{10};      // before the places are tried again
+constexpr milliseconds longest_pause{1000};
+constexpr milliseconds descriptor_limit{1000};  // descriptors may become free
+// A place that takes connections and says nothing belongs to a process that is stopped, in a debugger say, or
+// to a stranger. It gets so many times the patience.
+constexpr int silent_patience = 6;
+
+}  // namespace
+
+struct Connector::Attempt {
+    std::shared_ptr<ConnectionTable> table;
+    int peer = 0;
+    int lane = 0;
+    std::vector<Address::Place> places;
+    std::size_t place = 0;  // the one that is being tried
+    Socket socket;
+    std::optional<Handshake> handshake;  // the socket is connected
+    unsigned step = 0;                   // counts what is waited for: a timer of an earlier step does nothing
+    unsigned waits = 0;                  // the events that are watched
+    milliseconds pause = first_pause;
+    Clock::time_point begin = Clock::now();
+    Clock::time_point sign_of_life = begin;
+    bool silent = false;               // in this round a place connected and said nothing
+    bool starved = false;              // in this round there was no descriptor
+    std::vector<std::string> reasons;  // by place, of the last round
+};
+
+Connector::Connector(EventLoop& event_loop, const Job& job) : event_loop_(event_loop), job_(job) {}
+Connector::~Connector() = default;
+
+void Connector::connect(const std::shared_ptr<ConnectionTable>& table, int peer, int lane) {
+    auto attempt = std::make_shared<Attempt>();
+    attempt->table = table;
+    attempt->peer = peer;
+    attempt->lane = lane;
+    const int member = table->member(peer);
+    attempt->places = routes(job_.own, job_.members[static_cast<std::size_t>(member)]);
+    const auto good = last_good_.find(member);
+    if (good != last_good_.end())
+        std::stable_partition(attempt->places.begin(), attempt->places.end(),
+                              [&](const Address::Place& place) { return same_address(place, good->second); });
+    attempts_.insert(attempt);
+    next_place(attempt);
+}
+
+void Connector::drop_closed() {
+    std::vector<Shared> closed;
+    for (const Shared& attempt : attempts_)
+        if (attempt->table->closed()) closed.push_back(attempt);
+    for (const Shared& attempt : closed) given_up(attempt);
+}
+
+// Whether nobody waits for this connection any more.
+bool Connector::given_up(const Shared& attempt) {
+    if (!attempt->table->closed()) return false;
+    close_attempt(*attempt);
+    attempts_.erase(attempt);
+    return true;
+}
+
+void Connector::close_attempt(Attempt& attempt) {
+    if (attempt.socket) event_loop_.forget(attempt.socket.get());
+    attempt.socket.reset();
+    attempt.handshake.reset();
+    ++attempt.step;
+}
+
+void Connector::after(const Shared& attempt, milliseconds delay, void (Connector::*work)(const Shared&)) {
+    const unsigned step = ++attempt->step;
+    event_loop_.post_after(delay, [this, weak = std::weak_ptr(attempt), step, work] {
+        const Shared alive = weak.lock();
+        if (alive && alive->step == step) (this->*work)(alive);
+    });
+}
+
+void Connector::next_place(const Shared& attempt) {
+    if (given_up(attempt)) return;
+    if (attempt->place == 0) attempt->reasons.clear();
+    if (attempt->place == attempt->places.size()) return round_failed(attempt);
+    const Address::Place& place = attempt->places[attempt->place];
+    const Address& peer = job_.members[static_cast<std::size_t>(attempt->table->member(attempt->peer))];
+    sockaddr_storage address{};
+    const socklen_t size = socket_address(place, peer.port, address);
+    attempt->socket = Socket(socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!attempt->socket) {
+        attempt->starved = out_of_descriptors(errno);
+        return place_failed(attempt, told(errno));
+    }
+    const int descriptor = attempt->socket.get();
+    set_buffers(descriptor, job_.options);
+    if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0)
+        return connected(attempt);
+    if (errno != EINPROGRESS && errno != EINTR) return place_failed(attempt, told(errno));
+    after(attempt, connect_limit, &Connector::too_late);
+    event_loop_.watch(descriptor, EPOLLOUT, [this, weak = std::weak_ptr(attempt)](unsigned) {
+        const Shared alive = weak.lock();
+        if (!alive || given_up(alive)) return;
+        int error = 0;
+        socklen_t length = sizeof error;
+        getsockopt(alive->socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+        if (error != 0) return place_failed(alive, told(error));
+        connected(alive);
+    });
+}
+
+void Connector::connected(const Shared& attempt) {
+    set_alive(attempt->socket.get(), job_.options);
+    Claim claim;
+    claim.group = attempt->table->group();
+    claim.from = static_cast<std::uint32_t>(attempt->table->own_member());
+    claim.to = static_cast<std::uint32_t>(attempt->table->member(attempt->peer));
+    claim.lane = static_cast<std::uint32_t>(attempt->lane);
+    attempt->handshake = Handshake::connecting(job_.key, claim, random_nonce());
+    after(attempt, job_.options.handshake, &Connector::too_late);
+    attempt->waits = 0;
+    go_on(attempt);
+}
+
+void Connector::go_on(const Shared& attempt) {
+    if (given_up(attempt)) return;
+    const std::string why = advance(attempt->socket.get(), *attempt->handshake);
+    if (!why.empty()) return place_failed(attempt, why);
+    if (!attempt->handshake->done()) {
+        const unsigned events = attempt->handshake->output().empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
+        if (events == attempt->waits) return;
+        attempt->waits = events;
+        return event_loop_.watch(attempt->socket.get(), events,
+                                 [this, weak = std::weak_ptr(attempt)](unsigned) {
+                                     if (const Shared alive = weak.lock()) go_on(alive);
+                                 });
+    }
+    event_loop_.forget(attempt->socket.get());
+    ConnectionTable& table = *attempt->table;
+    const int member = table.member(attempt->peer);
+    const Address::Place& place = attempt->places[attempt->place];
+    if (table.take_in(member, attempt->lane, attempt->socket.get(), text(place))) {
+        attempt->socket.release();
+        last_good_[member] = place;
+        table.tell();
+    }
+    attempts_.erase(attempt);
+}
+
+void Connector::too_late(const Shared& attempt) {
+    if (given_up(attempt)) return;
+    if (!attempt->handshake)
+        return place_failed(attempt, fmt::format("no answer within {} s", connect_limit.count() / 1000));
+    attempt->silent = true;
+    place_failed(attempt,
+                 fmt::format("it connects, but says nothing for {} s", job_.options.handshake.count()));
+}
+
+void Connector::place_failed(const Shared& attempt, const std::string& why) {
+    close_attempt(*attempt);
+    const std::string where = text(attempt->places[attempt->place]);
+    attempt->reasons.push_back(fmt::format("{}: {}", where, why));
+    ++attempt->place;
+    next_place(attempt);
+}
+
+void Connector::round_failed(const Shared& attempt) {
+    const auto now = Clock::now();
+    const auto patience = job_.options.patience;
+    if (attempt->silent) attempt->sign_of_life = now;
+    milliseconds limit = patience;
+    if (attempt->starved) limit = std::min(limit, descriptor_limit);
+    if (now - attempt->sign_of_life >= limit || now - attempt->begin >= silent_patience * patience ||
+        attempt->places.empty()) {
+        attempt->table->fail(attempt->peer, attempt->lane, failure(*attempt));
+        const std::shared_ptr<ConnectionTable> table = attempt->table;
+        attempts_.erase(attempt);
+        return table->tell();
+    }
+    attempt->place = 0;
+    attempt->silent = attempt->starved = false;
+    const milliseconds pause = attempt->pause;
+    attempt->pause = std::min(2 * pause, longest_pause);
+    after(attempt, pause, &Connector::next_place);
+}
+
+std::string Connector::failure(const Attempt& attempt) const {
+    const Address& peer = job_.members[static_cast<std::size_t>(attempt.table->member(attempt.peer))];
+    const auto seconds = std::chrono::duration<double>(Clock::now() - attempt.begin).count();
+    if (attempt.places.empty())
+        return fmt::format(
+            "no connection to rank {} ({}): it has no address that could lead there; see "
+            "LAPWING_TCP_INTERFACE and LAPWING_TCP_FAMILY",
+            attempt.peer, peer.name);
+    std::string advice;
+    if (!attempt.starved)
+        advice =
+            "; is the process still there, does a firewall forbid it, and is it the right network "
+            "(LAPWING_TCP_INTERFACE)?";
+    return fmt::format("no connection to rank {} ({}, port {}) within {:.0f} s: {}{}", attempt.peer,
+                       peer.name, peer.port, seconds, fmt::join(attempt.reasons, "; "), advice);
+}
+
+}  // namespace lapwing::tcp

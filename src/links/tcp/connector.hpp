@@ -1,0 +1,49 @@
+// Makes the connections that this process has to make. Lives on the event thread.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "links/event/event_loop.hpp"
+#include "links/tcp/connection_table.hpp"
+#include "links/tcp/job.hpp"
+
+namespace lapwing::tcp {
+
+class Connector {
+  public:
+    Connector(EventLoop& event_loop, const Job& job);
+    // When the event thread has ended.
+    ~Connector();
+
+    // All on the event thread.
+    // Tries until the connection stands or has failed, which `table` are told.
+    void connect(const std::shared_ptr<ConnectionTable>& table, int peer, int lane);
+    // Gives up what is on its way for lines that are closed.
+    void drop_closed();
+
+  private:
+    struct Attempt;
+    using Shared = std::shared_ptr<Attempt>;
+
+    void next_place(const Shared& attempt);
+    void go_on(const Shared& attempt);
+    void connected(const Shared& attempt);
+    void place_failed(const Shared& attempt, const std::string& why);
+    void round_failed(const Shared& attempt);
+    void close_attempt(Attempt& attempt);
+    void after(const Shared& attempt, std::chrono::milliseconds delay,
+               void (Connector::*work)(const Shared&));
+    void too_late(const Shared& attempt);
+    bool given_up(const Shared& attempt);
+    std::string failure(const Attempt& attempt) const;
+
+    EventLoop& event_loop_;
+    const Job& job_;
+    std::unordered_set<Shared> attempts_;
+    std::unordered_map<int, Address::Place> last_good_;  // by member
+};
+
+}  // namespace lapwing::tcp

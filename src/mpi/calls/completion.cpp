@@ -1,0 +1,417 @@
+// The calls that complete requests, taken because one of their requests may be Lapwing's. Requests that are
+// not go to the native MPI unseen; an array that holds both is completed by the MPI, to which Lapwing's
+// are given as they complete.
+#include "mpi/calls/completion.hpp"
+
+#include <vector>
+
+#include "mpi/job/runtime.hpp"
+#include "mpi/native/guard.hpp"
+#include "mpi/requests/timeline.hpp"
+#include "mpi/requests/wait_strategy.hpp"
+
+namespace lapwing {
+namespace {
+
+// Nothing of ours can be among the program's requests.
+bool none_alive() {
+    return live_requests == 0;
+}
+
+Request* find(MPI_Request handle) {
+    const Entry entry;
+    return find_request(handle);
+}
+
+std::vector<Request*> find(int count, const MPI_Request* handles) {
+    const Entry entry;
+    std::vector<Request*> found;
+    for (int i = 0; i < count; ++i) {
+        if (Request* request = find_request(handles[i])) found.push_back(request);
+    }
+    return found;
+}
+
+// Counts the time that the program spends waiting for these requests, in this call: shared among them
+// equally.
+class WaitClock {
+  public:
+    WaitClock(trace::Call call, Request* const* requests, std::size_t count)
+        : call_(call), requests_(requests), count_(runtime.measures ? count : 0) {
+        if (count_ == 0) return;
+        const Entry entry;
+        begin_ = nanoseconds();
+        first_ = timeline::number(*requests_[0]);
+        for (std::size_t i = 0; i < count_; ++i) {
+            requests_[i]->waiting_since = begin_;
+            if (i > 0) others_.push_back(requests_[i]->collective);
+        }
+        collective_ = requests_[0]->collective;
+    }
+    // Before the requests are given back.
+    void stop() {
+        if (count_ == 0) return;
+        const Entry entry;
+        stop_inside();
+    }
+    // The same inside Entry.
+    void stop_inside() {
+        if (count_ == 0) return;
+        // It may just have completed: clocks are not read for nothing.
+        const bool just = count_ == 1 && requests_[0]->completed >= begin_;
+        const std::uint64_t end = just ? requests_[0]->completed : nanoseconds();
+        const std::uint64_t spent = end - begin_;
+        timeline::called(call_, begin_, end, first_, count_);
+        for (std::size_t i = 0; i < count_; ++i) {
+            requests_[i]->waited += spent;
+            requests_[i]->waiting_since = 0;
+            const Collective collective = i == 0 ? collective_ : others_[i - 1];
+            runtime.report.collectives[static_cast<std::size_t>(collective)].wait_time += spent / count_;
+        }
+        count_ = 0;
+    }
+
+  private:
+    trace::Call call_;
+    Request* const* requests_;
+    std::size_t count_;
+    std::uint64_t begin_ = 0;
+    std::uint32_t first_ = 0;  // of the requests, in a trace
+    Collective collective_{};  // of the first
+    std::vector<Collective> others_;
+};
+
+// Gives a complete request back; returns its error. A persistent one is inactive then.
+int take_completion(Request& request, MPI_Request* handle, MPI_Status* status) {
+    set_empty(status);
+    const int error = request.error;
+    if (request.persistence == nullptr) *handle = MPI_REQUEST_NULL;
+    give_back(request);
+    return error;
+}
+
+// What a look at a request has shown to a call that waits for it.
+struct Seen {
+    bool complete = false;
+    bool with_mpi = false;  // which must answer for it
+    int error = MPI_SUCCESS;
+    MPI_Comm communicator{};  // of the error
+};
+
+// Inside Entry. When it is complete, it is given back.
+Seen look_at(Request& request, MPI_Request* handle, MPI_Status* status, WaitClock* clock = nullptr) {
+    Seen seen;
+    if (!progress(request)) return seen;
+    if (clock != nullptr) clock->stop_inside();
+    seen.complete = true;
+    // Progress of another call may have given it to the MPI.
+    seen.with_mpi = is_with_mpi(request);
+    if (seen.with_mpi) return seen;
+    seen.communicator = request.group->communicator;
+    seen.error = take_completion(request, handle, status);
+    return seen;
+}
+
+int end_of_wait(const Seen& seen, MPI_Request* handle, MPI_Status* status) {
+    return seen.with_mpi ? PMPI_Wait(handle, status) : raise(seen.communicator, seen.error);
+}
+
+// What has failed among complete requests of ours is told by Lapwing: the MPI would not know whose error
+// handler to call.
+struct Failure {
+    int place = -1;  // in the array; -1: none
+    int error = MPI_SUCCESS;
+    MPI_Comm communicator{};
+};
+
+Failure find_failure(int count, const MPI_Request* handles) {
+    const Entry entry;
+    for (int i = 0; i < count; ++i) {
+        const Request* request = find_request(handles[i]);
+        if (request != nullptr && request->state == Request::State::complete && request->error != MPI_SUCCESS)
+            return {i, request->error, request->group->communicator};
+    }
+    return {};
+}
+
+// Completes the request at that place, which may as well have succeeded.
+void complete_failed(const Failure& failure, MPI_Request* handles, MPI_Status* status) {
+    Request* request = nullptr;
+    bool in_mpi = false;
+    {
+        const Entry entry;
+        request = find_request(handles[failure.place]);
+        in_mpi = request->persistence != nullptr && is_with_mpi(*request);
+        if (!in_mpi) take_completion(*request, &handles[failure.place], status);
+    }
+    // A persistent one becomes inactive there; its own error handler is silent.
+    if (in_mpi) PMPI_Wait(&handles[failure.place], MPI_STATUS_IGNORE);
+    set_empty(status);
+    if (status != MPI_STATUS_IGNORE) status->MPI_ERROR = failure.error;
+}
+
+// Of an array whose requests of ours are all complete, and one of them has failed.
+int wait_for_all_with_failure(int count, MPI_Request* handles, MPI_Status* statuses, const Failure& first) {
+    std::vector<MPI_Request> others(handles, handles + count);
+    for (MPI_Request& handle : others) {
+        if (find(handle) != nullptr) handle = MPI_REQUEST_NULL;
+    }
+    const bool wanted = statuses != MPI_STATUSES_IGNORE;
+    const int error = PMPI_Waitall(count, others.data(), statuses);
+    for (int i = 0; i < count; ++i) {
+        if (wanted && error == MPI_SUCCESS) statuses[i].MPI_ERROR = MPI_SUCCESS;
+        if (const Request* request = find(handles[i]); request == nullptr) {
+            handles[i] = others[static_cast<std::size_t>(i)];
+        } else {
+            complete_failed({i, request->error, MPI_COMM_NULL}, handles,
+                            wanted ? &statuses[i] : MPI_STATUS_IGNORE);
+        }
+    }
+    return raise(first.communicator, MPI_ERR_IN_STATUS);
+}
+
+// Moves what runs, and lets the MPI know of those that are complete, before it looks at an array.
+void tell_mpi(const std::vector<Request*>& ours) {
+    const Entry entry;
+    progress();
+    for (Request* request : ours) {
+        give_to_mpi(*request);
+        if (request->persistence != nullptr && request->state == Request::State::running)
+            tell_mpi_of_start(*request);
+    }
+}
+
+// For the calls that look once at an array of requests.
+template <typename Native>
+int look(trace::Call call, int count, const MPI_Request* handles, Native native) {
+    if (!none_alive() && handles != nullptr) {
+        const std::vector<Request*> ours = find(count, handles);
+        if (!ours.empty()) {
+            WaitClock clock(call, ours.data(), ours.size());
+            tell_mpi(ours);
+            clock.stop();
+        }
+    }
+    return native();
+}
+
+// For the calls that wait until something in an array has happened: `native` looks once and says whether it
+// has.
+template <typename Blocking, typename Native>
+int look_until(trace::Call call, int count, const MPI_Request* handles, Blocking blocking, Native native) {
+    if (none_alive() || handles == nullptr) return blocking();
+    const std::vector<Request*> ours = find(count, handles);
+    if (ours.empty()) return blocking();
+    WaitClock clock(call, ours.data(), ours.size());
+    WaitStrategy strategy;
+    for (;;) {
+        tell_mpi(ours);
+        bool happened = false;
+        const int error = native(&happened);
+        if (happened || error != MPI_SUCCESS) {
+            clock.stop();
+            return error;
+        }
+        strategy.pause(ours.data(), ours.size());
+    }
+}
+
+}  // namespace
+
+int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::Call call) {
+    Request* const one = &request;
+    WaitClock clock(call, &one, 1);
+    Seen seen;
+    WaitStrategy strategy;
+    for (;;) {
+        {
+            const Entry entry;
+            seen = look_at(request, handle, status, &clock);
+        }
+        if (seen.complete) return end_of_wait(seen, handle, status);
+        strategy.pause(&one, 1);
+    }
+}
+
+}  // namespace lapwing
+
+using namespace lapwing;
+
+LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
+    if (none_alive() || handle == nullptr) return PMPI_Wait(handle, status);
+    return guarded([&]() -> int {
+        Request* request = nullptr;
+        Seen seen;
+        {
+            const Entry entry;
+            request = find_request(*handle);
+            if (request != nullptr && !runtime.measures) seen = look_at(*request, handle, status);
+        }
+        if (request == nullptr) return PMPI_Wait(handle, status);
+        return seen.complete ? end_of_wait(seen, handle, status) : wait_for(*request, handle, status);
+    });
+}
+
+LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
+    if (none_alive() || handle == nullptr || flag == nullptr) return PMPI_Test(handle, flag, status);
+    return guarded([&]() -> int {
+        Request* request = find(*handle);
+        if (request == nullptr) return PMPI_Test(handle, flag, status);
+        WaitClock clock(trace::Call::test, &request, 1);
+        bool given = false;
+        int error = MPI_SUCCESS;
+        MPI_Comm communicator = MPI_COMM_NULL;
+        {
+            const Entry entry;
+            *flag = test(*request) ? 1 : 0;
+            given = *flag && is_with_mpi(*request);
+            communicator = request->group->communicator;
+        }
+        clock.stop();
+        if (given) return PMPI_Test(handle, flag, status);
+        if (!*flag) {
+            after_unsuccessful_test();
+            return MPI_SUCCESS;
+        }
+        {
+            const Entry entry;
+            // Another call's progress may have given it to the MPI in between.
+            given = is_with_mpi(*request);
+            if (!given) error = take_completion(*request, handle, status);
+        }
+        return given ? PMPI_Test(handle, flag, status) : raise(communicator, error);
+    });
+}
+
+LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
+    if (none_alive() || count <= 0 || handles == nullptr) return PMPI_Waitall(count, handles, statuses);
+    return guarded([&]() -> int {
+        const std::vector<Request*> ours = find(count, handles);
+        if (ours.empty()) return PMPI_Waitall(count, handles, statuses);
+        WaitClock clock(trace::Call::waitall, ours.data(), ours.size());
+        WaitStrategy strategy;
+        for (bool complete = false; !complete;) {
+            {
+                const Entry entry;
+                complete = true;
+                for (Request* request : ours) complete = test(*request) && complete;
+            }
+            if (!complete) strategy.pause(ours.data(), ours.size());
+        }
+        clock.stop();
+        if (const Failure failure = find_failure(count, handles); failure.place >= 0)
+            return wait_for_all_with_failure(count, handles, statuses, failure);
+        {
+            const Entry entry;
+            bool simple = true;
+            for (int i = 0; i < count && simple; ++i) {
+                if (handles[i] == MPI_REQUEST_NULL) continue;
+                Request* request = find_request(handles[i]);
+                simple = request != nullptr && request->state == Request::State::complete &&
+                         request->error == MPI_SUCCESS && !is_with_mpi(*request);
+            }
+            if (simple) {
+                for (int i = 0; i < count; ++i) {
+                    MPI_Status* status = statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+                    if (handles[i] == MPI_REQUEST_NULL) {
+                        set_empty(status);
+                    } else {
+                        take_completion(*find_request(handles[i]), &handles[i], status);
+                    }
+                }
+                return MPI_SUCCESS;
+            }
+            for (Request* request : ours) give_to_mpi(*request);
+        }
+        return PMPI_Waitall(count, handles, statuses);
+    });
+}
+
+LAPWING_MPI MPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
+    return guarded([&] {
+        return look(trace::Call::testall, count, handles,
+                    [&] { return PMPI_Testall(count, handles, flag, statuses); });
+    });
+}
+
+LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
+    return guarded([&] {
+        return look(trace::Call::testany, count, handles,
+                    [&] { return PMPI_Testany(count, handles, index, flag, status); });
+    });
+}
+
+LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[],
+                         MPI_Status statuses[]) {
+    return guarded([&] {
+        return look(trace::Call::testsome, count, handles,
+                    [&] { return PMPI_Testsome(count, handles, completed, indices, statuses); });
+    });
+}
+
+LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
+    return guarded([&] {
+        return look_until(
+            trace::Call::waitany, count, handles, [&] { return PMPI_Waitany(count, handles, index, status); },
+            [&](bool* happened) {
+                int flag = 0;
+                const int error = PMPI_Testany(count, handles, index, &flag, status);
+                *happened = flag != 0;
+                return error;
+            });
+    });
+}
+
+LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int indices[],
+                         MPI_Status statuses[]) {
+    return guarded([&] {
+        return look_until(
+            trace::Call::waitsome, count, handles,
+            [&] { return PMPI_Waitsome(count, handles, completed, indices, statuses); },
+            [&](bool* happened) {
+                const int error = PMPI_Testsome(count, handles, completed, indices, statuses);
+                *happened = *completed != 0;
+                return error;
+            });
+    });
+}
+
+LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
+    return guarded([&]() -> int {
+        if (Request* request = none_alive() || flag == nullptr ? nullptr : find(handle); request != nullptr) {
+            WaitClock clock(trace::Call::get_status, &request, 1);
+            bool done = false;
+            {
+                const Entry entry;
+                // MPICH 5 takes a look at a persistent request for its completion.
+                done = !is_with_mpi(*request);
+                if (done) *flag = test(*request) ? 1 : 0;
+                if (done && *flag != 0) set_empty(status);
+            }
+            clock.stop();
+            if (done) return MPI_SUCCESS;
+        }
+        return look(trace::Call::get_status, 1, &handle,
+                    [&] { return PMPI_Request_get_status(handle, flag, status); });
+    });
+}
+
+LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
+    if ((none_alive() && persistent_requests == 0) || handle == nullptr) return PMPI_Request_free(handle);
+    return guarded([&]() -> int {
+        {
+            const Entry entry;
+            Request* request = find_request(*handle);
+            if (request == nullptr) request = find_persistent(*handle);
+            if (request != nullptr && request->state != Request::State::given_to_mpi) {
+                // The standard forbids it for nonblocking collectives, but nothing is lost: it goes on, and
+                // nobody asks.
+                request->forgotten = true;
+                if (request->state != Request::State::running) give_back(*request);
+                *handle = MPI_REQUEST_NULL;
+                return MPI_SUCCESS;
+            }
+        }
+        return PMPI_Request_free(handle);
+    });
+}

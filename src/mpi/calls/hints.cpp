@@ -1,0 +1,91 @@
+// Hints: what the program says of one communicator by MPI_Comm_set_info or MPI_Comm_dup_with_info, before its
+// first collective. And what Lapwing says of it in MPI_Comm_get_info.
+#include <mpi.h>
+
+#include <string>
+
+#include "base/error.hpp"
+#include "engines/catalogue.hpp"
+#include "mpi/job/runtime.hpp"
+#include "mpi/native/guard.hpp"
+#include "mpi/requests/communicator.hpp"
+
+namespace lapwing {
+namespace {
+
+constexpr const char* engine_key = "lapwing_engine";
+constexpr const char* algorithm_key = "lapwing_algorithm";
+constexpr const char* engine_used_key = "lapwing_engine_used";
+// What joins two ranks of one host, and two of different hosts: shm, mpi, tcp.
+constexpr const char* link_inside_host_key = "lapwing_link_inside_host";
+constexpr const char* link_between_hosts_key = "lapwing_link_between_hosts";
+
+std::string value_of(MPI_Info info, const char* key) {
+    char value[MPI_MAX_INFO_VAL + 1] = {};
+    int found = 0;
+    PMPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
+    return found ? value : "";
+}
+
+void take(MPI_Comm communicator, MPI_Info info) {
+    if (info == MPI_INFO_NULL || communicator == MPI_COMM_NULL || !takes_calls()) return;
+    const std::string engine = value_of(info, engine_key);
+    const std::string algorithm = value_of(info, algorithm_key);
+    if (engine.empty() && algorithm.empty()) return;
+    int error = MPI_SUCCESS;
+    Communicator* group = find_communicator(communicator, &error);
+    // Once there are links it is too late for another engine; a hint may be passed over.
+    if (group == nullptr || group->begun) return;
+    if (!engine.empty()) {
+        if (engine != "auto" && engine != "mpi") find_engine(engine);
+        group->options.engine = engine;
+        group->left_to_mpi = engine == "mpi";
+    }
+    if (!algorithm.empty()) group->options.requested = RequestedAlgorithms::parse(algorithm);
+}
+
+}  // namespace
+}  // namespace lapwing
+
+using namespace lapwing;
+
+LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
+    const int error = PMPI_Comm_set_info(communicator, info);
+    if (error != MPI_SUCCESS) return error;
+    return guarded([&]() -> int {
+        take(communicator, info);
+        return MPI_SUCCESS;
+    });
+}
+
+LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm communicator, MPI_Info info, MPI_Comm* duplicate) {
+    return guarded([&]() -> int {
+        if (Communicator* group = runtime_started ? existing_communicator(communicator) : nullptr)
+            finish_links(*group);
+        const int error = PMPI_Comm_dup_with_info(communicator, info, duplicate);
+        if (error != MPI_SUCCESS) return error;
+        take(*duplicate, info);
+        return MPI_SUCCESS;
+    });
+}
+
+LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
+    int error = PMPI_Comm_get_info(communicator, info);
+    if (error != MPI_SUCCESS || !takes_calls()) return error;
+    return guarded([&]() -> int {
+        const Communicator* group = find_communicator(communicator, &error);
+        if (group == nullptr) return MPI_SUCCESS;
+        PMPI_Info_set(*info, engine_key, group->options.engine.c_str());
+        if (group->engine_used != nullptr) {
+            const bool connected = std::string(group->engine_used->name()) == "kernel";
+            PMPI_Info_set(*info, engine_used_key, group->engine_used->name());
+            // By the kernel engine only what LAPWING_INSIDE leaves to memory goes through it.
+            const bool shares =
+                group->intra_node != nullptr && (!connected || !group->context.intra_node_peers.empty());
+            const char* const inside = shares ? (connected ? "shm, tcp" : "shm") : connected ? "tcp" : "mpi";
+            PMPI_Info_set(*info, link_inside_host_key, inside);
+            PMPI_Info_set(*info, link_between_hosts_key, connected ? "tcp" : "mpi");
+        }
+        return MPI_SUCCESS;
+    });
+}

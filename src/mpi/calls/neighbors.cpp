@@ -1,0 +1,76 @@
+#include "mpi/calls/neighbors.hpp"
+
+#include <numeric>
+
+namespace lapwing {
+namespace {
+
+std::size_t as_size(int number) {
+    return static_cast<std::size_t>(number);
+}
+
+int on_grid(MPI_Comm communicator, Neighbors& neighbors) {
+    int dimensions = 0;
+    int error = PMPI_Cartdim_get(communicator, &dimensions);
+    for (int dimension = 0; error == MPI_SUCCESS && dimension < dimensions; ++dimension) {
+        int below = MPI_PROC_NULL;
+        int above = MPI_PROC_NULL;
+        error = PMPI_Cart_shift(communicator, dimension, 1, &below, &above);
+        for (const int rank : {below, above}) neighbors.sources.push_back(rank);
+        neighbors.arrivals.push_back(as_size(2 * dimension + 1));
+        neighbors.arrivals.push_back(as_size(2 * dimension));
+    }
+    neighbors.destinations = neighbors.sources;
+    return error;
+}
+
+int on_graph(MPI_Comm communicator, Neighbors& neighbors) {
+    int rank = 0;
+    int count = 0;
+    PMPI_Comm_rank(communicator, &rank);
+    int error = PMPI_Graph_neighbors_count(communicator, rank, &count);
+    if (error != MPI_SUCCESS) return error;
+    neighbors.sources.resize(as_size(count));
+    error = PMPI_Graph_neighbors(communicator, rank, count, neighbors.sources.data());
+    neighbors.destinations = neighbors.sources;
+    return error;
+}
+
+int on_distributed_graph(MPI_Comm communicator, Neighbors& neighbors) {
+    int sources = 0;
+    int destinations = 0;
+    int weighted = 0;
+    int error = PMPI_Dist_graph_neighbors_count(communicator, &sources, &destinations, &weighted);
+    if (error != MPI_SUCCESS) return error;
+    neighbors.sources.resize(as_size(sources));
+    neighbors.destinations.resize(as_size(destinations));
+    std::vector<int> source_weights(as_size(sources) + 1);
+    std::vector<int> destination_weights(as_size(destinations) + 1);
+    return PMPI_Dist_graph_neighbors(communicator, sources, neighbors.sources.data(), source_weights.data(),
+                                     destinations, neighbors.destinations.data(), destination_weights.data());
+}
+
+}  // namespace
+
+int find_neighbors(MPI_Comm communicator, Neighbors& neighbors) {
+    neighbors = {};
+    int topology = MPI_UNDEFINED;
+    int error = PMPI_Topo_test(communicator, &topology);
+    if (error != MPI_SUCCESS) return error;
+    if (topology == MPI_CART) {
+        error = on_grid(communicator, neighbors);
+    } else if (topology == MPI_GRAPH) {
+        error = on_graph(communicator, neighbors);
+    } else if (topology == MPI_DIST_GRAPH) {
+        error = on_distributed_graph(communicator, neighbors);
+    } else {
+        return MPI_ERR_TOPOLOGY;
+    }
+    if (topology != MPI_CART) {
+        neighbors.arrivals.resize(neighbors.sources.size());
+        std::iota(neighbors.arrivals.begin(), neighbors.arrivals.end(), std::size_t{0});
+    }
+    return error;
+}
+
+}  // namespace lapwing

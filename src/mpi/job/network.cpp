@@ -1,0 +1,208 @@
+#include "mpi/job/network.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "engines/kernel/engine.hpp"
+#include "links/tcp/addresses.hpp"
+
+namespace lapwing {
+namespace {
+
+// That the program, the MPI and the engine's gates may want besides.
+constexpr std::uint64_t kept_descriptors = 48;
+
+}  // namespace
+
+std::vector<std::string> agree_on_troubles(std::span<const std::string> mine, int self) {
+    int ranks = 0;
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    std::vector<int> first;
+    for (const std::string& trouble : mine) first.push_back(trouble.empty() ? ranks : self);
+    PMPI_Allreduce(MPI_IN_PLACE, first.data(), static_cast<int>(first.size()), MPI_INT, MPI_MIN,
+                   MPI_COMM_WORLD);
+    std::vector<std::string> told;
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+        char text[512] = {};
+        if (first[i] == self)
+            fmt::format("rank {} ({}): {}", self, tcp::host_name(), mine[i]).copy(text, sizeof text - 1);
+        if (first[i] != ranks) PMPI_Bcast(text, sizeof text, MPI_CHAR, first[i], MPI_COMM_WORLD);
+        told.emplace_back(text);
+    }
+    return told;
+}
+
+std::string agree_on_trouble(const std::string& mine, int self) {
+    return agree_on_troubles({&mine, 1}, self).front();
+}
+
+shm::ShmAddress Network::open(const Settings& settings, const std::string& engine) {
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+    PMPI_Comm_rank(MPI_COMM_WORLD, &self_);
+    engine_ = engine;
+    chosen_ = read_network_settings(settings);
+    // A node lets the user's other processes copy from this one: not without need.
+    if (engine == "mpi" || !chosen_.shared_memory || ranks_ == 1) return {};
+    node_ = std::make_unique<shm::ShmNode>(ranks_, chosen_.transfer);
+    return node_->address();
+}
+
+void Network::start(const RankLocations& locations, std::span<const shm::ShmAddress> memories) {
+    if (engine_ == "mpi") return;
+    const bool several_hosts = !locations.all_on_one_host();
+    if (locations.some_on_one_host()) {
+        share_memory(memories);
+        if (self_ == 0) say_what_is_missing(several_hosts);
+    } else {
+        node_.reset();
+    }
+    if (engine_ == "kernel" || engine_ == "auto") connect_hosts(several_hosts);
+}
+
+void Network::share_memory(std::span<const shm::ShmAddress> memories) {
+    if (node_ == nullptr) {
+        missing_.shared_memory = "LAPWING_SHARED_MEMORY=0";
+        return;
+    }
+    const std::string trouble = node_->join(memories, self_);
+    const std::string mine[] = {trouble, trouble.empty() ? node_->why_in_pieces() : ""};
+    const std::vector<std::string> told = agree_on_troubles(mine, self_);
+    missing_.shared_memory = told[0];
+    if (!told[0].empty()) return node_.reset();
+    missing_.single_copies = told[1];
+    node_->admit_no_more();
+    // Each rank may have one or not.
+    if (chosen_.progress_thread && node_->ranks() > 1)
+        progress_thread_ = std::make_unique<ProgressThread>(*node_, chosen_.progress_processors);
+}
+
+// What the report says is enough, unless somebody has asked for it.
+void Network::say_what_is_missing(bool several_hosts) const {
+    const auto say = [](const char* asked, const std::string& why) {
+        fmt::print(stderr, "lapwing: {} cannot be had: {}\n", asked, why);
+    };
+    const std::string& no_memory = missing_.shared_memory;
+    if (chosen_.transfer == shm::TransferMethod::kernel) {
+        const std::string& why = no_memory.empty() ? missing_.single_copies : no_memory;
+        if (!why.empty()) say("LAPWING_TRANSFER=kernel", why);
+    } else if (chosen_.transfer == shm::TransferMethod::processor && !no_memory.empty()) {
+        say("LAPWING_TRANSFER=processor", no_memory);
+    }
+    if (several_hosts && chosen_.most_bytes_by_memory == UINT64_MAX && !no_memory.empty())
+        say("LAPWING_INSIDE=memory", no_memory);
+}
+
+void Network::connect_hosts(bool several_hosts) {
+    std::string& why_not = missing_.kernel_engine;
+    if (engine_ == "auto" && !several_hosts) {
+        why_not = "all ranks are on one host, where the host engine is faster";
+        return;
+    }
+    std::string trouble;
+    if (const Verdict available = kernel_engine().available(); !available) {
+        trouble = available.reason();
+    } else {
+        try {
+            endpoint_ = std::make_unique<tcp::Endpoint>(chosen_.tcp, [rank = self_](const std::string& line) {
+                fmt::print(stderr, "lapwing: rank {}: {}\n", rank, line);
+            });
+        } catch (const Error& error) {
+            if (error.code() == ErrorCode::invalid_argument) throw;
+            trouble = error.what();
+        }
+    }
+    why_not = agree_on_trouble(trouble, self_);
+    free_at_start_ = tcp::free_descriptors();
+    if (why_not.empty()) {
+        // What every group of this size would take: known now, so that MPI_COMM_WORLD need not ask again.
+        if (!reserve_descriptors(ranks_, lanes()))
+            trouble = "too few descriptors for MPI_COMM_WORLD; raise `ulimit -n`";
+        why_not = agree_on_trouble(trouble, self_);
+    }
+    if (!why_not.empty()) {
+        endpoint_.reset();
+        if (self_ == 0 && engine_ == "kernel")
+            fmt::print(stderr, "lapwing: the kernel engine is not used: {}\n", why_not);
+        return;
+    }
+    tcp::Key key{};
+    if (self_ == 0) key = tcp::random_key();
+    PMPI_Bcast(key.data(), static_cast<int>(key.size()), MPI_BYTE, 0, MPI_COMM_WORLD);
+    const tcp::Address mine = endpoint_->address();
+    std::vector<tcp::Address> addresses(static_cast<std::size_t>(ranks_));
+    PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, addresses.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
+    endpoint_->admit(key, addresses, self_);
+    key.fill(0);
+    if (!chosen_.progress_processors.empty()) endpoint_->event_loop().place(chosen_.progress_processors);
+}
+
+void Network::stop() {
+    endpoint_.reset();
+    progress_thread_.reset();
+    node_.reset();
+}
+
+std::vector<int> Network::members(MPI_Comm communicator, int ranks) const {
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group some = MPI_GROUP_NULL;
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    PMPI_Comm_group(communicator, &some);
+    std::vector<int> own(static_cast<std::size_t>(ranks));
+    std::vector<int> locations(own.size());
+    for (int rank = 0; rank < ranks; ++rank) own[static_cast<std::size_t>(rank)] = rank;
+    PMPI_Group_translate_ranks(some, ranks, own.data(), all, locations.data());
+    PMPI_Group_free(&all);
+    PMPI_Group_free(&some);
+    for (const int place : locations) {
+        if (place == MPI_UNDEFINED) return {};
+    }
+    return locations;
+}
+
+std::uint64_t Network::draw_number() {
+    return (static_cast<std::uint64_t>(self_) + 1) << 32 | (++numbers_ + number_of_world);
+}
+
+bool Network::reserve_descriptors(int ranks, int lanes) {
+    const std::uint64_t needed = static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes);
+    const std::uint64_t all = reserved_ + needed + kept_descriptors;
+    if (all > free_at_start_) raise_limit(all - free_at_start_);
+    if (all > free_at_start_) {
+        if (!told_) {
+            fmt::print(stderr,
+                       "lapwing: rank {}: a communicator of {} ranks takes {} {}connections, but only {} "
+                       "descriptors are free: the host engine runs its {}collectives; raise `ulimit -n`{}\n",
+                       self_, ranks, needed, lanes == this->lanes() ? "" : "more ",
+                       free_at_start_ - std::min(free_at_start_, reserved_),
+                       lanes == this->lanes() ? "" : "persistent ",
+                       this->lanes() > 1 ? ", or lower LAPWING_TCP_LANES" : "");
+        }
+        told_ = true;
+        return false;
+    }
+    reserved_ += needed;
+    return true;
+}
+
+// A process may raise its limit as far as the hard one.
+void Network::raise_limit(std::uint64_t by) {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, before + by);
+    if (limit.rlim_cur > before && ::setrlimit(RLIMIT_NOFILE, &limit) == 0)
+        free_at_start_ += limit.rlim_cur - before;
+}
+
+void Network::give_back_descriptors(int ranks, int lanes) {
+    reserved_ -= static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes);
+}
+
+std::unique_ptr<Connections> Network::connect(std::uint64_t number, std::vector<int> members, int rank) {
+    return endpoint_->group(number, std::move(members), rank, lanes() + kept_lanes);
+}
+
+}  // namespace lapwing

@@ -1,0 +1,93 @@
+// The job's network: what the processes of MPI_COMM_WORLD agree on in MPI_Init, so that groups can have
+// connections of their own.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "engines/engine.hpp"
+#include "engines/progress_thread.hpp"
+#include "links/shm/node.hpp"
+#include "links/tcp/endpoint.hpp"
+#include "mpi/job/rank_locations.hpp"
+#include "plan/options.hpp"
+
+namespace lapwing {
+
+// One rank's trouble, told to all: "rank 3 (node2): ..." of the lowest rank that has one, empty when none
+// has. Collective over MPI_COMM_WORLD.
+std::string agree_on_trouble(const std::string& mine, int self);
+// The same of several kinds of trouble at once.
+std::vector<std::string> agree_on_troubles(std::span<const std::string> mine, int self);
+
+// What a job does without, and why; empty: it has it, or does not want it. Equal on all ranks.
+struct Missing {
+    std::string kernel_engine;
+    std::string shared_memory;  // between ranks of one host
+    std::string single_copies;  // of long messages inside a host: they pass through the memory, in pieces
+};
+
+class Network {
+  public:
+    // Makes the memory that ranks of one host may share, and gives back what the others must know of it; for
+    // Places::exchange(). `engine` is the one that was asked for. Throws Error (invalid_argument) for a
+    // setting that cannot be.
+    shm::ShmAddress open(const Settings& settings, const std::string& engine);
+    // Collective over MPI_COMM_WORLD, after open(): lets the ranks of one host share memory, and makes the
+    // endpoint for connections between hosts, with the job's key. Rank 0 says on standard error what was
+    // asked for and cannot be had.
+    void start(const RankLocations& locations, std::span<const shm::ShmAddress> memories);
+    void stop();
+
+    const Missing& missing() const { return missing_; }
+    bool runs() const { return endpoint_ != nullptr; }
+    // Memory that ranks of one host share; null: there is none.
+    shm::ShmNode* node() const { return node_.get(); }
+    // Who moves the lists in that memory beside the program; null: the program's calls alone do.
+    ProgressThread* progress_thread() const { return progress_thread_.get(); }
+
+    // The places in MPI_COMM_WORLD of a communicator's ranks; empty when one of them is not in it.
+    std::vector<int> members(MPI_Comm communicator, int ranks) const;
+
+    // A group's number: its rank 0 draws it.
+    std::uint64_t draw_number();
+    static constexpr std::uint64_t number_of_world = 1;
+
+    // Sets descriptors aside for a group's connections. False when there are too few; says so once.
+    bool reserve_descriptors(int ranks, int lanes);
+    void give_back_descriptors(int ranks, int lanes);
+    int lanes() const { return chosen_.lanes; }  // that collectives take in turn
+    // Those that persistent collectives may keep, besides, as long as descriptors last.
+    static constexpr int kept_lanes = 32;
+
+    std::unique_ptr<Connections> connect(std::uint64_t number, std::vector<int> members, int rank);
+    // What the variables say of how engines shall use the connections.
+    const EngineContext& engine_options() const { return chosen_.engine_options; }
+
+  private:
+    void share_memory(std::span<const shm::ShmAddress> memories);
+    void say_what_is_missing(bool several_hosts) const;
+    void connect_hosts(bool several_hosts);
+    void raise_limit(std::uint64_t by);
+
+    std::string engine_ = "mpi";  // that was asked for
+    NetworkSettings chosen_;
+    std::unique_ptr<tcp::Endpoint> endpoint_;
+    std::unique_ptr<shm::ShmNode> node_;
+    Missing missing_;
+    std::unique_ptr<ProgressThread> progress_thread_;
+    int self_ = 0;
+    int ranks_ = 1;
+    std::uint64_t numbers_ = 0;
+    std::uint64_t free_at_start_ = 0;  // descriptors
+    std::uint64_t reserved_ = 0;
+    bool told_ = false;
+};
+
+}  // namespace lapwing

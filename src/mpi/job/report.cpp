@@ -1,0 +1,180 @@
+#include "mpi/job/report.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace lapwing {
+namespace {
+
+double seconds(std::uint64_t nanoseconds) {
+    return static_cast<double>(nanoseconds) * 1e-9;
+}
+
+using Sums = std::array<CollectiveCount, reported_collectives>;
+
+std::string joined(const std::string& left, const std::string& right) {
+    return left.empty() ? right : left + ", " + right;
+}
+
+// Inside a host whose ranks share memory.
+const char* transfer_of(const Missing& missing) {
+    return missing.single_copies.empty() ? "long messages may be copied once, by the kernel"
+                                         : "long messages pass in pieces";
+}
+
+std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
+    const Missing& missing = manner.missing;
+    std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
+                                   ranks, ranks == 1 ? "" : "s", manner.engine);
+    if (!missing.kernel_engine.empty())
+        text += fmt::format("the kernel engine is not used: {}\n", missing.kernel_engine);
+    if (!missing.shared_memory.empty())
+        text += fmt::format("ranks of one host do not share memory: {}\n", missing.shared_memory);
+    if (!missing.single_copies.empty()) {
+        text += fmt::format("long messages inside a host pass through shared memory in pieces: {}\n",
+                            missing.single_copies);
+    }
+    if (!manner.progress.empty())
+        text += fmt::format("inside a host: {}; progress by {}\n", transfer_of(manner.missing),
+                            manner.progress == "thread" ? "the progress thread" : "the program's calls");
+    text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
+                        "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
+                        "left to the native MPI");
+    bool any = false;
+    for (std::size_t i = 0; i < reported_collectives; ++i) {
+        const CollectiveCount& count = sums[i];
+        std::string left;
+        for (std::size_t r = 0; r < fallback_reasons; ++r) {
+            if (count.fell_back[r] == 0) continue;
+            left = joined(left, fmt::format("{} ({})", count.fell_back[r], name(static_cast<Fallback>(r))));
+        }
+        std::string used;
+        for (const Use& use : mine.uses[i]) {
+            used =
+                joined(used, fmt::format("{} {} on {}", use.calls, use.algorithm->name, use.engine->name()));
+        }
+        if (count.taken == 0 && left.empty()) continue;
+        any = true;
+        text += fmt::format("{:<25} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f}  {:<30}  {}\n",
+                            mpi_name(static_cast<Collective>(i)), count.taken, count.bytes_sent,
+                            seconds(count.start_time), seconds(count.wait_time), seconds(count.hidden_time),
+                            used.empty() ? "-" : used, left.empty() ? "-" : left);
+    }
+    if (!any) text += "The program called no collective that could be taken.\n";
+    text +=
+        "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound.\n";
+    return text;
+}
+
+std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
+    nlohmann::ordered_json json;
+    json["lapwing"] = LAPWING_VERSION;
+    json["mpi"] = mpi_version();
+    json["ranks"] = ranks;
+    const Missing& missing = manner.missing;
+    json["engine"] = manner.engine;
+    if (!missing.kernel_engine.empty()) json["no_kernel_engine"] = missing.kernel_engine;
+    if (!missing.shared_memory.empty()) json["no_shared_memory"] = missing.shared_memory;
+    if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;
+    if (!manner.progress.empty())
+        json["inside_host"] = {{"transfer", transfer_of(manner.missing)}, {"progress", manner.progress}};
+    json["collectives"] = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < reported_collectives; ++i) {
+        const CollectiveCount& count = sums[i];
+        nlohmann::ordered_json row;
+        row["name"] = mpi_name(static_cast<Collective>(i));
+        row["taken"] = count.taken;
+        row["bytes_sent"] = count.bytes_sent;
+        row["start_seconds"] = seconds(count.start_time);
+        row["wait_seconds"] = seconds(count.wait_time);
+        row["hidden_seconds_at_most"] = seconds(count.hidden_time);
+        row["uses_of_rank_0"] = nlohmann::ordered_json::array();
+        for (const Use& use : mine.uses[i]) {
+            row["uses_of_rank_0"].push_back(
+                {{"algorithm", use.algorithm->name}, {"engine", use.engine->name()}, {"calls", use.calls}});
+        }
+        std::uint64_t fell_back = 0;
+        row["reasons"] = nlohmann::ordered_json::object();
+        for (std::size_t r = 0; r < fallback_reasons; ++r) {
+            fell_back += count.fell_back[r];
+            if (count.fell_back[r] > 0) row["reasons"][name(static_cast<Fallback>(r))] = count.fell_back[r];
+        }
+        row["fell_back"] = fell_back;
+        json["collectives"].push_back(row);
+    }
+    return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+std::string mpi_version() {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int length = 0;
+    PMPI_Get_library_version(text, &length);
+    // "Open MPI v4.1.4, package: ...", "MPICH Version:\t4.0.2\n..."
+    const std::string_view all = text;
+    const std::string_view line = all.substr(0, all.find_first_of(",\n"));
+    // "Intel(R) MPI Library 2021.18 for Linux* OS"
+    if (line.starts_with("Intel")) return std::string(line.substr(0, line.find(" for ")));
+    const std::size_t number = line.find_first_of("0123456789");
+    if (number == std::string_view::npos) return std::string(line);
+    const std::string_view name =
+        line.substr(0, line.find_first_of(line.starts_with("Open MPI") ? "v" : " \t"));
+    return fmt::format("{} {}", name.substr(0, name.find_last_not_of(' ') + 1), line.substr(number));
+}
+
+const char* name(Fallback reason) {
+    switch (reason) {
+        case Fallback::intercommunicator:
+            return "intercommunicator";
+        case Fallback::engine_mpi:
+            return "engine mpi";
+        case Fallback::no_hook:
+            return "no way into this MPI's progress";
+        case Fallback::no_plan:
+            return "no algorithm or engine";
+        case Fallback::tool:
+            return "a tool stands before Lapwing";
+    }
+    return "";
+}
+
+void Report::count_use(Collective collective, const Algorithm* algorithm, const Engine* engine) {
+    std::vector<Use>& rows = uses[static_cast<std::size_t>(collective)];
+    for (Use& use : rows) {
+        if (use.algorithm == algorithm && use.engine == engine) {
+            ++use.calls;
+            return;
+        }
+    }
+    rows.push_back({algorithm, engine, 1});
+}
+
+void write_report(const Report& mine, const std::string& form, const std::string& file,
+                  const Manner& manner) {
+    static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
+    Sums sums;
+    int rank = 0;
+    int ranks = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    PMPI_Reduce(mine.collectives.data(), sums.data(), sizeof sums / sizeof(std::uint64_t), MPI_UINT64_T,
+                MPI_SUM, 0, MPI_COMM_WORLD);
+    if (rank != 0) return;
+    const std::string text =
+        form == "json" ? as_json(sums, mine, ranks, manner) : as_text(sums, mine, ranks, manner);
+    std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
+    if (out == nullptr) {
+        fmt::print(stderr, "lapwing: the report can not be written to {}: {}\n", file, std::strerror(errno));
+        out = stderr;
+    }
+    std::fwrite(text.data(), 1, text.size(), out);
+    if (out != stderr) std::fclose(out);
+}
+
+}  // namespace lapwing

@@ -1,0 +1,64 @@
+// What Lapwing did for the program: counted per collective, summed over ranks, said at the end.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collectives/algorithm.hpp"
+#include "engines/engine.hpp"
+#include "mpi/job/network.hpp"
+
+namespace lapwing {
+
+// Why a call went to the native MPI. The reasons depend only on what all ranks of the group share.
+enum class Fallback : std::uint8_t { intercommunicator, engine_mpi, no_hook, no_plan, tool };
+constexpr std::size_t fallback_reasons = 5;
+const char* name(Fallback reason);
+
+constexpr std::size_t reported_collectives = 0
+#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) +1
+#include "task/collectives.def"
+    ;
+
+struct CollectiveCount {
+    std::uint64_t taken = 0;
+    std::uint64_t bytes_sent = 0;   // by the lists, to other ranks
+    std::uint64_t start_time = 0;   // nanoseconds inside the starting calls
+    std::uint64_t wait_time = 0;    // nanoseconds inside calls that waited for or tested a request
+    std::uint64_t hidden_time = 0;  // nanoseconds in flight while the program was elsewhere
+    std::array<std::uint64_t, fallback_reasons> fell_back{};
+};
+
+// How often this rank's lists of one collective came from an algorithm and ran on an engine.
+struct Use {
+    const Algorithm* algorithm;
+    const Engine* engine;
+    std::uint64_t calls;
+};
+
+// How the lists were run, for the report.
+struct Manner {
+    std::string engine;  // that was asked for
+    Missing missing;
+    // Who moves messages inside rank 0's host: "caller" or "progress thread"; empty where its ranks share no
+    // memory.
+    std::string progress;
+};
+
+struct Report {
+    std::array<CollectiveCount, reported_collectives> collectives;
+    std::array<std::vector<Use>, reported_collectives> uses;
+
+    void count_use(Collective collective, const Algorithm* algorithm, const Engine* engine);
+};
+
+// "Open MPI 4.1.4"
+std::string mpi_version();
+
+// Collective over MPI_COMM_WORLD: sums the counts up, and rank 0 writes them with its own uses, in `form`
+// (text or json), to `file`, or to standard error when `file` is empty.
+void write_report(const Report& mine, const std::string& form, const std::string& file, const Manner& manner);
+
+}  // namespace lapwing

@@ -1,0 +1,46 @@
+#include "mpi/native/guard.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "links/mpi/mpi_link.hpp"
+
+namespace lapwing {
+
+void end_job(const std::string& message, int status) {
+    fmt::print(stderr, "lapwing: {}\n", message);
+    // A launcher that is told to abort at once may drop what a rank has just said.
+    ::usleep(200'000);
+    PMPI_Abort(MPI_COMM_WORLD, status);
+    std::abort();
+}
+
+int error_code_of(const Error& error) {
+    if (const auto* const failed = dynamic_cast<const MpiError*>(&error)) return failed->mpi_code();
+    if (error.code() != ErrorCode::truncated) throw;
+    return MPI_ERR_TRUNCATE;
+}
+
+int raise(MPI_Comm communicator, int error) {
+    if (error != MPI_SUCCESS)
+        PMPI_Comm_call_errhandler(communicator == MPI_COMM_NULL ? MPI_COMM_WORLD : communicator, error);
+    return error;
+}
+
+int handle_exception() {
+    try {
+        throw;
+    } catch (const std::bad_alloc&) {
+        PMPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_NO_MEM);
+        return MPI_ERR_NO_MEM;
+    } catch (const std::exception& exception) {
+        int rank = 0;
+        PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        end_job(fmt::format("rank {}: {}", rank, exception.what()), 1);
+    }
+}
+
+}  // namespace lapwing

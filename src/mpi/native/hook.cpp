@@ -1,0 +1,193 @@
+#include "mpi/native/hook.hpp"
+
+#include <dlfcn.h>
+#include <mpi.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "mpi/job/runtime.hpp"
+#include "mpi/native/guard.hpp"
+#include "mpi/native/native.hpp"
+#include "mpi/requests/request.hpp"
+
+namespace lapwing {
+namespace {
+
+int move_all() {
+    if (!Entry::try_enter()) return 0;
+    // No exception may pass through the MPI.
+    const int completed = guarded([] {
+        const int moved = progress();
+        // Somebody may wait for one of them inside the MPI.
+        give_complete_to_mpi();
+        return moved;
+    });
+    Entry::leave();
+    return completed;
+}
+
+// How the lists move while the program is inside the MPI.
+enum class Way {
+    none,
+    callback,     // the MPI calls Lapwing, and may be called from there
+    hook_thread,  // the MPI calls Lapwing, which must not call it back: the hook thread does
+    polling,      // the MPI calls nobody: the hook thread looks every now and then
+};
+std::atomic<Way> way{Way::none};
+
+// A thread that moves lists in the program's place. Sleeps unless the program waits in the MPI with
+// collectives in flight or, when polling, has any in flight.
+class HookThread {
+  public:
+    void start() {
+        thread_ = std::thread(&HookThread::work, this);
+        ::pthread_setname_np(thread_.native_handle(), "lapwing");
+    }
+    void stop() {
+        if (!thread_.joinable()) return;
+        ending_ = true;
+        wake();
+        thread_.join();
+        ending_ = false;
+    }
+    void wake() {
+        calls_.fetch_add(1);
+        calls_.notify_one();
+    }
+
+  private:
+    void work() {
+        std::uint64_t seen = 0;
+        for (;;) {
+            // Not asleep as long as the MPI keeps asking for progress, which it does at least once in the
+            // pause.
+            calls_.wait(seen);
+            if (ending_) return;
+            seen = calls_;
+            move_all();
+            std::this_thread::sleep_for(std::chrono::microseconds(20));
+            while (way == Way::polling && !ending_ && live_requests > 0) {
+                move_all();
+                std::this_thread::sleep_for(std::chrono::microseconds(200));
+            }
+        }
+    }
+
+    std::thread thread_;
+    std::atomic<bool> ending_{false};
+    std::atomic<std::uint64_t> calls_{0};
+};
+HookThread& hook_thread = *new HookThread;  // never destroyed, see request.cpp
+
+// Open MPI calls what is registered here in all of its progress, and lets it call the MPI.
+using Register = int (*)(int (*)());
+
+int opal_callback() {
+    if (live_requests == 0 || Entry::busy()) return 0;
+    return move_all();
+}
+
+bool attach_to_opal() {
+    const auto add = reinterpret_cast<Register>(find_in_libraries("opal_progress_register"));
+    return add != nullptr && add(opal_callback) == 0;
+}
+
+void detach_from_opal() {
+    const auto remove = reinterpret_cast<Register>(find_in_libraries("opal_progress_unregister"));
+    if (remove != nullptr) remove(opal_callback);
+}
+
+#ifdef OPEN_MPI
+
+bool attach_to_ucx() {
+    return false;
+}
+
+#else
+
+std::atomic<bool> seen{false};
+
+bool attach_to_ucx() {
+    // Any look at a request that is not complete passes through the function below, if at all.
+    MPI_Request request = MPI_REQUEST_NULL;
+    PMPI_Grequest_start([](void*, MPI_Status*) -> int { return MPI_SUCCESS; },
+                        [](void*) -> int { return MPI_SUCCESS; },
+                        [](void*, int) -> int { return MPI_SUCCESS; }, nullptr, &request);
+    for (int i = 0; i < 1000 && !seen; ++i) {
+        int complete = 0;
+        PMPI_Test(&request, &complete, MPI_STATUS_IGNORE);
+    }
+    PMPI_Grequest_complete(request);
+    PMPI_Request_free(&request);
+    return seen;
+}
+
+#endif
+
+}  // namespace
+
+bool offers_a_hook() {
+    return find_in_libraries("opal_progress_register") != nullptr ||
+           find_in_libraries("ucp_worker_progress") != nullptr;
+}
+
+bool install_hook() {
+    if (attach_to_opal()) {
+        way = Way::callback;
+    } else if (attach_to_ucx()) {
+        // MPICH holds a lock there when threads share it.
+        way = runtime.threads ? Way::hook_thread : Way::callback;
+    } else if (runtime.threads) {
+        way = Way::polling;
+    }
+    if (way == Way::hook_thread || way == Way::polling) hook_thread.start();
+    return way != Way::none;
+}
+
+void remove_hook() {
+    if (way.exchange(Way::none) == Way::none) return;
+    detach_from_opal();
+    hook_thread.stop();
+}
+
+void collective_started() {
+    if (way.load(std::memory_order_relaxed) == Way::polling) hook_thread.wake();
+}
+
+void native_progress() {
+#ifndef OPEN_MPI
+    seen.store(true, std::memory_order_relaxed);
+#endif
+    if (live_requests == 0 || Entry::busy()) return;
+    const Way now = way.load(std::memory_order_relaxed);
+    if (now == Way::callback) {
+        move_all();
+    } else if (now == Way::hook_thread) {
+        hook_thread.wake();
+    }
+}
+
+}  // namespace lapwing
+
+#ifndef OPEN_MPI
+
+// MPICH over UCX has no place to register a callback, but all of its progress passes through this function of
+// libucp, which this library stands in front of.
+extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) {
+    using Progress = unsigned (*)(void*);
+    static const auto next = [] {
+        // What else is preloaded; or UCX, which is not in the scope of a preload library when MPI was loaded
+        // by Python.
+        void* const found = dlsym(RTLD_NEXT, "ucp_worker_progress");
+        return reinterpret_cast<Progress>(
+            found != nullptr ? found : lapwing::find_in_libraries("ucp_worker_progress"));
+    }();
+    const unsigned count = next(worker);
+    lapwing::native_progress();
+    return count;
+}
+
+#endif

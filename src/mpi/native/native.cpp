@@ -1,0 +1,127 @@
+#include "mpi/native/native.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace lapwing {
+namespace {
+
+struct Family {
+    std::string_view name;
+    const char* title;
+    std::initializer_list<const char*> libraries;
+};
+const Family families[] = {
+#define LAPWING_MPI_FAMILY(name, title, ...) {#name, title, {__VA_ARGS__}},
+#include "base/mpi_families.def"
+};
+
+struct Found {
+    const Family* own = nullptr;
+    const Family* other = nullptr;
+    std::string path;  // of the library of `own`
+};
+
+// What a library calls itself: its file may have another name.
+std::string_view soname_of(const dl_phdr_info& loaded) {
+    const ElfW(Dyn)* entry = nullptr;
+    for (std::size_t i = 0; i < loaded.dlpi_phnum; ++i) {
+        if (loaded.dlpi_phdr[i].p_type == PT_DYNAMIC)
+            entry = reinterpret_cast<const ElfW(Dyn)*>(loaded.dlpi_addr + loaded.dlpi_phdr[i].p_vaddr);
+    }
+    ElfW(Addr) strings = 0;
+    ElfW(Xword) name = 0;
+    for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
+        if (entry->d_tag == DT_STRTAB) strings = entry->d_un.d_ptr;
+        if (entry->d_tag == DT_SONAME) name = entry->d_un.d_val;
+    }
+    if (strings == 0 || name == 0) return "";
+    // Some loaders leave it as it stands in the file.
+    if (strings < loaded.dlpi_addr) strings += loaded.dlpi_addr;
+    return reinterpret_cast<const char*>(strings + name);
+}
+
+int look_at(dl_phdr_info* loaded, std::size_t, void* result) {
+    Found& found = *static_cast<Found*>(result);
+    const std::string_view path = loaded->dlpi_name;
+    if (path.empty()) return 0;  // the program itself
+    const std::string_view soname = soname_of(*loaded);
+    for (const Family& family : families) {
+        for (const char* library : family.libraries) {
+            if (soname != library) continue;
+            if (family.name != LAPWING_PRELOAD_FAMILY) {
+                found.other = &family;
+            } else if (found.own == nullptr) {
+                found.own = &family;
+                found.path = path;
+            }
+        }
+    }
+    return 0;
+}
+
+Found look() {
+    Found found;
+    dl_iterate_phdr(look_at, &found);
+    return found;
+}
+
+const char* own_title() {
+    for (const Family& family : families) {
+        if (family.name == LAPWING_PRELOAD_FAMILY) return family.title;
+    }
+    return "";
+}
+
+[[noreturn]] void refuse(const Found& found) {
+    std::fprintf(stderr,
+                 "lapwing: this program %s%s, but the preload library is the one for %s; start it with the "
+                 "launcher of its own MPI, or name that MPI by lapwing run --mpi\n",
+                 found.other == nullptr ? "has no MPI library that Lapwing knows" : "is linked to ",
+                 found.other == nullptr ? "" : found.other->title, own_title());
+    _exit(2);
+}
+
+// A preload library in a program of another MPI would hand that MPI handles that mean something else to it:
+// the process ends before anything runs. A program that loads its MPI later is refused at its first call.
+__attribute__((constructor)) void refuse_other_mpi() {
+    const Found found = look();
+    if (found.own == nullptr && found.other != nullptr) refuse(found);
+}
+
+void* library() {
+    static void* const opened = [] {
+        const Found found = look();
+        if (found.own == nullptr) refuse(found);
+        return dlopen(found.path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+    }();
+    return opened;
+}
+
+}  // namespace
+
+void* find_in_libraries(const char* name) {
+    return dlsym(library(), name);
+}
+
+void* find_native(const char* name) {
+    void* const found = find_in_libraries(name);
+    if (found != nullptr) return found;
+    std::fprintf(stderr, "lapwing: %s has no %s: it is too old for this preload library\n",
+                 look().path.c_str(), name);
+    _exit(2);
+}
+
+void* find_native_variable(const char* name) {
+    void* const found = dlsym(RTLD_DEFAULT, name);
+    return found != nullptr ? found : find_native(name);
+}
+
+}  // namespace lapwing

@@ -1,0 +1,57 @@
+// MPI's operators on MPI's types, as tasks reduce: by Lapwing's own code where it knows both, by the MPI's
+// otherwise.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "engines/engine.hpp"
+#include "mpi/native/datatype.hpp"
+#include "task/problem.hpp"
+
+namespace lapwing {
+
+// What of a Problem an operator and a type say.
+struct Reduction {
+    Operator op = Operator::user;
+    Type type = Type::opaque;
+    bool ordered = false;       // the operator does not commute
+    std::uint64_t element = 0;  // bytes of an opaque element, as it travels
+
+    bool by_mpi() const { return op == Operator::user; }
+    void describe(Problem& problem) const {
+        problem.op = op;
+        problem.type = type;
+        problem.ordered = ordered;
+        problem.element = element;
+    }
+};
+// `layout` is that of `type`. Gives back the MPI's error code when it refuses the operator.
+int reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction);
+
+// An operator of the MPI or of the program, for one request at a time.
+class MpiReducer final : public Reducer {
+  public:
+    // From now to release() the operator and the type stay, even if the program frees them.
+    void hold(MPI_Op op, MPI_Datatype type, const Layout& layout);
+    void release() {
+        if (holds_) free();
+    }
+
+    // Elements that travel packed are unpacked for the MPI, and packed again.
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override;
+
+  private:
+    void free();
+
+    bool holds_ = false;
+    MPI_Op op_{};
+    MPI_Datatype type_{};
+    Layout layout_;
+    Staging left_;
+    Staging right_;
+};
+
+}  // namespace lapwing

@@ -1,0 +1,136 @@
+#include "mpi/requests/timeline.hpp"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "links/tcp/addresses.hpp"
+#include "mpi/job/metadata.hpp"
+#include "mpi/job/report.hpp"
+#include "mpi/job/runtime.hpp"
+#include "mpi/requests/request.hpp"
+
+namespace lapwing::timeline {
+
+constinit thread_local bool blocks = false;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::uint32_t collectives = 0;  // so far, of this rank
+std::uint32_t groups = 0;
+std::uint32_t plans = 0;
+
+// Which group it is for its other ranks, too: by the number that they have agreed on, if they have.
+void add_group(Communicator& group) {
+    group.trace_number = ++groups;
+    const std::uint64_t agreed =
+        group.communicator == MPI_COMM_WORLD ? Network::number_of_world : group.agreed[0];
+    add_metadata({{"fact", "group"},
+                  {"number", group.trace_number},
+                  {"agreed", agreed},
+                  {"rank", group.rank},
+                  {"ranks", group.ranks},
+                  {"members", group.members}});
+}
+
+void add_plan(Plan& plan) {
+    plan.trace_number = ++plans;
+    const Problem& problem = plan.problem;
+    Json fact = {{"fact", "plan"},
+                 {"number", plan.trace_number},
+                 {"collective", name(problem.collective)},
+                 {"function", mpi_name(problem.collective)},
+                 {"algorithm", print(plan.choice)},
+                 {"engine", plan.engine->name()},
+                 {"tasks", plan.tasks},
+                 {"bytes_sent", plan.bytes_sent}};
+    if (problem.bytes != 0) fact["bytes"] = problem.bytes;
+    if (has_root(problem.collective)) fact["root"] = problem.root;
+    add_metadata(fact);
+}
+
+}  // namespace
+
+void begin(const Settings& settings) {
+    const std::uint64_t capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
+    if (settings.trace.empty()) return;
+    int rank = 0;
+    int ranks = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    std::string trouble;
+    try {
+        trace::open(settings.trace, rank, capacity);
+    } catch (const Error& error) {
+        trouble = error.what();
+    }
+    const std::string first = agree_on_trouble(trouble, rank);
+    if (!first.empty()) throw Error(ErrorCode::system, first);
+    add_metadata({{"fact", "rank"},
+                  {"rank", rank},
+                  {"ranks", ranks},
+                  {"host", tcp::host_name()},
+                  {"process", ::getpid()},
+                  {"lapwing", LAPWING_VERSION},
+                  {"mpi", mpi_version()},
+                  {"engine", settings.engine},
+                  {"capacity", capacity}});
+    add_clock_metadata(runtime.locations, "begin");
+}
+
+void end() {
+    if (!trace::on()) return;
+    add_clock_metadata(runtime.locations, "end");
+    trace::close();
+}
+
+std::uint32_t number(Request& request) {
+    if (request.operation_number == 0) request.operation_number = ++collectives;
+    return request.operation_number;
+}
+
+void starts(Request& request) {
+    if (!trace::on()) return;
+    trace::starting = number(request);
+    if (request.persistence != nullptr) ++request.starts;
+    if (request.group->trace_number == 0) add_group(*request.group);
+    if (request.plan->trace_number == 0) add_plan(*request.plan);
+}
+
+void started(Request& request) {
+    trace::record(
+        {.began = request.began,
+         .ended = request.started,
+         .operation = number(request),
+         .index = 1,
+         .peer = static_cast<std::int32_t>(request.collective),
+         .what = trace::What::call,
+         .kind = static_cast<std::uint8_t>(blocks ? trace::Call::blocking_start : trace::Call::start)});
+}
+
+void completed(Request& request, std::uint64_t now) {
+    if (!trace::on() || request.plan == nullptr) return;
+    trace::record({.began = request.began,
+                   .ended = now,
+                   .bytes = trace::which(request.channel, request.starts),
+                   .operation = number(request),
+                   .index = request.plan->trace_number,
+                   .peer = static_cast<std::int32_t>(request.group->trace_number),
+                   .what = trace::What::collective});
+}
+
+void called(trace::Call call, std::uint64_t began, std::uint64_t ended, std::uint32_t operation,
+            std::size_t requests) {
+    trace::record({.began = began,
+                   .ended = ended,
+                   .operation = operation,
+                   .index = static_cast<std::uint32_t>(requests),
+                   .what = trace::What::call,
+                   .kind = static_cast<std::uint8_t>(call)});
+}
+
+}  // namespace lapwing::timeline

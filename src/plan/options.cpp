@@ -1,0 +1,115 @@
+#include "plan/options.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "base/values.hpp"
+#include "engines/catalogue.hpp"
+
+namespace lapwing {
+namespace {
+
+constexpr std::uint64_t most_lanes = 64;
+
+[[noreturn]] void refuse(const char* variable, const char* form, const std::string& value) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} is {}, not '{}'", variable, form, value));
+}
+
+std::uint64_t number_of(const char* variable, const std::string& value, std::uint64_t least,
+                        std::uint64_t most) {
+    const auto number = parse_number(value);
+    if (!number || *number < least || *number > most) {
+        refuse(variable, fmt::format("a number from {} to {}", least, most).c_str(), value);
+    }
+    return *number;
+}
+
+void read_progress_thread(const Settings& settings, NetworkSettings& network) {
+    if (settings.progress_thread == "none") return;
+    network.progress_thread = network.engine_options.event_thread_works = true;
+    if (settings.progress_thread == "auto") return;
+    const auto processors = parse_processors(settings.progress_thread);
+    if (!processors)
+        refuse("LAPWING_PROGRESS_THREAD", "none, auto or a list of processors such as 0,2-3",
+               settings.progress_thread);
+    network.progress_processors = *processors;
+}
+
+void read_wishes(const Settings& settings, EngineContext& engine_options) {
+    if (settings.submit == "helper")
+        throw Error(ErrorCode::invalid_argument, "LAPWING_SUBMIT=helper is now LAPWING_SUBMIT=thread");
+    if (settings.submit != "caller" && settings.submit != "thread")
+        refuse("LAPWING_SUBMIT", "caller or thread", settings.submit);
+    engine_options.event_thread_submits = settings.submit == "thread";
+    if (settings.zero_copy != "never") {
+        const auto bytes = parse_bytes(settings.zero_copy);
+        if (!bytes)
+            refuse("LAPWING_ZERO_COPY", "never or a number of bytes such as 256Ki", settings.zero_copy);
+        engine_options.zero_copy_bytes = *bytes;
+    }
+}
+
+shm::TransferMethod transfer_of(const Settings& settings) {
+    if (settings.transfer == "auto") return shm::TransferMethod::automatic;
+    if (settings.transfer == "processor") return shm::TransferMethod::processor;
+    if (settings.transfer != "kernel")
+        refuse("LAPWING_TRANSFER", "auto, kernel or processor", settings.transfer);
+    return shm::TransferMethod::kernel;
+}
+
+std::uint64_t most_bytes_by_memory(const Settings& settings) {
+    if (settings.inside == "memory") return UINT64_MAX;
+    if (settings.inside == "engine") return 0;
+    const auto bytes = parse_bytes(settings.inside);
+    if (!bytes) refuse("LAPWING_INSIDE", "memory, engine or a number of bytes such as 4Ki", settings.inside);
+    return *bytes;
+}
+
+tcp::Options options_of(const Settings& settings) {
+    tcp::Options options;
+    options.interfaces = settings.tcp_interface;
+    options.family = settings.tcp_family;
+    options.patience = std::chrono::seconds(number_of("LAPWING_TIMEOUT", settings.timeout, 1, 86400));
+    const auto buffer = parse_bytes(settings.tcp_buffer);
+    if (!buffer || *buffer > 1U << 30)
+        refuse("LAPWING_TCP_BUFFER", "a number of bytes up to 1Gi", settings.tcp_buffer);
+    options.buffer_bytes = static_cast<int>(*buffer);
+    tcp::check(options);
+    return options;
+}
+
+}  // namespace
+
+PlanOptions read_plan_options(const Settings& settings, const std::vector<std::string>& engine_words) {
+    std::vector<std::string> words = {"auto"};
+    words.insert(words.end(), engine_words.begin(), engine_words.end());
+    for (const Engine* engine : engines()) words.emplace_back(engine->name());
+    check_word("LAPWING_ENGINE", settings.engine, words);
+    PlanOptions options;
+    options.engine = settings.engine;
+    options.requested = RequestedAlgorithms::parse(settings.algorithm);
+    if (!settings.tuning.empty())
+        options.tuning = std::make_shared<const Tuning>(Tuning::read(settings.tuning));
+#ifdef NDEBUG
+    constexpr bool usual_check = false;
+#else
+    constexpr bool usual_check = true;
+#endif
+    options.check = settings.check == "auto" ? usual_check : parse_switch("LAPWING_CHECK", settings.check);
+    options.most_bytes_by_memory = most_bytes_by_memory(settings);
+    return options;
+}
+
+NetworkSettings read_network_settings(const Settings& settings) {
+    NetworkSettings network;
+    network.tcp = options_of(settings);
+    network.shared_memory = parse_switch("LAPWING_SHARED_MEMORY", settings.shared_memory);
+    network.transfer = transfer_of(settings);
+    network.most_bytes_by_memory = most_bytes_by_memory(settings);
+    network.lanes = static_cast<int>(number_of("LAPWING_TCP_LANES", settings.tcp_lanes, 1, most_lanes));
+    read_progress_thread(settings, network);
+    read_wishes(settings, network.engine_options);
+    return network;
+}
+
+}  // namespace lapwing

@@ -1,0 +1,30 @@
+// The variables that say how problems are planned, and how connections are made and used.
+#pragma once
+
+#include <vector>
+
+#include "base/settings.hpp"
+#include "engines/engine.hpp"
+#include "links/shm/node.hpp"
+#include "links/tcp/endpoint.hpp"
+#include "plan/planner.hpp"
+
+namespace lapwing {
+
+struct NetworkSettings {
+    tcp::Options tcp;
+    bool shared_memory = true;               // between ranks of one host
+    std::uint64_t most_bytes_by_memory = 0;  // inside a host, of lists that span several
+    shm::TransferMethod transfer = shm::TransferMethod::automatic;
+    int lanes = 1;                         // connections between two ranks of a group
+    EngineContext engine_options;          // without links: how engines shall use them
+    bool progress_thread = false;          // a thread beside the program
+    std::vector<int> progress_processors;  // that it, and the event thread, may use; empty: any
+};
+
+// Both throw Error (invalid_argument) that names the variable and its form; the second also Error (parse,
+// system) for the tuning file. Beside the engines' own names and "auto", `engine_words` are allowed.
+NetworkSettings read_network_settings(const Settings& settings);
+PlanOptions read_plan_options(const Settings& settings, const std::vector<std::string>& engine_words = {});
+
+}  // namespace lapwing

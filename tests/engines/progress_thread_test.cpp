@@ -1,0 +1,244 @@
+// A progress thread beside the program: lists of the host engine go on while nobody calls.
+#include "engines/progress_thread.hpp"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "engines/expected.hpp"
+#include "engines/host/engine.hpp"
+#include "engines/shm_hosts.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace testing_engines;
+
+// One rank on a host with others, and its run of a list.
+struct Rank {
+    int number = 0;
+    ProgressThread* progress_thread = nullptr;
+    shm::ShmNode* node = nullptr;
+    const List* list = nullptr;
+    std::unique_ptr<Link> link;
+    std::unique_ptr<Prepared> prepared;
+};
+
+// Runs `body` on a thread for each rank of the lists; all ranks are on one host.
+void on_one_host(const ListSet& lists, const Manner& manner,
+                 const std::function<void(Rank&, std::barrier<>&)>& body) {
+    const auto ranks = static_cast<std::size_t>(lists.problem.ranks);
+    ShmHosts hosts(std::vector<int>(ranks, 0), std::vector<Manner>(ranks, manner));
+    std::barrier<> together(lists.problem.ranks);
+    std::vector<std::thread> threads;
+    for (int number = 0; number < lists.problem.ranks; ++number) {
+        threads.emplace_back([&, number] {
+            Rank rank{number,
+                      hosts.progress_thread(number),
+                      &hosts.node(number),
+                      &lists.lists[static_cast<std::size_t>(number)],
+                      nullptr,
+                      nullptr};
+            rank.link = rank.node->link(1, hosts.ranks_with(number));
+            rank.prepared = host_engine().prepare(
+                *rank.list, {.messages = rank.link.get(), .progress_thread = rank.progress_thread});
+            body(rank, together);
+            together.arrive_and_wait();
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
+// Looks at memory only, while others write it: the thread sanitizer is not to mind.
+__attribute__((no_sanitize("thread"))) bool stands_in(const Bytes& expected, const Bytes& out) {
+    const volatile std::byte* have = out.data();
+    for (std::size_t i = expected.size(); i-- > 0;) {
+        if (have[i] != expected[i]) return false;
+    }
+    return true;
+}
+bool comes_to_stand_in(const Bytes& expected, const Bytes& out, std::chrono::milliseconds limit = 20s) {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    while (!stands_in(expected, out)) {
+        if (std::chrono::steady_clock::now() > end) return false;
+        std::this_thread::sleep_for(1ms);
+    }
+    return true;
+}
+
+struct Case {
+    const char* algorithm;
+    Problem problem;
+};
+std::vector<Case> cases() {
+    constexpr std::uint64_t bytes = LAPWING_TEST_FEWER ? 40000 : 300000;
+    std::vector<Case> all;
+    const auto add = [&](Collective collective, const char* algorithm, std::uint64_t length, int ranks) {
+        Problem problem;
+        problem.collective = collective;
+        problem.ranks = ranks;
+        problem.bytes = length;
+        if (collective == Collective::allreduce) {
+            problem.op = Operator::sum;
+            problem.type = Type::int32;
+        }
+        all.push_back({algorithm, problem});
+    };
+    add(Collective::alltoall, "pairwise:window=1", bytes, 3);
+    add(Collective::alltoall, "ring", bytes, 3);
+    add(Collective::broadcast, "scatter_ring", 3 * bytes, 3);
+    add(Collective::allreduce, "rabenseifner", bytes, 4);
+    add(Collective::allreduce, "recursive_doubling", 400, 4);
+    return all;
+}
+
+class HelperTest : public testing::TestWithParam<shm::TransferMethod> {};
+
+// What the others need of a rank it does without a call, also what several steps need that wait for each
+// other, with copies and reductions in between.
+TEST_P(HelperTest, ListsComeToTheirEndWhileNobodyCalls) {
+    for (const auto& [algorithm, problem] : cases()) {
+        const ListSet lists = build_all(problem, parse_choice(problem.collective, algorithm));
+        on_one_host(lists, {GetParam(), true}, [&](Rank& rank, std::barrier<>& together) {
+            for (int run = 0; run < 3; ++run) {
+                const Bytes in = in_of(lists.problem, rank.number, run);
+                Bytes out = out_before(lists.problem, rank.number, run);
+                Operation* const operation =
+                    rank.prepared->start({in.data(), out.data()}, static_cast<std::uint32_t>(run));
+                EXPECT_TRUE(comes_to_stand_in(out_after(lists.problem, rank.number, run, out), out))
+                    << print(lists.problem) << ", rank " << rank.number;
+                // Nobody waits for a rank that does not call.
+                together.arrive_and_wait();
+                wait(*rank.prepared, operation);
+            }
+        });
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Transfers, HelperTest,
+                         testing::Values(shm::TransferMethod::processor, shm::TransferMethod::kernel),
+                         [](const auto& method) {
+                             return method.param == shm::TransferMethod::processor ? "processor" : "kernel";
+                         });
+
+// With a caller's progress the same does not come to its end: what the tests above show is the progress
+// thread's.
+TEST(HelperProgress, ACallerWhoDoesNotCallMovesNothing) {
+    const Problem problem = cases().front().problem;
+    const ListSet lists = build_all(problem, parse_choice(problem.collective, "pairwise:window=1"));
+    on_one_host(lists, {shm::TransferMethod::kernel, false}, [&](Rank& rank, std::barrier<>& together) {
+        const Bytes in = in_of(lists.problem, rank.number, 0);
+        Bytes out = out_before(lists.problem, rank.number, 0);
+        Operation* const operation = rank.prepared->start({in.data(), out.data()}, 0);
+        EXPECT_FALSE(comes_to_stand_in(out_after(lists.problem, rank.number, 0, out), out, 20ms));
+        together.arrive_and_wait();
+        wait(*rank.prepared, operation);
+        EXPECT_EQ(out, out_after(lists.problem, rank.number, 0, out));
+    });
+}
+
+// The caller's own function is not for the progress thread; who sleeps until it is wanted is woken.
+TEST(HelperProgress, TheCallersFunctionStaysWithTheCaller) {
+    class Owned : public Composition {
+      public:
+        void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+            if (std::this_thread::get_id() != owner_) ADD_FAILURE() << "another thread reduces";
+            Composition::reduce(target, source, bytes);
+        }
+
+      private:
+        const std::thread::id owner_ = std::this_thread::get_id();
+    };
+    Problem problem;
+    problem.collective = Collective::allreduce;
+    problem.ranks = 4;
+    problem.bytes = 40000;
+    problem.op = Operator::user;
+    problem.type = Type::opaque;
+    problem.element = 8;
+    problem.ordered = true;
+    const ListSet lists = build_all(problem, parse_choice(problem.collective, "recursive_doubling"));
+    on_one_host(lists, {shm::TransferMethod::automatic, true}, [&](Rank& rank, std::barrier<>&) {
+        Owned reducer;
+        for (int run = 0; run < 20; ++run) {
+            const Bytes in = in_of(lists.problem, rank.number, run);
+            Bytes out = out_before(lists.problem, rank.number, run);
+            wait(*rank.prepared,
+                 rank.prepared->start({in.data(), out.data(), &reducer}, static_cast<std::uint32_t>(run)));
+            EXPECT_EQ(out, out_after(lists.problem, rank.number, run, out)) << "run " << run;
+        }
+    });
+}
+
+double processor_seconds() {
+    timespec now{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Waiting for a rank that is late costs no processor, neither a progress thread's nor that of who sleeps.
+TEST(HelperProgress, SleepsWhileNothingMoves) {
+    Problem problem;
+    problem.collective = Collective::alltoall;
+    problem.ranks = 3;
+    problem.bytes = 100000;
+    const ListSet lists = build_all(problem, parse_choice(problem.collective, "flat"));
+    on_one_host(lists, {shm::TransferMethod::automatic, true}, [&](Rank& rank, std::barrier<>& together) {
+        const Bytes in = in_of(lists.problem, rank.number, 0);
+        Bytes out = out_before(lists.problem, rank.number, 0);
+        Operation* operation = nullptr;
+        if (rank.number != 0) operation = rank.prepared->start({in.data(), out.data()}, 0);
+        together.arrive_and_wait();
+        if (rank.number == 0) {
+            std::this_thread::sleep_for(20ms);
+            const double before = processor_seconds();
+            std::this_thread::sleep_for(200ms);
+            EXPECT_LT(processor_seconds() - before, 0.1);
+            operation = rank.prepared->start({in.data(), out.data()}, 0);
+        }
+        wait(*rank.prepared, operation);
+        EXPECT_EQ(out, out_after(lists.problem, rank.number, 0, out));
+    });
+}
+
+TEST(HelperProgress, WhatFailsIsToldToWhoWaits) {
+    const ListSet lists = parse(
+        "problem broadcast ranks 2 root 0 bytes 8\n"
+        "list 0 in 8 out 0 scratch 0\n  send 1 in[0+8]\nend\n"
+        "list 1 in 0 out 8 scratch 0\n  recv 0 out[0+4]\n  wait 0 1\nend\n");
+    on_one_host(lists, {shm::TransferMethod::automatic, true}, [&](Rank& rank, std::barrier<>& together) {
+        std::byte data[8]{};
+        // A message that is longer than its receive, after its receive or before it.
+        for (const std::uint32_t late : {0U, 1U}) {
+            if (rank.number == static_cast<int>(late)) together.arrive_and_wait();
+            Operation* const operation = rank.prepared->start({data, data}, late);
+            if (rank.number == 0) wait(*rank.prepared, operation);
+            if (rank.number != static_cast<int>(late)) together.arrive_and_wait();
+            if (rank.number == 1) {
+                EXPECT_THROW(wait(*rank.prepared, operation), Error);
+            }
+        }
+        // None at all, from a rank that leaves.
+        if (rank.number == 0) return together.arrive_and_wait();
+        Operation* const second = rank.prepared->start({nullptr, data}, 2);
+        std::thread other([&] {
+            std::this_thread::sleep_for(5ms);
+            rank.node->give_up("rank 0 has left");
+        });
+        EXPECT_THROW(wait(*rank.prepared, second), Error);
+        other.join();
+        together.arrive_and_wait();
+    });
+}
+
+}  // namespace
+}  // namespace lapwing
