@@ -82,7 +82,7 @@ void cached_start(benchmark::State& state) {
 }
 BENCHMARK(cached_start);
 
-// The same among 64 other problems asked for in turn: every call looks in the table.
+// The same among 64 other problems in turn: every call looks in the table.
 void cached_start_among_64(benchmark::State& state) {
     NoLink link;
     const EngineContext context{.messages = &link};
