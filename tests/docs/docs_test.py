@@ -41,6 +41,11 @@ def targets(page):
     return [target for target in found if "://" not in target and not target.startswith("mailto:")]
 
 
+def options(text):
+    """The options in a text, as -o and --output."""
+    return re.findall(r"(?<![\w-])-(?:\w|-[a-z-]+)(?![\w-])", text)
+
+
 def tracked():
     """The files that git has, by path; None where the tree is no checkout."""
     done = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
@@ -64,6 +69,33 @@ class Docs(unittest.TestCase):
                           for name, usual, meaning in wanted)
         self.maxDiff = None
         self.assertEqual(listed, wanted, f"the table in docs/reference.md should be\n{table}")
+
+    def help_of(self, *words):
+        return subprocess.run([TOOL, *words, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def test_the_reference_lists_the_commands_and_their_options(self):
+        reference = (ROOT / "docs/reference.md").read_text()
+        commands = re.findall(r"^  (\w+)  +\S", self.help_of().partition("Subcommands:")[2], re.MULTILINE)
+        self.assertEqual(sorted(commands), sorted(re.findall(r"^\| `lapwing (\w+)", reference, re.MULTILINE)))
+        sections = re.split(r"^##+ (.*)\n", reference, flags=re.MULTILINE)
+        sections = dict(zip(sections[1::2], sections[2::2]))
+
+        def listed(name):
+            return [option for row in re.findall(r"^\| (`-.*?) \|", sections[name], re.MULTILINE) for option in options(row)]
+
+        shared = listed("Commands")
+        self.assertTrue(shared)
+        described = [name for name in sections if name.startswith("lapwing ")]
+        self.assertGreater(len(described), 5)
+        for name in described:
+            rows = [options(row) for row in re.findall(r"^  (-\S+)", self.help_of(name.removeprefix("lapwing ")), re.MULTILINE)]
+            present = {option for row in rows for option in row}
+            for option in listed(name):
+                with self.subTest(section=name, option=option):
+                    self.assertIn(option, present, "no such option")
+            for row in rows:
+                with self.subTest(section=name, options=row):
+                    self.assertTrue({"--help"}.union(shared, listed(name)).intersection(row), "not in the reference")
 
     def test_links_lead_somewhere(self):
         files = tracked()
