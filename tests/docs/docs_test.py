@@ -1,4 +1,4 @@
-"""README and docs/ keep to the truth: the table of variables, links between pages, and commands that can be pasted.
+"""README and docs/ keep to the truth: variables, commands and options, links between pages, commands that can be pasted.
 
 python3 docs_test.py ROOT TOOL
 
@@ -58,10 +58,10 @@ def tracked():
 
 class Docs(unittest.TestCase):
     def test_the_reference_lists_the_variables(self):
-        rows = re.findall(r'^LAPWING_SETTING\(\w+, "(\w+)", "(\w*)",\s*((?:"(?:[^"\\]|\\.)*"\s*)+)\)',
+        rows = re.findall(r'^LAPWING_SETTING\(\w+, "(\w+)", "(\w*)", (?:(\w+), )?((?:"(?:[^"\\]|\\.)*"\s*)+)\)',
                           (ROOT / "src/base/settings.def").read_text(), re.MULTILINE)
         self.assertTrue(rows)
-        wanted = [(name, usual, "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', meaning))) for name, usual, meaning in rows]
+        wanted = [(name, usual, "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', meaning))) for name, usual, _, meaning in rows]
         reference = (ROOT / "docs/reference.md").read_text()
         listed = re.findall(r"^\| `LAPWING_(\w+)` \| (?:`(\w+)`)? *\| (.*) \|$", reference, re.MULTILINE)
         listed = [(name, usual, meaning.replace("`", "")) for name, usual, meaning in listed]
@@ -69,6 +69,12 @@ class Docs(unittest.TestCase):
                           for name, usual, meaning in wanted)
         self.maxDiff = None
         self.assertEqual(listed, wanted, f"the table in docs/reference.md should be\n{table}")
+        if any(agreement for _, _, agreement, _ in rows):
+            equal, on_all_or_none = re.search(r"^Equal on all ranks: (.*?)\. Set on all ranks or on none: (.*?)\.", reference,
+                                              re.MULTILINE | re.DOTALL).groups()
+            for words, wanted_agreement in ((equal, "same"), (on_all_or_none, "set")):
+                self.assertEqual(re.findall(r"LAPWING_(\w+)", words),
+                                 [name for name, _, agreement, _ in rows if agreement == wanted_agreement])
 
     def help_of(self, *words):
         return subprocess.run([TOOL, *words, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -112,6 +118,17 @@ class Docs(unittest.TestCase):
                     if anchor:
                         self.assertIn(anchor, anchors(there), f"no such heading in {there.name}")
         self.assertGreater(count, 50)
+
+    def test_rows_of_a_table_have_as_many_cells(self):
+        for page in PAGES:
+            before = None
+            for line in prose(page).splitlines():
+                row = line.strip()
+                cells = len(re.findall(r"(?<!\\)\|", row)) if row.startswith("|") else None
+                if cells and before:
+                    with self.subTest(page=page.name, row=row):
+                        self.assertEqual(cells, before)
+                before = cells
 
     def test_every_page_can_be_reached_from_the_readme(self):
         seen = []
