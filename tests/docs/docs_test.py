@@ -119,6 +119,17 @@ class Docs(unittest.TestCase):
                         self.assertIn(anchor, anchors(there), f"no such heading in {there.name}")
         self.assertGreater(count, 50)
 
+    def test_files_that_are_named_exist(self):
+        folders = {"src", "tools", "tests", "bench", "scripts", "apps", "include"}
+        folders |= {room.name for room in (ROOT / "src").iterdir() if room.is_dir()}
+        for page in PAGES:
+            if page.name == "CHANGELOG.md":  # it also names what is gone
+                continue
+            for name in re.findall(r"`(\w+/[\w./-]*)`", prose(page)):
+                if name.split("/")[0] in folders:
+                    with self.subTest(page=page.name, file=name):
+                        self.assertTrue((ROOT / name).exists() or (ROOT / "src" / name).exists())
+
     def test_rows_of_a_table_have_as_many_cells(self):
         for page in PAGES:
             before = None
