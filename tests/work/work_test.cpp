@@ -1,6 +1,5 @@
-// To choose an algorithm and to build one rank's list takes work in proportion to what that rank itself has
-// to do: its tasks, and the blocks that it was told of. Work is counted, not timed: allocations and, where
-// the collectives are compiled with -fsanitize-coverage=trace-pc (tests/CMakeLists.txt), their basic blocks.
+// Work is in proportion to what there is to do. It is counted, not timed: allocations and, where the code
+// under test is compiled with -fsanitize-coverage=trace-pc (tests/CMakeLists.txt), the basic blocks that run.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,6 +10,9 @@
 
 #include "collectives/catalogue.hpp"
 #include "collectives/problems.hpp"
+#include "task/builder.hpp"
+#include "task/lowering.hpp"
+#include "task/text.hpp"
 
 namespace {
 
@@ -22,7 +24,7 @@ Work done;
 
 }  // namespace
 
-// Each basic block of the collectives calls this.
+// Each basic block of the code under test calls this.
 extern "C" void __sanitizer_cov_trace_pc();
 extern "C" void __sanitizer_cov_trace_pc() {
     ++done.steps;
@@ -32,6 +34,10 @@ extern "C" void __sanitizer_cov_trace_pc() {
     done.bytes += bytes;
     if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
     throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    done.bytes += bytes;
+    return std::malloc(bytes != 0 ? bytes : 1);
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
     std::free(memory);
@@ -97,7 +103,8 @@ std::shared_ptr<const Placement> hosts_of(int ranks) {
     return placement_on_hosts(hosts);
 }
 
-// Gives back how many tasks the list has.
+// To choose an algorithm and to build one rank's list: in proportion to that rank's tasks, and to the blocks
+// that it was told of. Gives back how many tasks there are.
 std::size_t expect_little_work(const Algorithm& algorithm, const Problem& problem, int rank) {
     const Choice choice{&algorithm, usual_parameters(algorithm)};
     bool applies = false;
@@ -123,7 +130,7 @@ std::size_t expect_little_work(const Algorithm& algorithm, const Problem& proble
     return list.tasks.size();
 }
 
-TEST(Work, AListTakesWorkInProportionToItsTasks) {
+TEST(Work, OfBuildingAListIsInProportionToItsTasks) {
     constexpr int few = 1 << 15;
     // What only lists of few tasks do for each rank would not show among fewer ranks.
     constexpr int many = 1 << 20;
@@ -140,6 +147,50 @@ TEST(Work, AListTakesWorkInProportionToItsTasks) {
             expect_little_work(*algorithm, problem, rank);
         }
     }
+}
+
+TEST(Work, OfLoweringIsInProportionToTheList) {
+    constexpr int peers = 100'000;
+    Problem problem;
+    problem.ranks = peers + 1;
+    Builder builder(problem, 0);
+    for (int peer = 1; peer <= peers; ++peer) {
+        builder.recv(peer);
+        builder.wait(peer);
+    }
+    const List list = builder.finish();
+    Queues queues;
+    const Work lowering = work_of([&] { queues = lower(list); });
+    EXPECT_EQ(queues.peers.size(), std::size_t{peers});
+    EXPECT_LE(lowering.steps, 60 * list.tasks.size());
+    EXPECT_LE(lowering.bytes, 10 * sizeof(Task) * list.tasks.size());
+    EXPECT_EQ(lowering.steps > 0, LAPWING_TEST_STEPS);
+}
+
+TEST(Work, OfParsingPartsIsInProportionToTheText) {
+    constexpr int ranks = 100'000;
+    std::string parts = "parts 0 sends";
+    for (int rank = 1; rank < ranks; ++rank) parts += " " + std::to_string(rank) + ":0+8";
+    parts += "\n";
+    for (int rank = 1; rank < ranks; ++rank) parts += "parts " + std::to_string(rank) + " receives 0:0+8\n";
+    const auto expect_fault = [&](const std::string& text, const std::string& why) {
+        std::string fault;
+        const Work parsing = work_of([&] {
+            try {
+                parse(text);
+            } catch (const Error& error) {
+                fault = error.what();
+            }
+        });
+        EXPECT_NE(fault.find(why), std::string::npos) << fault;
+        EXPECT_LE(parsing.steps, 60 * text.size());
+        EXPECT_LE(parsing.bytes, 60 * text.size());
+        EXPECT_EQ(parsing.steps > 0, LAPWING_TEST_STEPS);
+    };
+    expect_fault("problem neighbor_allgather ranks 100000\n" + parts + "list 0 in 8 out 0 scratch 0\nend\n",
+                 "list of rank 1 is missing");
+    expect_fault("problem gatherv ranks 100000 root 0\n" + parts,
+                 "in this gatherv rank 0 has sends with rank 0 alone");
 }
 
 }  // namespace
