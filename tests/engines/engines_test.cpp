@@ -15,6 +15,7 @@
 #include "links/routed.hpp"
 #include "links/socket_pairs.hpp"
 #include "links/stream_link.hpp"
+#include "support/engines.hpp"
 #include "task/chains.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -135,7 +136,7 @@ class EnginesTest : public testing::TestWithParam<std::tuple<const char*, int>> 
 
 TEST_P(EnginesTest, EveryAlgorithm) {
     const Engine& engine = find_engine(std::get<0>(GetParam()));
-    if (const Verdict available = engine.available(); !available) GTEST_SKIP() << available.reason();
+    LAPWING_NEEDS_ENGINE(engine);
     const int ranks = std::get<1>(GetParam());
     unsigned seed = static_cast<unsigned>(ranks);
     for (const Algorithm* algorithm : catalogue()) {
@@ -183,7 +184,7 @@ class NearPeers : public testing::TestWithParam<std::tuple<const char*, int, int
 
 TEST_P(NearPeers, EveryAlgorithm) {
     const Engine& engine = find_engine(std::get<0>(GetParam()));
-    if (const Verdict available = engine.available(); !available) GTEST_SKIP() << available.reason();
+    LAPWING_NEEDS_ENGINE(engine);
     const int ranks = std::get<1>(GetParam());
     const std::vector<int> hosts = hosts_of(ranks, std::get<2>(GetParam()));
     unsigned seed = static_cast<unsigned>(ranks);

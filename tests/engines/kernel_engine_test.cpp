@@ -9,6 +9,7 @@
 
 #include "engines/kernel/plan.hpp"
 #include "engines/kernel_ranks.hpp"
+#include "support/engines.hpp"
 #include "task/builder.hpp"
 #include "task/text.hpp"
 
@@ -24,9 +25,7 @@ Problem alltoall(int ranks, std::uint64_t bytes) {
 
 class KernelEngine : public testing::Test {
   protected:
-    void SetUp() override {
-        if (!kernel_engine().available()) GTEST_SKIP() << kernel_engine().available().reason();
-    }
+    void SetUp() override { LAPWING_NEEDS_ENGINE(kernel_engine()); }
 };
 
 // The heart of it: after the start nobody calls Lapwing, and every byte comes to its place, over several
