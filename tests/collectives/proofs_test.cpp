@@ -73,7 +73,7 @@ void expect_proven_chains(const Problem& problem, const Choice& choice) {
     }
 }
 
-TEST(Proofs, AllListsAreProven) {
+TEST(SlowProofs, AllListsAreProven) {
     for (int ranks = 1; ranks <= 20; ++ranks) {
         for (const std::uint64_t bytes : {0U, 1U, 8U, 24U, 200U}) {
             for_each(ranks, bytes, expect_proven);
@@ -82,7 +82,7 @@ TEST(Proofs, AllListsAreProven) {
     }
 }
 
-TEST(Proofs, AlsoOfManyRanks) {
+TEST(SlowProofs, AlsoOfManyRanks) {
     for (const int ranks : {21, 24, 31, 32, 33, 48, 57, 63, 64}) {
         for_each(ranks, 160, expect_proven);
         if (HasFatalFailure()) return;
@@ -106,7 +106,7 @@ TEST(Proofs, AlsoWithEveryRootAndWhereFewHaveBlocks) {
     }
 }
 
-TEST(Proofs, AllChainFormsAreProven) {
+TEST(SlowProofs, AllChainFormsAreProven) {
     for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17}) {
         for_each(ranks, ranks < 6 ? 600 : 24, expect_proven_chains);
         if (HasFatalFailure()) return;

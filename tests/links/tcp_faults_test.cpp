@@ -212,7 +212,7 @@ TEST(TcpFaults, ANetworkThatComesBackIsForgiven) {
     EXPECT_EQ(told, "late");
 }
 
-TEST(TcpFaults, APeerThatDoesNotReadForLongIsNotLost) {
+TEST(SlowTcpFaults, APeerThatDoesNotReadForLongIsNotLost) {
     Options options = loopback();
     options.patience = std::chrono::seconds(1);
     options.buffer_bytes = 16384;
