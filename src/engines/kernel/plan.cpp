@@ -96,7 +96,6 @@ void Plan::take_turns(const std::vector<Task>& tasks, const std::vector<bool>& n
                 turns.push_back({Turn::Kind::work, 0, 0, task});
                 break;
             case Kind::send:
-            case Kind::write:
                 has_near = true;
                 turns.push_back({Turn::Kind::send, 0, messages.send(), task});
                 break;
