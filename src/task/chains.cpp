@@ -165,7 +165,6 @@ class Lowering {
                 if (is_near(task)) add_turn(task);
                 return;
             case Kind::send:
-            case Kind::write:
                 if (is_near(task)) return add_turn(task);
                 if (holds_) {
                     finish_stage();

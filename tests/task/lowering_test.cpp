@@ -126,10 +126,10 @@ TEST(Lowering, EnablesAReceiveThatFollowsAWait) {
 TEST(Lowering, HoldsBackWhatFollowsLocalWork) {
     // A send of bytes that a copy has yet to write must not start when it is posted.
     EXPECT_EQ(lowered("copy scratch[0+8] in[0+8]\n"
-                      "write 1 scratch[0+8]\n"),
+                      "send 1 scratch[0+8]\n"),
               "queues of rank 0 of 3\n"
               "  send queue to 1\n"
-              "    write 1 scratch[0+8]         not enabled\n"
+              "    send 1 scratch[0+8]          not enabled\n"
               "  management queue\n"
               "    copy scratch[0+8] in[0+8]\n"
               "    enable_send 1 1              signals\n");
