@@ -165,7 +165,6 @@ class Lowering {
                 if (is_intra_node(task)) add_host_step(task);
                 return;
             case Kind::send:
-            case Kind::write:
                 if (is_intra_node(task)) return add_host_step(task);
                 if (holds_) {
                     finish_stage();
@@ -204,7 +203,7 @@ class Lowering {
     }
 
     // Into the line of the processor, where some peers are intra-node. As above, copies, reductions and
-    // intra-node sends may overtake the stage's sends before its first wait; a intra-node wait may not, the
+    // intra-node sends may overtake the stage's sends before its first wait; an intra-node wait may not, the
     // sends shall not wait for it.
     void add_host_step(const Task& task) {
         Stage& stage = chains_.stages.back();

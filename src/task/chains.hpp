@@ -98,7 +98,7 @@ struct ChainLimits {
 // those of every list of the catalogue do. Makes no other statement about a list that is wrong.
 Verdict has_chains(const List& list);
 
-// `near`: by rank, whether it is a intra-node peer; empty when none is. Takes time in proportion to the
+// `near`: by rank, whether it is an intra-node peer; empty when none is. Takes time in proportion to the
 // list's length. Throws Error (invalid_argument) for a list that holds enable tasks, that waits for receives
 // it has not posted, or that does not wait for one it has.
 Chains lower_to_chains(const List& list, const ChainLimits& limits = {},

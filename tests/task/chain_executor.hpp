@@ -162,7 +162,6 @@ class ChainExecutor {
                 mail.erase(mail.begin(), mail.begin() + static_cast<std::ptrdiff_t>(task.count));
                 return true;
             case Kind::send:
-            case Kind::write:
                 mail_[{rank, task.peer}].emplace_back(at(rank, task.source),
                                                       at(rank, task.source) + task.source.length);
                 return true;

@@ -104,7 +104,7 @@ TEST(ChainModel, FindsNearTasksInTheWrongPlace) {
         [](Chains& c) {
             sending(c).push_back({Step::Kind::send, 0, -1, 0, {}, 7});
         },
-        "is of a intra-node peer: for the processor, not for a chain");
+        "is of an intra-node peer: for the processor, not for a chain");
 }
 
 TEST(ChainModel, FindsAProcessorThatWaitsForEver) {
@@ -119,7 +119,7 @@ TEST(ChainModel, FindsAProcessorThatWaitsForEver) {
         "forever, in a deadlock of 4 ranks");
 }
 
-TEST(ChainModel, AProofHoldsOnRealBytesWithIntraNodePeers) {
+TEST(SlowChainModel, AProofHoldsOnRealBytesWithIntraNodePeers) {
     std::mt19937 random(5);
     for (const ListSet& set : right_lists()) {
         for (const ChainLimits& limits : {ChainLimits{}, nothing_in_line, ChainLimits{0, 3, 3, 1}}) {
@@ -136,10 +136,10 @@ TEST(ChainModel, AProofHoldsOnRealBytesWithIntraNodePeers) {
     }
 }
 
-TEST(ChainModel, AProofHoldsOnRealBytesAfterRandomChangesWithIntraNodePeers) {
+TEST(SlowChainModel, AProofHoldsOnRealBytesAfterRandomChangesWithIntraNodePeers) {
     const Changed changed = change([](const ListSet& set) { return sample_hosts(set.problem.ranks); }, 90);
     EXPECT_GT(changed.refused, 500);
-    EXPECT_GT(changed.proven, 100);  // a intra-node send may come before the chains, for one
+    EXPECT_GT(changed.proven, 100);  // an intra-node send may come before the chains, for one
 }
 
 }  // namespace

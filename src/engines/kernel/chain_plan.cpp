@@ -96,7 +96,6 @@ void ChainPlan::run_host_steps(const std::vector<Task>& tasks, const std::vector
                 host_steps.push_back({HostStep::Kind::work, 0, 0, task});
                 break;
             case Kind::send:
-            case Kind::write:
                 has_intra_node = true;
                 host_steps.push_back({HostStep::Kind::send, 0, messages.send(), task});
                 break;

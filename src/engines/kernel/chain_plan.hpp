@@ -33,7 +33,7 @@ struct PlannedStage {
 struct HostStep {
     enum class Kind : std::uint8_t {
         work,     // a copy or a reduction
-        send,     // to a intra-node peer; `index` is its transfer
+        send,     // to an intra-node peer; `index` is its transfer
         receive,  // from one
         arrival,  // of intra-node messages, up to `index` of those awaited
         steps,    // `index` steps of line `line` have been done
@@ -66,7 +66,7 @@ struct ChainPlan {
     explicit ChainPlan(const Chains& chains, const std::vector<bool>& intra_node = {});
 
   private:
-    // Where the receives of a inter-node peer are complete: so many steps of a line.
+    // Where the receives of an inter-node peer are complete: so many steps of a line.
     struct Arrival {
         std::uint32_t line = 0;
         std::uint32_t steps = 0;

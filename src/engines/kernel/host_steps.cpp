@@ -94,7 +94,7 @@ bool Reactor::intra_node_is_ready() {
     return intra_node_ready_ && !attending_;
 }
 
-// Starts a message to or from a intra-node peer.
+// Starts a message to or from an intra-node peer.
 bool Reactor::exchange_intra_node(Run& run, const HostStep& host_step) {
     try {
         if (!intra_node_is_ready()) return false;

@@ -98,7 +98,7 @@ class Form {
         }
         const Task& task = list_.tasks[step.task];
         if (facts_.intra_node(list_.rank, task))
-            return "is of a intra-node peer: for the processor, not for a chain";
+            return "is of an intra-node peer: for the processor, not for a chain";
         const bool send = step.kind == Step::Kind::send;
         if (send ? !sends(task.kind) : task.kind != Kind::recv) return "is of another kind than its task";
         if (step.peer != task.peer) return "has another peer than its task";

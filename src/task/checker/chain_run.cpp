@@ -438,7 +438,7 @@ class Run {
             host_step.kind == HostStep::Kind::wait && host_step.task < plan_.lists[rank].tasks.size();
         const std::string what = intra_node                                ? ""
                                  : host_step.kind == HostStep::Kind::stage ? " for chains"
-                                                                           : " for a inter-node peer";
+                                                                           : " for an inter-node peer";
         fail(rank, intra_node ? std::optional<std::size_t>(host_step.task) : std::nullopt,
              fmt::format("the processor waits{} forever, in a deadlock of {} rank{}", what, stuck,
                          stuck == 1 ? "" : "s"));

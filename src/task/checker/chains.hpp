@@ -13,9 +13,9 @@ namespace lapwing::checker {
 
 // What a list says about one of its tasks.
 struct TaskFacts {
-    PairIndex pair = 0;          // send, write, recv, wait
-    std::uint64_t position = 0;  // send, write, recv: bytes that go before it on its connection
-    std::uint64_t bytes = 0;     // send, write, recv: on the connection, so at least 1
+    PairIndex pair = 0;          // send, recv, wait
+    std::uint64_t position = 0;  // send, recv: bytes that go before it on its connection
+    std::uint64_t bytes = 0;     // send, recv: on the connection, so at least 1
     std::uint32_t waits = 0;     // of this list, that stand before it
     std::uint32_t locals = 0;    // copies and reductions of this list, that stand before it
 };
@@ -33,7 +33,7 @@ class ListFacts {
     ListFacts(std::span<const List> lists, const Traffic& traffic, std::span<const int> hosts = {});
 
     bool intra_node(int rank, int peer) const { return !hosts_.empty() && hosts_[rank] == hosts_[peer]; }
-    // Whether it is a message of a intra-node peer, or a wait for one.
+    // Whether it is a message of an intra-node peer, or a wait for one.
     bool intra_node(int rank, const Task& task) const {
         return task.peer >= 0 && intra_node(rank, task.peer);
     }
@@ -93,8 +93,8 @@ struct StagePlan {
 struct HostStep {
     enum class Kind : std::uint8_t {
         work,  // a copy or a reduction
-        send,  // to a intra-node peer
-        post,  // a receive of a intra-node peer
+        send,  // to an intra-node peer
+        post,  // a receive of an intra-node peer
         wait,  // for intra-node bytes, or for inter-node ones: until so many have been received in this
                // collective
         stage  // until so many stages are complete; or everything is
