@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
+#include "mpi/native/entry.hpp"
 
 namespace lapwing {
 namespace {

@@ -5,7 +5,9 @@
 
 #include <vector>
 
+#include "base/clock.hpp"
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/request_wait.hpp"
 #include "mpi/requests/timeline.hpp"

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "links/tcp/addresses.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/native/fortran.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/hook.hpp"
@@ -149,6 +150,7 @@ bool start_runtime(bool collective) {
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);
     runtime.threads = provided == MPI_THREAD_MULTIPLE;
+    Entry::set_threads(runtime.threads);
     if (runtime.options.engine == "mpi") {
         runtime.why_not = Fallback::engine_mpi;
     } else if (!install_hook()) {

@@ -4,8 +4,6 @@
 #include <mpi.h>
 
 #include <atomic>
-#include <chrono>
-#include <thread>
 
 #include "base/settings.hpp"
 #include "mpi/job/network.hpp"
@@ -37,42 +35,6 @@ bool start_runtime(bool collective);
 extern std::atomic<bool> runtime_started;
 inline bool takes_calls() {
     return runtime_started.load(std::memory_order_acquire) ? runtime.takes_calls : start_runtime(false);
-}
-
-// One thread at a time inside Lapwing. Progress that the MPI calls from inside Lapwing's own calls finds it
-// taken and goes away, so nobody ever waits for this lock while holding one of the MPI's.
-class Entry {
-  public:
-    Entry() {
-        if (!runtime.threads) {
-            busy_.store(true, std::memory_order_relaxed);
-            return;
-        }
-        while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
-    }
-    ~Entry() { busy_.store(false, std::memory_order_release); }
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-
-    static bool try_enter() {
-        if (!runtime.threads) {
-            if (busy_.load(std::memory_order_relaxed)) return false;
-            busy_.store(true, std::memory_order_relaxed);
-            return true;
-        }
-        return !busy_.exchange(true, std::memory_order_acquire);
-    }
-    static bool busy() { return busy_.load(std::memory_order_relaxed); }
-    static void leave() { busy_.store(false, std::memory_order_release); }
-
-  private:
-    static inline std::atomic<bool> busy_{false};
-};
-
-inline std::uint64_t nanoseconds() {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
 }
 
 }  // namespace lapwing

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/native.hpp"
 #include "mpi/requests/request.hpp"

@@ -9,6 +9,7 @@
 
 #include "links/mpi/mpi_link.hpp"
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 
 namespace lapwing {

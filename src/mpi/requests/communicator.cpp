@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace lapwing {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "links/mpi/mpi_link.hpp"
-#include "mpi/requests/count.hpp"
+#include "mpi/native/count.hpp"
 #include "plan/group_engines.hpp"
 
 namespace lapwing {

@@ -6,8 +6,10 @@
 #include <bit>
 #include <optional>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "mpi/calls/call.hpp"
+#include "mpi/native/entry.hpp"
 
 namespace lapwing {
 

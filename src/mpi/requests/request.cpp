@@ -7,7 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/hook.hpp"
 #include "mpi/requests/timeline.hpp"

@@ -18,7 +18,7 @@
 #include "mpi/native/datatype.hpp"
 #include "mpi/native/reduction.hpp"
 #include "mpi/requests/communicator.hpp"
-#include "mpi/requests/count.hpp"
+#include "mpi/native/count.hpp"
 #include "mpi/requests/persistent.hpp"
 
 namespace lapwing {

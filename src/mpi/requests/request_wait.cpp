@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace lapwing {
