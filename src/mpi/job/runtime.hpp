@@ -1,11 +1,9 @@
 // The state of Lapwing inside one MPI process.
 #pragma once
 
-#include <mpi.h>
-
 #include <atomic>
+#include <string>
 
-#include "base/settings.hpp"
 #include "mpi/job/network.hpp"
 #include "mpi/job/rank_locations.hpp"
 #include "mpi/job/report.hpp"
@@ -14,7 +12,8 @@
 namespace lapwing {
 
 struct Runtime {
-    PlanOptions options;  // of every group that its communicator's hints do not change
+    std::atomic<bool> started{false};  // the members below are set
+    PlanOptions options;               // of every group that its communicator's hints do not change
     RankLocations locations;
     Network network;
     bool takes_calls = false;                 // started, and the engine is not "mpi"
@@ -27,14 +26,5 @@ struct Runtime {
     Report report;
 };
 extern Runtime runtime;
-
-// Reads the settings, once MPI is initialized. True when calls may be taken. `collective` says that all ranks
-// of MPI_COMM_WORLD call it together (from MPI_Init), so that they can compare their settings.
-// A wrong setting ends the job with its message.
-bool start_runtime(bool collective);
-extern std::atomic<bool> runtime_started;
-inline bool takes_calls() {
-    return runtime_started.load(std::memory_order_acquire) ? runtime.takes_calls : start_runtime(false);
-}
 
 }  // namespace lapwing

@@ -8,7 +8,7 @@
 
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
-#include "mpi/requests/request.hpp"
+#include "mpi/requests/in_flight.hpp"
 
 namespace lapwing {
 namespace {
