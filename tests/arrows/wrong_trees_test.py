@@ -38,6 +38,11 @@ class WrongTrees(unittest.TestCase):
         self.assertEqual(len(self.judge("src/engines/a.cpp", "#include <mpi.h>\n")), 1)
         self.assertEqual(self.judge("src/mpi/a.cpp", "#include <mpi.h>\n"), [])
 
+    def test_folders_of_mpi(self):
+        self.assertEqual(len(self.judge("src/mpi/native/a.cpp", '#include "mpi/requests/request.hpp"\n')), 1)
+        self.assertEqual(self.judge("src/mpi/calls/a.cpp", '#include "mpi/native/native.hpp"\n'), [])
+        self.assertEqual(self.judge("src/mpi/profile/a.cpp", '#include "mpi/calls/exported.hpp"\n'), [])
+
     def test_a_room_without_a_place(self):
         self.assertEqual(len(self.judge("src/attic/a.cpp", "\n")), 1)
 
