@@ -10,7 +10,9 @@ ORDER = ["base", "task", "collectives", "links", "topology", "engines", "plan", 
 # Beside the rooms: they may include any room, no room may include them.
 BESIDE = ["tools", "bench", "apps", "tests"]
 # Where includes in quotes begin. Below each there is no circle of files.
-ROOTS = ["src", "tools", "bench/program", "bench/tune"]
+ROOTS = ["src", "tools", "bench"]
+# Folders of mpi/ in the same way.
+MPI_ORDER = ["native", "job", "requests", "calls"]
 # The rooms that may know MPI itself.
 KNOW_MPI = ["links", "mpi"]
 LONGEST = 500
@@ -36,6 +38,22 @@ def files(root):
 def room_of(root, path):
     parts = path.relative_to(root).parts
     return parts[1] if parts[0] == "src" and len(parts) > 2 else None
+
+
+def folder_of(root, path):
+    """The folder inside its room."""
+    parts = path.relative_to(root).parts
+    return parts[2] if parts[0] == "src" and len(parts) > 3 else None
+
+
+def wrong_mpi_include(folder, target):
+    """The same inside mpi/; folders that are not in the order may include any."""
+    parts = target.split("/")
+    if folder not in MPI_ORDER or len(parts) < 3 or parts[0] != "mpi":
+        return None
+    if parts[1] not in MPI_ORDER or MPI_ORDER.index(parts[1]) > MPI_ORDER.index(folder):
+        return f"mpi/{folder}/ includes {target}; the order is {' < '.join(MPI_ORDER)}"
+    return None
 
 
 def wrong_include(room, bracket, target):
@@ -128,6 +146,8 @@ def problems(root):
                 yield f"{shown}:{number}: the word {word[1]}"
             include = INCLUDE.match(line) if path.suffix in INCLUDING else None
             why = wrong_include(room, include[1], include[2]) if include else None
+            if include and room == "mpi" and why is None:
+                why = wrong_mpi_include(folder_of(root, path), include[2])
             if why:
                 yield f"{shown}:{number}: {why}"
     for base in ROOTS:

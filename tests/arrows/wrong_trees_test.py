@@ -42,7 +42,7 @@ class WrongTrees(unittest.TestCase):
         self.assertEqual(self.judge("src/mpi/a.cpp", "#include <mpi.h>\n"), [])
 
     def test_a_circle_inside_a_room(self):
-        for root in ("src", "tools", "bench/program", "bench/tune"):
+        for root in ("src", "tools", "bench"):
             found = self.judge(f"{root}/task/a.hpp", "\n", f"{root}/task/a.cpp", '// text\n#include "task/b.hpp"\n',
                                f"{root}/task/b.hpp", '#include "task/c.hpp"\n', f"{root}/task/c.hpp", "\n",
                                f"{root}/task/c.cpp", '#include "task/a.hpp"\n')
@@ -59,6 +59,11 @@ class WrongTrees(unittest.TestCase):
             "src/task/a.hpp", "\n", "src/task/a.cpp", '#include "task/a.hpp"\n#include "task/b.hpp"\n#include "task/c.hpp"\n',
             "src/task/b.hpp", '#include "task/d.hpp"\n', "src/task/c.hpp", '#include "task/d.hpp"\n#include <task/a.hpp>\n',
             "src/task/d.hpp", "\n"), [])
+
+    def test_folders_of_mpi(self):
+        self.assertEqual(len(self.judge("src/mpi/native/a.cpp", '#include "mpi/requests/request.hpp"\n')), 1)
+        self.assertEqual(self.judge("src/mpi/calls/a.cpp", '#include "mpi/native/native.hpp"\n'), [])
+        self.assertEqual(self.judge("src/mpi/profile/a.cpp", '#include "mpi/calls/exported.hpp"\n'), [])
 
     def test_a_room_without_a_place(self):
         self.assertEqual(len(self.judge("src/attic/a.cpp", "\n")), 1)
