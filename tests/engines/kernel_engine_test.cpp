@@ -199,7 +199,7 @@ TEST_F(KernelEngine, ThreadsOfTheCallerReduce) {
 
 TEST(KernelPlan, SaysWhetherItNeedsTheCaller) {
     const auto needs_caller = [](const List& list) {
-        return kernel::ChainPlan(lower_to_chains(list)).needs_caller;
+        return kernel::ChainPlan(lower_to_chains(list)).host.needs_program();
     };
     const ListSet compositions = line_of_compositions();
     EXPECT_FALSE(needs_caller(compositions.lists[0]));

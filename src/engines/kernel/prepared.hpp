@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engines/engine.hpp"
-#include "engines/kernel/reactor.hpp"
+#include "engines/kernel/group.hpp"
 #include "task/list.hpp"
 
 namespace lapwing::kernel {
@@ -28,7 +28,7 @@ class KernelPrepared : public Prepared {
 
     ChainPlan plan_;
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
-    std::shared_ptr<Reactor> reactor_;
+    std::shared_ptr<KernelGroup> group_;
     std::vector<Run*> idle_;
     std::vector<std::unique_ptr<Run>> runs_;
 };
