@@ -91,7 +91,7 @@ TEST(ChainModel, FindsWhatComesTooEarlyBesideIntraNodePeers) {
     }
 }
 
-TEST(ChainModel, FindsNearTasksInTheWrongPlace) {
+TEST(ChainModel, FindsIntraNodeTasksInTheWrongPlace) {
     expect_found_intra_node(
         {}, [](Chains& c) { c.stages[0].beside.pop_back(); }, "task 8 (send 2): the processor never");
     expect_found_intra_node(
@@ -104,7 +104,7 @@ TEST(ChainModel, FindsNearTasksInTheWrongPlace) {
         [](Chains& c) {
             sending(c).push_back({Step::Kind::send, 0, -1, 0, {}, 7});
         },
-        "is of a intra-node peer: for the processor, not for a chain");
+        "is of an intra-node peer: for the processor, not for a chain");
 }
 
 TEST(ChainModel, FindsAProcessorThatWaitsForEver) {
@@ -139,7 +139,7 @@ TEST(ChainModel, AProofHoldsOnRealBytesWithIntraNodePeers) {
 TEST(ChainModel, AProofHoldsOnRealBytesAfterRandomChangesWithIntraNodePeers) {
     const Changed changed = change([](const ListSet& set) { return sample_hosts(set.problem.ranks); }, 90);
     EXPECT_GT(changed.refused, 500);
-    EXPECT_GT(changed.proven, 100);  // a intra-node send may come before the chains, for one
+    EXPECT_GT(changed.proven, 100);  // an intra-node send may come before the chains, for one
 }
 
 }  // namespace

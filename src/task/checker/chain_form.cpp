@@ -1,9 +1,9 @@
-// Rule chains, as far as it can be told from one rank's chains alone.
+#include "task/checker/chain_form.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "task/checker/chains.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::checker {
@@ -38,7 +38,7 @@ class Form {
         }
         check_tasks();
         check_gates();
-        check_turns();
+        check_host_steps();
     }
 
   private:
@@ -98,7 +98,7 @@ class Form {
         }
         const Task& task = list_.tasks[step.task];
         if (facts_.intra_node(list_.rank, task))
-            return "is of a intra-node peer: for the processor, not for a chain";
+            return "is of an intra-node peer: for the processor, not for a chain";
         const bool send = step.kind == Step::Kind::send;
         if (send ? !sends(task.kind) : task.kind != Kind::recv) return "is of another kind than its task";
         if (step.peer != task.peer) return "has another peer than its task";
@@ -155,7 +155,7 @@ class Form {
 
     // The processor's tasks stand in the list's order. Between them it may wait for inter-node peers, where
     // there are intra-node ones.
-    void check_turns() {
+    void check_host_steps() {
         std::vector<TaskIndex> wanted;
         bool intra_node = false;
         for (TaskIndex i = 0; i < list_.tasks.size(); ++i) {
