@@ -51,8 +51,9 @@ const Problem small_alltoall{.collective = Collective::alltoall, .ranks = 4, .by
 
 void engine_alone(benchmark::State& state) {
     NoLink link;
-    const auto prepared = host_engine().prepare(
-        build(small_alltoall, 0, parse_choice(Collective::alltoall, "flat")), {.messages = &link});
+    const auto prepared = host_engine()
+                              .open({.messages = &link})
+                              ->prepare(build(small_alltoall, 0, parse_choice(Collective::alltoall, "flat")));
     std::byte in[32]{};
     std::byte out[32];
     std::uint32_t channel = 0;
@@ -81,7 +82,7 @@ void cached_start(benchmark::State& state) {
 }
 BENCHMARK(cached_start);
 
-// The same among 64 other problems asked for in turn: every call looks in the table.
+// The same among 64 other problems in turn: every call looks in the table.
 void cached_start_among_64(benchmark::State& state) {
     NoLink link;
     const EngineContext context{.messages = &link};

@@ -13,9 +13,10 @@
  * What must not be used at once by two threads is one operation, and the order of starts must be that of the
  * other ranks: several threads that start in one group need an order of their own.
  *
- * Progress. The kernel engine runs lists while the program computes. The host engine, and the copies and
- * reductions between the steps of a list (but with the option progress thread), move while a thread is in lapwing_test
- * or in one of the lapwing_wait functions, which move all operations of all groups of the process.
+ * Progress. The kernel engine runs lists while the program computes. The host engine's lists, and copies and
+ * reductions between the steps of the kernel engine's (unless the option progress_thread is set), move while
+ * a thread is in lapwing_test or in one of the lapwing_wait functions, which move all operations of all
+ * groups of the process.
  *
  * Errors. Functions that can fail return a lapwing_status and leave a message for the calling thread in
  * lapwing_message(). Nothing is printed, no signal is raised and no process is ended. When a rank ends, or

@@ -1,6 +1,5 @@
-// The MPI program of `lapwing bench`, which starts it, prints its results as tables, and is the only
-// one to call it: its argument is the settings as JSON. Rank 0 writes lines to standard output that begin
-// with "lapwing-bench ": "progress SHARE", and at the end "result JSON".
+// The MPI program that `lapwing bench` starts. Its argument is the settings as JSON. Rank 0 writes lines to
+// standard output that begin with "lapwing-bench ": "progress SHARE", and at the end "result JSON".
 #include <fmt/format.h>
 #include <mpi.h>
 #include <sys/utsname.h>
@@ -13,9 +12,10 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "benchmarks.hpp"
-#include "noise_processes.hpp"
-#include "places.hpp"
+#include "program/benchmarks.hpp"
+#include "program/compute/noise_processes.hpp"
+#include "program/measure/idle.hpp"
+#include "program/mpi/places.hpp"
 
 namespace lapwing::bench {
 namespace {
@@ -47,7 +47,7 @@ void say(const Bench& bench, const std::string& what) {
 void run(Bench& bench, const char* argument) {
     bench.settings = read_settings(argument);
     if (bench.ranks < 2) {
-        throw Error(ErrorCode::invalid_argument, "collectives are measured between ranks; start two or more");
+        throw Error(ErrorCode::invalid_argument, "a collective needs at least two ranks; start two or more");
     }
     bench.mesh = std::make_unique<Mesh>(bench.world, bench.settings.interface);
     nlohmann::json result = surroundings(bench);
@@ -60,13 +60,13 @@ void run(Bench& bench, const char* argument) {
         calibrate(bench);
         result["operations_per_second"] = bench.operations_per_second;
     }
-    const std::vector<Group> groups = benchmark.groups(bench);
+    const std::vector<RowGroup> groups = benchmark.groups(bench);
 
     const double parts = static_cast<double>(groups.size()) + (bench.settings.idle ? 1 : 0);
     double part = 0;
     bench.report = [&](double share) { say(bench, fmt::format("progress {:.4f}", (part + share) / parts)); };
     result["rows"] = nlohmann::json::array();
-    for (const Group& group : groups) {
+    for (const RowGroup& group : groups) {
         for (nlohmann::json& row : measure(bench, group())) result["rows"].push_back(std::move(row));
         ++part;
     }
@@ -92,7 +92,7 @@ int main(int argument_count, char** arguments) {
     try {
         if (argument_count != 2) {
             throw lapwing::Error(lapwing::ErrorCode::invalid_argument,
-                                 "this program is started by `lapwing bench`");
+                                 "only `lapwing bench` starts this program");
         }
         run(bench, arguments[1]);
     } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-#include "settings.hpp"
+#include "program/settings.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -21,7 +21,7 @@ Kind find(const Kind (&kinds)[count], const std::string& written) {
     throw Error(ErrorCode::invalid_argument, "'" + written + "' is not known to this program");
 }
 
-// Not every benchmark has it.
+// Only some benchmarks have it.
 template <typename Value>
 void take(const nlohmann::json& json, const char* key, Value& value) {
     if (json.contains(key)) json.at(key).get_to(value);

@@ -1,4 +1,4 @@
-// What `lapwing bench` asks of its MPI program: one JSON object as the only argument.
+// The settings of the MPI program of `lapwing bench`: one JSON object as the only argument.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ enum class Collective {
     alltoallv,
     allreduce
 };
-// What a rank does while it computes: nothing of MPI; tests until the collective is complete; a time instead
+// How a rank computes: without calling MPI; with tests until the collective is complete; for a time instead
 // of an amount.
 enum class Method { wait, poll, fixed };
-// automatic: sleep where ranks outnumber processors, else work. dgemm: matrix products, which nobody asks
-// for: the benchmarks of throughput have them.
+// automatic: sleep where ranks outnumber processors, else work. dgemm: matrix products, no setting: the
+// benchmarks of throughput use them.
 enum class Compute { work, sleep, automatic, dgemm };
 
 struct Settings {
     std::string benchmark;
-    std::vector<std::string> engines;  // "mpi": the MPI underneath, untouched
+    std::vector<std::string> engines;  // "mpi": the native MPI, untouched
     std::vector<Collective> collectives;
     std::vector<std::uint64_t> bytes;  // of a block; where blocks are uneven, of the average one
     std::vector<Method> methods;       // of overlap
@@ -37,10 +37,10 @@ struct Settings {
     int iterations = 0;  // of each phase in a round; 0: as many as fit into 10 ms, at least one
     double work_factor = 0;      // work is so many times the base time
     double quantum_seconds = 0;  // of work between two tests; 0: a hundredth of the base time
-    bool limit = false;          // measure plain sockets, too
-    bool idle = false;           // measure the loss by a collective that is pending and idle
-    std::string interface;       // for the program's own connections; empty: the first that is no loopback
-    std::string corrupt;         // engine whose result gets a wrong byte: shows that mistakes are found
+    bool limit = false;          // also measure plain sockets
+    bool idle = false;           // also measure the loss by a pending, idle collective
+    std::string interface;       // for the program's own connections; empty: the first but the loopback
+    std::string corrupt;         // engine whose result gets a wrong byte, for tests
 
     // What is measured for each of these, where the benchmark has such an x axis or such variants.
     std::vector<double> work_shares;       // of overlap by steps: work, in base times
@@ -53,7 +53,7 @@ struct Settings {
     std::vector<double> burst_seconds;     // of noise
 };
 
-// Throws std::exception for what `lapwing bench` would not have written.
+// Throws std::exception for anything that `lapwing bench` does not write.
 Settings read_settings(const char* text);
 
 const char* name(Collective collective);           // "MPI_Ibarrier"

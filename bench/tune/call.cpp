@@ -1,4 +1,4 @@
-#include "call.hpp"
+#include "tune/call.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
-// The MPI program of `lapwing tune`, which starts it, chooses by its results, and is the only one to call it:
-// its argument is the settings as JSON. Rank 0 writes lines to standard output that begin with
-// "lapwing-tune ": "progress SHARE WHAT", and at the end "result JSON".
+// The MPI program that `lapwing tune` starts to choose by its results. Its argument is the settings as JSON.
+// Rank 0 writes lines to standard output that begin with "lapwing-tune ": "progress SHARE WHAT", and at the
+// end "result JSON".
 #include <fmt/format.h>
 #include <mpi.h>
 #include <sys/utsname.h>
@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "group.hpp"
-#include "program/places.hpp"
+#include "program/mpi/places.hpp"
+#include "tune/tuning_run.hpp"
 
 namespace lapwing::tune {
 namespace {
@@ -51,9 +51,9 @@ void run(int rank, int ranks, const char* argument) {
         MPI_Comm_split(MPI_COMM_WORLD, rank < size ? 0 : MPI_UNDEFINED, rank, &members);
         if (members != MPI_COMM_NULL) {
             {
-                Group group(members, settings, budget, say);
+                TuningRun run_of_members(members, settings, budget, say);
                 for (const std::string& engine : settings.engines)
-                    result["tables"].push_back(group.measure(engine));
+                    result["tables"].push_back(run_of_members.measure(engine));
             }
             MPI_Comm_free(&members);
         }
@@ -75,7 +75,7 @@ int main(int argument_count, char** arguments) {
     try {
         if (argument_count != 2) {
             throw lapwing::Error(lapwing::ErrorCode::invalid_argument,
-                                 "this program is started by `lapwing tune`");
+                                 "only `lapwing tune` starts this program");
         }
         lapwing::tune::run(rank, ranks, arguments[1]);
     } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-#include "settings.hpp"
+#include "tune/settings.hpp"
 
 #include <nlohmann/json.hpp>
 

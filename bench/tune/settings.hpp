@@ -1,4 +1,4 @@
-// What `lapwing tune` asks of its MPI program: one JSON object as the only argument.
+// The settings of the MPI program of `lapwing tune`: one JSON object as the only argument.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Settings {
     double seconds = 0;      // that all of it is to take, about; at least three rounds are measured
 };
 
-// Throws std::exception for what `lapwing tune` would not have written.
+// Throws std::exception for anything that `lapwing tune` does not write.
 Settings read_settings(const char* text);
 
 }  // namespace lapwing::tune

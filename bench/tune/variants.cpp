@@ -1,4 +1,4 @@
-#include "variants.hpp"
+#include "tune/variants.hpp"
 
 #include <algorithm>
 #include <map>

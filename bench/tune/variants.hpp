@@ -1,4 +1,5 @@
-// What is tried for a problem: every algorithm with its usual parameters, and with half and twice of them.
+// The variants to try for a problem: every algorithm with its default parameters, and with half and twice of
+// them.
 #pragma once
 
 #include <vector>

@@ -20,8 +20,18 @@ enum class What : std::uint8_t {
     task,        // of a list, done by the thread that records it; kind: a Kind
     seen,   // a task that another has done (the kernel): the moment at which a thread has seen it complete
     chain,  // some steps of a chain while they are in the kernel; kind: 1, of sends; 2, of receives
+    sleep,  // a thread that waits sleeps; kind: a WakeUp; index: its unsuccessful looks before; bytes: the
+            // limit in nanoseconds
 };
-constexpr What last_what = What::chain;
+constexpr What last_what = What::sleep;
+
+// What ends a sleep.
+enum class WakeUp : std::uint8_t {
+    limit,            // nothing: its limit has passed
+    descriptor,       // the kernel has completed something, or a connection has news
+    doorbell,         // a rank of the same host has rung
+    progress_thread,  // the progress thread has moved something
+};
 
 enum class Call : std::uint8_t {
     start,

@@ -12,9 +12,7 @@
 
 #include "c/log.hpp"
 #include "c/status.hpp"
-#include "engines/kernel/engine.hpp"
 #include "links/process/process_link.hpp"
-#include "links/routed.hpp"
 
 extern char** environ;
 
@@ -48,8 +46,8 @@ struct Group::Hello {
     tcp::Key key;  // of rank 0: the group's
     tcp::Address address;
     shm::ShmAddress memory;
-    char why_not[256];        // it cannot take part
-    char why_no_kernel[256];  // the kernel engine does not run here
+    char why_not[256];             // it cannot take part
+    char why_no_connections[256];  // for the engine that needs them
 };
 
 Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, const char* const* options)
@@ -59,12 +57,11 @@ Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, cons
     if (size > 1 && exchange == nullptr) refuse("the exchange function is null");
     if (size == 1) {
         options_ = read_group_settings(options, environ).plan;
-        far_ = std::move(process_links(1, true).front());
-        context_.messages = far_.get();
+        all_peers_ = std::move(process_links(1, true).front());
+        engines_.emplace(rank_, options_).use(*all_peers_);
     } else {
         join(exchange, context, options);
     }
-    planner_.emplace(rank_, context_, options_);
 }
 
 Group::~Group() = default;
@@ -89,7 +86,7 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     std::vector<Hello> all(static_cast<std::size_t>(size_));
     const int failure = exchange(context, &own, all.data(), sizeof(Hello));
     if (failure != 0) throw ExchangeError(fmt::format("the exchange function has failed with {}", failure));
-    agree(all, settings.plan.engine != "host");
+    agree(all, engine_with_connections(settings.plan.engine, false) != nullptr);
     // The key was all that had to be kept from others.
     std::vector<tcp::Address> addresses;
     std::vector<std::uint64_t> hosts;
@@ -117,16 +114,18 @@ void Group::prepare(const GroupSettings& settings, Hello& own) {
             fmt::format("{} descriptors are free, and a group of {} ranks takes {}; raise `ulimit -n`", free,
                         size_, least));
     }
-    std::string why_no_kernel;
-    if (const Verdict available = kernel_engine().available(); !available) {
-        why_no_kernel = available.reason();
+    std::string why_no_connections;
+    const Engine* const engine = engine_with_connections(settings.plan.engine, false);
+    const Verdict available = engine == nullptr ? Verdict::yes() : engine->available();
+    if (!available) {
+        why_no_connections = available.reason();
     } else if (free < least + lanes) {
-        why_no_kernel = fmt::format(
+        why_no_connections = fmt::format(
             "{} descriptors are free, and its connections take {}; raise `ulimit -n`, "
             "or lower LAPWING_TCP_LANES",
             free, least + lanes);
     }
-    put(own.why_no_kernel, sizeof own.why_no_kernel, why_no_kernel);
+    put(own.why_no_connections, sizeof own.why_no_connections, why_no_connections);
     endpoint_ =
         std::make_unique<tcp::Endpoint>(settings.network.tcp, [rank = rank_](const std::string& line) {
             log_line(fmt::format("lapwing: rank {}: {}", rank, line));
@@ -142,10 +141,11 @@ void Group::prepare(const GroupSettings& settings, Hello& own) {
 }
 
 // All ranks read the same blocks, and so come to the same end. Throws Error.
-void Group::agree(std::vector<Hello>& all, bool wants_kernel) {
+void Group::agree(std::vector<Hello>& all, bool wants_connections) {
     for (int rank = 0; rank < size_; ++rank) {
         Hello& hello = all[static_cast<std::size_t>(rank)];
-        hello.why_not[sizeof hello.why_not - 1] = hello.why_no_kernel[sizeof hello.why_no_kernel - 1] = '\0';
+        hello.why_not[sizeof hello.why_not - 1] =
+            hello.why_no_connections[sizeof hello.why_no_connections - 1] = '\0';
         hello.address.name[sizeof hello.address.name - 1] = '\0';
         if (std::string_view(hello.mark, mark.size()) != mark ||
             hello.rank != static_cast<std::uint32_t>(rank)) {
@@ -175,11 +175,11 @@ void Group::agree(std::vector<Hello>& all, bool wants_kernel) {
             "{}, or its option, differs between rank {} and rank 0; it must be the same on all ranks",
             setting_rows()[static_cast<std::size_t>(differs - first.begin())].variable, rank));
     }
-    if (!wants_kernel) return;
+    if (!wants_connections) return;
     for (int rank = 0; rank < size_ && note_.empty(); ++rank) {
         const Hello& hello = all[static_cast<std::size_t>(rank)];
-        if (hello.why_no_kernel[0] != '\0')
-            note_ = fmt::format("rank {} ({}): {}", rank, hello.address.name, hello.why_no_kernel);
+        if (hello.why_no_connections[0] != '\0')
+            note_ = fmt::format("rank {} ({}): {}", rank, hello.address.name, hello.why_no_connections);
     }
 }
 
@@ -193,18 +193,16 @@ void Group::connect(const GroupSettings& settings, const std::vector<Hello>& all
     const auto limit = settings.network.tcp.patience + settings.network.tcp.handshake;
     lifeline_ = std::make_unique<Lifeline>(*lives_, rank_, size_, limit,
                                            [this](const std::string& why) { note_broken(why); });
-    if (share_memory(all, limit)) {
-        near_ = node_->link(1, members);
-        node_->admit_no_more();
-    } else {
+    const bool shares_memory = can_share_memory(all, limit);
+    if (!shares_memory) {
         const std::lock_guard lock(broken_mutex_);
         node_.reset();
     }
-    make_links(settings);
+    open_engines(settings, members, shares_memory);
 }
 
 // Whether the ranks of each host share memory: all of them, everywhere, or nobody.
-bool Group::share_memory(const std::vector<Hello>& all, std::chrono::milliseconds limit) {
+bool Group::can_share_memory(const std::vector<Hello>& all, std::chrono::milliseconds limit) {
     std::set<std::uint64_t> hosts;
     std::vector<shm::ShmAddress> memories;
     for (const Hello& hello : all) {
@@ -227,30 +225,23 @@ bool Group::share_memory(const std::vector<Hello>& all, std::chrono::millisecond
     return agreed[0].empty();
 }
 
-void Group::make_links(const GroupSettings& settings) {
-    if (near_ != nullptr && !options_.several_hosts) {
-        context_.messages = near_.get();
-        // As in MPI programs: inside one host shared memory is faster than the kernel's sockets.
-        if (options_.engine == "auto") {
-            note_.clear();
-            return;
-        }
-    } else {
-        far_ = std::make_unique<StreamLink>(*messages_, size_);
-        context_.messages = far_.get();
-        if (near_ != nullptr) {
-            for (int rank = 0; rank < size_; ++rank)
-                context_.intra_node_peers.push_back(node_->intra_node(rank));
-            routed_ = std::make_unique<RoutedLink>(*near_, *far_, context_.intra_node_peers);
-            context_.intra_node = near_.get();
-            context_.messages = routed_.get();
-        }
+void Group::open_engines(const GroupSettings& settings, const std::vector<int>& members, bool shares_memory) {
+    engines_.emplace(rank_, options_);
+    const bool all_share_memory = shares_memory && !options_.several_hosts;
+    std::vector<bool> peers;
+    if (!all_share_memory) {
+        all_peers_ = std::make_unique<StreamLink>(*messages_, size_);
+        engines_->use(*all_peers_);
+        for (int rank = 0; shares_memory && rank < size_; ++rank) peers.push_back(node_->intra_node(rank));
     }
-    if (options_.engine == "host" || !note_.empty()) return;
-    context_.connections = lanes_.get();
-    context_.event_thread_works = settings.network.engine_options.event_thread_works;
-    context_.event_thread_submits = settings.network.engine_options.event_thread_submits;
-    context_.zero_copy_bytes = settings.network.engine_options.zero_copy_bytes;
+    if (shares_memory) {
+        engines_->share_memory(node_->link(1, members), std::move(peers), nullptr);
+        node_->admit_no_more();
+    }
+    if (engine_with_connections(options_.engine, all_share_memory) == nullptr)
+        note_.clear();  // nothing that the group misses
+    else if (note_.empty())
+        engines_->connect(*lanes_, settings.network.engine_options);
 }
 
 // By any thread, also the event thread's, which must not wait for mutex_.

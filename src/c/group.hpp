@@ -13,12 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "base/trace.hpp"
 #include "c/options.hpp"
 #include "links/lifeline.hpp"
 #include "links/shm/node.hpp"
 #include "links/stream_link.hpp"
 #include "links/tcp/endpoint.hpp"
-#include "plan/planner.hpp"
+#include "plan/group_engines.hpp"
 
 namespace lapwing::c {
 
@@ -65,12 +66,12 @@ class Group : public std::enable_shared_from_this<Group> {
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    const char* engine() const { return context_.connections != nullptr ? "kernel" : "host"; }
+    const char* engine() const { return engines_->planner().first_engine().name(); }
     const std::string& note() const { return note_; }
     // How ranks of one host exchange messages, for people; empty where each host has one.
     const std::string& inside_host() const { return inside_host_; }
     // All ranks share memory.
-    bool all_intra_node() const { return near_ != nullptr && context_.intra_node == nullptr; }
+    bool all_share_memory() const { return engines_->all_share_memory(); }
     // Of the group's problems; null when they have none.
     const std::shared_ptr<const Placement>& placement() const { return placement_; }
 
@@ -88,9 +89,9 @@ class Group : public std::enable_shared_from_this<Group> {
     void try_move();
     // Before a sleep: descriptors that are readable when something has moved. False: somebody must ask again.
     bool prepare_to_sleep(std::vector<int>& descriptors);
-    // For an operation that has no descriptor: sleeps until a message may have come through memory, or until
-    // the limit. False: it cannot.
-    bool sleep(std::chrono::nanoseconds limit);
+    // Where an operation has no descriptor: sleeps until a message may have come through memory, or until the
+    // limit. Where it cannot sleep, it yields.
+    trace::WakeUp sleep(std::chrono::nanoseconds limit);
     // Ends a complete operation: its status, with its message for this thread.
     lapwing_status give_back(lapwing_operation* operation);
     void break_up(const std::string& why);
@@ -102,10 +103,10 @@ class Group : public std::enable_shared_from_this<Group> {
     struct Hello;
     void join(lapwing_exchange* exchange, void* context, const char* const* options);
     void prepare(const GroupSettings& settings, Hello& own);
-    void agree(std::vector<Hello>& all, bool wants_kernel);
+    void agree(std::vector<Hello>& all, bool wants_connections);
     void connect(const GroupSettings& settings, const std::vector<Hello>& all);
-    bool share_memory(const std::vector<Hello>& all, std::chrono::milliseconds limit);
-    void make_links(const GroupSettings& settings);
+    bool can_share_memory(const std::vector<Hello>& all, std::chrono::milliseconds limit);
+    void open_engines(const GroupSettings& settings, const std::vector<int>& members, bool shares_memory);
     void note_broken(const std::string& why);
     std::string lost(const std::string& why);
     std::string await_reason(std::chrono::milliseconds limit);
@@ -128,17 +129,14 @@ class Group : public std::enable_shared_from_this<Group> {
 
     // In this order: what stands below uses what stands above.
     std::unique_ptr<tcp::Endpoint> endpoint_;
-    std::unique_ptr<Connections> lanes_;     // the kernel engine's
-    std::unique_ptr<Connections> messages_;  // the host engine's
-    std::unique_ptr<Connections> lives_;     // the lifeline's
+    std::unique_ptr<Connections> lanes_;     // of engines that need connections
+    std::unique_ptr<Connections> messages_;  // of the link to all peers
+    std::unique_ptr<Connections> lives_;     // of the lifeline
     std::unique_ptr<shm::ShmNode> node_;
-    std::unique_ptr<Link> far_;     // over messages_; in a group of one, to itself
-    std::unique_ptr<Link> near_;    // through memory that ranks of one host share
-    std::unique_ptr<Link> routed_;  // of these two
-    EngineContext context_;
+    std::unique_ptr<Link> all_peers_;  // over messages_; in a group of one, to itself
 
     std::mutex mutex_;  // of all that follows
-    std::optional<Planner> planner_;
+    std::optional<GroupEngines> engines_;
     std::uint32_t next_channel_ = 0;
     int pinned_ = 0;
     int held_ = 0;  // operations that belong to the caller

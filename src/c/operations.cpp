@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "c/group.hpp"
 #include "c/status.hpp"
@@ -24,7 +25,7 @@ void Group::check_usable() {
 Plan& Group::pin(const Problem& problem) {
     const std::lock_guard lock(mutex_);
     check_usable();
-    Plan& plan = planner_->plan(problem);
+    Plan& plan = engines_->planner().plan(problem);
     ++plan.in_flight;  // it is not forgotten
     ++pinned_;
     return plan;
@@ -39,7 +40,7 @@ void Group::unpin(Plan& plan) {
 lapwing_operation* Group::start(const Problem& problem, Buffers buffers, const CallersFunction& function) {
     const std::lock_guard lock(mutex_);
     check_usable();
-    return begin(planner_->plan(problem), buffers, function);
+    return begin(engines_->planner().plan(problem), buffers, function);
 }
 
 lapwing_operation* Group::start(Plan& plan, Buffers buffers, const CallersFunction& function) {
@@ -132,16 +133,18 @@ bool Group::prepare_to_sleep(std::vector<int>& descriptors) {
     return true;
 }
 
-bool Group::sleep(std::chrono::nanoseconds limit) {
+trace::WakeUp Group::sleep(std::chrono::nanoseconds limit) {
     std::optional<std::uint32_t> seen;
     {
         const std::unique_lock lock(mutex_, std::try_to_lock);
-        if (!lock || near_ == nullptr) return false;
-        seen = node_->lie_down();
+        if (!lock || !engines_->shares_memory()) {
+            std::this_thread::yield();
+            return trace::WakeUp::limit;
+        }
+        seen = node_->prepare_to_sleep();
     }
     // Without the lock: other threads may start and wait meanwhile.
-    if (seen) node_->sleep_on(*seen, limit);
-    return true;
+    return !seen || node_->sleep_on(*seen, limit) ? trace::WakeUp::doorbell : trace::WakeUp::limit;
 }
 
 lapwing_status Group::give_back(lapwing_operation* operation) {

@@ -1,7 +1,4 @@
 // lapwing_test and the functions that wait.
-#include <poll.h>
-
-#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -11,14 +8,10 @@
 #include "c/group.hpp"
 #include "c/groups.hpp"
 #include "c/status.hpp"
+#include "engines/wait_strategy.hpp"
 
 namespace lapwing::c {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Long enough for a message to come back on a fast network, short against a scheduler's slice.
-constexpr auto looking = std::chrono::microseconds(100);
 
 class Waiter {
   public:
@@ -31,28 +24,25 @@ class Waiter {
     Group& group_;
 };
 
-// Those who sleep for messages through memory see no others: after such a slice they look for them.
-constexpr auto shortest_slice = std::chrono::microseconds(50);
-constexpr auto longest_slice = std::chrono::milliseconds(1);
-constexpr auto longest_slice_alone = std::chrono::milliseconds(20);
+// While nobody else is in the group, nothing can take away what wakes this thread up.
+constexpr auto longest_sleep_alone = std::chrono::milliseconds(20);
 
-// Until something moves in one of the groups. `slice`: how long it has slept the last time.
-void sleep(Group& group, const std::vector<std::shared_ptr<Group>>& others, std::chrono::nanoseconds& slice) {
+// Until something moves in one of the groups, or for a while.
+void sleep(Group& group, const std::vector<std::shared_ptr<Group>>& others, WaitStrategy& strategy) {
     std::vector<int> descriptors;
-    bool may_sleep = group.prepare_to_sleep(descriptors);
-    for (const auto& other : others) may_sleep = other->prepare_to_sleep(descriptors) && may_sleep;
-    if (!may_sleep || descriptors.empty()) {
-        std::chrono::nanoseconds longest = shortest_slice;
-        if (group.all_intra_node())
-            longest = others.empty() && group.waiters == 1 ? longest_slice_alone : longest_slice;
-        slice = std::clamp<std::chrono::nanoseconds>(2 * slice, shortest_slice, longest);
-        if (!group.sleep(slice)) std::this_thread::yield();
+    bool all_wake = group.prepare_to_sleep(descriptors);
+    for (const auto& other : others) all_wake = other->prepare_to_sleep(descriptors) && all_wake;
+    const bool alone = group.waiters == 1;
+    if (all_wake && !descriptors.empty()) {
+        strategy.sleep(alone ? longest_sleep_alone : WaitStrategy::longest_sleep,
+                       [&](std::chrono::nanoseconds limit) { return sleep_at(descriptors, limit); });
         return;
     }
-    std::vector<pollfd> changed;
-    for (const int descriptor : descriptors) changed.push_back({descriptor, POLLIN, 0});
-    // Another thread that is in the group may take away what would wake this one.
-    ::poll(changed.data(), changed.size(), group.waiters > 1 ? 1 : 20);
+    // Who sleeps for messages through memory sees no others: after a short time it looks for them.
+    std::chrono::nanoseconds longest = WaitStrategy::shortest_sleep;
+    if (group.all_share_memory())
+        longest = alone && others.empty() ? longest_sleep_alone : WaitStrategy::longest_sleep;
+    strategy.sleep(longest, [&](std::chrono::nanoseconds limit) { return group.sleep(limit); });
 }
 
 lapwing_status wait(lapwing_operation** operation) {
@@ -60,16 +50,23 @@ lapwing_status wait(lapwing_operation** operation) {
     if (*operation == nullptr) return LAPWING_SUCCESS;
     const std::shared_ptr<Group> group = (*operation)->group;
     const Waiter waiter(*group);
-    const auto begin = Clock::now();
-    std::chrono::nanoseconds slice{0};
+    WaitStrategy strategy;
     while (!group->move(*operation, true)) {
         // A peer may wait for an operation of another group before it comes to this one.
         const std::vector<std::shared_ptr<Group>> others = other_groups(group.get());
         for (const auto& other : others) other->try_move();
-        if (Clock::now() - begin < looking)
-            std::this_thread::yield();
-        else
-            sleep(*group, others, slice);
+        // How many ranks share this host's processors is not known here: let them run.
+        switch (
+            strategy.after_look({.oversubscribed = true, .looks_in_kernel = !group->all_share_memory()})) {
+            case WaitStrategy::Step::look:
+                break;
+            case WaitStrategy::Step::yield:
+                std::this_thread::yield();
+                break;
+            case WaitStrategy::Step::sleep:
+                sleep(*group, others, strategy);
+                break;
+        }
     }
     const lapwing_status status = group->give_back(*operation);
     *operation = nullptr;

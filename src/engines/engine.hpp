@@ -1,7 +1,6 @@
 // Who runs a list. Every engine answers this interface, in files of the same names.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,35 +31,33 @@ struct Buffers {
     Reducer* reducer = nullptr;  // where the list reduces by Operator::user
 };
 
-// What an engine keeps for a group, across the lists that it prepares for it.
-class GroupState {
-  public:
-    virtual ~GroupState() = default;
-};
-
-// What a group offers to its engines, and how they shall use it. All of it outlives what is prepared with it.
-struct EngineContext {
-    Link* messages = nullptr;            // for the host engine
-    Connections* connections = nullptr;  // for the kernel engine
-    // For the kernel engine, too: the link to the intra-node peers (by rank: true; empty: there are none). Of
-    // two ranks either both are intra-node to each other or none. What a list exchanges with intra-node peers
-    // is done by the threads of the program, inside start, test, progress and rest, and by nobody else.
-    Link* intra_node = nullptr;
-    std::vector<bool> intra_node_peers = {};
-    // Takes lists of the host engine forward while the program computes, where any thread may use `messages`;
-    // null: nobody does.
-    ProgressThread* progress_thread = nullptr;
+// How engines shall use what a group provides.
+struct EngineOptions {
     // The event thread of the connections does copies and reductions while the program computes.
     bool event_thread_works = false;
-    // The event thread hands lists to the kernel, so that it is not the program's thread that is interrupted.
+    // The event thread hands lists to the kernel, so that the kernel does not interrupt a thread of the
+    // program.
     bool event_thread_submits = false;
     // Messages of at least so many bytes are sent without copying them into the socket.
     std::uint64_t zero_copy_bytes = UINT64_MAX;
     // So many of the connections' lanes, the last ones, are for kept channels (link.hpp): channel
     // first_kept_channel + i has lane i of them. The others are taken in turn.
     int kept_lanes = 0;
-    // The kernel engine's; made by its first prepare().
-    mutable std::shared_ptr<GroupState> kernel_state = nullptr;
+};
+
+// What a group provides for its engines. All of it outlives what engines make with it.
+struct EngineContext {
+    Link* messages = nullptr;            // to all peers
+    Connections* connections = nullptr;  // stream sockets; null: the group has none
+    // A link of its own to the peers of the same host (`intra_node_peers`, by rank; empty: there are none),
+    // for engines that reach the others by `connections`. Of two ranks either both are intra-node peers of
+    // each other or neither. Used by threads of the program only, inside start, test, progress and
+    // prepare_to_sleep.
+    Link* intra_node = nullptr;
+    std::vector<bool> intra_node_peers = {};
+    // Runs lists while the program computes, where any thread may use `messages`; null: nobody does.
+    ProgressThread* progress_thread = nullptr;
+    EngineOptions options = {};
 };
 
 // One run of a list, from start to completion. Belongs to its Prepared.
@@ -88,21 +85,20 @@ class Prepared {
         static_cast<void>(operation);
         return -1;
     }
-    // Where there is no descriptor: sleeps until the run may go on, or until the limit. False: it cannot.
-    virtual bool sleep(Operation* operation, std::chrono::nanoseconds limit) {
-        static_cast<void>(operation);
-        static_cast<void>(limit);
-        return false;
-    }
 };
-
-// progress() until it says true, with sleeps.
-void wait(Prepared& prepared, Operation* operation);
 
 // How a list reaches intra-node peers, where there are any: the same on all ranks.
 enum class Inside {
     by_memory,  // through EngineContext::intra-node, by the threads of the program
     by_engine,  // as all others
+};
+
+// An engine at work for one group, with what it keeps across that group's lists. Not thread-safe.
+class GroupEngine {
+  public:
+    virtual ~GroupEngine() = default;
+    // `list` need not outlive the result; what the engine's context names must.
+    virtual std::unique_ptr<Prepared> prepare(const List& list, Inside inside = Inside::by_memory) = 0;
 };
 
 class Engine {
@@ -112,13 +108,17 @@ class Engine {
     virtual const char* summary() const = 0;
     // Whether this machine lets it run at all.
     virtual Verdict available() const = 0;
+    // Whether it runs over stream sockets of its own: EngineContext::connections. Each group then takes
+    // descriptors, and persistent collectives keep lanes.
+    virtual bool needs_connections() const = 0;
+    // Whether "auto" tries it where all ranks share memory.
+    virtual bool suits_one_host() const = 0;
     // Whether it can run this list. Said before anything starts, and equal on all ranks.
     virtual Verdict supports(const List& list) const = 0;
-    // Whether the group offers the links that it needs. Equal on all ranks, too.
+    // Whether the context has what the engine needs. Equal on all ranks, too.
     virtual Verdict fits(const EngineContext& context) const = 0;
-    // What `context` names outlives the result; `list` need not.
-    virtual std::unique_ptr<Prepared> prepare(const List& list, const EngineContext& context,
-                                              Inside inside = Inside::by_memory) const = 0;
+    // For a context that fits. Throws Error (system).
+    virtual std::unique_ptr<GroupEngine> open(const EngineContext& context) const = 0;
 };
 
 }  // namespace lapwing

@@ -60,7 +60,7 @@ void ProgressThread::let_go(Work& work) {
     work.moved_.store(Work::Moved::on, std::memory_order_relaxed);
     work.held_.store(false, std::memory_order_release);
     if (listens_.load(std::memory_order_relaxed)) return look();
-    set_bell(Lock(mutex_));
+    set_doorbell(Lock(mutex_));
 }
 
 void ProgressThread::remove(Work& work) {
@@ -73,7 +73,7 @@ void ProgressThread::remove(Work& work) {
         lock.unlock();
         return look();
     }
-    set_bell(std::move(lock));
+    set_doorbell(std::move(lock));
 }
 
 // After messages of the node have been moved, or have come without a ring: there may be something for the
@@ -85,29 +85,29 @@ void ProgressThread::look() {
 void ProgressThread::take_over() {
     Lock lock(mutex_);
     ++takers_;
-    set_bell(std::move(lock));
+    set_doorbell(std::move(lock));
 }
 
 void ProgressThread::hand_back() {
     Lock lock(mutex_);
     --takers_;
-    set_bell(std::move(lock));
+    set_doorbell(std::move(lock));
 }
 
-void ProgressThread::sleep(std::chrono::nanoseconds limit, const Work* work) {
+bool ProgressThread::sleep(std::chrono::nanoseconds limit) {
     Lock lock(mutex_);
-    if (work != nullptr && work->moved_ != Work::Moved::on) return;
     const std::uint64_t seen = rounds_;
     ++sleepers_;
-    set_bell(std::move(lock));
+    set_doorbell(std::move(lock));
     lock = Lock(mutex_);
-    told_.wait_for(lock, limit, [&] { return rounds_ != seen; });
+    const bool moved = round_done_.wait_for(lock, limit, [&] { return rounds_ != seen; });
     --sleepers_;
-    set_bell(std::move(lock));
+    set_doorbell(std::move(lock));
+    return moved;
 }
 
 // Whether the others shall ring here.
-void ProgressThread::set_bell(Lock lock) {
+void ProgressThread::set_doorbell(Lock lock) {
     const bool wanted = sleepers_ > 0 || (open_ > 0 && takers_ == 0);
     if (wanted == listens_.load(std::memory_order_relaxed)) return;
     listens_.store(wanted, std::memory_order_relaxed);
@@ -135,7 +135,7 @@ void ProgressThread::run() {
             {
                 const std::lock_guard lock(mutex_);
                 ++rounds_;
-                if (sleepers_ > 0) told_.notify_all();
+                if (sleepers_ > 0) round_done_.notify_all();
             }
             // A lane that is full does not ring when it has room again, and what somebody holds is let go in
             // silence.
@@ -173,7 +173,7 @@ bool ProgressThread::move_works() {
         work.held_.store(false, std::memory_order_release);
     }
     const bool done = open_ == 0;
-    if (done) set_bell(std::move(lock));
+    if (done) set_doorbell(std::move(lock));
     return missed && !done;
 }
 

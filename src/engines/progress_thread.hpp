@@ -63,22 +63,22 @@ class ProgressThread {
     // A thread that waits moves all by itself: the progress thread sleeps from take_over() to hand_back().
     void take_over();
     void hand_back();
-    // Sleeps until something has moved, or until the limit: not at all where `work`, which is not held, waits
-    // for a thread of the program. By a thread that has not taken over.
-    void sleep(std::chrono::nanoseconds limit, const Work* work = nullptr);
+    // Sleeps until the progress thread has looked, or until the limit: true when it has. By a thread that has
+    // not taken over.
+    bool sleep(std::chrono::nanoseconds limit);
 
   private:
     using Lock = std::unique_lock<std::mutex>;
 
     void run();
     bool move_works();
-    void set_bell(Lock lock);
+    void set_doorbell(Lock lock);
     void look();
 
     shm::ShmNode& node_;
     const pid_t process_;
     std::mutex mutex_;
-    std::condition_variable told_;
+    std::condition_variable round_done_;
     std::vector<Work*> works_;
     std::size_t open_ = 0;  // of them, that are not done
     int sleepers_ = 0;

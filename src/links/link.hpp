@@ -1,7 +1,6 @@
 // How bytes reach a peer of the group.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -48,12 +47,6 @@ class Link {
     // A descriptor that is readable when a test may go further than the last one did; for poll() only. -1:
     // there is none.
     virtual int poll_descriptor() { return -1; }
-    // For links without one: sleeps until a test may go further, or until the limit. False: it cannot.
-    virtual bool sleep(std::chrono::nanoseconds limit) {
-        static_cast<void>(limit);
-        return false;
-    }
-
     // After some sends and tests: tells ranks that sleep that there is something for them. Cheap where nobody
     // does.
     virtual void flush() {}

@@ -5,13 +5,13 @@
 namespace lapwing {
 
 RoutedLink::RoutedLink(Link& intra_node, Link& inter_node, std::vector<bool> intra_node_peers)
-    : near_(intra_node), far_(inter_node), intra_node_peers_(std::move(intra_node_peers)) {}
+    : intra_node_(intra_node), inter_node_(inter_node), intra_node_peers_(std::move(intra_node_peers)) {}
 
 bool RoutedLink::ready() {
     if (ready_) return true;
     // Both are asked each time: asking is what lets a link that is being made go on.
-    const bool intra_node = near_.ready();
-    const bool inter_node = far_.ready();
+    const bool intra_node = intra_node_.ready();
+    const bool inter_node = inter_node_.ready();
     ready_ = intra_node && inter_node;
     return ready_;
 }
@@ -20,25 +20,25 @@ bool RoutedLink::ready() {
 void RoutedLink::send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                       Transfer& transfer) {
     const bool intra_node = is_intra_node(peer);
-    (intra_node ? near_ : far_).send(peer, data, bytes, channel, transfer);
+    (intra_node ? intra_node_ : inter_node_).send(peer, data, bytes, channel, transfer);
     transfer.intra_node = intra_node;
 }
 
 void RoutedLink::recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                       Transfer& transfer) {
     const bool intra_node = is_intra_node(peer);
-    (intra_node ? near_ : far_).recv(peer, data, bytes, channel, transfer);
+    (intra_node ? intra_node_ : inter_node_).recv(peer, data, bytes, channel, transfer);
     transfer.intra_node = intra_node;
 }
 
 void RoutedLink::progress() {
-    near_.progress();
-    far_.progress();
+    intra_node_.progress();
+    inter_node_.progress();
 }
 
 int RoutedLink::poll_descriptor() {
-    const int intra_node = near_.poll_descriptor();
-    return intra_node < 0 ? -1 : poll_set_.of(intra_node, far_.poll_descriptor());
+    const int intra_node = intra_node_.poll_descriptor();
+    return intra_node < 0 ? -1 : poll_set_.of(intra_node, inter_node_.poll_descriptor());
 }
 
 }  // namespace lapwing

@@ -15,7 +15,7 @@ class RoutedLink final : public Link {
     RoutedLink(Link& intra_node, Link& inter_node, std::vector<bool> intra_node_peers);
 
     const char* name() const override { return "routed"; }
-    bool any_thread() const override { return near_.any_thread() && far_.any_thread(); }
+    bool any_thread() const override { return intra_node_.any_thread() && inter_node_.any_thread(); }
     // When both are.
     bool ready() override;
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
@@ -25,15 +25,15 @@ class RoutedLink final : public Link {
     // What waits at one link moves the other, too: a peer may wait for that.
     bool test(Transfer& transfer) override {
         if (!transfer.active) return true;
-        Link& other = transfer.intra_node ? far_ : near_;
-        if ((transfer.intra_node ? near_ : far_).test(transfer)) return true;
+        Link& other = transfer.intra_node ? inter_node_ : intra_node_;
+        if ((transfer.intra_node ? intra_node_ : inter_node_).test(transfer)) return true;
         other.progress();
         return false;
     }
     void progress() override;
     void flush() override {
-        near_.flush();
-        far_.flush();
+        intra_node_.flush();
+        inter_node_.flush();
     }
     // That of both; -1 when one of them has none.
     int poll_descriptor() override;
@@ -41,8 +41,8 @@ class RoutedLink final : public Link {
   private:
     bool is_intra_node(int peer) const { return intra_node_peers_[static_cast<std::size_t>(peer)]; }
 
-    Link& near_;
-    Link& far_;
+    Link& intra_node_;
+    Link& inter_node_;
     const std::vector<bool> intra_node_peers_;
     bool ready_ = false;
     PollSet poll_set_;

@@ -35,7 +35,7 @@ void read_progress_thread(const Settings& settings, NetworkSettings& network) {
     network.progress_processors = *processors;
 }
 
-void read_wishes(const Settings& settings, EngineContext& engine_options) {
+void read_engine_options(const Settings& settings, EngineOptions& engine_options) {
     if (settings.submit == "helper")
         throw Error(ErrorCode::invalid_argument, "LAPWING_SUBMIT=helper is now LAPWING_SUBMIT=thread");
     if (settings.submit != "caller" && settings.submit != "thread")
@@ -108,7 +108,7 @@ NetworkSettings read_network_settings(const Settings& settings) {
     network.most_bytes_by_memory = most_bytes_by_memory(settings);
     network.lanes = static_cast<int>(number_of("LAPWING_TCP_LANES", settings.tcp_lanes, 1, most_lanes));
     read_progress_thread(settings, network);
-    read_wishes(settings, network.engine_options);
+    read_engine_options(settings, network.engine_options);
     return network;
 }
 

@@ -16,8 +16,8 @@ struct NetworkSettings {
     bool shared_memory = true;               // between ranks of one host
     std::uint64_t most_bytes_by_memory = 0;  // inside a host, of lists that span several
     shm::TransferMethod transfer = shm::TransferMethod::automatic;
-    int lanes = 1;                         // connections between two ranks of a group
-    EngineContext engine_options;          // without links: how engines shall use them
+    int lanes = 1;  // connections between two ranks of a group
+    EngineOptions engine_options;
     bool progress_thread = false;          // a thread beside the program
     std::vector<int> progress_processors;  // that it, and the event thread, may use; empty: any
 };

@@ -14,7 +14,7 @@ constexpr int most_checked_ranks = 64;
 
 // The engine that was asked for may decline; then the others are tried in their order, as for "auto".
 template <typename Can>
-const Engine& first_engine(const std::string& wanted, Can can) {
+const Engine& first_engine_that(const std::string& wanted, Can can) {
     if (wanted != "auto") {
         const Engine& engine = find_engine(wanted);
         if (can(engine)) return engine;
@@ -26,15 +26,15 @@ const Engine& first_engine(const std::string& wanted, Can can) {
 }
 
 const Engine& choose_engine(const std::string& wanted, const List& list, const EngineContext& context) {
-    return first_engine(wanted, [&](const Engine& engine) {
+    return first_engine_that(wanted, [&](const Engine& engine) {
         return engine.available() && engine.fits(context) && engine.supports(list);
     });
 }
 
 // The one that will run the list, before there is a list.
 const Engine& likely_engine(const std::string& wanted, const EngineContext& context) {
-    return first_engine(wanted,
-                        [&](const Engine& engine) { return engine.available() && engine.fits(context); });
+    return first_engine_that(
+        wanted, [&](const Engine& engine) { return engine.available() && engine.fits(context); });
 }
 
 void prove(const Problem& problem, const Choice& choice) {
@@ -86,11 +86,21 @@ Plan& Planner::find_or_make(const Problem& problem) {
     return plans_.front();
 }
 
-Plan Planner::make(const Problem& problem) const {
+const Engine& Planner::first_engine() const {
+    return likely_engine(options_.engine, context_);
+}
+
+GroupEngine& Planner::open(const Engine& engine) {
+    for (const auto& [known, opened] : engines_) {
+        if (known == &engine) return *opened;
+    }
+    return *engines_.emplace_back(&engine, engine.open(context_)).second;
+}
+
+Plan Planner::make(const Problem& problem) {
     Plan plan;
     plan.problem = problem;
-    const Guidance guidance{options_.tuning.get(),
-                            {likely_engine(options_.engine, context_).name(), options_.several_hosts}};
+    const Guidance guidance{options_.tuning.get(), {first_engine().name(), options_.several_hosts}};
     plan.choice = select(problem, options_.requested, guidance).choice;
     // Where a rank knows its own parts only, the others' lists cannot be built here.
     const bool all_known =
@@ -99,7 +109,7 @@ Plan Planner::make(const Problem& problem) const {
     const List list = build(problem, rank_, plan.choice);
     plan.engine = &choose_engine(options_.engine, list, context_);
     const bool by_memory = problem.bytes <= options_.most_bytes_by_memory;
-    plan.prepared = plan.engine->prepare(list, context_, by_memory ? Inside::by_memory : Inside::by_engine);
+    plan.prepared = open(*plan.engine).prepare(list, by_memory ? Inside::by_memory : Inside::by_engine);
     plan.tasks = list.tasks.size();
     for (const Task& task : list.tasks) {
         if (sends(task.kind)) plan.bytes_sent += task.source.length;

@@ -5,6 +5,8 @@
 #include <list>
 #include <memory>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "engines/engine.hpp"
 #include "plan/selection.hpp"
@@ -44,6 +46,9 @@ class Planner {
     Planner(int rank, const EngineContext& context, const PlanOptions& options)
         : rank_(rank), context_(context), options_(options) {}
 
+    // The engine that takes every list that it supports.
+    const Engine& first_engine() const;
+
     // The plan of a valid problem; a repeated call builds nothing. Stays valid while it is in flight or among
     // the last that were asked for. Throws Error (unsupported, internal).
     Plan& plan(const Problem& problem) {
@@ -61,13 +66,15 @@ class Planner {
     };
 
     Plan& find_or_make(const Problem& problem);
-    Plan make(const Problem& problem) const;
+    Plan make(const Problem& problem);
+    GroupEngine& open(const Engine& engine);
     void evict();
 
     int rank_;
     const EngineContext& context_;
     const PlanOptions& options_;
-    std::list<Plan> plans_;  // the last used first
+    std::vector<std::pair<const Engine*, std::unique_ptr<GroupEngine>>> engines_;  // those in use
+    std::list<Plan> plans_;                                                        // the last used first
     std::unordered_map<Problem, std::list<Plan>::iterator, Hash> by_problem_;
     std::uint64_t tasks_ = 0;
 };

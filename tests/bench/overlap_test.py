@@ -140,7 +140,7 @@ class Overlap(ToolTest):
             self.assertEqual(len(engine["rounds"]), 3)
             self.assertGreaterEqual(engine["iterations"], 1)
 
-    def test_the_helper_reaches_the_ranks(self):
+    def test_the_progress_thread_reaches_the_ranks(self):
         words = ["bench", "overlap", "--dry-run", "--collective", "iallreduce", "--", *jobs.launcher(MPI, 2)]
         out, _ = self.call(*words, LAPWING_PROGRESS_THREAD="auto")
         self.assertRegex(out, "LAPWING_PROGRESS_THREAD[= ]auto")
@@ -199,7 +199,7 @@ class Overlap(ToolTest):
         (row,) = result["rows"]
         self.assertEqual([engine["confirmed"] for engine in row["engines"]], [True, False])
         self.assertIn("not confirmed", output)
-        self.assertIn("not every engine that was asked for did the work", output)
+        self.assertIn("not every requested engine did the work", output)
 
     def test_json_to_standard_output(self):
         out, _ = self.call("bench", "overlap", "--json", "-", "--engine", "mpi", "--collective", "ibarrier",
@@ -227,7 +227,7 @@ class Overlap(ToolTest):
         def wrong(*options, because):
             self.refused("bench", *options, *launcher, because=because)
 
-        wrong(because="valid: all, latency")
+        wrong(because="valid: all, overlap")
         wrong("overlp", because="'overlap'")
         wrong("overlap", "--engine", "hsot", because="'host'")
         wrong("base", "--method", "wait", because="unknown option '--method'")
@@ -236,7 +236,7 @@ class Overlap(ToolTest):
         wrong("overlap", "--collective", "ireduce", because="MPI_Ireduce is not measured; valid: ialltoall")
         wrong("overlap", "--method", "wiat", because="'wait'")
         wrong("overlap", "--compute", "wrok", because="'work'")
-        wrong("overlap", "--bytes", "64k", because="'64k' is no number of bytes")
+        wrong("overlap", "--bytes", "64k", because="'64k' is not a number of bytes")
         wrong("overlap", "--bytes", "0", because="1 to 1Gi")
         wrong("overlap", "--bytes", "2Gi", because="1 to 1Gi")
         wrong("overlap", "--bytes", "64Ki:4Ki", because="ends before it begins")
@@ -247,7 +247,7 @@ class Overlap(ToolTest):
         self.refused("bench", "overlap", because="no launcher")
         self.refused("bench", "base", because="lapwing bench base")
         self.refused("bench", "overlap", "mpirun", "-n", "2", because="'--' is missing")
-        self.refused("bench", "overlap", "--", "no-such-launcher", because="no program on PATH")
+        self.refused("bench", "overlap", "--", "no-such-launcher", because="not a program on PATH")
         self.refused("bench", "overlap", "--", BUILD / "apps" / f"transpose-{MPI}", because="is a program")
 
 

@@ -20,7 +20,8 @@ MPI = os.environ["MPI_FAMILY"]
 LIMIT = 100  # seconds
 TINY = ["--rounds", "2", "--iterations", "2", "--engine", "mpi,host"]
 
-# Benchmark: options that make it small, and for each row what differs, and the quantities of its summary.
+# Benchmark: options that make it small, the quantities of its summary, and what tells its rows apart. One that is not
+# here is run with --quick.
 FIXED = {"total", "overlap", "start", "test", "wait", "available", "tests_made"}
 BENCHMARKS = {
     "latency": (["--bytes", "8", "--collective", "ibarrier,ialltoall"], {"latency", "ratio"},
@@ -45,6 +46,10 @@ BENCHMARKS = {
 }
 
 
+# Their rows have tests of their own.
+ELSEWHERE = {"overlap", "base", "methods"}
+
+
 def key(row):
     return row["collective"], row["bytes"], row.get("parameter", {}).get("value", row.get("variant"))
 
@@ -66,6 +71,10 @@ class Suite(ToolTest):
 
     def read(self, name):
         return json.loads((self.scratch / f"{name}.json").read_text())
+
+    def table(self):
+        """What the tool knows of each benchmark."""
+        return json.loads(self.call("bench", "--table")[0])
 
     def check_head(self, result, name):
         for word in ("lapwing", "mpi", "kernel", "time", "launched", "command", "settings", "hosts", "addresses",
@@ -107,6 +116,15 @@ class Suite(ToolTest):
                 self.assertEqual(len([words for words in lines if "host" in words[:8] and words[0].isdigit()]),
                                  len(expected), output)
                 self.check_samples(name, result["rows"])
+
+    def test_any_other_benchmark_writes_rows(self):
+        for name in {row["name"] for row in self.table()} - set(BENCHMARKS) - ELSEWHERE:
+            with self.subTest(name):
+                self.bench(name, *TINY, "--quick", "--json", self.scratch / f"{name}.json")
+                result = self.read(name)
+                self.check_head(result, name)
+                for row in result["rows"]:
+                    self.check_row(row, set(), 2, ["mpi", "host"])
 
     def check_samples(self, name, rows):
         for row in rows:
@@ -155,13 +173,13 @@ class Suite(ToolTest):
     def test_methods_joins_its_jobs(self):
         file = self.scratch / "methods.json"
         self.bench("methods", "--rounds", "4", "--iterations", "2", "--bytes", "4Ki", "--collective", "ibcast",
-                   "--variant", "underneath:mpi:", "--variant", "copies:host:LAPWING_TRANSFER=processor", "--json", file)
+                   "--variant", "native:mpi:", "--variant", "copies:host:LAPWING_TRANSFER=processor", "--json", file)
         result = json.loads(file.read_text())
         self.check_head(result, "methods")
-        self.assertEqual([job["variant"] for job in result["jobs"]], ["underneath", "copies"])
+        self.assertEqual([job["variant"] for job in result["jobs"]], ["native", "copies"])
         self.assertTrue(any("LAPWING_TRANSFER" in word for word in result["jobs"][1]["launched"]))
         self.assertEqual([key(row) for row in result["rows"]],
-                         [("MPI_Ibcast", 4096, "underneath"), ("MPI_Ibcast", 4096, "copies")])
+                         [("MPI_Ibcast", 4096, "native"), ("MPI_Ibcast", 4096, "copies")])
         for row, engine in zip(result["rows"], ("mpi", "host")):
             self.check_row(row, {"base", "overlap", "overhead"}, 4, [engine])
 
@@ -189,14 +207,14 @@ class Suite(ToolTest):
             self.refused("bench", *options, *launcher, because=because)
 
         wrong("tets", because="'tests'")
-        wrong("tests", "--tests", "1,x", because="--tests: 'x' is no number from 0")
-        wrong("tests", "--tests", "1.5", because="--tests: 1.5 is no whole number")
+        wrong("tests", "--tests", "1,x", because="--tests: 'x' is not a number from 0")
+        wrong("tests", "--tests", "1.5", because="--tests: 1.5 is not a whole number")
         wrong("tests", "--steps", because="unknown option '--steps'")
         wrong("window", "--collective", "ibcast", because="MPI_Ibcast is not measured; valid: ialltoall")
         wrong("latency", "--form", "bloking", because="'blocking'")
         wrong("noise", "--frequency", "0", because="--frequency")
         wrong("methods", "--variant", "fast", because="write NAME:ENGINE:VARIABLES")
-        wrong("methods", "--variant", "fast:host:TRANSFER=kernel", because="no variable of Lapwing's")
+        wrong("methods", "--variant", "fast:host:TRANSFER=kernel", because="is not a variable of Lapwing's")
         wrong("methods", "--variant", "fast:host:LAPWING_TRANSFER=quick", because="LAPWING_TRANSFER")
         wrong("all", because="--results")
         wrong("all", "--results", "/proc/nowhere", because="'/proc/nowhere'")
@@ -204,10 +222,12 @@ class Suite(ToolTest):
         self.refused("bench", "all", "--results", self.scratch, because="no launcher")
 
     def test_help_says_where_it_comes_from(self):
-        for name in [*BENCHMARKS, "overlap", "methods"]:
-            out, _ = self.call("bench", name, "--help")
-            self.assertRegex(" ".join(out.split()), r"(Figures?|Table) [0-9I]|Kandalla et al. 2011 \(HPL\)")
-            self.assertIn(f"Usage: lapwing bench {name}", out)
+        for row in self.table():
+            out, _ = self.call("bench", row["name"], "--help")
+            self.assertIn(row["source"], " ".join(out.split()))
+            self.assertIn(f"Usage: lapwing bench {row['name']} ", out)
+        out, _ = self.call("bench", "overlap", "--help")
+        self.assertIn("Graham et al. 2010, Figure 7", " ".join(out.split()))
 
 
 if __name__ == "__main__":

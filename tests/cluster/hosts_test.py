@@ -133,7 +133,7 @@ class Wrong(ClusterTest):
         self.wrong("--hosts", 251, "--", "true", because="1 to 250")
         self.wrong("--hosts", "x", "--", "true", because="--hosts")
         self.wrong("--hots", 2, "--", "true", because="did you mean '--hosts'")
-        self.wrong("--hosts", 2, "--", "no-such-program", because="'no-such-program' is no program on PATH")
+        self.wrong("--hosts", 2, "--", "no-such-program", because="'no-such-program' is not a program on PATH")
         self.wrong("--hosts", 2, "--rate", "fast", "--", "true", because="100mbit")
         self.wrong("--hosts", 2, "--rate", "100", "--", "true", because="100mbit")
         self.wrong("--hosts", 2, "--rate", "1bit", "--", "true", because="100kbit")

@@ -1,4 +1,4 @@
-"""README and manual keep to the truth: variables, links between pages, and commands that can be pasted.
+"""README and docs/ keep to the truth: variables, commands and options, links between pages, commands that can be pasted.
 
 python3 docs_test.py ROOT TOOL
 
@@ -14,33 +14,149 @@ import tempfile
 import unittest
 
 ROOT, TOOL = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def prose(page):
+    """The text of a page without its blocks of code, in which # and ]( mean something else."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
 def anchors(page):
-    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    """The anchors of a page's headings, as GitHub names them: a second one of a name ends in -1, and so on."""
+    found = []
+    for heading in re.findall(r"^#+ +(.*?) *$", prose(page), re.MULTILINE):
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)  # of a link only its words
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        same = sum(re.fullmatch(re.escape(name) + r"(-\d+)?", one) is not None for one in found)
+        found.append(f"{name}-{same}" if same else name)
+    return set(found)
+
+
+def targets(page):
+    """Where the links and pictures of a page lead, but for other sites."""
+    text = re.sub(r"`[^`\n]*`", "", prose(page))
+    found = re.findall(r"\]\(\s*<?([^)\s>]+)", text) + re.findall(r"^\[[^\]]+\]:\s*(\S+)", text, re.MULTILINE)
+    found += re.findall(r'\b(?:src|srcset|href)="([^"\s]+)"', text)
+    return [target for target in found if "://" not in target and not target.startswith("mailto:")]
+
+
+def options(text):
+    """The options in a text, as -o and --output."""
+    return re.findall(r"(?<![\w-])-(?:\w|-[a-z-]+)(?![\w-])", text)
+
+
+def tracked():
+    """The files that git has, by path; None where the tree is no checkout."""
+    done = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    if done.returncode != 0:
+        return None
+    files = {ROOT / name for name in done.stdout.split("\0") if name}
+    return files | {parent for file in files for parent in file.parents}
 
 
 class Docs(unittest.TestCase):
-    def test_the_manual_lists_the_variables_with_their_defaults(self):
-        rows = re.findall(r'^LAPWING_SETTING\(\w+, "(\w+)", "(\w*)"', (ROOT / "src/base/settings.def").read_text(),
-                          re.MULTILINE)
+    def test_the_reference_lists_the_variables(self):
+        rows = re.findall(r'^LAPWING_SETTING\(\w+, "(\w+)", "(\w*)", (?:(\w+), )?((?:"(?:[^"\\]|\\.)*"\s*)+)\)',
+                          (ROOT / "src/base/settings.def").read_text(), re.MULTILINE)
         self.assertTrue(rows)
-        manual = (ROOT / "docs/manual.md").read_text()
-        listed = re.findall(r"^\| `LAPWING_(\w+)` \| (?:`(\w+)`)? *\|", manual, re.MULTILINE)
-        self.assertEqual(listed, rows)
+        wanted = [(name, usual, "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', meaning))) for name, usual, _, meaning in rows]
+        reference = (ROOT / "docs/reference.md").read_text()
+        listed = re.findall(r"^\| `LAPWING_(\w+)` \| (?:`(\w+)`)? *\| (.*) \|$", reference, re.MULTILINE)
+        listed = [(name, usual, meaning.replace("`", "")) for name, usual, meaning in listed]
+        table = "\n".join(f"| `LAPWING_{name}` | {f'`{usual}`' if usual else ''} | {meaning} |".replace("|  |", "| |")
+                          for name, usual, meaning in wanted)
+        self.maxDiff = None
+        self.assertEqual(listed, wanted, f"the table in docs/reference.md should be\n{table}")
+        if any(agreement for _, _, agreement, _ in rows):
+            equal, on_all_or_none = re.search(r"^Equal on all ranks: (.*?)\. Set on all ranks or on none: (.*?)\.", reference,
+                                              re.MULTILINE | re.DOTALL).groups()
+            for words, wanted_agreement in ((equal, "same"), (on_all_or_none, "set")):
+                self.assertEqual(re.findall(r"LAPWING_(\w+)", words),
+                                 [name for name, _, agreement, _ in rows if agreement == wanted_agreement])
+
+    def help_of(self, *words):
+        return subprocess.run([TOOL, *words, "--help"], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def test_the_reference_lists_the_commands_and_their_options(self):
+        reference = (ROOT / "docs/reference.md").read_text()
+        commands = re.findall(r"^  (\w+)  +\S", self.help_of().partition("Subcommands:")[2], re.MULTILINE)
+        self.assertEqual(sorted(commands), sorted(re.findall(r"^\| `lapwing (\w+)", reference, re.MULTILINE)))
+        sections = re.split(r"^##+ (.*)\n", reference, flags=re.MULTILINE)
+        sections = dict(zip(sections[1::2], sections[2::2]))
+
+        def listed(name):
+            return [option for row in re.findall(r"^\| (`-.*?) \|", sections[name], re.MULTILINE) for option in options(row)]
+
+        shared = listed("Commands")
+        self.assertTrue(shared)
+        described = [name for name in sections if name.startswith("lapwing ")]
+        self.assertGreater(len(described), 5)
+        for name in described:
+            rows = [options(row) for row in re.findall(r"^  (-\S+)", self.help_of(name.removeprefix("lapwing ")), re.MULTILINE)]
+            present = {option for row in rows for option in row}
+            for option in listed(name):
+                with self.subTest(section=name, option=option):
+                    self.assertIn(option, present, "no such option")
+            for row in rows:
+                with self.subTest(section=name, options=row):
+                    self.assertTrue({"--help"}.union(shared, listed(name)).intersection(row), "not in the reference")
 
     def test_links_lead_somewhere(self):
+        files = tracked()
+        count = 0
         for page in PAGES:
-            for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
-                if "://" in target:
-                    continue
+            for target in targets(page):
                 path, _, anchor = target.partition("#")
                 there = (page.parent / path).resolve() if path else page
-                self.assertTrue(there.exists(), f"{page.name}: {target}")
-                if anchor:
-                    self.assertIn(anchor, anchors(there), f"{page.name}: {target}")
+                with self.subTest(page=page.name, target=target):
+                    count += 1
+                    self.assertTrue(there.exists(), "no such file")
+                    if files is not None:
+                        self.assertIn(there, files, "the file is not in the repository")
+                    if anchor:
+                        self.assertIn(anchor, anchors(there), f"no such heading in {there.name}")
+        self.assertGreater(count, 50)
+
+    def test_files_that_are_named_exist(self):
+        folders = {"src", "tools", "tests", "bench", "scripts", "apps", "include"}
+        folders |= {room.name for room in (ROOT / "src").iterdir() if room.is_dir()}
+        for page in PAGES:
+            if page.name == "CHANGELOG.md":  # it also names what is gone
+                continue
+            for name in re.findall(r"`(\w+/[\w./-]*)`", prose(page)):
+                if name.split("/")[0] in folders:
+                    with self.subTest(page=page.name, file=name):
+                        self.assertTrue((ROOT / name).exists() or (ROOT / "src" / name).exists())
+
+    def test_rows_of_a_table_have_as_many_cells(self):
+        for page in PAGES:
+            before = None
+            for line in prose(page).splitlines():
+                row = line.strip()
+                cells = len(re.findall(r"(?<!\\)\|", row)) if row.startswith("|") else None
+                if cells and before:
+                    with self.subTest(page=page.name, row=row):
+                        self.assertEqual(cells, before)
+                before = cells
+
+    def test_every_page_can_be_reached_from_the_readme(self):
+        seen = []
+        ahead = [ROOT / "README.md"]
+        while ahead:
+            page = ahead.pop()
+            if page in seen:
+                continue
+            seen.append(page)
+            ahead += [there for target in targets(page)
+                      if (there := (page.parent / target.partition("#")[0]).resolve()) in PAGES]
+        self.assertEqual(sorted(seen), sorted(PAGES))
+
+    def test_pages_are_installed(self):
+        installed = re.findall(r"docs/([\w-]+\.md)", (ROOT / "CMakeLists.txt").read_text())
+        pages = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+        self.assertEqual(sorted(installed), pages)
 
     def test_commands_can_be_pasted(self):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LAPWING_")}

@@ -30,7 +30,7 @@ constexpr int runs = 4;
 void run_rank(const Engine& engine, const Problem& problem, const Choice& choice, int rank,
               const EngineContext& context, unsigned seed, std::string& wrong) {
     try {
-        const auto prepared = engine.prepare(build(problem, rank, choice), context);
+        const auto prepared = engine.open(context)->prepare(build(problem, rank, choice));
         Composition composition;
         std::vector<Bytes> in;
         std::vector<Bytes> out;
@@ -114,7 +114,7 @@ void run_all(const Engine& engine, const Problem& problem, const Choice& choice,
                 context.intra_node = made.intra_node[at].get();
                 context.intra_node_peers = intra_node_peers(hosts, rank);
                 // On some ranks only: each may have its own way.
-                context.event_thread_works = seed % 2 == 0 && rank % 2 == 0;
+                context.options.event_thread_works = seed % 2 == 0 && rank % 2 == 0;
             }
             run_rank(engine, problem, choice, rank, context, seed + static_cast<unsigned>(rank), wrong[at]);
         });

@@ -238,9 +238,11 @@ constexpr const char* exchange =
 struct Exchange {
     std::vector<std::unique_ptr<Connections>> connections = socket_pairs(2, 2);
     Slow intra_node;
-    std::unique_ptr<Prepared> prepared = kernel_engine().prepare(
-        parse(exchange).lists[0],
-        {.connections = connections[0].get(), .intra_node = &intra_node, .intra_node_peers = {false, true}});
+    std::unique_ptr<Prepared> prepared = kernel_engine()
+                                             .open({.connections = connections[0].get(),
+                                                    .intra_node = &intra_node,
+                                                    .intra_node_peers = {false, true}})
+                                             ->prepare(parse(exchange).lists[0]);
 };
 
 TEST_F(KernelIntraNodePeers, ARunIsCompleteWhenItsIntraNodeMessagesAre) {

@@ -21,6 +21,7 @@
 #include "engines/kernel/engine.hpp"
 #include "links/process/process_link.hpp"
 #include "links/process/socket_pairs.hpp"
+#include "support/complete.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing::testing_engines {
@@ -104,7 +105,7 @@ class Rank {
     Rank(const ListSet& set, int rank, const EngineContext& context)
         : problem_(set.problem),
           rank_(rank),
-          prepared_(kernel_engine().prepare(set.lists[static_cast<std::size_t>(rank)], context)) {}
+          prepared_(kernel_engine().open(context)->prepare(set.lists[static_cast<std::size_t>(rank)])) {}
 
     // On `channel`; that of a run is its number, when none is given.
     void start(std::optional<std::uint32_t> channel = std::nullopt) {
@@ -190,9 +191,9 @@ inline void on_all_ranks(const Setting& setting,
             const EngineContext context{.connections = connections[static_cast<std::size_t>(rank)].get(),
                                         .intra_node = setting.hosts.empty() ? nullptr : &link,
                                         .intra_node_peers = intra_node_peers(setting.hosts, rank),
-                                        .event_thread_works = setting.event_thread_works,
-                                        .event_thread_submits = setting.event_thread_submits,
-                                        .kept_lanes = setting.kept_lanes};
+                                        .options = {.event_thread_works = setting.event_thread_works,
+                                                    .event_thread_submits = setting.event_thread_submits,
+                                                    .kept_lanes = setting.kept_lanes}};
             try {
                 Rank one(lists, rank, context);
                 body(one, rank, together);

@@ -57,7 +57,7 @@ class Runs {
     Runs(const Engine& engine, const Task& task, int rank, const EngineContext& context)
         : task_(task),
           rank_(rank),
-          prepared_(engine.prepare(build(task.problem, rank, task.choice), context)) {
+          prepared_(engine.open(context)->prepare(build(task.problem, rank, task.choice))) {
         for (int run = 0; run < runs; ++run) {
             in_.push_back(in_of(task.problem, rank, run));
             out_.push_back(out_before(task.problem, rank, run));

@@ -1,5 +1,6 @@
 // A progress thread beside the program: lists of the host engine go on while nobody calls.
 #include "engines/progress_thread.hpp"
+#include "support/complete.hpp"
 
 #include <gtest/gtest.h>
 #include <time.h>
@@ -49,8 +50,9 @@ void on_one_host(const ListSet& lists, const Manner& manner,
                       nullptr,
                       nullptr};
             rank.link = rank.node->link(1, hosts.ranks_with(number));
-            rank.prepared = host_engine().prepare(
-                *rank.list, {.messages = rank.link.get(), .progress_thread = rank.progress_thread});
+            rank.prepared = host_engine()
+                                .open({.messages = rank.link.get(), .progress_thread = rank.progress_thread})
+                                ->prepare(*rank.list);
             body(rank, together);
             together.arrive_and_wait();
         });

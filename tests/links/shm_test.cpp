@@ -188,7 +188,7 @@ TEST(Shm, SleepersAreWoken) {
             link.flush();
             link.recv(1 - rank, nullptr, 0, 0, received);
             // A ring that is lost would be a minute.
-            while (!link.test(received)) link.sleep(60s);
+            while (!link.test(received)) host.nodes[static_cast<std::size_t>(rank)]->sleep(60s);
             if (rank == 1) link.send(0, nullptr, 0, 0, sent);
             link.flush();
         }
@@ -226,7 +226,7 @@ TEST(Shm, WhoIsGivenUpWaitsForNobody) {
     host.links[0]->recv(1, &byte, 1, 0, receive);
     std::thread other([&] { host.nodes[0]->give_up("rank 1 has left"); });
     const auto wait = [&] {
-        while (!host.links[0]->test(receive)) host.links[0]->sleep(60s);
+        while (!host.links[0]->test(receive)) host.nodes[0]->sleep(60s);
     };
     EXPECT_THAT([&] { wait(); }, testing::ThrowsMessage<Error>("rank 1 has left"));
     other.join();

@@ -14,6 +14,7 @@
 #include "engines/kernel/engine.hpp"
 #include "links/mpi/mpi_link.hpp"
 #include "links/tcp/endpoint.hpp"
+#include "support/complete.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -86,7 +87,7 @@ void run_thrice(const Engine& engine, const Problem& problem, const Choice& choi
     const int rank = world_rank();
     const List list = build(problem, rank, choice);
     ASSERT_TRUE(engine.supports(list));
-    const auto prepared = engine.prepare(list, context);
+    const auto prepared = engine.open(context)->prepare(list);
     Composition composition;
     std::deque<Running> runs;
     for (int i = 0; i < 3; ++i) runs.push_back({in_of(problem, rank, i), out_before(problem, rank, i)});

@@ -78,9 +78,9 @@ def main():
                 row["module"].endswith(f"f90-{mpi}") and row.get("symbol") for row in rows), output + str(rows))
         status, output = test.run(["--file", "/no/directory/file"], program)
         test.expect("a file that cannot be written", status == 2 and "all done" not in output and
-                    "the profile can not be written to /no/directory/file" in output, output)
+                    "the profile cannot be written to /no/directory/file" in output, output)
         status, output = test.run([], [build / "tests" / f"faults-{mpi}", "killed", "1", "offered"], 3)
-        test.expect("a rank that is killed", status not in (0, None) and "did not come to MPI_Finalize" in output, output)
+        test.expect("a rank that is killed", status not in (0, None) and "did not reach MPI_Finalize" in output, output)
     left = list(pathlib.Path.cwd().glob("lapwing-profile.parts*"))
     test.expect("no parts are left", not left, str(left))
     return 1 if test.failed else 0

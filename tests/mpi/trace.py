@@ -170,11 +170,11 @@ def main():
         status, output = test.run(["--trace", file], [build / "tests" / f"faults-{mpi}", "killed", "1", "offered"], 3)
         trace = json.loads(file.read_text())
         test.expect("of a job whose rank is killed all ranks' events are there",
-                    status not in (0, None) and not format_errors(trace) and "did not come to MPI_Finalize" in output and
+                    status not in (0, None) and not format_errors(trace) and "did not reach MPI_Finalize" in output and
                     {event["pid"] for event in trace["traceEvents"] if event.get("cat") == "task"} == {0, 1, 2}, output)
 
         status, output = test.run(["--trace", "/no/directory/file"], test.transpose())
-        test.expect("a file that cannot be written", status == 2 and "can not be written to /no/directory/file: No such file"
+        test.expect("a file that cannot be written", status == 2 and "cannot be written to /no/directory/file: No such file"
                     in output and "transposed" not in output, output)
         status, output = test.run([], test.transpose(), LAPWING_TRACE="/no/directory")
         test.expect("a directory that is not on every host", status not in (0, None) and
@@ -214,7 +214,7 @@ def clocks_of_hosts(test, scratch):
     good = clock["host"] == "node2" and clock["measured_by_rank"] == 1 and all(
         0 < one["error_us"] and abs(one["offset_us"]) <= one["error_us"] for one in offsets)
     test.expect(f"clocks of two hosts: {offsets}", good and not format_errors(trace) and
-                re.search(r"compare to within \d+\.\d us", output), output)
+                re.search(r"are comparable to within \d+\.\d us", output), output)
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ class Command(ToolTest):
         self.refused("report", self.scratch / "none.json", "-o", self.page, because="none.json: No such file")
         self.refused("report", self.result, "-o", self.page, "--vega", self.scratch, because="libjs-vega")
         self.refused("report", self.result, because="-o is missing")
-        self.refused("report", "-o", self.page, because="no file, as in: lapwing report")
+        self.refused("report", "-o", self.page, because="no file given; for example: lapwing report")
         self.refused("report", self.result, "-o", self.page, "--titel", "x", because="did you mean '--title'")
         self.refused("report", self.result, "-o", self.scratch / "none" / "report.html", because="No such file")
         self.assertEqual(self.page.read_text(), "the old one")

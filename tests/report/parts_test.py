@@ -311,7 +311,7 @@ class Timelines(Scratch):
     def test_lanes_depths_and_words(self):
         trace = self.trace(samples.trace())
         events = trace.events
-        self.assertEqual([events.label(lane) for lane in events.lanes],
+        self.assertEqual([events.label(track) for track in events.tracks],
                          ["rank 0 (node0): thread 0", "rank 0 (node0): collectives", "rank 1 (node1): thread 0",
                           "rank 1 (node1): collectives"])
         self.assertEqual({(one.kind, one.depth) for one in events.slices}, {("call", 0), ("collective", 0), ("task", 1)})

@@ -135,12 +135,12 @@ class EveryCollective(ToolTest):
         out, _ = self.call("explain", "barrier", "--ranks", 4)
         self.assertIn("two_level                      declines: it is not known where the ranks stand", out)
         for hosts in ("2x", "x4", "2x0", "0x2", "1+x", "0,,1", "2x4x1", "1+2,3", "9999999x9999999"):
-            self.refused("explain", "barrier", "--hosts", hosts, because=f"'{hosts}' are no hosts")
+            self.refused("explain", "barrier", "--hosts", hosts, because=f"'{hosts}' are not hosts")
         self.refused("explain", "barrier", "--hosts", "2x4", "--ranks", 4,
                      because="the hosts of 8 ranks are given, and there are 4")
-        self.refused("explain", "barrier", because="or where they stand, as --hosts 2x4")
+        self.refused("explain", "barrier", because="or their hosts, as in --hosts 2x4")
         _, err = self.call("explain", "barrier", "--ranks", 4, "--algorithm", "two_level", status=2)
-        self.assertIn("two_level declines this problem: it is not known where the ranks stand; say it by --hosts", err)
+        self.assertIn("two_level declines this problem: it is not known where the ranks stand; give it with --hosts", err)
 
     def test_sizes(self):
         even = self.explained("alltoallv", "--bytes", 100)
@@ -160,7 +160,7 @@ class EveryCollective(ToolTest):
         out, _ = self.call("explain", "alltoallv", "--ranks", 4, "--sizes", "9")
         self.assertIn("of random lengths up to 16 bytes, from the seed 9", out)
         out, _ = self.call("explain", "ineighbor_alltoallv", "--ranks", 4)
-        self.assertIn("  blocks      all of one length; --sizes uneven or a number makes others\n", out)
+        self.assertIn("  blocks      all of one length; for others use --sizes uneven or a seed\n", out)
         self.assertIn("  neighbours  of each rank those before and behind it, in a line whose ends meet\n", out)
         out, _ = self.call("explain", "gather", "--ranks", 4)
         self.assertNotIn("  blocks ", out)
@@ -177,7 +177,7 @@ class EveryCollective(ToolTest):
     def test_many_ranks(self):
         out, _ = self.call("explain", "neighbor_alltoall", "--ranks", "100000", "--rank", "5")
         self.assertIn("2 sends", out)
-        self.refused("explain", "alltoallv", "--ranks", "100000", "--rank", "5", because="take at most 4096")
+        self.refused("explain", "alltoallv", "--ranks", "100000", "--rank", "5", because="use at most 4096")
 
 
 class Choice(ToolTest):
@@ -266,10 +266,10 @@ class Wrong(ToolTest):
         self.refused("explain", "alltoall", "--ranks", "100000", because="--rank")
 
     def test_options_of_other_collectives(self):
-        self.refused("explain", "alltoall", "--ranks", "2", "--op", "sum", because="--op is not for it")
-        self.refused("explain", "barrier", "--ranks", "2", "--type", "int8", because="--type is not for it")
-        self.refused("explain", "gather", "--ranks", "2", "--ordered", because="--ordered is not for it")
-        self.refused("explain", "gather", "--ranks", "2", "--sizes", "even", because="--sizes is not for it")
+        self.refused("explain", "alltoall", "--ranks", "2", "--op", "sum", because="--op does not apply")
+        self.refused("explain", "barrier", "--ranks", "2", "--type", "int8", because="--type does not apply")
+        self.refused("explain", "gather", "--ranks", "2", "--ordered", because="--ordered does not apply")
+        self.refused("explain", "gather", "--ranks", "2", "--sizes", "even", because="--sizes does not apply")
         self.refused("explain", "barrier", "--ranks", "2", "--bytes", "8", because="barrier carries no bytes")
         self.refused("explain", "alltoallv", "--ranks", "2", "--in-place", because="never in_place")
 
@@ -277,7 +277,7 @@ class Wrong(ToolTest):
         scan = ("explain", "scan", "--ranks", "2")
         self.refused(*scan, "--op", "sun", because="did you mean 'sum'?")
         self.refused(*scan, "--type", "float63", because="did you mean 'float64'?")
-        self.refused(*scan, "--type", "int32:4", because="'int32:4' is no type")
+        self.refused(*scan, "--type", "int32:4", because="'int32:4' is not a type")
         self.refused(*scan, "--op", "user", "--type", "opaque", because="opaque:24")
         self.refused(*scan, "--op", "user", "--type", "opaque:0", because="need a size")
         self.refused(*scan, "--type", "opaque:8", because="the caller's own function")
@@ -291,7 +291,7 @@ class Wrong(ToolTest):
 
     def test_chains_are_not_drawn(self):
         for form in ("dot", "svg"):
-            self.refused(*BARRIER, "--level", "chains", "--format", form, because="chains are not drawn")
+            self.refused(*BARRIER, "--level", "chains", "--format", form, because="chains cannot be drawn")
         self.refused("explain", "broadcast", "--ranks", "2", "--bytes", "1152921504606846976",
                      "--level", "chains", because="too long to show")
 

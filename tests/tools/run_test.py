@@ -206,8 +206,8 @@ class Run(ToolTest):
         self.wrong("--algorithm", "ialltoall=pairwise:widnow=6", "--", "mpirun", "a", because="'window'")
         self.wrong("--algorithm", "ialtoall=pairwise", "--", "mpirun", "a", because="did you mean")
         self.wrong("--mpi", "opnmpi", "--", "mpirun", "a", because="'openmpi'")
-        self.wrong("--", "no-such-launcher", because="'no-such-launcher' is no program on PATH")
-        self.wrong("--", "/no/launcher", because="'/no/launcher' is no program")
+        self.wrong("--", "no-such-launcher", because="'no-such-launcher' is not a program on PATH")
+        self.wrong("--", "/no/launcher", because="'/no/launcher' is not a program")
 
     def test_wrong_variables(self):
         self.wrong("--", "mpirun", "a", because="'LAPWING_ENGINE'", LAPWING_ENGNE="host")

@@ -78,7 +78,7 @@ class Network(ToolTest):
         for words in (("topology", "--file", file), ("run", "--topology", file, "--", "true")):
             self.refused(*words, because=f"{file}:2: a is named on line 1 already")
         self.refused("run", "--", "true", because=f"{file}:2: ", LAPWING_TOPOLOGY=file)
-        self.refused("topology", "--engine", "host", because="are for a job")
+        self.refused("topology", "--engine", "host", because="need a job")
         self.refused("topology", "--", because="no launcher")
         self.refused("topology", "mpirun", "-n", "2", because="'--' is missing before the launcher")
         self.refused("topology", "--flie", "x", because="did you mean '--file'?")

@@ -89,8 +89,8 @@ class Options(WithFile):
         launcher = ("--", self.launcher(), "-n", 2)
         for option, value, because in (
                 ("--engine", "kernle", "'kernel'"), ("--collective", "ialltoal", "alltoall'?"),
-                ("--collective", "iscatterv", "one algorithm only"), ("--ranks", "1", "no number of ranks"),
-                ("--bytes", "64Kb", "no number of bytes"), ("--rounds", 2, "rounds"),
+                ("--collective", "iscatterv", "only one algorithm"), ("--ranks", "1", "not a number of ranks"),
+                ("--bytes", "64Kb", "not a number of bytes"), ("--rounds", 2, "rounds"),
                 ("--outptu", "f", "'--output'")):
             self.refused("tune", option, value, *launcher, because=because)
         self.refused("tune", because="no launcher")

@@ -162,6 +162,22 @@ class All(ToolTest):
         rows = json.loads(out)["algorithms"]
         self.assertEqual([row["collective"] for row in rows], ["broadcast", "gather", "scatter", "reduce"])
 
+    def test_nothing_applies(self):
+        alone = ("verify", "--collective", "allgather", "--algorithm", "recursive_doubling", "--ranks", "3")
+        out, _ = self.call(*alone, status=1)
+        self.assertRegex(out, r"\nrecursive_doubling of allgather declined: .*power of two")
+        self.assertTrue(out.endswith("\nnothing proved: no algorithm applies to any of the problems\n"), out)
+        out, _ = self.call(*alone, "--json", status=1)
+        row = json.loads(out)["algorithms"][0]
+        self.assertEqual(row["problems"], 0)
+        self.assertIn("power of two", row["why_declined"])
+        # Some that decline are no fault where others apply.
+        out, _ = self.call(*alone[:-1], "3:4")
+        self.assertRegex(out, r"\nproved [1-9]\d* lists and \d+ chain forms of [1-9]\d* problems, 0 violations\n$")
+        out, _ = self.call("verify", "--collective", "allgather", "--ranks", "3", "--json")
+        self.assertIn("why_declined", [row for row in json.loads(out)["algorithms"]
+                                       if row["name"] == "recursive_doubling"][0])
+
     def test_counter_examples(self):
         tight = ("verify", "--collective", "barrier", "--queue-depth", "4")
         out, _ = self.call(*tight, "--ranks", "5:64", status=1)

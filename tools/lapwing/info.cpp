@@ -11,10 +11,10 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
-#include "lapwing/command.hpp"
-#include "lapwing/mpi_survey.hpp"
-#include "lapwing/tables.hpp"
-#include "lapwing/values.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/tables.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/mpi/survey.hpp"
 #include "links/shm/node.hpp"
 #include "plan/options.hpp"
 
@@ -32,7 +32,7 @@ std::string shown(const std::string& value) {
     return value.empty() ? "(empty)" : value;
 }
 
-// What is wrong with the variables LAPWING_*; empty when nothing is.
+// What is wrong with the variables LAPWING_*; empty if they are fine.
 std::string wrong_variable() {
     try {
         check_values(read_settings(environ));
@@ -42,10 +42,10 @@ std::string wrong_variable() {
     }
 }
 
-// Who moves lists inside a host while the program computes.
-bool has_helper() {
-    const char* const helper = std::getenv("LAPWING_PROGRESS_THREAD");
-    return helper != nullptr && *helper != '\0' && std::string_view(helper) != "none";
+// What makes lists progress inside a host while the program computes.
+bool has_progress_thread() {
+    const char* const variable = std::getenv("LAPWING_PROGRESS_THREAD");
+    return variable != nullptr && *variable != '\0' && std::string_view(variable) != "none";
 }
 
 Json engines_as_json() {
@@ -127,13 +127,14 @@ void print_engines() {
     std::vector<std::vector<std::string>> rows;
     for (const Engine* engine : engines()) {
         const Verdict verdict = engine->available();
-        rows.push_back({engine->name(), verdict ? "available" : fmt::format("not here: {}", verdict.reason()),
+        rows.push_back({engine->name(),
+                        verdict ? "available" : fmt::format("unavailable: {}", verdict.reason()),
                         engine->summary()});
     }
     fmt::print("{}\ninside a host\n  {}\n  progress by the {}\n", align(rows), inside_a_host(),
-               has_helper()
-                   ? "helper, a thread beside the program, and by its calls (LAPWING_PROGRESS_THREAD)"
-                   : "caller: inside the program's MPI calls (LAPWING_PROGRESS_THREAD=auto: by a helper, too)");
+               has_progress_thread()
+                   ? "progress thread, and the program's MPI calls (LAPWING_PROGRESS_THREAD)"
+                   : "caller: the program's MPI calls (LAPWING_PROGRESS_THREAD=auto adds a progress thread)");
 }
 
 void print_mpi() {
@@ -180,7 +181,7 @@ void print_algorithms(bool details) {
         fmt::print("  {} {}: {}\n    {}\n", name(algorithm->collective), algorithm->name, algorithm->summary,
                    algorithm->source);
         for (const Parameter& parameter : algorithm->parameters) {
-            fmt::print("    {}: {} ({} to {}, usually {})\n", parameter.name, parameter.meaning,
+            fmt::print("    {}: {} ({} to {}, default {})\n", parameter.name, parameter.meaning,
                        parameter.least, parameter.most, parameter.usual);
         }
     }
@@ -193,7 +194,7 @@ int info(bool json, bool algorithms_only) {
         if (!algorithms_only) {
             all["engines"] = engines_as_json();
             all["inside_a_host"] = inside_a_host();
-            all["progress_inside_a_host"] = has_helper() ? "thread" : "caller";
+            all["progress_inside_a_host"] = has_progress_thread() ? "thread" : "caller";
             all["mpi"] = mpi_as_json();
             all["variables"] = variables_as_json();
         }
@@ -208,7 +209,7 @@ int info(bool json, bool algorithms_only) {
         print_variables();
         print_algorithms(false);
     }
-    // Everything is shown, also when a variable is wrong: who asks may be looking for just that.
+    // Everything is shown even if a variable is wrong: the user may be looking for just that.
     const std::string wrong = wrong_variable();
     if (!wrong.empty()) throw Error(ErrorCode::invalid_argument, wrong);
     return success;
@@ -223,14 +224,14 @@ Command add_info(CLI::App& tool) {
     };
     auto options = std::make_shared<Options>();
     CLI::App* app = tool.add_subcommand("info", "Show engines, MPIs, variables and algorithms");
-    app->add_flag("--algorithms", options->algorithms, "The algorithms only, with source and parameters");
+    app->add_flag("--algorithms", options->algorithms, "Only the algorithms, with source and parameters");
     app->add_flag("--json", options->json, "As JSON");
     app->footer(
         "Examples:\n"
         "  lapwing info\n"
         "  lapwing info --algorithms\n"
         "  lapwing info --json\n"
-        "\nThe exit status is 2 when a variable LAPWING_* is unknown or has a value that nothing takes.");
+        "\nThe exit status is 2 when a variable LAPWING_* is unknown or has an invalid value.");
     return {app, [options] { return info(options->json, options->algorithms); }};
 }
 

@@ -8,13 +8,13 @@
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
-#include "lapwing/command.hpp"
+#include "lapwing/common/command.hpp"
 
 namespace lapwing::tool {
 namespace {
 
-// `run`, `profile`, `bench`, `tune`, `topology` and `cluster` have words behind "--" that are none of the
-// tool's business; to `cluster-shell` all words are ssh's.
+// `run`, `profile`, `bench`, `tune`, `topology` and `cluster` pass on the words after "--"; `cluster-shell`
+// gets ssh's words.
 Words split_words(std::vector<std::string>& arguments) {
     Words result;
     if (arguments.empty()) return result;
@@ -34,7 +34,7 @@ Words split_words(std::vector<std::string>& arguments) {
     return result;
 }
 
-// The subcommand that is named; empty when there is none. Throws Error for one that there is not.
+// The named subcommand; empty without one. Throws Error for an unknown one.
 std::string subcommand_of(const std::vector<std::string>& arguments, const std::vector<Command>& commands) {
     const auto word = std::find_if(arguments.begin(), arguments.end(),
                                    [](const std::string& argument) { return !argument.starts_with("-"); });
@@ -75,7 +75,7 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
         "  lapwing run --report -- mpirun -n 4 ./program\n"
         "  lapwing explain barrier --ranks 4\n"
         "  lapwing verify --all\n"
-        "\n`lapwing SUBCOMMAND --help` says more about each.");
+        "\n`lapwing SUBCOMMAND --help` describes each.");
     const std::vector<Command> commands = {
         add_explain(tool),         add_verify(tool),         add_run(tool, words),
         add_profile(tool, words),  add_bench(tool, words),   add_tune(tool, words),

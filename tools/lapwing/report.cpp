@@ -1,5 +1,5 @@
-// lapwing report: one page from the results of `lapwing bench` and the traces of `lapwing run`. The page is
-// made by a Python program that stands beside the tool.
+// lapwing report: one page from the results of `lapwing bench` and the traces of `lapwing run`. A Python
+// program beside the tool makes the page.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
@@ -8,9 +8,9 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "lapwing/command.hpp"
-#include "lapwing/launch.hpp"
-#include "lapwing/process.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/process.hpp"
+#include "lapwing/launch/launch.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -22,7 +22,7 @@ struct Options {
     std::string vega;
 };
 
-// In the build tree as it is installed: libexec/lapwing beside bin.
+// libexec/lapwing beside bin, both in the build tree and when installed.
 std::string find_program_directory() {
     const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     std::vector<std::string> searched;
@@ -36,21 +36,21 @@ std::string find_program_directory() {
     }
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("the program that makes the page is missing; looked for {}", fmt::join(searched, ", ")));
+        fmt::format("the program that makes the page is missing; looked in {}", fmt::join(searched, ", ")));
 }
 
 int make_page(const Options& options) {
     if (options.files.empty()) {
         throw Error(ErrorCode::invalid_argument,
-                    "no file, as in: lapwing report overlap.json -o report.html");
+                    "no file given; for example: lapwing report overlap.json -o report.html");
     }
     if (options.output.empty()) {
-        throw Error(ErrorCode::invalid_argument, "-o is missing: the page's file, as report.html");
+        throw Error(ErrorCode::invalid_argument, "-o is missing: the page's file, such as report.html");
     }
     const std::optional<std::string> python = find_program("python3");
     if (!python) {
         throw Error(ErrorCode::invalid_argument,
-                    "python3 is not on PATH; the page is made by it (Debian: apt-get install python3)");
+                    "python3 is not on PATH; it makes the page (Debian: apt-get install python3)");
     }
     Launch launch;
     // Isolated from the user's own modules, and leaving no compiled ones behind.
@@ -66,27 +66,27 @@ int make_page(const Options& options) {
 
 Command add_report(CLI::App& tool) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand("report", "One page from results of bench and traces of run");
+    CLI::App* app = tool.add_subcommand("report", "Make one page from results of bench and traces of run");
     show_usage(*app, "Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
     app->add_option(
            "files", options->files,
-           "Results of `lapwing bench --json` and traces of `lapwing run --trace`; of a directory all "
-           "files *.json and *.json.gz, also in those below")
+           "Results of `lapwing bench --json` and traces of `lapwing run --trace`; for a directory, all "
+           "files *.json and *.json.gz in it and below")
         ->type_name("FILE|DIRECTORY");
-    app->add_option("-o,--output", options->output, "The page; - is standard output")->type_name("PAGE");
+    app->add_option("-o,--output", options->output, "The page; - for standard output")->type_name("PAGE");
     app->add_option("--title", options->title, "The page's title")->type_name("TEXT");
-    app->add_option("--vega", options->vega, "Where the files of Debian's package libjs-vega are")
+    app->add_option("--vega", options->vega, "Directory with the files of Debian's package libjs-vega")
         ->type_name("DIR");
     app->footer(
         "Examples:\n"
         "  lapwing bench overlap --json overlap.json -- mpirun -n 4\n"
         "  lapwing report overlap.json -o report.html\n"
         "  lapwing report results/ --title 'Our cluster' -o report.html\n"
-        "\nThe page is one file that needs no network: plots, tables, the documents' own values beside "
-        "them.\n"
-        "It needs python3 and libjs-vega here, and a browser where it is read. The exit status is 0; 1 when "
-        "files\n"
-        "of a directory were left out, each with its reason; 2 when no page was made.");
+        "\nThe page is one file that needs no network: plots, tables, and the papers' own values beside "
+        "them. Making\n"
+        "it needs python3 and libjs-vega; reading it, a browser. The exit status is 0; 1 when files of a "
+        "directory\n"
+        "were left out, each with its reason; 2 when no page was made.");
     return {app, [options] { return make_page(*options); }};
 }
 

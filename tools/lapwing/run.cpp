@@ -8,11 +8,11 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "lapwing/arrange.hpp"
-#include "lapwing/command.hpp"
-#include "lapwing/job.hpp"
-#include "lapwing/timeline.hpp"
-#include "lapwing/values.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/launch/arrange.hpp"
+#include "lapwing/launch/job.hpp"
+#include "lapwing/timeline/timeline.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -31,7 +31,7 @@ struct Options {
     bool dry_run = false;
 };
 
-// What the environment says, and over it what the options say.
+// The environment, overridden by the options.
 Settings settings_of(const Options& options) {
     Settings settings = read_settings(environ);
     if (!options.engine.empty()) settings.engine = options.engine;
@@ -72,7 +72,7 @@ int run_traced(const Starter& starter, const Words& words, Settings settings, co
             fmt::print(stderr, "{}: {}\n", file, remark);
         remove_trace_parts(settings.trace);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "lapwing run: {}; what the ranks have recorded is in {}\n", error.what(),
+        fmt::print(stderr, "lapwing run: {}; the ranks' recordings are in {}\n", error.what(),
                    settings.trace);
         if (status == 0) return violations_found;
     }
@@ -102,17 +102,19 @@ Command add_run(CLI::App& tool, const Words& words) {
     show_usage(*app, "Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--engine", options->engine, "Engine: auto, host, ..., or mpi (LAPWING_ENGINE)")
         ->type_name("E");
-    app->add_option("--algorithm", options->algorithm, "As ialltoall=pairwise:window=6,ibcast=binomial")
+    app->add_option("--algorithm", options->algorithm, "Such as ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
-    app->add_option("--tuning", options->tuning, "Algorithms from this file, which `lapwing tune` wrote")
+    app->add_option("--tuning", options->tuning, "Choose algorithms by this file from `lapwing tune`")
         ->type_name("FILE");
     app->add_option("--topology", options->topology,
-                    "The order of hosts in the network, see `lapwing topology --help`")
+                    "The order of hosts in the network; see `lapwing topology --help`")
         ->type_name("FILE");
-    app->add_flag("--blocking", options->blocking, "Take the blocking collectives, too");
-    app->add_flag("--report", options->report, "Say at the end what was done, and what was not and why");
+    app->add_flag("--blocking", options->blocking, "Also run the blocking collectives");
+    app->add_flag("--report", options->report,
+                  "At the end, report what Lapwing ran, and what it left to the MPI and why");
     app->add_flag("--json", options->json, "The report as JSON");
-    app->add_option("--report-file", options->report_file, "The report goes here, not to standard error")
+    app->add_option("--report-file", options->report_file,
+                    "Write the report here instead of to standard error")
         ->type_name("FILE");
     app->add_option("--trace", options->trace,
                     "A timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome")
@@ -125,14 +127,13 @@ Command add_run(CLI::App& tool, const Words& words) {
         "  lapwing run --trace timeline.json -- mpirun -n 4 ./program\n"
         "  lapwing run --mpi mpich -- srun -n 64 ./program\n"
         "  lapwing run --mpi abi -- mpiexec -n 4 python3 program.py\n"
-        "\nThe launcher's MPI is told by its answer to --version, not by its name; that a program is one of "
-        "the\n"
-        "MPI standard ABI is told by the library it is linked to, which a script does not show. mpich "
-        "serves\n"
-        "Intel MPI, too. Options count more than the variables LAPWING_*, which `lapwing info` lists. The "
-        "exit\n"
-        "status is the launcher's; 2 when nothing was started.");
-    app->prefix_command();  // after a word that is no option, nothing is the tool's
+        "\nlapwing asks the launcher for its MPI (--version); the launcher's name does not matter. It knows "
+        "a program\n"
+        "of the MPI standard ABI by its library; a script does not show that: say --mpi abi. mpich also "
+        "serves Intel\n"
+        "MPI. Options override the variables LAPWING_*, which `lapwing info` lists. The exit status is the\n"
+        "launcher's, or 2 when nothing was started.");
+    app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }
 

@@ -16,7 +16,7 @@ SOMETHING_LEFT_OUT = 1
 
 
 def write(path, text):
-    """As a whole or not at all: a report that stands there stays when the new one cannot be written."""
+    """Writes the whole report or nothing: an existing report stays if the new one cannot be written."""
     directory = path.resolve().parent
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=directory, prefix=f".{path.name}.", delete=False) as file:
         try:

@@ -1,6 +1,8 @@
-"""What the report knows of each benchmark and quantity; of others it shows the names that the file has."""
+"""What the report knows about each benchmark and quantity; for others it shows the names in the file."""
 
 import dataclasses
+import json
+import pathlib
 
 import values
 
@@ -21,6 +23,7 @@ class Benchmark:
     quantities: tuple  # those with plots of their own, the most telling first
     explanation: str
     x_title: str = ""  # of a parameter
+    finding: tuple = ("", "")  # a quantity, and the words before its typical value
 
 
 QUANTITIES = {quantity.name: quantity for quantity in (
@@ -29,7 +32,7 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("available", "Time for computing", "share", "more",
              "the longest work that does not lengthen the collective, over its base time"),
     Quantity("limit", "Limit", "share", "more", "the overlap that plain blocking sockets would leave on the same links"),
-    Quantity("base", "Base time", "time", "less", "the collective alone: start it, and wait at once"),
+    Quantity("base", "Base time", "time", "less", "the collective alone: start it, then wait immediately"),
     Quantity("alone", "Work alone", "time", "", "the computation with nothing in flight"),
     Quantity("start", "Start", "time", "less", "time in the call that starts the collective"),
     Quantity("test", "Test", "time", "less", "time in the calls that test for its completion"),
@@ -39,7 +42,7 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("per_collective", "Time per collective", "time", "less", "the total over the number of collectives in flight"),
     Quantity("overhead", "Overhead", "time", "less", "what cannot be hidden: the time that the program loses"),
     Quantity("share", "Share", "share", "", ""),
-    Quantity("ratio", "Time over the MPI's", "ratio", "less", "below 1 is faster than the MPI underneath"),
+    Quantity("ratio", "Time over the MPI's", "ratio", "less", "below 1 is faster than the native MPI"),
     Quantity("stolen_per_mib", "Stolen per MiB", "time", "less",
              "by how much computation takes longer for each MiB that moves"),
     Quantity("flops_alone", "Computation alone", "rate", "more", "floating-point operations per second, nothing in flight"),
@@ -69,44 +72,18 @@ OVERRIDES = {
                                  "the collective and the work that overlaps it, together"),
 }
 
-BENCHMARKS = {benchmark.name: benchmark for benchmark in (
-    Benchmark("overlap", "How much of a collective hides behind computation?", ("overlap", "available", "base", "total"),
-              "A rank starts the collective, computes, and waits. What the computation and the wait take longer than the "
-              "computation alone was not hidden."),
-    Benchmark("base", "How long does a collective take when many follow each other?", ("base", "ratio"),
-              "Each collective is started and waited for at once; nothing is computed."),
-    Benchmark("latency", "How long does a collective take?", ("latency",),
-              "Blocking calls, and nonblocking ones that are waited for at once. Nothing is computed."),
-    Benchmark("total", "Does work beside a collective make it slower?", ("total", "latency"),
-              "The time for the collective with work beside it that takes as long as the collective alone. If all of it "
-              "overlaps, it equals the latency."),
-    Benchmark("window", "How many sends should be in flight at a time?", ("latency", "base", "total", "overlap"),
-              "The all-to-all goes in batches; the window is the number of blocks in a batch.", "window, blocks"),
-    Benchmark("concurrent", "What do several collectives in flight cost?", ("per_collective", "total", "overlap"),
-              "Several collectives are started, then the rank computes and waits for all of them.",
-              "collectives in flight"),
-    Benchmark("tests", "How often must a program test?", ("overlap", "available", "total"),
-              "The same work, cut by more and more calls of MPI_Test. An engine that moves by itself needs none; the others "
-              "need the right number, which no program knows.", "calls of MPI_Test"),
-    Benchmark("overhead", "What of a collective cannot be hidden?", ("overhead", "share", "start", "wait"),
-              "What NBCBench measures: the time in calls of MPI, and by how much the work became longer."),
-    Benchmark("throughput", "How fast does a matrix product run beside a broadcast?", ("share", "flops_beside"),
-              "Each rank multiplies matrices while a broadcast is in flight."),
-    Benchmark("noise", "What does noise of the system cost?", ("loss", "throughput_noise"),
-              "A competing process takes each processor for short bursts, many times a second.",
-              "bursts per second, Hz"),
-    Benchmark("connections", "Do connections that nobody needs cost time?", ("latency",),
-              "Sparse: connections to the peers of the collective only. Dense: to all ranks."),
-    Benchmark("methods", "Who should move the bytes, and who should drive the collective?", ("overlap", "base", "overhead"),
-              "Each way of transfer with each way of progress."),
-)}
+# The tool writes its own table when it is built (bench/program/benchmarks.def).
+TABLE = pathlib.Path(__file__).with_name("benchmarks.json")
+BENCHMARKS = {row["name"]: Benchmark(row["name"], row["question"], tuple(row["quantities"]), row["explanation"], row["x_title"],
+                                     tuple(row["finding"]))
+              for row in json.loads(TABLE.read_text(encoding="utf-8"))}
 
 METHODS = {
     "wait": ("one block of work, then one wait", "Nothing calls MPI in between: the collective moves only if something "
                                                 "moves it while the program computes."),
     "poll": ("work with a test after each quantum", "Tests give every engine the opportunity to move."),
-    "idle": ("work beside a collective that is pending", "Its root starts only when the others have done their work, so nothing "
-                                                         "moves: what is lost is lost to waiting alone."),
+    "idle": ("work beside a collective that is pending", "Its root starts only after the others have done their work, so no data "
+                                                         "moves: the loss is that of waiting alone."),
     "fixed": ("work for the base time, then one wait", "Work that takes just as long as the collective alone."),
 }
 

@@ -84,7 +84,7 @@ def tip_of(panel, series, point):
     if point.measurement.used and point.measurement.used != series.engine:
         lines.append(f"run by {point.measurement.used}")
     if not point.measurement.confirmed:
-        lines.append("not the engine that was asked for")
+        lines.append("not the requested engine")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""What a file of a stranger may hold, and the error when it does not hold what it should."""
+"""Checks of untrusted input files, and the error for wrong ones."""
 
 import math
 

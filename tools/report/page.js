@@ -61,7 +61,7 @@
 
   // Of a slice of a timeline, a bar, or a point.
   function placeOf(view, scales, point) {
-    if (scales.has('lane')) return [Math.max(0, view.scale('x')(point.a)), point.y];
+    if (scales.has('track')) return [Math.max(0, view.scale('x')(point.a)), point.y];
     if (scales.has('band')) return [view.scale('v')(point.m), view.scale('band')(point.w)];
     return [view.scale('x')(point.x), view.scale('v')(point.m)];
   }

@@ -153,7 +153,7 @@ class Page:
     def summary(self):
         places = list(dict.fromkeys(words.where(result) for result in self.results))
         lead = words.headline(self.results)
-        common = E("p", f"All was measured with {places[0]}.") if len(places) == 1 and len(self.results) > 1 else None
+        common = E("p", f"Everything was measured with {places[0]}.") if len(places) == 1 and len(self.results) > 1 else None
         cards = []
         for name, results in self.by_benchmark().items():
             parts = []
@@ -217,7 +217,7 @@ class Page:
                            self.trace_table(drawing), class_="card figure"))
         return E("section", E("h2", TIMELINES),
                  E("p", E("code", "lapwing run --trace"), "  Each row is a thread or an engine of a rank. Perfetto opens "
-                   "the same file, with all there is in it."), parts, id="timelines")
+                   "the same file and shows all of it."), parts, id="timelines")
 
     def trace_table(self, drawing):
         rows = [E("tr", E("th", entry.who, class_="word", scope="row"), E("td", entry.what, class_="word"), E("td", entry.count),
@@ -225,12 +225,12 @@ class Page:
                 for entry in drawing.table]
         heads = [E("th", text, scope="col", class_="word" if index < 2 else None)
                  for index, text in enumerate(("who", "what", "count", "in all", "median", "longest"))]
-        table = E("table", E("caption", "Of the whole file, not only of what is drawn."), E("thead", E("tr", heads)),
+        table = E("table", E("caption", "For the whole file, including what is not drawn."), E("thead", E("tr", heads)),
                   E("tbody", rows))
         return E("details", E("summary", "The table behind this plot"), self.scrolled(table))
 
     def made_of(self):
-        """All that is needed to repeat each measurement."""
+        """Everything needed to repeat each measurement."""
         parts = []
         for result in self.results:
             head = result.head
@@ -250,9 +250,9 @@ class Page:
             parts.append(E("p", E("code", trace.path)))
         parts += [E("p", f"Left out: {error}", class_="warning") for error in self.left_out]
         return E("section", E("h2", "How it was measured"),
-                 E("p", "From these files; each has the command, versions and settings of its run. Plots show the median of the "
+                 E("p", "From these files; each holds the command, versions and settings of its run. Plots show the median of the "
                    "rounds of a run, with a band or a bar from the first to the third quartile. Hollow marks are series of a "
-                   "second kind, or engines that did not do what they were asked for."), parts, id="measured")
+                   "second kind, or engines other than the requested ones."), parts, id="measured")
 
     def documents(self):
         if not self.cited:
@@ -260,8 +260,8 @@ class Page:
         items = [E("li", f"{document['authors']}: ", E("cite", document["title"]), f". {document['venue']}. ",
                    E("small", f"Measured on {document['where']}.")) for document in self.cited]
         return E("section", E("h2", "The documents"),
-                 E("p", "Their values stand beside the plots as a measure of what was possible elsewhere: on other machines, "
-                   "networks and numbers of processes. Only values of their text and tables are shown."),
+                 E("p", "Their values are shown beside the plots for comparison; they come from other machines, "
+                   "networks and numbers of processes. Only values from their text and tables are shown."),
                  E("ul", items), id="documents")
 
     def body(self):
@@ -279,7 +279,7 @@ class Page:
             E("header", E("div", E("h1", self.title), E("p", made_when(), class_="place")),
               E("button", "Theme: auto", type="button", id="theme", class_="theme"),
               E("nav", E("ul", contents), aria_label="Contents")),
-            E("main", E("noscript", E("p", "The plots need JavaScript; the tables have all their values.", class_="warning")),
+            E("main", E("noscript", E("p", "The plots need JavaScript; the tables hold all their values.", class_="warning")),
               sections),
             E("footer", "Made by lapwing report. Plots by Vega (BSD 3-Clause, in this file)."),
             E("div", id="tip", hidden=True, aria_hidden="true"), E("div", id="live", class_="unseen", aria_live="polite")]

@@ -9,7 +9,7 @@ from inputs import is_number
 
 DRAWN_EVENTS = 6000
 FIRST_STRETCH = 300  # events that are in sight at first
-DRAWN_LANES = 40
+DRAWN_TRACKS = 40
 DRAWN_ARROWS = 1500
 ROW = 17
 GAP = 7
@@ -69,14 +69,14 @@ def of_ranks(events):
     found = {}
     for one in events.slices:
         if one.kind in ("collective", "call"):
-            found.setdefault(one.lane[0], {"collective": [], "call": []})[one.kind].append((one.begin, one.end))
+            found.setdefault(one.track[0], {"collective": [], "call": []})[one.kind].append((one.begin, one.end))
     return {process: {kind: union(stretches) for kind, stretches in kinds.items()} for process, kinds in found.items()}
 
 
 def findings(trace):
     events = trace.events
     total = max(one.end for one in events.slices)
-    processes = {lane[0] for lane in events.lanes}
+    processes = {track[0] for track in events.tracks}
     count = sum(one.kind == "collective" for one in events.slices)
     sentences = [f"{values.plural(len(processes), 'rank')}, {values.plural(count, 'collective')} and "
                  f"{values.plural(sum(one.kind == 'task' for one in events.slices), 'task')} in {values.time(total)}."]
@@ -103,12 +103,12 @@ def findings(trace):
 def table_of(events):
     groups = {}
     for one in events.slices:
-        groups.setdefault((one.lane, one.kind, one.name if one.kind != "task" else one.name.split(" ")[0]), []).append(
+        groups.setdefault((one.track, one.kind, one.name if one.kind != "task" else one.name.split(" ")[0]), []).append(
             one.end - one.begin)
-    order = {lane: index for index, lane in enumerate(events.lanes)}
+    order = {track: index for index, track in enumerate(events.tracks)}
     entries = []
-    for (lane, kind, name), times in sorted(groups.items(), key=lambda item: (order[item[0][0]], item[0][1:])):
-        entries.append(Entry(events.label(lane), name, len(times), sum(times), statistics.median(times), max(times)))
+    for (track, kind, name), times in sorted(groups.items(), key=lambda item: (order[item[0][0]], item[0][1:])):
+        entries.append(Entry(events.label(track), name, len(times), sum(times), statistics.median(times), max(times)))
     return entries[:400]
 
 
@@ -121,7 +121,7 @@ def around_the_middle(slices, count):
 
 
 def tip_of(events, one):
-    lines = [one.name, f"{events.label(one.lane)}, at {values.time(one.begin)}",
+    lines = [one.name, f"{events.label(one.track)}, at {values.time(one.begin)}",
              f"{values.time(one.end - one.begin)}" if one.end > one.begin else "only this moment is known"]
     for name in ARGUMENTS:
         value = one.arguments.get(name)
@@ -132,13 +132,13 @@ def tip_of(events, one):
 
 def draw(trace):
     events = trace.events
-    lanes = events.lanes[:DRAWN_LANES]
-    places = {lane: index for index, lane in enumerate(lanes)}
-    inside = [one for one in events.slices if one.lane in places]
+    tracks = events.tracks[:DRAWN_TRACKS]
+    places = {track: index for index, track in enumerate(tracks)}
+    inside = [one for one in events.slices if one.track in places]
     drawn = around_the_middle(inside, DRAWN_EVENTS)
     sentences = []
     if len(drawn) < len(events.slices):
-        rows = f", on the first {len(lanes)} of {len(events.lanes)} rows" if len(lanes) < len(events.lanes) else ""
+        rows = f", on the first {len(tracks)} of {len(events.tracks)} rows" if len(tracks) < len(events.tracks) else ""
         sentences.append(f"Drawn are {len(drawn)} of its {len(events.slices)} events{rows}.")
     if events.others:
         sentences.append(f"Not drawn: {values.plural(events.others, 'event')} of other kinds.")
@@ -149,18 +149,18 @@ def draw(trace):
     stretch = [sight[0].begin, max(one.end for one in sight)] if len(sight) < len(drawn) else list(whole)
     if stretch[1] <= stretch[0]:
         stretch = list(whole)
-    # A lane has a row for each depth of its slices.
+    # A track has a row for each depth of its slices.
     tops, top = [], 0
-    for lane in lanes:
+    for track in tracks:
         tops.append(top)
-        top += ROW * (1 + max(one.depth for one in inside if one.lane == lane)) + GAP
-    lanes_drawn = [{"y": index, "label": events.thread(lane) if index and lanes[index - 1][0] == lane[0] else events.label(lane),
+        top += ROW * (1 + max(one.depth for one in inside if one.track == track)) + GAP
+    tracks_drawn = [{"y": index, "label": events.thread(track) if index and tracks[index - 1][0] == track[0] else events.label(track),
                     "t": tops[index], "u": (tops + [top])[index + 1] - GAP}
-                   for index, lane in enumerate(lanes)]
+                   for index, track in enumerate(tracks)]
     rows = []
     for one in drawn:
         tip = tip_of(events, one)
-        rows.append({"y": tops[places[one.lane]] + ROW * one.depth, "a": one.begin, "b": one.end, "n": one.name,
+        rows.append({"y": tops[places[one.track]] + ROW * one.depth, "a": one.begin, "b": one.end, "n": one.name,
                      "c": KINDS.get(one.kind, OTHER)[1], "i": "var(--ink)" if one.kind == "collective" else "var(--surface)",
                      "tip": tip, "says": ", ".join(tip)})
     arrows = [{"y": tops[places[start]] + ROW, "a": begin, "z": tops[places[end]] + ROW, "b": finish}
@@ -168,10 +168,10 @@ def draw(trace):
               if start in places and end in places and begin <= whole[1] and finish >= whole[0]][:DRAWN_ARROWS]
     kinds = dict.fromkeys(one.kind for one in events.slices)
     legend = list(dict.fromkeys(KINDS.get(kind, OTHER) for kind in kinds))
-    return Drawing(sentences, legend, specification(rows, arrows, lanes_drawn, whole, stretch, legend), table_of(events))
+    return Drawing(sentences, legend, specification(rows, arrows, tracks_drawn, whole, stretch, legend), table_of(events))
 
 
-def specification(rows, arrows, lanes, whole, stretch, legend):
+def specification(rows, arrows, tracks, whole, stretch, legend):
     seen = "datum.b >= stretch[0] && datum.a <= stretch[1]"
     width = "scale('x', datum.b) - scale('x', datum.a)"
     in_sight = "min(width, scale('x', datum.b)) - max(0, scale('x', datum.a))"
@@ -179,26 +179,26 @@ def specification(rows, arrows, lanes, whole, stretch, legend):
                     "range": [colour for _, colour in legend]}
     return {
         "$schema": "https://vega.github.io/schema/vega/v5.json", "width": 900, "padding": 4,
-        "height": max(lane["u"] for lane in lanes), "autosize": {"type": "fit-x", "contains": "padding"},
+        "height": max(track["u"] for track in tracks), "autosize": {"type": "fit-x", "contains": "padding"},
         "description": "What each thread and engine of each rank did, by time",
         "signals": [{"name": "stretch", "value": stretch}],
         "usermeta": {"title": "Timeline", "notes": [], "whole": whole,
                      "legends": [{"fill": "legend_colour", "orient": "bottom", "columns": 4, "symbolType": "square"}]},
         "data": [{"name": "points", "values": rows, "transform": [{"type": "filter", "expr": seen}]},
                  {"name": "arrows", "values": arrows, "transform": [{"type": "filter", "expr": seen}]},
-                 {"name": "lanes", "values": lanes}],
+                 {"name": "tracks", "values": tracks}],
         "scales": [legend_scale,
                    {"name": "x", "type": "linear", "domain": {"signal": "stretch"}, "range": "width", "zero": False},
-                   {"name": "lane", "type": "ordinal", "domain": [lane["y"] for lane in lanes],
-                    "range": [(lane["t"] + lane["u"]) / 2 for lane in lanes]},
-                   {"name": "label", "type": "ordinal", "domain": [lane["y"] for lane in lanes],
-                    "range": [lane["label"] for lane in lanes]}],
+                   {"name": "track", "type": "ordinal", "domain": [track["y"] for track in tracks],
+                    "range": [(track["t"] + track["u"]) / 2 for track in tracks]},
+                   {"name": "label", "type": "ordinal", "domain": [track["y"] for track in tracks],
+                    "range": [track["label"] for track in tracks]}],
         "axes": [{"orient": "bottom", "scale": "x", "grid": True, "tickCount": 6, "labelOverlap": "greedy",
                   "encode": {"labels": {"update": {"text": {"signal": TICK_TEXT["time"].replace("'.3~r'", "'.6~r'")}}}}},
-                 {"orient": "left", "scale": "lane", "labelLimit": 220,
+                 {"orient": "left", "scale": "track", "labelLimit": 220,
                   "encode": {"labels": {"update": {"text": {"scale": "label", "field": "value"}}}}}],
         "marks": [
-            {"type": "rect", "from": {"data": "lanes"}, "aria": False,
+            {"type": "rect", "from": {"data": "tracks"}, "aria": False,
              "encode": {"update": {"x": {"value": 0}, "x2": {"signal": "width"}, "y": {"field": "t"}, "y2": {"field": "u"},
                                    "fill": {"value": "var(--soft)"}}}},
             {"type": "rect", "from": {"data": "points"}, "clip": True,

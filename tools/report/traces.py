@@ -8,7 +8,7 @@ from inputs import InputError, is_number, text_of
 
 @dataclasses.dataclass
 class Slice:
-    lane: tuple  # pid, tid
+    track: tuple  # pid, tid
     name: str
     kind: str
     begin: float  # seconds from the first event
@@ -24,7 +24,7 @@ def belongs_to(moment, collective):
 
 
 class Events:
-    """The events of a trace that can be drawn, by lane."""
+    """The events of a trace that can be drawn, by track."""
 
     def __init__(self, path, events):
         self.slices, self.names, self.orders, ends = [], {}, {}, {}
@@ -32,11 +32,11 @@ class Events:
         for index, event in enumerate(events):
             if not isinstance(event, dict):
                 raise InputError(path, f"traceEvents[{index}]: an object is expected here")
-            lane = tuple(identifier(event.get(key)) for key in ("pid", "tid"))
+            track = tuple(identifier(event.get(key)) for key in ("pid", "tid"))
             arguments = event.get("args") if isinstance(event.get("args"), dict) else {}
             phase = event.get("ph")
             if phase == "M":
-                self.name(event, lane, arguments)
+                self.name(event, track, arguments)
                 continue
             if phase in ("s", "f", "X") and not is_number(event.get("ts")):
                 raise InputError(path, f"traceEvents[{index}].ts: a number is expected here")
@@ -44,10 +44,10 @@ class Events:
                 length = event.get("dur", 0)
                 if not is_number(length):
                     raise InputError(path, f"traceEvents[{index}].dur: a number is expected here")
-                self.slices.append(Slice(lane, text_of(event.get("name")) or "?", text_of(event.get("cat")),
+                self.slices.append(Slice(track, text_of(event.get("name")) or "?", text_of(event.get("cat")),
                                          event["ts"] * 1e-6, (event["ts"] + max(0, length)) * 1e-6, arguments))
             elif phase in ("s", "f"):
-                ends.setdefault(str(event.get("id")), {})[phase] = (lane, event["ts"] * 1e-6)
+                ends.setdefault(str(event.get("id")), {})[phase] = (track, event["ts"] * 1e-6)
             else:
                 self.others += 1
         if not self.slices:
@@ -59,38 +59,38 @@ class Events:
         self.slices.sort(key=lambda one: (one.begin, -one.end))
         self.arrows = [(pair["s"][0], pair["s"][1] - self.zero, pair["f"][0], pair["f"][1] - self.zero)
                        for pair in ends.values() if len(pair) == 2]
-        self.lanes = sorted({one.lane for one in self.slices}, key=self.order_of)
+        self.tracks = sorted({one.track for one in self.slices}, key=self.order_of)
         self.nest()
 
-    def name(self, event, lane, arguments):
+    def name(self, event, track, arguments):
         of_process = event.get("name") in ("process_name", "process_sort_index")
-        key = (lane[0], None) if of_process else lane
+        key = (track[0], None) if of_process else track
         if event.get("name") in ("process_name", "thread_name"):
             self.names[key] = text_of(arguments.get("name"))
         if event.get("name") in ("process_sort_index", "thread_sort_index") and is_number(arguments.get("sort_index")):
             self.orders[key] = arguments["sort_index"]
 
-    def order_of(self, lane):
-        return (self.orders.get((lane[0], None), 0), sort_key(lane[0]), self.orders.get(lane, 0), sort_key(lane[1]))
+    def order_of(self, track):
+        return (self.orders.get((track[0], None), 0), sort_key(track[0]), self.orders.get(track, 0), sort_key(track[1]))
 
     def nest(self):
-        """How many slices of its lane a slice lies in."""
+        """How many slices of its track a slice lies in."""
         open_ones = collections.defaultdict(list)
         for one in self.slices:
-            above = open_ones[one.lane]
+            above = open_ones[one.track]
             while above and above[-1].end <= one.begin and not belongs_to(one, above[-1]):
                 above.pop()
             one.depth = min(3, len(above))
             above.append(one)
 
-    def process(self, lane):
-        return self.names.get((lane[0], None)) or f"rank {lane[0]}"
+    def process(self, track):
+        return self.names.get((track[0], None)) or f"rank {track[0]}"
 
-    def thread(self, lane):
-        return self.names.get(lane) or f"thread {lane[1]}"
+    def thread(self, track):
+        return self.names.get(track) or f"thread {track[1]}"
 
-    def label(self, lane):
-        return f"{self.process(lane)}: {self.thread(lane)}"
+    def label(self, track):
+        return f"{self.process(track)}: {self.thread(track)}"
 
 
 def identifier(value):

@@ -258,14 +258,12 @@ def findings(result):
         return methods_words(result, rows)
     if name == "connections":
         return variants_words(result, rows, "latency")
-    if name == "noise":
-        return typical_words(result, rows, "loss", "the throughput falls by")
-    if name == "throughput":
-        return typical_words(result, rows, "share", "beside the collective the computation keeps")
-    if name == "overhead":
-        return typical_words(result, rows, "share" if "share" in present else "overhead", "what cannot be hidden is")
+    benchmark = benchmarks.benchmark_of(name)
+    quantity, words = benchmark.finding
+    if quantity in present:
+        return typical_words(result, rows, quantity, words)
     for quantity in ("base", "latency", "total", "per_collective"):
-        if name in benchmarks.BENCHMARKS and quantity in benchmarks.BENCHMARKS[name].quantities and quantity in present:
+        if quantity in benchmark.quantities and quantity in present:
             return times_words(result, rows, quantity)
     return []
 
@@ -298,7 +296,7 @@ def cautions(result):
     settings = result.head.get("settings")
     works = not isinstance(settings, dict) or settings.get("compute") != "sleep"
     if result.head.get("more_ranks_than_processors") is True and works:
-        said.append("There were more ranks than processors: ranks waited for each other's computation, too, so the figures say "
+        said.append("There were more ranks than processors: ranks also waited for each other's computation, so the figures say "
                     "little about overlap.")
     main = benchmarks.benchmark_of(result.benchmark).quantities[:1]
     spreads = [(benchmarks.quantity_of(result.benchmark, name, row.method).kind, m.summary[name])
@@ -311,12 +309,12 @@ def cautions(result):
 
 
 def unconfirmed(result):
-    """Engines that did not do the work which they were asked for, with the rows where."""
+    """Requested engines that did not do the work, with the rows where."""
     places = {}
     for row in result.rows:
         for m in row.engines:
             if not m.confirmed:
                 places.setdefault((m.engine, m.used), []).append(row.collective)
-    return [f"{benchmarks.ENGINES.get(engine, engine)} was asked for, but {used or 'nobody known'} ran "
+    return [f"{benchmarks.ENGINES.get(engine, engine)} was requested, but {used or 'an unknown engine'} ran "
             f"{values.listed(dict.fromkeys(collectives))}: hollow marks."
             for (engine, used), collectives in places.items()]

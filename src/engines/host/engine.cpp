@@ -5,6 +5,19 @@
 namespace lapwing {
 namespace {
 
+class HostGroup final : public GroupEngine {
+  public:
+    explicit HostGroup(const EngineContext& context)
+        : messages_(*context.messages), progress_thread_(context.progress_thread) {}
+    std::unique_ptr<Prepared> prepare(const List& list, Inside) override {
+        return std::make_unique<HostPrepared>(list, messages_, progress_thread_);
+    }
+
+  private:
+    Link& messages_;
+    ProgressThread* progress_thread_;
+};
+
 class HostEngine : public Engine {
   public:
     const char* name() const override { return "host"; }
@@ -12,13 +25,15 @@ class HostEngine : public Engine {
         return "the caller's processor, inside start, test and wait, or a helper's";
     }
     Verdict available() const override { return Verdict::yes(); }
+    bool needs_connections() const override { return false; }
+    bool suits_one_host() const override { return true; }
     Verdict supports(const List&) const override { return Verdict::yes(); }
     Verdict fits(const EngineContext& context) const override {
         return context.messages != nullptr ? Verdict::yes()
                                            : Verdict::no("the group has no link for messages");
     }
-    std::unique_ptr<Prepared> prepare(const List& list, const EngineContext& context, Inside) const override {
-        return std::make_unique<HostPrepared>(list, *context.messages, context.progress_thread);
+    std::unique_ptr<GroupEngine> open(const EngineContext& context) const override {
+        return std::make_unique<HostGroup>(context);
     }
 };
 

@@ -126,12 +126,6 @@ bool HostPrepared::test(Operation* operation) {
     return complete;
 }
 
-bool HostPrepared::sleep(Operation* operation, std::chrono::nanoseconds limit) {
-    if (progress_thread_ == nullptr) return link_.sleep(limit);
-    progress_thread_->sleep(limit, &static_cast<Run&>(*operation));
-    return true;
-}
-
 bool HostPrepared::go_on_beside_progress_thread(Run& run) {
     if (run.shared) return progress_thread_->hold(run) && go_on_held(run);
     if (run.error != nullptr) std::rethrow_exception(run.error);

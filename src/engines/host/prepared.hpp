@@ -20,7 +20,6 @@ class HostPrepared : public Prepared {
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
     int prepare_to_sleep(Operation*) override { return link_.poll_descriptor(); }
-    bool sleep(Operation* operation, std::chrono::nanoseconds limit) override;
 
   private:
     struct Run;

@@ -1,6 +1,8 @@
 #include "engines/kernel/engine.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "engines/kernel/prepared.hpp"
 #include "engines/kernel/probe.hpp"
@@ -9,11 +11,32 @@
 namespace lapwing {
 namespace {
 
+class KernelGroupEngine final : public GroupEngine {
+  public:
+    explicit KernelGroupEngine(const EngineContext& context)
+        : intra_node_peers_(context.intra_node_peers),
+          group_(std::make_shared<kernel::KernelGroup>(context)) {}
+
+    std::unique_ptr<Prepared> prepare(const List& list, Inside inside) override {
+        static const std::vector<bool> none;
+        const std::vector<bool>& intra_node = inside == Inside::by_memory ? intra_node_peers_ : none;
+        return std::make_unique<kernel::KernelPrepared>(list, intra_node,
+                                                        lower_to_chains(list, {}, intra_node), group_);
+    }
+
+  private:
+    const std::vector<bool> intra_node_peers_;
+    const std::shared_ptr<kernel::KernelGroup> group_;  // also of what is prepared, which may outlive this
+};
+
 class KernelEngine : public Engine {
   public:
     const char* name() const override { return "kernel"; }
     const char* summary() const override { return "Linux, by io_uring over TCP, while the program computes"; }
     Verdict available() const override { return kernel::probe(); }
+    bool needs_connections() const override { return true; }
+    // Inside one host shared memory is faster than sockets.
+    bool suits_one_host() const override { return false; }
     Verdict supports(const List& list) const override { return has_chains(list); }
     Verdict fits(const EngineContext& context) const override {
         if (context.connections == nullptr) return Verdict::no("the group has no connections of its own");
@@ -23,9 +46,8 @@ class KernelEngine : public Engine {
             return Verdict::no("the group has intra-node peers, but no link to them");
         return Verdict::yes();
     }
-    std::unique_ptr<Prepared> prepare(const List& list, const EngineContext& context,
-                                      Inside inside) const override {
-        return std::make_unique<kernel::KernelPrepared>(list, context, inside);
+    std::unique_ptr<GroupEngine> open(const EngineContext& context) const override {
+        return std::make_unique<KernelGroupEngine>(context);
     }
 };
 

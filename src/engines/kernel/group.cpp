@@ -4,11 +4,6 @@
 
 namespace lapwing::kernel {
 
-std::shared_ptr<KernelGroup> KernelGroup::of(const EngineContext& context) {
-    if (context.kernel_state == nullptr) context.kernel_state = std::make_shared<KernelGroup>(context);
-    return std::static_pointer_cast<KernelGroup>(context.kernel_state);
-}
-
 KernelGroup::KernelGroup(const EngineContext& context)
     : scheduler_(context, [this] { event_thread_.request(); }),
       event_thread_(*context.connections, scheduler_.ring().descriptor(),

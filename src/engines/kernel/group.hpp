@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <mutex>
 
 #include "engines/engine.hpp"
@@ -12,10 +11,9 @@
 
 namespace lapwing::kernel {
 
-class KernelGroup : public GroupState {
+class KernelGroup {
   public:
-    // The group's; made when there is none yet. Throws Error (system).
-    static std::shared_ptr<KernelGroup> of(const EngineContext& context);
+    // Throws Error (system).
     explicit KernelGroup(const EngineContext& context);
 
     // Asks for the connections of a plan.

@@ -1,20 +1,14 @@
 #include "engines/kernel/prepared.hpp"
 
+#include <utility>
+
 #include "base/trace.hpp"
 
 namespace lapwing::kernel {
 
-KernelPrepared::KernelPrepared(const List& list, const EngineContext& context, Inside inside)
-    : KernelPrepared(list, inside == Inside::by_memory ? context.intra_node_peers : std::vector<bool>(),
-                     context) {}
-
-KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node,
-                               const EngineContext& context)
-    : KernelPrepared(list, intra_node, lower_to_chains(list, {}, intra_node), context) {}
-
 KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                               const EngineContext& context)
-    : plan_(chains, intra_node), group_(KernelGroup::of(context)) {
+                               std::shared_ptr<KernelGroup> group)
+    : plan_(chains, intra_node), group_(std::move(group)) {
     // Connections are asked for now, so that the first start may find them made.
     group_->want(plan_);
     if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, chains, plan_);

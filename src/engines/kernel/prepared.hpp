@@ -12,7 +12,9 @@ namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
   public:
-    KernelPrepared(const List& list, const EngineContext& context, Inside inside);
+    // `chains` are those of `list`, with `intra_node`.
+    KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
+                   std::shared_ptr<KernelGroup> group);
     ~KernelPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
@@ -21,9 +23,6 @@ class KernelPrepared : public Prepared {
     int prepare_to_sleep(Operation* operation) override;
 
   private:
-    KernelPrepared(const List& list, const std::vector<bool>& intra_node, const EngineContext& context);
-    KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                   const EngineContext& context);
     bool finish(Run& run, bool complete);
 
     ChainPlan plan_;

@@ -27,12 +27,13 @@ bool is_short(const Run& run) {
 
 Scheduler::Scheduler(const EngineContext& context, std::function<void()> request_event_thread)
     : connections_(*context.connections),
-      event_thread_submits_(context.event_thread_submits),
+      event_thread_submits_(context.options.event_thread_submits),
       request_event_thread_(std::move(request_event_thread)),
-      lanes_(static_cast<std::size_t>(std::max(1, context.connections->lanes() - context.kept_lanes))),
-      submission_(ring_, context.zero_copy_bytes),
+      lanes_(
+          static_cast<std::size_t>(std::max(1, context.connections->lanes() - context.options.kept_lanes))),
+      submission_(ring_, context.options.zero_copy_bytes),
       completions_(ring_, runs_, submission_, changed_),
-      host_steps_(context.intra_node, context.event_thread_works) {}
+      host_steps_(context.intra_node, context.options.event_thread_works) {}
 
 void Scheduler::want(const ChainPlan& plan) {
     for (std::size_t lane = 0; lane < lanes_.shared(); ++lane) {

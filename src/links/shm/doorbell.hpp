@@ -47,7 +47,7 @@ void ring(Doorbell<Platform>& doorbell) {
 // Sleep in two steps: the first says that it sleeps, looks for news, and gives back nothing when there are
 // some.
 template <typename Platform, typename News>
-std::optional<std::uint32_t> lie_down(Doorbell<Platform>& doorbell, News news) {
+std::optional<std::uint32_t> prepare_to_sleep(Doorbell<Platform>& doorbell, News news) {
     const std::uint32_t seen = doorbell.rings.load(std::memory_order_acquire);
     doorbell.asleep.exchange(1, std::memory_order_seq_cst);
     publish_news();
@@ -56,17 +56,20 @@ std::optional<std::uint32_t> lie_down(Doorbell<Platform>& doorbell, News news) {
     return std::nullopt;
 }
 
+// True when there was news, or a ring.
 template <typename Platform>
-void sleep_on(Doorbell<Platform>& doorbell, std::uint32_t seen, long nanoseconds) {
+bool sleep_on(Doorbell<Platform>& doorbell, std::uint32_t seen, long nanoseconds) {
     Platform::sleep(doorbell.rings, seen, nanoseconds);
     doorbell.asleep.store(0, std::memory_order_relaxed);
+    return doorbell.rings.load(std::memory_order_relaxed) != seen;
 }
 
 // `news()` says whether there is a reason not to sleep; `sleep(word, value)` sleeps while the word has the
 // value.
 template <typename Platform, typename News>
-void sleep_at(Doorbell<Platform>& doorbell, News news, long nanoseconds) {
-    if (const auto seen = lie_down(doorbell, news)) sleep_on(doorbell, *seen, nanoseconds);
+bool sleep_at(Doorbell<Platform>& doorbell, News news, long nanoseconds) {
+    const auto seen = prepare_to_sleep(doorbell, news);
+    return !seen || sleep_on(doorbell, *seen, nanoseconds);
 }
 
 }  // namespace lapwing::shm

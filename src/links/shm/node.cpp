@@ -79,10 +79,6 @@ class GroupLink : public Link {
     bool test(Transfer& transfer) override { return protocol_.test(transfer); }
     void progress() override { protocol_.progress(); }
     void flush() override { protocol_.flush(); }
-    bool sleep(std::chrono::nanoseconds limit) override {
-        protocol_.sleep(static_cast<long>(limit.count()));
-        return true;
-    }
 
   protected:
     OwnProtocol& protocol_;
@@ -123,8 +119,6 @@ class SharedLink final : public GroupLink {
         const auto held = protocol_.hold();
         GroupLink::flush();
     }
-    // It is the progress thread who does.
-    bool sleep(std::chrono::nanoseconds) override { return false; }
 };
 
 }  // namespace
@@ -285,16 +279,16 @@ std::string survey(TransferMethod method) {
     return found.empty() ? "not known here: no child process" : found;
 }
 
-void ShmNode::sleep(std::chrono::nanoseconds limit) {
-    state_->protocol->sleep(static_cast<long>(limit.count()));
+bool ShmNode::sleep(std::chrono::nanoseconds limit) {
+    return state_->protocol->sleep(static_cast<long>(limit.count()));
 }
 
-std::optional<std::uint32_t> ShmNode::lie_down() {
-    return state_->protocol->lie_down();
+std::optional<std::uint32_t> ShmNode::prepare_to_sleep() {
+    return state_->protocol->prepare_to_sleep();
 }
 
-void ShmNode::sleep_on(std::uint32_t seen, std::chrono::nanoseconds limit) {
-    state_->protocol->sleep_on(seen, static_cast<long>(limit.count()));
+bool ShmNode::sleep_on(std::uint32_t seen, std::chrono::nanoseconds limit) {
+    return state_->protocol->sleep_on(seen, static_cast<long>(limit.count()));
 }
 
 void ShmNode::share() {

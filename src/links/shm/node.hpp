@@ -70,13 +70,13 @@ class ShmNode {
     // reached; `group` is a number that only this group has, on all its ranks. The node must outlive it.
     std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members);
 
-    // Sleeps until there may be news, or until the limit. Not where it is shared.
-    void sleep(std::chrono::nanoseconds limit);
+    // Sleeps until there may be news, or until the limit: true when there were. Not where it is shared.
+    bool sleep(std::chrono::nanoseconds limit);
     // The same in two steps, where a lock guards the node. Under it: nothing when there are news.
-    std::optional<std::uint32_t> lie_down();
-    // Then, without the lock, with what lie_down() has said. While several threads are here, a ring may wake
-    // one of them only: so the limit should be short.
-    void sleep_on(std::uint32_t seen, std::chrono::nanoseconds limit);
+    std::optional<std::uint32_t> prepare_to_sleep();
+    // Then, without the lock, with what prepare_to_sleep() has said. While several threads are here, a ring
+    // may wake one of them only: so the limit should be short.
+    bool sleep_on(std::uint32_t seen, std::chrono::nanoseconds limit);
 
     // Lets several threads use it: the links that are made from now on, by any of them at once, and what
     // stands below. Once, after join(). One of the threads is a progress thread, who sleeps in place of all

@@ -54,10 +54,13 @@ class Protocol {
     void flush() {
         if (!told_.empty()) ring_doorbells();
     }
-    void sleep(long nanoseconds);
+    // True when there was news, or a ring.
+    bool sleep(long nanoseconds);
     // The same in two steps, of which the second may be beside other calls; see doorbell.hpp.
-    std::optional<std::uint32_t> lie_down();
-    void sleep_on(std::uint32_t seen, long nanoseconds) { shm::sleep_on(doorbell_, seen, nanoseconds); }
+    std::optional<std::uint32_t> prepare_to_sleep();
+    bool sleep_on(std::uint32_t seen, long nanoseconds) {
+        return shm::sleep_on(doorbell_, seen, nanoseconds);
+    }
     void give_up(const std::string& why);
 
     // From now on several threads use it: each holds it meanwhile, by hold(). While bytes of a long message

@@ -273,16 +273,16 @@ bool Protocol<Platform>::has_news() {
 }
 
 template <typename Platform>
-void Protocol<Platform>::sleep(long nanoseconds) {
+bool Protocol<Platform>::sleep(long nanoseconds) {
     flush();
-    sleep_at(
+    return sleep_at(
         doorbell_, [&] { return has_news(); }, nanoseconds);
 }
 
 template <typename Platform>
-std::optional<std::uint32_t> Protocol<Platform>::lie_down() {
+std::optional<std::uint32_t> Protocol<Platform>::prepare_to_sleep() {
     flush();
-    return shm::lie_down(doorbell_, [&] { return has_news(); });
+    return shm::prepare_to_sleep(doorbell_, [&] { return has_news(); });
 }
 
 template <typename Platform>

@@ -188,14 +188,19 @@ std::uint64_t free_descriptors() {
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
+// A process may raise its limit as far as the hard one.
+std::uint64_t raise_descriptor_limit(std::uint64_t by) {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
+    const rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, before + by);
+    if (limit.rlim_cur == before || setrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    return limit.rlim_cur - before;
+}
+
 std::uint64_t make_room_for_descriptors(std::uint64_t wanted) {
     const std::uint64_t free = free_descriptors();
-    rlimit limit{};
-    if (free >= wanted || getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
-        return free;
-    // A process may raise its limit as far as the hard one.
-    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, limit.rlim_cur + (wanted - free));
-    return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? free_descriptors() : free;
+    return free >= wanted || raise_descriptor_limit(wanted - free) == 0 ? free : free_descriptors();
 }
 
 }  // namespace lapwing::tcp

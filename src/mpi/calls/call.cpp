@@ -201,7 +201,7 @@ Started start(Communicator& group, Problem& problem, const Preparation& preparat
     Plan* plan = nullptr;
     try {
         if (group.deferred.empty() && settle(group)) {
-            plan = &group.planner.plan(problem);
+            plan = &group.engines.planner().plan(problem);
         } else {
             select(problem, group.options.requested);  // whether there will be one
         }

@@ -7,8 +7,8 @@
 
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/requests/request_wait.hpp"
 #include "mpi/requests/timeline.hpp"
-#include "mpi/requests/wait_strategy.hpp"
 
 namespace lapwing {
 namespace {
@@ -203,7 +203,7 @@ int look_until(trace::Call call, int count, const MPI_Request* handles, Blocking
     const std::vector<Request*> ours = find(count, handles);
     if (ours.empty()) return blocking();
     WaitClock clock(call, ours.data(), ours.size());
-    WaitStrategy strategy;
+    RequestWait request_wait;
     for (;;) {
         tell_mpi(ours);
         bool happened = false;
@@ -212,7 +212,7 @@ int look_until(trace::Call call, int count, const MPI_Request* handles, Blocking
             clock.stop();
             return error;
         }
-        strategy.pause(ours.data(), ours.size());
+        request_wait.pause(ours.data(), ours.size());
     }
 }
 
@@ -222,14 +222,14 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::C
     Request* const one = &request;
     WaitClock clock(call, &one, 1);
     Seen seen;
-    WaitStrategy strategy;
+    RequestWait request_wait;
     for (;;) {
         {
             const Entry entry;
             seen = look_at(request, handle, status, &clock);
         }
         if (seen.complete) return end_of_wait(seen, handle, status);
-        strategy.pause(&one, 1);
+        request_wait.pause(&one, 1);
     }
 }
 
@@ -289,14 +289,14 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return PMPI_Waitall(count, handles, statuses);
         WaitClock clock(trace::Call::waitall, ours.data(), ours.size());
-        WaitStrategy strategy;
+        RequestWait request_wait;
         for (bool complete = false; !complete;) {
             {
                 const Entry entry;
                 complete = true;
                 for (Request* request : ours) complete = test(*request) && complete;
             }
-            if (!complete) strategy.pause(ours.data(), ours.size());
+            if (!complete) request_wait.pause(ours.data(), ours.size());
         }
         clock.stop();
         if (const Failure failure = find_failure(count, handles); failure.place >= 0)

@@ -77,11 +77,11 @@ LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
         if (group == nullptr) return MPI_SUCCESS;
         PMPI_Info_set(*info, engine_key, group->options.engine.c_str());
         if (group->engine_used != nullptr) {
-            const bool connected = std::string(group->engine_used->name()) == "kernel";
+            const bool connected = group->engine_used->needs_connections();
             PMPI_Info_set(*info, engine_used_key, group->engine_used->name());
-            // By the kernel engine only what LAPWING_INSIDE leaves to memory goes through it.
+            // An engine over connections uses memory only for what LAPWING_INSIDE leaves to it.
             const bool shares =
-                group->intra_node != nullptr && (!connected || !group->context.intra_node_peers.empty());
+                group->engines.shares_memory() && (!connected || !group->engines.all_share_memory());
             const char* const inside = shares ? (connected ? "shm, tcp" : "shm") : connected ? "tcp" : "mpi";
             PMPI_Info_set(*info, link_inside_host_key, inside);
             PMPI_Info_set(*info, link_between_hosts_key, connected ? "tcp" : "mpi");

@@ -1,13 +1,12 @@
 #include "mpi/job/network.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "engines/kernel/engine.hpp"
 #include "links/tcp/addresses.hpp"
+#include "plan/group_engines.hpp"
 
 namespace lapwing {
 namespace {
@@ -59,7 +58,7 @@ void Network::start(const RankLocations& locations, std::span<const shm::ShmAddr
     } else {
         node_.reset();
     }
-    if (engine_ == "kernel" || engine_ == "auto") connect_hosts(several_hosts);
+    connect_hosts(several_hosts);
 }
 
 void Network::share_memory(std::span<const shm::ShmAddress> memories) {
@@ -96,13 +95,16 @@ void Network::say_what_is_missing(bool several_hosts) const {
 }
 
 void Network::connect_hosts(bool several_hosts) {
-    std::string& why_not = missing_.kernel_engine;
-    if (engine_ == "auto" && !several_hosts) {
+    const Engine* const engine = engine_with_connections(engine_, false);
+    if (engine == nullptr) return;
+    std::string& why_not = missing_.why_no_engine;
+    missing_.engine = engine->name();
+    if (engine_with_connections(engine_, !several_hosts) == nullptr) {
         why_not = "all ranks are on one host, where the host engine is faster";
         return;
     }
     std::string trouble;
-    if (const Verdict available = kernel_engine().available(); !available) {
+    if (const Verdict available = engine->available(); !available) {
         trouble = available.reason();
     } else {
         try {
@@ -124,8 +126,8 @@ void Network::connect_hosts(bool several_hosts) {
     }
     if (!why_not.empty()) {
         endpoint_.reset();
-        if (self_ == 0 && engine_ == "kernel")
-            fmt::print(stderr, "lapwing: the kernel engine is not used: {}\n", why_not);
+        if (self_ == 0 && engine_ != "auto")
+            fmt::print(stderr, "lapwing: the {} engine is not used: {}\n", missing_.engine, why_not);
         return;
     }
     tcp::Key key{};
@@ -169,7 +171,7 @@ std::uint64_t Network::draw_number() {
 bool Network::reserve_descriptors(int ranks, int lanes) {
     const std::uint64_t needed = static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes);
     const std::uint64_t all = reserved_ + needed + kept_descriptors;
-    if (all > free_at_start_) raise_limit(all - free_at_start_);
+    if (all > free_at_start_) free_at_start_ += tcp::raise_descriptor_limit(all - free_at_start_);
     if (all > free_at_start_) {
         if (!told_) {
             fmt::print(stderr,
@@ -185,16 +187,6 @@ bool Network::reserve_descriptors(int ranks, int lanes) {
     }
     reserved_ += needed;
     return true;
-}
-
-// A process may raise its limit as far as the hard one.
-void Network::raise_limit(std::uint64_t by) {
-    rlimit limit{};
-    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
-    const rlim_t before = limit.rlim_cur;
-    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, before + by);
-    if (limit.rlim_cur > before && ::setrlimit(RLIMIT_NOFILE, &limit) == 0)
-        free_at_start_ += limit.rlim_cur - before;
 }
 
 void Network::give_back_descriptors(int ranks, int lanes) {

@@ -28,7 +28,8 @@ std::vector<std::string> agree_on_troubles(std::span<const std::string> mine, in
 
 // What a job does without, and why; empty: it has it, or does not want it. Equal on all ranks.
 struct Missing {
-    std::string kernel_engine;
+    std::string engine;         // that needs connections
+    std::string why_no_engine;  // that engine is not used
     std::string shared_memory;  // between ranks of one host
     std::string single_copies;  // of long messages inside a host: they pass through the memory, in pieces
 };
@@ -68,13 +69,12 @@ class Network {
 
     std::unique_ptr<Connections> connect(std::uint64_t number, std::vector<int> members, int rank);
     // What the variables say of how engines shall use the connections.
-    const EngineContext& engine_options() const { return chosen_.engine_options; }
+    const EngineOptions& engine_options() const { return chosen_.engine_options; }
 
   private:
     void share_memory(std::span<const shm::ShmAddress> memories);
     void say_what_is_missing(bool several_hosts) const;
     void connect_hosts(bool several_hosts);
-    void raise_limit(std::uint64_t by);
 
     std::string engine_ = "mpi";  // that was asked for
     NetworkSettings chosen_;

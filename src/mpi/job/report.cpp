@@ -31,8 +31,8 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     const Missing& missing = manner.missing;
     std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
                                    ranks, ranks == 1 ? "" : "s", manner.engine);
-    if (!missing.kernel_engine.empty())
-        text += fmt::format("the kernel engine is not used: {}\n", missing.kernel_engine);
+    if (!missing.why_no_engine.empty())
+        text += fmt::format("the {} engine is not used: {}\n", missing.engine, missing.why_no_engine);
     if (!missing.shared_memory.empty())
         text += fmt::format("ranks of one host do not share memory: {}\n", missing.shared_memory);
     if (!missing.single_copies.empty()) {
@@ -78,7 +78,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
     json["ranks"] = ranks;
     const Missing& missing = manner.missing;
     json["engine"] = manner.engine;
-    if (!missing.kernel_engine.empty()) json["no_kernel_engine"] = missing.kernel_engine;
+    if (!missing.why_no_engine.empty()) json["no_" + missing.engine + "_engine"] = missing.why_no_engine;
     if (!missing.shared_memory.empty()) json["no_shared_memory"] = missing.shared_memory;
     if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;
     if (!manner.progress.empty())

@@ -5,9 +5,9 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
-#include "links/routed.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/requests/request.hpp"
 
@@ -94,9 +94,8 @@ namespace {
 bool may_have_connections(const Communicator& group) {
     if (!runtime.network.runs() || group.ranks < 2 || group.intercommunicator) return false;
     if (group.members.empty()) return false;
-    if (group.options.engine == "kernel") return true;
-    // Inside one host the kernel's sockets are slower than shared memory.
-    return group.options.engine == "auto" && !runtime.locations.on_one_host(group.members);
+    return engine_with_connections(group.options.engine, runtime.locations.on_one_host(group.members)) !=
+           nullptr;
 }
 
 // Some of its ranks are on one host, on some host: equal on all ranks.
@@ -108,29 +107,20 @@ bool has_neighbors(const Communicator& group) {
 }
 
 void share_memory(Communicator& group, std::uint64_t number) {
-    const shm::ShmNode& node = *runtime.network.node();
-    group.intra_node = runtime.network.node()->link(number, group.members);
-    Link* messages = group.intra_node.get();
+    shm::ShmNode& node = *runtime.network.node();
+    std::vector<bool> peers;
     if (!group.all_intra_node) {
-        std::vector<bool> intra_node;
-        for (const int member : group.members) intra_node.push_back(node.intra_node(member));
-        group.routed = std::make_unique<RoutedLink>(*group.intra_node, group.link, intra_node);
-        messages = group.routed.get();
-        group.context.intra_node = group.intra_node.get();
-        group.context.intra_node_peers = std::move(intra_node);
+        for (const int member : group.members) peers.push_back(node.intra_node(member));
     }
-    group.context.messages = group.host_context.messages = messages;
-    group.context.progress_thread = group.host_context.progress_thread = runtime.network.progress_thread();
+    group.engines.share_memory(node.link(number, group.members), std::move(peers),
+                               runtime.network.progress_thread());
 }
 
 void connect(Communicator& group, std::uint64_t number) {
     group.connections = runtime.network.connect(number, group.members, group.rank);
-    const EngineContext& engine_options = runtime.network.engine_options();
-    group.context.connections = group.connections.get();
-    group.context.event_thread_works = engine_options.event_thread_works;
-    group.context.event_thread_submits = engine_options.event_thread_submits;
-    group.context.zero_copy_bytes = engine_options.zero_copy_bytes;
-    group.context.kept_lanes = Network::kept_lanes;
+    EngineOptions options = runtime.network.engine_options();
+    options.kept_lanes = Network::kept_lanes;
+    group.engines.connect(*group.connections, options);
 }
 
 void make_links(Communicator& group, std::uint64_t number) {

@@ -11,7 +11,7 @@
 
 #include "links/mpi/mpi_link.hpp"
 #include "mpi/requests/count.hpp"
-#include "plan/planner.hpp"
+#include "plan/group_engines.hpp"
 
 namespace lapwing {
 
@@ -19,12 +19,9 @@ struct Request;
 
 struct Communicator {
     Communicator(MPI_Comm comm, int own_rank, int size, const PlanOptions& usual)
-        : communicator(comm),
-          rank(own_rank),
-          ranks(size),
-          options(usual),
-          planner(own_rank, context, options),
-          host_planner(own_rank, host_context, options) {}
+        : communicator(comm), rank(own_rank), ranks(size), options(usual), engines(own_rank, options) {
+        engines.use(link);
+    }
 
     MPI_Comm communicator;  // the program's own; null when it has been freed
     int rank;
@@ -45,7 +42,7 @@ struct Communicator {
     bool begun = false;
     bool wants_memory = false;       // some of its ranks share memory
     bool all_intra_node = false;     // all of them do
-    bool wants_connections = false;  // the kernel engine may take it
+    bool wants_connections = false;  // an engine that needs them may take it
     bool settled = false;            // it is known which links there are
     std::deque<Request*> deferred;   // started before that, in order
     MPI_Request agreement = MPI_REQUEST_NULL;
@@ -58,15 +55,9 @@ struct Communicator {
     std::uint32_t trace_number = 0;       // of a trace; 0: it has none yet
 
     // In this order: what stands below uses what stands above.
-    MpiLink link;                      // not begun where all share memory
-    std::unique_ptr<Link> intra_node;  // through memory that ranks of one host share
-    std::unique_ptr<Link> routed;      // of these two
+    MpiLink link;  // not begun where all share memory
     std::unique_ptr<Connections> connections;
-    EngineContext context{.messages = &link};
-    Planner planner;
-    // For those that find no lane.
-    EngineContext host_context{.messages = &link};
-    Planner host_planner;
+    GroupEngines engines;
 };
 
 // The group that this thread used last, as long as none has been given up since: no other thread may free its

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "base/error.hpp"
-#include "engines/kernel/engine.hpp"
 #include "mpi/calls/call.hpp"
 
 namespace lapwing {
@@ -57,7 +56,7 @@ constexpr std::uint32_t lane_bit(int lane) {
 int take_lane(Communicator& group, int* lane) {
     *lane = -1;
     static_assert(Network::kept_lanes == 32, "a bit for each");
-    if (group.connections == nullptr) return MPI_SUCCESS;
+    if (!group.engines.connected()) return MPI_SUCCESS;
     std::uint32_t kept = 0;
     bool may_open = false;
     {
@@ -143,14 +142,15 @@ Started keep(KeptForStarts& kept, Communicator& group, Problem& problem,
     const Entry entry;
     Plan* plan = nullptr;
     try {
-        plan = &(lane >= 0 ? group.planner : group.host_planner).plan(problem);
+        plan = &(lane >= 0 ? group.engines.planner() : group.engines.planner_without_connections())
+                    .plan(problem);
     } catch (const Error& declined) {
         give_back_lane(group, lane);
         if (declined.code() != ErrorCode::unsupported) throw;
         count_fallback(problem.collective, Fallback::no_plan);
         return {Outcome::declined, MPI_SUCCESS, nullptr};
     }
-    if (plan->engine != &kernel_engine()) {
+    if (!plan->engine->needs_connections()) {
         give_back_lane(group, lane);
         lane = -1;
     }

@@ -160,7 +160,7 @@ void leave_complete(Request& request) {
 
 void begin(Request& request) {
     Communicator& group = *request.group;
-    if (request.plan == nullptr) request.plan = &group.planner.plan(request.problem);
+    if (request.plan == nullptr) request.plan = &group.engines.planner().plan(request.problem);
     if (runtime.measures) {
         runtime.report.count_use(request.collective, request.plan->choice.algorithm, request.plan->engine);
         timeline::starts(request);

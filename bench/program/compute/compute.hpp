@@ -1,0 +1,34 @@
+// What the ranks do while a collective is in flight: an amount of work, or a sleep.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+
+#include "program/settings.hpp"
+
+namespace lapwing::bench {
+
+// So many dependent floating-point operations. It is an amount, not a time: when something else uses the
+// processor, it takes longer, and so shows stolen time.
+void work(std::uint64_t operations);
+
+// Sleeps until that moment; late wake-ups do not add up.
+void sleep_until(double moment);
+
+// One block of either, or of matrix products.
+struct Block {
+    Compute kind = Compute::work;
+    std::uint64_t amount = 0;  // operations of work, or products
+    double seconds = 0;        // that it is to take
+    int order = 0;             // of the matrices
+
+    void run() const;
+    // So many times as much, to be divided into so many parts.
+    void scale(double factor, int parts);
+    Block part(int parts) const;
+    double flops() const;  // of the matrix products
+    // Adds what repeats it to an engine's JSON.
+    void describe(nlohmann::json& engine) const;
+};
+
+}  // namespace lapwing::bench

@@ -1,0 +1,281 @@
+#include "tune/tuning_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "links/tcp/addresses.hpp"
+#include "plan/tuning.hpp"
+#include "program/compute/clock.hpp"
+#include "program/mpi/places.hpp"
+#include "tune/call.hpp"
+#include "tune/variants.hpp"
+
+namespace lapwing::tune {
+namespace {
+
+using bench::now;
+
+constexpr int least_rounds = 3;
+constexpr double seconds_of_phase = 0.003;
+constexpr int most_iterations = 20;
+// An algorithm that takes so many times as long as the fastest is not measured more than once.
+constexpr double hopeless = 4;
+// One that takes less than some time slices may only have been interrupted: it is tried again.
+constexpr double slice = 0.02;
+constexpr int tries = 5;
+
+// Several of the short ones, because the first after a sleep is slow.
+int probes(double seconds) {
+    return seconds < slice ? 5 : 1;
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t half = values.size() / 2;
+    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+// Hints on a new communicator request the engine and the algorithm.
+MPI_Comm communicator_for(MPI_Comm parent, const std::string& engine, const Choice& choice) {
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_dup(parent, &made);
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "lapwing_engine", engine.c_str());
+    MPI_Info_set(info, "lapwing_algorithm",
+                 fmt::format("{}={}", name(choice.algorithm->collective), print(choice)).c_str());
+    MPI_Comm_set_info(made, info);
+    MPI_Info_free(&info);
+    return made;
+}
+
+std::string engine_used(MPI_Comm communicator) {
+    MPI_Info info = MPI_INFO_NULL;
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    int found = 0;
+    MPI_Comm_get_info(communicator, &info);
+    MPI_Info_get(info, "lapwing_engine_used", MPI_MAX_INFO_VAL, value, &found);
+    MPI_Info_free(&info);
+    return found != 0 ? value : "mpi";
+}
+
+}  // namespace
+
+Budget::Budget(double seconds, std::size_t cases)
+    : end_(now() + seconds), cases_(std::max<std::size_t>(cases, 1)) {}
+
+double Budget::next() {
+    const std::size_t left = cases_ - std::min(begun_, cases_ - 1);
+    ++begun_;
+    return std::max(0.0, end_ - now()) / static_cast<double>(left);
+}
+
+double Budget::done() const {
+    return static_cast<double>(begun_) / static_cast<double>(cases_);
+}
+
+std::vector<std::uint64_t> sizes_of(Collective collective, const Settings& settings) {
+    return collective == Collective::barrier ? std::vector<std::uint64_t>{0} : settings.bytes;
+}
+
+std::vector<Case> cases_of(const Settings& settings) {
+    std::vector<Case> cases;
+    for (const Collective collective : settings.collectives) {
+        for (const std::uint64_t bytes : sizes_of(collective, settings)) cases.push_back({collective, bytes});
+    }
+    const auto asked = [&](Collective collective) {
+        return std::find(settings.collectives.begin(), settings.collectives.end(), collective) !=
+               settings.collectives.end();
+    };
+    // Latency, bytes over a link, and the overhead of many messages.
+    if (!asked(Collective::broadcast)) {
+        cases.push_back({Collective::broadcast, 8});
+        cases.push_back({Collective::broadcast, 1 << 18});
+    }
+    if (!asked(Collective::alltoall)) cases.push_back({Collective::alltoall, 8});
+    return cases;
+}
+
+struct TuningRun::Variant {
+    Choice choice;
+    MPI_Comm communicator = MPI_COMM_NULL;
+    double once = 0;  // seconds of one, about
+    std::vector<double> seconds;
+};
+
+TuningRun::TuningRun(MPI_Comm communicator, const Settings& settings, Budget& budget, Say say)
+    : communicator_(communicator),
+      settings_(settings),
+      budget_(budget),
+      say_(std::move(say)),
+      mesh_(communicator, "") {
+    PMPI_Comm_rank(communicator, &rank_);
+    PMPI_Comm_size(communicator, &ranks_);
+    const std::vector<std::string> hosts =
+        bench::of_all_ranks(communicator, std::to_string(tcp::host_number()));
+    several_hosts_ = std::set<std::string>(hosts.begin(), hosts.end()).size() > 1;
+    // The preload library knows the hosts by the job's network.
+    if (std::find(settings.engines.begin(), settings.engines.end(), "kernel") != settings.engines.end()) {
+        for (const std::string& host : hosts) host_of_.push_back(std::stoull(host));
+        placement_ = placement_on_hosts(host_of_);
+    }
+    const std::vector<bench::Place> places = bench::places_of_ranks(communicator);
+    one_clock_ = bench::machines_of(places) == 1;
+    oversubscribed_ = bench::more_ranks_than_processors(places);
+}
+
+// A barrier: the MPI's where each rank has its own processor; elsewhere some MPIs spin for whole time slices
+// in it.
+void TuningRun::gather() {
+    if (oversubscribed_) {
+        mesh_.yielding_barrier();
+    } else {
+        PMPI_Barrier(communicator_);
+    }
+}
+
+double TuningRun::median_of_all(std::vector<double>& begins, std::vector<double>& ends) const {
+    const int count = static_cast<int>(ends.size());
+    if (one_clock_) {
+        PMPI_Allreduce(MPI_IN_PLACE, begins.data(), count, MPI_DOUBLE, MPI_MIN, communicator_);
+        PMPI_Allreduce(MPI_IN_PLACE, ends.data(), count, MPI_DOUBLE, MPI_MAX, communicator_);
+    }
+    std::vector<double> seconds;
+    for (std::size_t i = 0; i < ends.size(); ++i) seconds.push_back(ends[i] - begins[i]);
+    if (!one_clock_) PMPI_Allreduce(MPI_IN_PLACE, seconds.data(), count, MPI_DOUBLE, MPI_MAX, communicator_);
+    return median(seconds);
+}
+
+double TuningRun::phase(MPI_Comm communicator, Call& call, int iterations) {
+    std::vector<double> begins;
+    std::vector<double> ends;
+    mesh_.sleeping_barrier();
+    for (int i = 0; i < iterations; ++i) {
+        MPI_Request request = MPI_REQUEST_NULL;
+        gather();
+        begins.push_back(now());
+        call.start(communicator, request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        ends.push_back(now());
+    }
+    // First, because ranks may spin in the MPI while they wait.
+    mesh_.sleeping_barrier();
+    return median_of_all(begins, ends);
+}
+
+nlohmann::json TuningRun::measure_case(const std::string& engine, const Case& one,
+                                       std::vector<Variant>& variants, std::vector<std::string>& instead) {
+    if (rank_ == 0) {
+        say_(fmt::format("progress {:.4f} {} of {} bytes on {}, {} ranks", budget_.done(),
+                         mpi_name(one.collective), one.bytes, engine, ranks_));
+    }
+    const double share = budget_.next();
+    const double begin = now();
+    Call call(one.collective, one.bytes, ranks_);
+    Problem problem = measured_problem(one.collective, ranks_, one.bytes);
+    problem.placement = placement_;
+    std::vector<Choice> choices;
+    for (Variant& variant : variants) {
+        choices.push_back(variant.choice);
+        variant.seconds.clear();
+    }
+    std::vector<Variant*> tried;
+    double best = 0;
+    const std::vector<int> same = representatives(choices, problem);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+        if (same[i] != static_cast<int>(i)) continue;
+        Variant& variant = variants[i];
+        if (variant.communicator == MPI_COMM_NULL) {
+            variant.communicator = communicator_for(communicator_, engine, variant.choice);
+        }
+        phase(variant.communicator, call, 1);  // connections are made, lists are built
+        const std::string used = engine_used(variant.communicator);
+        if (used != engine) {
+            if (std::find(instead.begin(), instead.end(), used) == instead.end()) instead.push_back(used);
+            continue;
+        }
+        variant.once = phase(variant.communicator, call, 1);
+        variant.once = std::min(variant.once, phase(variant.communicator, call, probes(variant.once)));
+        best = best == 0 ? variant.once : std::min(best, variant.once);
+        tried.push_back(&variant);
+    }
+    std::vector<Variant*> hopeful;
+    for (Variant* variant : tried) {
+        for (int i = 0; i < tries && variant->once > hopeless * best && variant->once < slice; ++i) {
+            variant->once =
+                std::min(variant->once, phase(variant->communicator, call, probes(variant->once)));
+        }
+        if (variant->once <= hopeless * best)
+            hopeful.push_back(variant);
+        else
+            variant->seconds = {variant->once};
+    }
+    // As many for each: the first of a phase, after a sleep, is slower than those that follow.
+    const double fitting = std::max(1.0, seconds_of_phase / std::max(best, 1e-7));
+    const int iterations = static_cast<int>(std::min<double>(fitting, most_iterations));
+    for (int round = 0; round < settings_.rounds; ++round) {
+        int more = round < least_rounds || now() - begin < share ? 1 : 0;
+        PMPI_Bcast(&more, 1, MPI_INT, 0, communicator_);
+        if (more == 0) break;
+        for (std::size_t i = 0; i < hopeful.size(); ++i) {
+            Variant& variant = *hopeful[(i + static_cast<std::size_t>(round)) % hopeful.size()];
+            variant.seconds.push_back(phase(variant.communicator, call, iterations));
+        }
+    }
+    nlohmann::json seconds = nlohmann::json::object();
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+        if (same[i] < 0) continue;
+        const std::vector<double>& of = variants[static_cast<std::size_t>(same[i])].seconds;
+        if (!of.empty()) seconds[print(variants[i].choice)] = median(of);
+    }
+    return {{"collective", name(one.collective)}, {"bytes", one.bytes}, {"seconds", seconds}};
+}
+
+nlohmann::json TuningRun::measure(const std::string& engine) {
+    nlohmann::json table = {{"engine", engine},
+                            {"hosts", several_hosts_ ? "several" : "one"},
+                            {"ranks", ranks_},
+                            {"measured", nlohmann::json::array()}};
+    if (placement_ != nullptr) table["host_of"] = host_of_;
+    std::vector<std::string> instead;
+    std::vector<Variant> variants;
+    Collective collective{};
+    const auto free_communicators = [&] {
+        for (Variant& variant : variants) {
+            if (variant.communicator != MPI_COMM_NULL) MPI_Comm_free(&variant.communicator);
+        }
+        variants.clear();
+    };
+    for (const Case& one : cases_of(settings_)) {
+        if (variants.empty() || one.collective != collective) {
+            free_communicators();
+            collective = one.collective;
+            for (const Choice& choice : variants_of(collective))
+                variants.push_back({choice, MPI_COMM_NULL, 0, {}});
+        }
+        nlohmann::json row = measure_case(engine, one, variants, instead);
+        if (!row["seconds"].empty()) table["measured"].push_back(std::move(row));
+    }
+    free_communicators();
+    table["instead"] = instead;
+    return table;
+}
+
+double copy_seconds_per_byte() {
+    constexpr std::size_t bytes = 1 << 18;
+    std::vector<unsigned char> from(bytes, 1);
+    std::vector<unsigned char> to(bytes);
+    std::vector<double> seconds;
+    for (int i = 0; i < 33; ++i) {
+        const double begin = now();
+        std::memcpy(to.data(), from.data(), bytes);
+        from[static_cast<std::size_t>(i)] = to[bytes - 1 - static_cast<std::size_t>(i)];
+        seconds.push_back(now() - begin);
+    }
+    return median(seconds) / bytes;
+}
+
+}  // namespace lapwing::tune

@@ -1,0 +1,121 @@
+#include "mpi/requests/request_wait.hpp"
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "mpi/job/runtime.hpp"
+#include "mpi/requests/request.hpp"
+
+namespace lapwing {
+namespace {
+
+// Unsuccessful looks after which the native MPI moves.
+constexpr unsigned tests_per_native_progress = 16;
+constexpr std::uint64_t looks_per_native_progress = 64;
+constexpr std::uint64_t looks_in_kernel_per_native_progress = 32;
+
+bool connected(Request* const* requests, std::size_t count) {
+    return std::any_of(requests, requests + count,
+                       [](const Request* request) { return request->group->engines.connected(); });
+}
+
+bool all_share_memory(Request* const* requests, std::size_t count) {
+    return std::all_of(requests, requests + count,
+                       [](const Request* request) { return request->group->all_intra_node; });
+}
+
+// What others wait for may be a message of the program's that only this rank's MPI can move.
+void move_native() {
+    int found = 0;
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
+
+}  // namespace
+
+void after_unsuccessful_test() {
+    static thread_local unsigned tests = 0;
+    if (++tests % tests_per_native_progress == 0) move_native();
+}
+
+// As long as this thread looks again and again, the progress thread would only be in its way.
+void RequestWait::take_over() {
+    ProgressThread* const progress_thread = runtime.network.progress_thread();
+    if (progress_thread == nullptr || has_taken_over_) return;
+    progress_thread->take_over();
+    has_taken_over_ = true;
+}
+
+void RequestWait::hand_back() {
+    if (has_taken_over_) runtime.network.progress_thread()->hand_back();
+    has_taken_over_ = false;
+}
+
+void RequestWait::pause(Request* const* requests, std::size_t count) {
+    take_over();
+    const bool in_kernel = connected(requests, count);
+    // Messages of the native MPI ring no doorbell. And without a progress thread only one thread at a time
+    // may sleep at it.
+    const bool doorbell = !in_kernel && all_share_memory(requests, count);
+    const bool may_sleep =
+        in_kernel || (doorbell && (!runtime.threads || runtime.network.progress_thread() != nullptr));
+    const WaitStrategy::Step step =
+        strategy_.after_look({.oversubscribed = runtime.threads || runtime.locations.oversubscribed(),
+                              .looks_in_kernel = in_kernel,
+                              .may_sleep = may_sleep});
+    const std::uint64_t per_native =
+        in_kernel ? looks_in_kernel_per_native_progress : looks_per_native_progress;
+    if ((in_kernel || doorbell) && strategy_.looks() % per_native == 0) move_native();
+    switch (step) {
+        case WaitStrategy::Step::look:
+            return;
+        case WaitStrategy::Step::yield:
+            return std::this_thread::yield();
+        case WaitStrategy::Step::sleep:
+            break;
+    }
+    if (in_kernel)
+        sleep_at_descriptors(requests, count);
+    else
+        sleep_at_doorbell(WaitStrategy::longest_sleep);
+}
+
+// Where there is no progress thread, no other thread uses the node meanwhile.
+void RequestWait::sleep_at_doorbell(std::chrono::nanoseconds longest) {
+    move_native();
+    ProgressThread* const progress_thread = runtime.network.progress_thread();
+    if (progress_thread == nullptr && runtime.threads) return std::this_thread::yield();
+    hand_back();
+    strategy_.sleep(longest, [&](std::chrono::nanoseconds limit) {
+        if (progress_thread != nullptr) {
+            return progress_thread->sleep(limit) ? trace::WakeUp::progress_thread : trace::WakeUp::limit;
+        }
+        const Entry entry;
+        return runtime.network.node()->sleep(limit) ? trace::WakeUp::doorbell : trace::WakeUp::limit;
+    });
+}
+
+void RequestWait::sleep_at_descriptors(Request* const* requests, std::size_t count) {
+    std::vector<int> descriptors;
+    {
+        const Entry entry;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (requests[i]->state == Request::State::running)
+                descriptors.push_back(prepare_to_sleep(*requests[i]));
+        }
+    }
+    const bool all_wake =
+        std::none_of(descriptors.begin(), descriptors.end(), [](int descriptor) { return descriptor < 0; });
+    // What comes through shared memory rings the doorbell, and wakes nobody who polls.
+    if (!all_wake && runtime.network.node() != nullptr)
+        return sleep_at_doorbell(WaitStrategy::shortest_sleep);
+    move_native();
+    hand_back();
+    // While the rank sleeps, nothing of the native MPI moves: so it never sleeps for long.
+    strategy_.sleep(WaitStrategy::longest_sleep,
+                    [&](std::chrono::nanoseconds limit) { return sleep_at(descriptors, limit); });
+}
+
+}  // namespace lapwing

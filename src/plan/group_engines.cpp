@@ -1,0 +1,46 @@
+#include "plan/group_engines.hpp"
+
+#include <utility>
+
+#include "engines/catalogue.hpp"
+#include "links/routed.hpp"
+
+namespace lapwing {
+
+const Engine* engine_with_connections(std::string_view wanted, bool shares_memory) {
+    for (const Engine* engine : engines()) {
+        const bool candidate =
+            wanted == "auto" ? !shares_memory || engine->suits_one_host() : wanted == engine->name();
+        if (candidate && engine->needs_connections()) return engine;
+    }
+    return nullptr;
+}
+
+GroupEngines::GroupEngines(int rank, const PlanOptions& options)
+    : planner_(rank, context_, options),
+      planner_without_connections_(rank, context_without_connections_, options) {}
+
+void GroupEngines::use(Link& messages) {
+    context_.messages = context_without_connections_.messages = &messages;
+}
+
+void GroupEngines::share_memory(std::unique_ptr<Link> intra_node, std::vector<bool> peers,
+                                ProgressThread* progress_thread) {
+    intra_node_ = std::move(intra_node);
+    Link* messages = intra_node_.get();
+    if (!peers.empty()) {
+        routed_ = std::make_unique<RoutedLink>(*intra_node_, *context_.messages, peers);
+        messages = routed_.get();
+        context_.intra_node = intra_node_.get();
+        context_.intra_node_peers = std::move(peers);
+    }
+    use(*messages);
+    context_.progress_thread = context_without_connections_.progress_thread = progress_thread;
+}
+
+void GroupEngines::connect(Connections& connections, const EngineOptions& options) {
+    context_.connections = &connections;
+    context_.options = options;
+}
+
+}  // namespace lapwing

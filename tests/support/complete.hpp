@@ -1,0 +1,29 @@
+// Waits for a run, for tests.
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+#include "engines/engine.hpp"
+#include "engines/wait_strategy.hpp"
+
+namespace lapwing {
+
+inline void wait(Prepared& prepared, Operation* operation) {
+    WaitStrategy strategy;
+    while (!prepared.progress(operation)) {
+        if (strategy.after_look({.oversubscribed = true, .looks_in_kernel = true}) !=
+            WaitStrategy::Step::sleep) {
+            std::this_thread::yield();
+            continue;
+        }
+        strategy.sleep(std::chrono::milliseconds(20), [&](std::chrono::nanoseconds limit) {
+            const int descriptor = prepared.prepare_to_sleep(operation);
+            if (descriptor >= 0) return sleep_at({descriptor}, limit);
+            std::this_thread::yield();
+            return trace::WakeUp::limit;
+        });
+    }
+}
+
+}  // namespace lapwing

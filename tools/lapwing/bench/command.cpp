@@ -1,0 +1,206 @@
+// lapwing bench: measurements of Lapwing and the native MPI side by side.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.hpp"
+#include "lapwing/bench/run.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/launch/program.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+constexpr const char* about_status =
+    "\nlapwing adds its own program, for the MPI of the launcher, to the launcher's words. The exit status\n"
+    "is 0 when every requested engine did the work, 1 when one did not or gave a wrong result, 2 when\n"
+    "nothing was started.";
+
+// What one of all benchmarks, or all, are called with.
+struct All {
+    std::string results;
+    std::string only;
+    std::string engines;
+    bool quick = false;
+    std::string interface;
+    std::string mpi;
+    bool table = false;  // print what is known of each benchmark
+};
+
+std::vector<std::string> words_of(const std::string& line) {
+    std::vector<std::string> words;
+    std::size_t at = 0;
+    while ((at = line.find_first_not_of(' ', at)) != std::string::npos) {
+        const std::size_t end = std::min(line.find(' ', at), line.size());
+        words.push_back(line.substr(at, end - at));
+        at = end;
+    }
+    return words;
+}
+
+// One of the commands that `lapwing bench all` stands for.
+struct Part {
+    const Benchmark* benchmark;
+    std::string file;
+    const char* options;
+    const char* in_full;
+};
+
+std::vector<Part> parts_of_all() {
+    std::vector<Part> parts;
+    for (const Benchmark& benchmark : benchmarks()) {
+        for (const SuitePart& part : benchmark.suite) {
+            parts.push_back(
+                {&benchmark, *part.file == 0 ? benchmark.name : part.file, part.options, part.in_full});
+        }
+    }
+    return parts;
+}
+
+// Runs a part as if the user had written its command.
+int run_part(const Part& part, const All& all, const std::vector<std::string>& launcher) {
+    std::vector<std::string> command = {"lapwing", "bench", part.benchmark->name};
+    const auto add = [&](const std::vector<std::string>& words) {
+        command.insert(command.end(), words.begin(), words.end());
+    };
+    add(words_of(part.options));
+    add(all.quick ? std::vector<std::string>{"--quick"} : words_of(part.in_full));
+    BenchOptions options;
+    options.benchmark = part.benchmark;
+    if (!all.engines.empty() && *part.benchmark->engines != 0) add({"--engine", all.engines});
+    if (!all.interface.empty()) add({"--interface", all.interface});
+    if (!all.mpi.empty()) add({"--mpi", all.mpi});
+    add({"--json", (std::filesystem::path(all.results) / (part.file + ".json")).string()});
+
+    CLI::App app;
+    add_options(app, options);
+    std::vector<std::string> words(command.begin() + 3, command.end());
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    app.parse(words);
+    command.emplace_back("--");
+    add(launcher);
+    return run_benchmark(options, launcher, command);
+}
+
+int run_suite(const CLI::App& app, const All& all, const Words& words) {
+    require_words(app, words, "launcher", "lapwing bench all --results DIRECTORY", "no launcher",
+                  "mpirun -n 4");
+    std::vector<std::string> names;
+    const std::vector<Part> parts = parts_of_all();
+    for (const Part& part : parts) names.push_back(part.file);
+    std::vector<std::string> chosen = names;
+    if (!all.only.empty()) {
+        chosen = read_list("--only", all.only,
+                           [&](const std::string& word) { return names[pick("benchmark", word, names)]; });
+    }
+    std::error_code error;
+    std::filesystem::create_directories(all.results, error);
+    if (error) throw Error(ErrorCode::system, fmt::format("'{}': {}", all.results, error.message()));
+    int status = success;
+    int number = 0;
+    for (const Part& part : parts) {
+        if (std::find(chosen.begin(), chosen.end(), part.file) == chosen.end()) continue;
+        fmt::print("{}== {} ({} of {}) ==\n\n", number == 0 ? "" : "\n", part.file, number + 1,
+                   chosen.size());
+        std::fflush(stdout);
+        ++number;
+        try {
+            if (run_part(part, all, words.words) != success) status = violations_found;
+        } catch (const CLI::ParseError& wrong) {
+            throw Error(ErrorCode::invalid_argument, wrong.what());
+        }
+    }
+    fmt::print("\nwritten to {}\n", all.results);
+    return status;
+}
+
+void add_all(CLI::App& bench, const std::shared_ptr<All>& all) {
+    CLI::App* app = bench.add_subcommand("all", "Run every benchmark, into a directory of JSON files");
+    app->allow_extras();
+    show_usage(*app, "Usage: lapwing bench all --results DIRECTORY [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->add_option("--results", all->results, "Directory for the files; it is made if it is missing")
+        ->type_name("DIRECTORY")
+        ->required();
+    app->add_flag("--quick", all->quick, "Few sizes and rounds: three minutes instead of half an hour");
+    std::string files;
+    for (const Part& part : parts_of_all()) files += (files.empty() ? "" : ",") + part.file;
+    app->add_option("--only", all->only, fmt::format("Some of {}", files))->type_name("B,...");
+    app->add_option("--engine", all->engines, "Engines, as for each benchmark; default mpi,host,kernel")
+        ->type_name("E,...");
+    app->add_option("--interface", all->interface, "Interface for the program's own connections")
+        ->type_name("NAME");
+    app->add_option("--mpi", all->mpi, mpis_of_launchers)->type_name("M");
+    app->footer(
+        "Examples:\n"
+        "  lapwing bench all --results results -- mpirun -n 2\n"
+        "  lapwing cluster --hosts 4 --rate 1gbit -- lapwing bench all --quick --results results -- mpirun "
+        "-n "
+        "4\n");
+}
+
+void add_one(CLI::App& bench, const Benchmark& benchmark, BenchOptions& options) {
+    options.benchmark = &benchmark;
+    CLI::App* app = bench.add_subcommand(benchmark.name, benchmark.summary);
+    app->allow_extras();
+    const std::string source = *benchmark.source == 0 ? "" : fmt::format("\n{}.", benchmark.source);
+    show_usage(*app, fmt::format("{}{}\n\nUsage: lapwing bench {} [OPTIONS] -- LAUNCHER ARGUMENTS...",
+                                 benchmark.about, source, benchmark.name));
+    add_options(*app, options);
+    app->footer(about_status);
+}
+
+int run(const CLI::App& bench, const std::vector<std::unique_ptr<BenchOptions>>& each, const All& all,
+        const Words& words) {
+    const std::vector<CLI::App*> chosen = bench.get_subcommands();
+    if (all.table) {
+        fmt::print("{}\n", benchmarks_as_json().dump(1));
+        return success;
+    }
+    if (chosen.empty()) {
+        const std::vector<std::string> rest = bench.remaining();
+        if (!rest.empty()) find_benchmark(rest.front());
+        std::string names = "all";
+        for (const Benchmark& benchmark : benchmarks()) names += fmt::format(", {}", benchmark.name);
+        throw Error(ErrorCode::invalid_argument, fmt::format("no benchmark given; valid: {}", names));
+    }
+    const CLI::App& app = *chosen.front();
+    if (app.get_name() == "all") return run_suite(app, all, words);
+    const std::string begin = "lapwing bench " + app.get_name();
+    require_words(app, words, "launcher", begin.c_str(), "no launcher", "mpirun -n 4");
+    for (const auto& options : each) {
+        if (options->benchmark->name != app.get_name()) continue;
+        return run_benchmark(*options, words.words, own_command_line());
+    }
+    return wrong_usage;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& tool, const Words& words) {
+    CLI::App* app = tool.add_subcommand("bench", "Measure collectives of Lapwing and of the native MPI");
+    show_usage(*app, "Usage: lapwing bench BENCHMARK [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->footer(
+        "Examples:\n"
+        "  lapwing bench overlap -- mpirun -n 2\n"
+        "  lapwing bench overlap --collective ialltoall --bytes 64Ki,256Ki --json overlap.json -- mpiexec -n "
+        "2\n"
+        "  lapwing cluster --hosts 4 --rate 100mbit -- lapwing bench tests -- mpirun -n 4\n"
+        "  lapwing bench all --quick --results results -- mpirun -n 2\n"
+        "\n`lapwing bench BENCHMARK --help` describes each, with the figure of the paper that it follows.");
+    auto all = std::make_shared<All>();
+    // For the build: what `lapwing report` reads.
+    app->add_flag("--table", all->table)->group("");
+    add_all(*app, all);
+    auto each = std::make_shared<std::vector<std::unique_ptr<BenchOptions>>>();
+    for (const Benchmark& benchmark : benchmarks()) {
+        each->push_back(std::make_unique<BenchOptions>());
+        add_one(*app, benchmark, *each->back());
+    }
+    return {app, [app, each, all, &words] { return run(*app, *each, *all, words); }, false, true};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,257 @@
+#include "lapwing/bench/options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "base/error.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/values.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, why);
+}
+
+// What an option means; its default is added.
+struct Text {
+    const char* option;
+    const char* type;
+    const char* text;
+};
+constexpr Text texts[] = {
+    {"--collective", "C,...", "Collectives"},
+    {"--bytes", "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, each 4 times the last"},
+    {"--rounds", "N", "Rounds through all engines"},
+    {"--seconds", "S", "Time for the rows that are measured together; at least three rounds; 0: no limit"},
+    {"--method", "M,...",
+     "wait: start, one block of work, wait; poll: quanta of work with tests between; fixed: work for a "
+     "time instead of an amount"},
+    {"--compute", "KIND",
+     "work: a fixed amount; sleep: for more ranks than processors; auto: whichever fits"},
+    {"--work-factor", "X", "Work is so many times the base time"},
+    {"--quantum", "US", "Microseconds of work between the tests of poll; 0: a hundredth of the base time"},
+    {"--steps", "",
+     "Work of 10 %, 20 %, ... 100 % of the base time instead of --work-factor; implies --no-limit"},
+    {"--no-limit", "", "Do not measure plain sockets"},
+    {"--idle", "", "Also measure the loss by a collective that is pending and idle"},
+    {"--tests", "N,...", "Calls of MPI_Test while computing"},
+    {"--form", "F,...", "Forms of the collectives"},
+    {"--window", "N,...", "Exchanges in flight"},
+    {"--collectives", "N,...", "Collectives in flight"},
+    {"--bytes-per-test", "N", "Bytes of a block for each test; 0: no tests"},
+    {"--frequency", "HZ,...", "How often each process wakes up per second"},
+    {"--burst", "US,...", "How long it then computes"},
+    {"--passes", "N", "Jobs of each variant, in turn; the rounds are divided among them"},
+};
+
+// All that can be measured.
+constexpr const char* all_collectives =
+    "ialltoall,ibcast,igather,ibarrier,iscatter,iallgather,igatherv,ialltoallv,iallreduce";
+
+std::string valid_collectives(const Benchmark& benchmark) {
+    return benchmark.only_these_collectives ? benchmark.find("--collective")->by_default : all_collectives;
+}
+
+std::string measurable_collective(const Benchmark& benchmark, const std::string& written) {
+    const std::vector<std::string> words =
+        read_list("--collective", valid_collectives(benchmark), [](const std::string& word) { return word; });
+    const Collective collective = read_collective(written);
+    const bool measured = std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+        return read_collective(word) == collective;
+    });
+    if (!measured) {
+        refuse(fmt::format("{} is not measured; valid: {}", mpi_name(collective), fmt::join(words, ", ")));
+    }
+    return mpi_name(collective);
+}
+
+// The native MPI, then the engines from the last choice to the first; "auto" is what Lapwing would choose.
+std::vector<std::string> all_engines() {
+    std::vector<std::string> names = engine_names();
+    std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name != "auto"; });
+    std::reverse(names.begin(), names.end() - 1);
+    return names;
+}
+
+double read_number(const std::string& option, const std::string& written, double least, double most) {
+    char* end = nullptr;
+    const double value = std::strtod(written.c_str(), &end);
+    if (written.empty() || *end != 0 || !(value >= least && value <= most)) {
+        refuse(fmt::format("{}: '{}' is not a number from {} to {}", option, written, least, most));
+    }
+    return value;
+}
+
+std::vector<double> read_numbers(const BenchOptions& options, const char* option, double least, double most) {
+    std::vector<double> numbers;
+    const auto number = [&](const std::string& word) {
+        numbers.push_back(read_number(option, word, least, most));
+        return word;
+    };
+    read_list(option, options.value(option), number);
+    return numbers;
+}
+
+std::vector<int> read_counts(const BenchOptions& options, const char* option, int least, int most) {
+    std::vector<int> counts;
+    for (const double number : read_numbers(options, option, least, most)) {
+        if (number != std::floor(number)) refuse(fmt::format("{}: {} is not a whole number", option, number));
+        counts.push_back(static_cast<int>(number));
+    }
+    return counts;
+}
+
+std::string read_word(const char* what, const std::string& written, const std::vector<std::string>& valid) {
+    return valid[pick(what, written, valid)];
+}
+
+std::vector<std::string> read_words(const BenchOptions& options, const char* option, const char* what,
+                                    const std::vector<std::string>& valid) {
+    return read_list(option, options.value(option),
+                     [&](const std::string& word) { return read_word(what, word, valid); });
+}
+
+// The options of one benchmark that others do not have.
+void add_own_settings(const BenchOptions& options, Json& settings) {
+    if (options.has("--method")) {
+        settings["methods"] = read_words(options, "--method", "method", {"wait", "poll", "fixed"});
+        settings["quantum_seconds"] = options.number("--quantum", 0, 1e9) / 1e6;
+        settings["limit"] = !options.flag("--no-limit") && !options.flag("--steps");
+        settings["idle"] = options.flag("--idle");
+        if (options.flag("--steps")) {
+            settings["work_shares"] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0};
+        }
+    }
+    if (options.has("--work-factor")) settings["work_factor"] = options.number("--work-factor", 0.001, 1000);
+    if (options.has("--tests")) settings["tests"] = read_counts(options, "--tests", 0, 10000000);
+    if (options.has("--form")) {
+        settings["forms"] = read_words(options, "--form", "form", {"blocking", "nonblocking"});
+    }
+    if (options.has("--window")) settings["windows"] = read_counts(options, "--window", 1, 1000000);
+    if (options.has("--collectives")) {
+        settings["collectives_at_once"] = read_counts(options, "--collectives", 1, 1000);
+    }
+    if (options.has("--bytes-per-test")) {
+        const std::string written = options.value("--bytes-per-test");
+        settings["bytes_per_test"] = written == "0" ? 0 : read_bytes(written);
+    }
+    if (options.has("--frequency")) {
+        settings["frequencies_hz"] = read_numbers(options, "--frequency", 0.1, 1e5);
+        std::vector<double> bursts = read_numbers(options, "--burst", 1, 1e6);
+        for (double& burst : bursts) burst /= 1e6;
+        settings["burst_seconds"] = bursts;
+    }
+}
+
+}  // namespace
+
+bool BenchOptions::has(const std::string& option) const {
+    return benchmark->find(option) != nullptr;
+}
+
+std::string BenchOptions::value(const std::string& option) const {
+    if (const auto written = given.find(option); written != given.end() && !written->second.empty()) {
+        return written->second;
+    }
+    const BenchmarkOption* found = benchmark->find(option);
+    if (found == nullptr) return "";
+    return quick && *found->quick != 0 ? found->quick : found->by_default;
+}
+
+bool BenchOptions::flag(const std::string& option) const {
+    const auto written = given.find(option);
+    return written != given.end() && written->second == "1";
+}
+
+double BenchOptions::number(const std::string& option, double least, double most) const {
+    return read_number(option, value(option), least, most);
+}
+
+void add_options(CLI::App& app, BenchOptions& options) {
+    const Benchmark& benchmark = *options.benchmark;
+    if (*benchmark.engines != 0) {
+        app.add_option("--engine", options.engines,
+                       fmt::format("Engines, measured in turn: mpi (the native MPI, untouched), host, "
+                                   "kernel, auto (what Lapwing chooses); default {}",
+                                   benchmark.engines))
+            ->type_name("E,...");
+    }
+    for (const Text& text : texts) {
+        const BenchmarkOption* option = benchmark.find(text.option);
+        if (option == nullptr) continue;
+        if (*text.type == 0) {
+            app.add_flag_callback(
+                text.option, [&options, name = std::string(text.option)] { options.given[name] = "1"; },
+                text.text);
+            continue;
+        }
+        std::string about = fmt::format("{}; default {}", text.text, option->by_default);
+        if (*option->quick != 0) about += fmt::format(", with --quick {}", option->quick);
+        if (std::string(text.option) == "--collective" &&
+            valid_collectives(benchmark) != option->by_default) {
+            about += fmt::format("; valid: {}", valid_collectives(benchmark));
+        }
+        app.add_option(text.option, options.given[text.option], about)->type_name(text.type);
+    }
+    if (options.has("--variant")) {
+        app.add_option("--variant", options.variants,
+                       "NAME:ENGINE:VARIABLES instead of the default ones; may be repeated")
+            ->type_name("SPEC")
+            ->take_all();
+    }
+    app.add_option("--iterations", options.iterations,
+                   "Iterations of each phase in a round; 0: as many as fit into 10 ms")
+        ->type_name("N")
+        ->check(CLI::Range(0, 1000000).description(""));
+    app.add_flag("--quick", options.quick, "Few sizes and rounds, for a first impression");
+    app.add_option("--interface", options.interface, "Interface for the program's own connections")
+        ->type_name("NAME");
+    app.add_option("--algorithm", options.algorithm, "Such as ialltoall=pairwise:window=6,ibcast=binomial")
+        ->type_name("SPEC");
+    app.add_option("--json", options.json,
+                   "Write everything, with each sample, to FILE; - for standard output")
+        ->type_name("FILE");
+    add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
+    // For tests: makes a byte of this engine's results wrong, which must be found.
+    app.add_option("--corrupt", options.corrupt)->group("");
+}
+
+Json program_settings(const BenchOptions& options) {
+    const Benchmark& benchmark = *options.benchmark;
+    const std::vector<std::string> engines = all_engines();
+    const auto engine = [&](const std::string& word) { return read_word("engine", word, engines); };
+    const std::string asked = options.engines.empty() ? benchmark.engines : options.engines;
+    const std::string bytes = options.value("--bytes");
+    Json settings = {
+        {"benchmark", benchmark.program},
+        {"engines", asked.empty() ? std::vector<std::string>{} : read_list("--engine", asked, engine)},
+        {"collectives",
+         read_list("--collective", options.value("--collective"),
+                   [&](const std::string& word) { return measurable_collective(benchmark, word); })},
+        {"bytes", bytes.empty() ? std::vector<std::uint64_t>{} : read_blocks(bytes)},
+        {"compute", "work"},
+        {"rounds", static_cast<int>(options.number("--rounds", 1, 100000))},
+        {"seconds", options.number("--seconds", 0, 1e6)},
+        {"iterations", options.iterations},
+        {"interface", options.interface},
+        {"corrupt", options.corrupt.empty() ? "" : engine(options.corrupt)},
+    };
+    if (options.has("--compute")) {
+        settings["compute"] = read_word("compute", options.value("--compute"), {"work", "sleep", "auto"});
+    }
+    add_own_settings(options, settings);
+    return settings;
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,218 @@
+#include "lapwing/bench/statistics.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "lapwing/bench/catalogue.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr double mib = 1024.0 * 1024.0;
+// Of fewer bytes the fixed costs are nearly all, and for each MiB they would say nothing.
+constexpr double least_moved = 4096;
+
+// Interpolated between the two nearest values.
+double quantile(const std::vector<double>& sorted, double share) {
+    const double place = share * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, sorted.size() - 1);
+    return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+Json spread(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return {
+        {"q1", quantile(values, 0.25)}, {"median", quantile(values, 0.5)}, {"q3", quantile(values, 0.75)}};
+}
+
+// What `value` gives for each round.
+Json over_rounds(std::size_t rounds, const std::function<double(std::size_t)>& value) {
+    std::vector<double> values;
+    for (std::size_t round = 0; round < rounds; ++round) values.push_back(value(round));
+    return spread(values);
+}
+
+double difference(const Json& sample, const char* longer, const char* shorter) {
+    return sample.at(longer).get<double>() - sample.at(shorter).get<double>();
+}
+
+// An engine's time over the MPI's, in the same round.
+void add_ratio(const Json& row, Json& engine) {
+    const Json& engines = row.at("engines");
+    const auto mpi = std::find_if(engines.begin(), engines.end(),
+                                  [](const Json& other) { return other.at("engine") == "mpi"; });
+    if (mpi == engines.end()) return;
+    for (std::size_t i = 0; i < engine.at("rounds").size(); ++i) {
+        Json& sample = engine["rounds"][i];
+        for (const char* time : {"base", "latency"}) {
+            if (!sample.contains(time)) continue;
+            sample["ratio"] = sample.at(time).get<double>() / mpi->at("rounds")[i].at(time).get<double>();
+        }
+    }
+}
+
+// The MPI's own calls are "mpi"; "auto" may be any engine of Lapwing's.
+bool is_confirmed(const Json& engine) {
+    const std::string used = engine.at("used");
+    return engine.at("engine") == "auto" ? !used.empty() && used != "mpi" : engine.at("engine") == used;
+}
+
+double share(const Json& sample, const char* part, const char* whole) {
+    return sample.at(part).get<double>() / sample.at(whole).get<double>();
+}
+
+// Work and wait: what of the collective the work hides.
+void add_hidden(Json& sample) {
+    sample["overlap"] = 1 - difference(sample, "total", "alone") / sample.at("base").get<double>();
+}
+
+void add_fixed(const Json& row, Json& sample, const Benchmark& benchmark) {
+    sample["overlap"] = 1 - share(sample, "calls_of_all", "total_of_all");
+    if (sample.contains("work_of_all")) {
+        sample["available"] = share(sample, "work_of_all", "total_of_all");
+    }
+    if (benchmark.shows("latency")) sample["latency"] = sample.at("base");
+    if (benchmark.shows("per_collective")) {
+        sample["per_collective"] =
+            sample.at("total").get<double>() / row.at("parameter").at("value").get<double>();
+    }
+}
+
+void add_noise(const Json& engine, Json& sample) {
+    const double flops = engine.at("block_flops");
+    sample["throughput_alone"] = flops / sample.at("total").get<double>();
+    sample["throughput_noise"] = flops / sample.at("total_noise").get<double>();
+    sample["loss"] = 1 - share(sample, "total", "total_noise");
+    sample["loss_of_products"] = 1 - share(sample, "alone", "alone_noise");
+}
+
+// Adds to a sample what follows from it.
+void derive(const Json& row, const Json& engine, Json& sample, const Benchmark& benchmark) {
+    const std::string method = row.at("method");
+    if (method == "wait") {
+        add_hidden(sample);
+    } else if (method == "poll") {
+        sample["overlap"] = share(sample, "work_of_all", "total_of_all");
+    } else if (method == "fixed") {
+        add_fixed(row, sample, benchmark);
+    } else if (method == "overhead") {
+        add_hidden(sample);
+        sample["share"] = share(sample, "overhead", "base");
+    } else if (method == "throughput") {
+        const double flops = engine.at("block_flops");
+        sample["flops_alone"] = flops / sample.at("alone").get<double>();
+        sample["flops_beside"] = flops / sample.at("total").get<double>();
+        sample["share"] = share(sample, "alone", "total");
+    } else if (method == "noise") {
+        add_noise(engine, sample);
+    }
+}
+
+void derive_beside_plain(const Json& row, Json& engine, bool works) {
+    const double moved = row.at("busiest_bytes").get<double>();
+    const bool waits = row.at("method") == "wait";
+    for (std::size_t i = 0; i < engine.at("rounds").size(); ++i) {
+        Json& sample = engine["rounds"][i];
+        if (row.contains("plain")) {
+            const Json& plain = row.at("plain").at("rounds")[i];
+            sample["limit"] = 1 - difference(plain, "total", "alone") / sample.at("base").get<double>();
+        }
+        if (waits && works && moved >= least_moved) {
+            sample["stolen_per_mib"] = difference(sample, "total", "alone") / moved * mib;
+        }
+    }
+}
+
+// Rows of overlap by steps: how much work fits beside a collective before the whole takes longer than the
+// collective alone, the work of all smaller steps included. Quartiles are those of the whole over the base in
+// the same round: one slow round of one step must not decide.
+void add_available(Json& rows) {
+    constexpr double longer = 1.05;
+    constexpr std::pair<const char*, const char*> quartiles[] = {
+        {"q1", "q3"}, {"median", "median"}, {"q3", "q1"}};
+    const auto whole = [](const Json& rounds) {
+        return over_rounds(rounds.size(), [&](std::size_t i) { return share(rounds[i], "total", "base"); });
+    };
+    for (Json& row : rows) {
+        if (!row.contains("parameter") || row.at("parameter").at("name") != "work_share") continue;
+        for (std::size_t engine = 0; engine < row.at("engines").size(); ++engine) {
+            Json& fits = row["engines"][engine]["summary"]["available"];
+            for (const auto& [of_fits, of_whole] : quartiles) {
+                fits[of_fits] = 0.0;
+                for (const Json& step : rows) {
+                    if (step.at("collective") != row.at("collective") ||
+                        step.at("bytes") != row.at("bytes") || step.at("method") != row.at("method")) {
+                        continue;
+                    }
+                    if (whole(step.at("engines")[engine].at("rounds")).at(of_whole) > longer) break;
+                    fits[of_fits] = step.at("parameter").at("value");
+                }
+            }
+        }
+    }
+}
+
+Json summary_of(const Json& rounds) {
+    Json summary = Json::object();
+    for (const auto& [quantity, value] : rounds.front().items()) {
+        if (!value.is_number()) continue;
+        const std::string& name = quantity;
+        summary[name] =
+            over_rounds(rounds.size(), [&](std::size_t i) { return rounds[i].at(name).get<double>(); });
+    }
+    return summary;
+}
+
+}  // namespace
+
+void summarize(Json& result) {
+    const bool works = result.at("settings").at("compute") == "work";
+    const Benchmark& benchmark = find_benchmark(result.at("benchmark"));
+    for (Json& row : result.at("rows")) {
+        for (Json& engine : row.at("engines")) {
+            engine["confirmed"] = is_confirmed(engine);
+            for (Json& sample : engine.at("rounds")) derive(row, engine, sample, benchmark);
+            derive_beside_plain(row, engine, works);
+        }
+        for (Json& engine : row.at("engines")) add_ratio(row, engine);
+        const double moved = row.at("busiest_bytes").get<double>();
+        if (!row.contains("plain") || moved < least_moved) continue;
+        Json& plain = row.at("plain");
+        const Json& rounds = plain.at("rounds");
+        plain["summary"] = {{"stolen_per_mib", over_rounds(rounds.size(), [&](std::size_t i) {
+                                 return difference(rounds[i], "total", "alone") / moved * mib;
+                             })}};
+    }
+    for (Json& row : result.at("rows")) {
+        for (Json& engine : row.at("engines")) engine["summary"] = summary_of(engine.at("rounds"));
+    }
+    add_available(result.at("rows"));
+    if (!result.contains("idle")) return;
+    for (Json& engine : result.at("idle")) {
+        const Json& rounds = engine.at("rounds");
+        engine["confirmed"] = is_confirmed(engine);
+        engine["summary"] = {{"loss", over_rounds(rounds.size(), [&](std::size_t i) {
+                                  return difference(rounds[i], "pending", "alone") /
+                                         rounds[i].at("alone").get<double>();
+                              })}};
+    }
+}
+
+bool all_confirmed(const Json& result) {
+    const auto confirmed = [](const Json& engine) { return engine.at("confirmed").get<bool>(); };
+    for (const Json& row : result.at("rows")) {
+        const Json& engines = row.at("engines");
+        if (!std::all_of(engines.begin(), engines.end(), confirmed)) return false;
+    }
+    if (!result.contains("idle")) return true;
+    const Json& idle = result.at("idle");
+    return std::all_of(idle.begin(), idle.end(), confirmed);
+}
+
+}  // namespace lapwing::tool

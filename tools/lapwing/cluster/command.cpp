@@ -1,0 +1,148 @@
+// lapwing cluster: hosts as namespaces of this machine, joined by shaped links, for the time of one command.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "base/error.hpp"
+#include "lapwing/cluster/inside.hpp"
+#include "lapwing/cluster/namespaces.hpp"
+#include "lapwing/cluster/network.hpp"
+#include "lapwing/cluster/shape.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/process.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+[[noreturn]] void refuse(const char* what) {
+    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+// The other end of the pipe wrote, or was closed.
+bool heard(int descriptor) {
+    pollfd state{descriptor, POLLIN, 0};
+    return poll(&state, 1, 0) > 0;
+}
+
+// The first process of the cluster. It dies with the tool, however the tool dies.
+[[noreturn]] void be_first(const ClusterShape& shape, const Words& words, const sigset_t& mask, int alive,
+                           int started) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (heard(alive)) _exit(wrong_usage);  // the tool has died before that took effect
+    int status = wrong_usage;
+    try {
+        status = run_cluster(shape, words.words, mask, started);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "lapwing cluster: {}\n", error.what());
+    }
+    std::fflush(nullptr);
+    _exit(status);
+}
+
+int status_of(pid_t process) {
+    int status = 0;
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Passes signals on until the first process ends.
+int attend(pid_t first, int started) {
+    sigset_t awaited = handed_signals();
+    sigaddset(&awaited, SIGCHLD);
+    while (true) {
+        siginfo_t arrived{};
+        const int signal = sigwaitinfo(&awaited, &arrived);
+        if (signal < 0) continue;
+        if (signal == SIGCHLD) {
+            siginfo_t ended{};
+            waitid(P_PID, static_cast<id_t>(first), &ended, WEXITED | WNOHANG | WNOWAIT);
+            if (ended.si_pid == first) return status_of(first);
+        } else if (!heard(started)) {
+            kill(first, SIGKILL);  // there is no command yet
+            status_of(first);
+            return 128 + signal;
+        } else if (arrived.si_code <= 0) {
+            hand_over(first,
+                      signal);  // sent by a process; those of the terminal's keys reach all by themselves
+        }
+    }
+}
+
+int run(const CLI::App& app, const ClusterOptions& options, const Words& words) {
+    require_words(app, words, "command", "lapwing cluster --hosts 4", "no command to run",
+                  "mpirun -n 4 ./program");
+    require_program(words.words.front());
+    if (app.count("--hosts") == 0) {
+        throw Error(ErrorCode::invalid_argument, "--hosts is missing; give a number, as in: --hosts 4");
+    }
+    const ClusterShape shape = read_shape(options);
+    require_network_programs(shape);
+    signal(SIGCHLD, SIG_DFL);
+    sigset_t blocked = handed_signals();
+    sigaddset(&blocked, SIGCHLD);
+    sigset_t mask;
+    sigprocmask(SIG_BLOCK, &blocked, &mask);
+    leave_for_new_namespaces();
+
+    int alive[2];    // closed when the tool ends
+    int started[2];  // says when the command runs
+    if (pipe2(alive, O_CLOEXEC) != 0 || pipe2(started, O_CLOEXEC) != 0) refuse("pipe");
+    std::fflush(nullptr);
+    const pid_t first = fork();
+    if (first < 0) refuse("fork");
+    if (first == 0) {
+        close(alive[1]);
+        close(started[0]);
+        be_first(shape, words, mask, alive[0], started[1]);
+    }
+    close(alive[0]);
+    close(started[1]);
+    return attend(first, started[0]);
+}
+
+}  // namespace
+
+Command add_cluster(CLI::App& tool, const Words& words) {
+    auto options = std::make_shared<ClusterOptions>();
+    CLI::App* app = tool.add_subcommand("cluster", "Run a command on virtual hosts of this machine");
+    show_usage(*app, "Usage: lapwing cluster --hosts N [OPTIONS] -- COMMAND ARGUMENTS...");
+    app->add_option("--hosts", options->hosts, "Number of hosts: node1, node2, ...")->type_name("N");
+    app->add_option("--rate", options->rate,
+                    "Rate of each link in both directions: 100mbit, 1gbit, none (1gbit)")
+        ->type_name("RATE");
+    app->add_option("--mtu", options->mtu, "Longest packet in bytes (9000)")->type_name("BYTES");
+    app->add_option("--burst", options->burst,
+                    "Bytes that a link passes at once after a pause; see the manual")
+        ->type_name("BYTES");
+    app->add_option("--cores-per-host", options->cores_per_host,
+                    "Cores of the hosts in turn, such as 0,1 or 0-1,2-3 (all)")
+        ->type_name("LIST");
+    app->add_option("--network", options->network, "Addresses of the hosts (10.77.0.0/24)")->type_name("NET");
+    app->footer(
+        "Examples:\n"
+        "  lapwing cluster --hosts 4 -- mpirun -n 4 ./program\n"
+        "  lapwing cluster --hosts 2 --rate 100mbit --cores-per-host 0,1 -- lapwing run -- mpirun -n 2 "
+        "./program\n"
+        "  lapwing cluster --hosts 8 --rate none -- bash\n"
+        "\nCOMMAND runs beside the hosts, on \"head\". There `mpirun` and `mpiexec` of Open MPI, MPICH and "
+        "Intel MPI\n"
+        "place ranks on the hosts, `ssh node2 COMMAND` runs a command on one of them, and `ip link set node2 "
+        "down`\n"
+        "cuts its link. Everything is removed at the end. The exit status is COMMAND's, or 2 when nothing "
+        "was\n"
+        "started.");
+    app->prefix_command();  // everything after the first word that is no option belongs to the job
+    return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
+}
+
+}  // namespace lapwing::tool

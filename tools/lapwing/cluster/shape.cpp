@@ -1,0 +1,188 @@
+#include "lapwing/cluster/shape.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.hpp"
+#include "base/values.hpp"
+#include "lapwing/common/values.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+constexpr int most_hosts = 250;
+constexpr const char* shape_file = "cluster.json";
+
+[[noreturn]] void refuse(const std::string& message) {
+    throw Error(ErrorCode::invalid_argument, message);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    while (true) {
+        const std::size_t end = text.find(separator);
+        parts.emplace_back(text.substr(0, end));
+        if (end == std::string_view::npos) return parts;
+        text.remove_prefix(end + 1);
+    }
+}
+
+// "3" or "0-1", of the cores that this process may use.
+std::vector<int> read_cores(const std::string& entry) {
+    const std::optional<std::vector<int>> cores = parse_processors(entry);
+    if (!cores || cores->back() >= CPU_SETSIZE) {
+        refuse(fmt::format("'{}' names no cores; --cores-per-host is a list such as 0,1 or 0-1,2-3", entry));
+    }
+    cpu_set_t usable;
+    CPU_ZERO(&usable);
+    sched_getaffinity(0, sizeof usable, &usable);
+    for (const int core : *cores) {
+        if (!CPU_ISSET(core, &usable)) {
+            refuse(
+                fmt::format("--cores-per-host names core {}, which is not among those that may be used "
+                            "here; `taskset -cp $$` lists them",
+                            core));
+        }
+    }
+    return *cores;
+}
+
+// "10.77.0" of "10.77.0.0/24"
+std::string read_network(const std::string& written) {
+    const std::vector<std::string> halves = split(written, '/');
+    const std::vector<std::string> numbers = split(halves.front(), '.');
+    const bool sound = halves.size() == 2 && halves[1] == "24" && numbers.size() == 4 && numbers[3] == "0" &&
+                       std::all_of(numbers.begin(), numbers.end(), [](const std::string& number) {
+                           return parse_number(number).value_or(256) < 256;
+                       });
+    if (!sound) refuse(fmt::format("--network {}: must be of the form 10.77.0.0/24", written));
+    return fmt::format("{}.{}.{}", numbers[0], numbers[1], numbers[2]);
+}
+
+// A real link has no burst; a shaper needs one that holds the largest packet that the kernel hands it, or it
+// has to cut packets, which costs processor time. 2 ms keep the timer's wake-ups apart.
+std::uint64_t usual_burst(double bits_per_second, int mtu) {
+    const double bytes = std::max({65536.0 + 2048.0, 2.0 * mtu, bits_per_second / 8 * 0.002});
+    return static_cast<std::uint64_t>(std::ceil(bytes));
+}
+
+nlohmann::json as_json(const ClusterHost& host) {
+    return {{"name", host.name}, {"address", host.address}, {"cores", host.cores}, {"holder", host.holder}};
+}
+
+ClusterHost host_of(const nlohmann::json& json) {
+    return {json.at("name"), json.at("address"), json.at("cores"), json.at("holder")};
+}
+
+}  // namespace
+
+double read_rate(std::string_view written) {
+    struct Unit {
+        const char* name;
+        double bits;
+    };
+    static constexpr std::array units = {
+        Unit{"bit", 1}, Unit{"kbit", 1e3}, Unit{"mbit", 1e6}, Unit{"gbit", 1e9},
+        Unit{"bps", 8}, Unit{"kbps", 8e3}, Unit{"mbps", 8e6}, Unit{"gbps", 8e9},
+    };
+    const std::size_t digits = std::min(written.find_first_not_of("0123456789."), written.size());
+    std::string unit(written.substr(digits));
+    std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+    double number = 0;
+    const auto [end, error] = std::from_chars(written.data(), written.data() + digits, number);
+    const auto* found =
+        std::find_if(units.begin(), units.end(), [&](const Unit& known) { return unit == known.name; });
+    if (error != std::errc() || end != written.data() + digits || found == units.end()) {
+        refuse(fmt::format("'{}' is not a rate; write 100mbit or 1gbit (bits), 10mbps (bytes), or none",
+                           written));
+    }
+    const double bits = number * found->bits;
+    if (bits < 1e5 || bits > 1e12) refuse(fmt::format("--rate {}: must be 100kbit to 1000gbit", written));
+    return bits;
+}
+
+ClusterShape read_shape(const ClusterOptions& options) {
+    if (options.hosts < 1 || options.hosts > most_hosts) {
+        refuse(fmt::format("--hosts {}: must be 1 to {}", options.hosts, most_hosts));
+    }
+    if (options.mtu < 576 || options.mtu > 65535) {
+        refuse(fmt::format("--mtu {}: must be 576 to 65535", options.mtu));
+    }
+    ClusterShape shape;
+    shape.mtu = options.mtu;
+    if (options.rate != "none") {
+        shape.rate = options.rate;
+        const double bits = read_rate(options.rate);
+        shape.burst = options.burst.empty() ? usual_burst(bits, options.mtu) : read_bytes(options.burst);
+        // tbf counts the Ethernet header, too.
+        if (shape.burst < static_cast<std::uint64_t>(options.mtu) + 18 || shape.burst > 1U << 30) {
+            refuse(fmt::format("--burst {}: must be {} (the MTU and a header) to 1Gi bytes", options.burst,
+                               options.mtu + 18));
+        }
+    }
+    std::vector<std::vector<int>> cores;
+    if (!options.cores_per_host.empty()) {
+        for (const std::string& entry : split(options.cores_per_host, ','))
+            cores.push_back(read_cores(entry));
+    }
+    const std::string network = read_network(options.network);
+    shape.head = {"head", network + ".254", {}, 1};
+    for (int number = 1; number <= options.hosts; ++number) {
+        ClusterHost host{fmt::format("node{}", number), fmt::format("{}.{}", network, number), {}, 0};
+        if (!cores.empty()) host.cores = cores[static_cast<std::size_t>(number - 1) % cores.size()];
+        shape.hosts.push_back(host);
+    }
+    return shape;
+}
+
+void write_cluster_file(const std::string& name, std::string_view content, mode_t mode) {
+    const std::string path = fmt::format("{}/{}", cluster_directory, name);
+    std::ofstream file(path, std::ios::binary);
+    file << content;
+    file.close();
+    if (!file || chmod(path.c_str(), mode) != 0) {
+        throw Error(ErrorCode::system, fmt::format("{} could not be written", path));
+    }
+}
+
+void write_running_shape(const ClusterShape& shape) {
+    nlohmann::json json = {{"rate", shape.rate}, {"burst", shape.burst}, {"mtu", shape.mtu}};
+    json["head"] = as_json(shape.head);
+    json["hosts"] = nlohmann::json::array();
+    for (const ClusterHost& host : shape.hosts) json["hosts"].push_back(as_json(host));
+    write_cluster_file(shape_file, json.dump(1) + "\n");
+}
+
+ClusterShape read_running_shape() {
+    const std::string path = fmt::format("{}/{}", cluster_directory, shape_file);
+    struct stat status {};
+    // /dev/shm is open to all: what another user has put there is no cluster.
+    if (stat(path.c_str(), &status) != 0 || status.st_uid != geteuid()) {
+        throw Error(ErrorCode::unsupported, "this is no cluster: it works only inside `lapwing cluster`");
+    }
+    std::ifstream file(path);
+    try {
+        const nlohmann::json json = nlohmann::json::parse(file);
+        ClusterShape shape;
+        shape.rate = json.at("rate");
+        shape.burst = json.at("burst");
+        shape.mtu = json.at("mtu");
+        shape.head = host_of(json.at("head"));
+        for (const nlohmann::json& host : json.at("hosts")) shape.hosts.push_back(host_of(host));
+        return shape;
+    } catch (const nlohmann::json::exception& error) {
+        throw Error(ErrorCode::parse, fmt::format("{}: {}", path, error.what()));
+    }
+}
+
+}  // namespace lapwing::tool

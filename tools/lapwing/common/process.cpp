@@ -1,0 +1,159 @@
+#include "lapwing/common/process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what, int error) {
+    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(error)));
+}
+
+// A file in memory. Unlike a pipe it never fills up, so neither side waits for the other.
+class MemoryFile {
+  public:
+    explicit MemoryFile(std::string_view content = {}) : descriptor_(memfd_create("lapwing", MFD_CLOEXEC)) {
+        if (descriptor_ < 0) refuse("memfd_create", errno);
+        while (!content.empty()) {
+            const ssize_t written = write(descriptor_, content.data(), content.size());
+            if (written < 0) refuse("cannot write to memory", errno);
+            content.remove_prefix(static_cast<std::size_t>(written));
+        }
+        lseek(descriptor_, 0, SEEK_SET);
+    }
+    ~MemoryFile() { close(descriptor_); }
+    MemoryFile(const MemoryFile&) = delete;
+    MemoryFile& operator=(const MemoryFile&) = delete;
+
+    int descriptor() const { return descriptor_; }
+    std::string content() const {
+        std::string result;
+        char block[65536];
+        ssize_t bytes = 0;
+        while ((bytes = pread(descriptor_, block, sizeof block, static_cast<off_t>(result.size()))) > 0) {
+            result.append(block, static_cast<std::size_t>(bytes));
+        }
+        return result;
+    }
+
+  private:
+    int descriptor_;
+};
+
+std::vector<char*> pointers(const std::vector<std::string>& words) {
+    std::vector<char*> result;
+    for (const std::string& word : words) result.push_back(const_cast<char*>(word.c_str()));
+    result.push_back(nullptr);
+    return result;
+}
+
+// True when the process ended within the limit.
+bool ends_within(pid_t process, std::chrono::milliseconds limit) {
+    const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+    if (descriptor < 0) return true;  // the kernel has no such call: wait without a limit
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    pollfd ready{descriptor, POLLIN, 0};
+    int found = 0;
+    do {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+            deadline - std::chrono::steady_clock::now());
+        found = poll(&ready, 1, static_cast<int>(std::max<std::int64_t>(0, left.count())));
+    } while (found < 0 && errno == EINTR);
+    close(descriptor);
+    return found > 0;
+}
+
+}  // namespace
+
+Finished run_program(const std::vector<std::string>& words, std::string_view input,
+                     std::chrono::milliseconds limit) {
+    const MemoryFile in(input);
+    const MemoryFile out;
+    const MemoryFile err;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&actions, in.descriptor(), 0);
+    posix_spawn_file_actions_adddup2(&actions, out.descriptor(), 1);
+    posix_spawn_file_actions_adddup2(&actions, err.descriptor(), 2);
+    // A process group of its own, so that its children end with it.
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    pid_t process = -1;
+    const int error =
+        posix_spawnp(&process, words.front().c_str(), &actions, &attributes, pointers(words).data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    if (error != 0) refuse(words.front(), error);
+
+    Finished finished;
+    finished.timed_out = !ends_within(process, limit);
+    if (finished.timed_out) kill(-process, SIGKILL);
+    int status = 0;
+    while (waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+    finished.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    finished.out = out.content();
+    finished.err = err.content();
+    return finished;
+}
+
+std::optional<std::string> find_program(const std::string& name) {
+    const auto executable = [](const std::string& path) {
+        struct stat status {};
+        return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) && access(path.c_str(), X_OK) == 0;
+    };
+    if (name.find('/') != std::string::npos) return executable(name) ? std::optional(name) : std::nullopt;
+    const char* path = std::getenv("PATH");
+    std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
+    while (true) {
+        const std::size_t colon = rest.find(':');
+        const std::string_view directory = rest.substr(0, colon);
+        const std::string candidate = fmt::format("{}/{}", directory.empty() ? "." : directory, name);
+        if (executable(candidate)) return candidate;
+        if (colon == std::string_view::npos) return std::nullopt;
+        rest.remove_prefix(colon + 1);
+    }
+}
+
+std::string require_program(const std::string& name) {
+    if (const std::optional<std::string> path = find_program(name)) return *path;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("'{}' is not a program{}", name, name.find('/') == std::string::npos ? " on PATH" : ""));
+}
+
+std::string quote(std::string_view word) {
+    const auto plain = [](unsigned char c) {
+        return std::isalnum(c) != 0 ||
+               std::string_view("_@%+=:,./-").find(static_cast<char>(c)) != std::string_view::npos;
+    };
+    if (!word.empty() && std::all_of(word.begin(), word.end(), plain)) return std::string(word);
+    std::string result = "'";
+    for (const char c : word) {
+        if (c == '\'') {
+            result += "'\\''";
+        } else {
+            result += c;
+        }
+    }
+    return result + "'";
+}
+
+}  // namespace lapwing::tool

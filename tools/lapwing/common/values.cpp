@@ -1,0 +1,220 @@
+#include "lapwing/common/values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "base/trace.hpp"
+#include "base/values.hpp"
+#include "engines/catalogue.hpp"
+#include "plan/options.hpp"
+#include "plan/selection.hpp"
+#include "topology/host_order.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, why);
+}
+
+// All of `text` as a number; false when it is none or too large.
+template <typename Number>
+bool read_number(std::string_view text, Number& number) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    return error == std::errc() && end == text.data() + text.size();
+}
+
+constexpr std::uint64_t most_bytes_of_block = std::uint64_t{1} << 30U;  // MPI counts with int
+constexpr std::uint64_t step_of_range = 4;
+
+std::uint64_t read_block(const std::string& written) {
+    const std::uint64_t bytes = read_bytes(written);
+    if (bytes == 0 || bytes > most_bytes_of_block)
+        refuse(fmt::format("a block has 1 to 1Gi bytes, not {}", written));
+    return bytes;
+}
+
+}  // namespace
+
+std::size_t pick(std::string_view what, std::string_view written, std::span<const std::string> valid) {
+    for (std::size_t i = 0; i < valid.size(); ++i) {
+        if (valid[i] == written) return i;
+    }
+    refuse(fmt::format("unknown {} '{}'{}", what, written, suggestion(written, valid)));
+}
+
+Collective read_collective(std::string_view written) {
+    if (const auto found = find_collective(written)) return *found;
+    std::vector<std::string> names;
+    std::vector<std::string> spellings;
+    for (const Collective collective : all_collectives()) {
+        const std::string mpi = mpi_name(collective);  // MPI_Ibcast
+        names.emplace_back(name(collective));
+        for (const std::string& spelling : {names.back(), mpi, mpi.substr(4), mpi.substr(5)}) {
+            spellings.push_back(spelling);
+        }
+    }
+    const std::string nearest = nearest_name(written, spellings);
+    refuse(fmt::format(
+        "unknown collective '{}'{}", written,
+        nearest.empty() ? suggestion(written, names) : fmt::format("; did you mean '{}'?", nearest)));
+}
+
+std::uint64_t read_bytes(std::string_view written) {
+    if (const auto bytes = parse_bytes(written)) return *bytes;
+    refuse(fmt::format("'{}' is not a number of bytes; write it like 4096, 64Ki, 1Mi or 2Gi", written));
+}
+
+std::vector<std::string> read_list(const char* option, const std::string& written,
+                                   const std::function<std::string(const std::string&)>& read) {
+    std::vector<std::string> result;
+    std::size_t begin = 0;
+    while (begin <= written.size()) {
+        const std::size_t end = std::min(written.find(',', begin), written.size());
+        const std::string word = written.substr(begin, end - begin);
+        if (word.empty()) refuse(fmt::format("{}: a word is missing in '{}'", option, written));
+        const std::string value = read(word);
+        if (std::find(result.begin(), result.end(), value) == result.end()) result.push_back(value);
+        begin = end + 1;
+    }
+    return result;
+}
+
+std::vector<std::uint64_t> read_blocks(const std::string& written) {
+    const std::size_t colon = written.find(':');
+    std::vector<std::uint64_t> sizes;
+    if (colon == std::string::npos) {
+        read_list("--bytes", written, [&](const std::string& word) {
+            sizes.push_back(read_block(word));
+            return word;
+        });
+        return sizes;
+    }
+    const std::uint64_t first = read_block(written.substr(0, colon));
+    const std::uint64_t last = read_block(written.substr(colon + 1));
+    if (last < first) refuse(fmt::format("'{}' ends before it begins", written));
+    for (std::uint64_t bytes = first; bytes <= last; bytes *= step_of_range) sizes.push_back(bytes);
+    return sizes;
+}
+
+Operator read_operator(std::string_view written) {
+    if (const auto found = find_operator(written)) return *found;
+    static const std::vector<std::string> valid = {
+#define LAPWING_OPERATOR(name, integers_only, expression) #name,
+#include "task/operators.def"
+        "user",
+    };
+    refuse(fmt::format("unknown operator '{}'{}", written, suggestion(written, valid)));
+}
+
+std::pair<Type, std::uint64_t> read_type(std::string_view written) {
+    static const std::vector<std::string> valid = {
+#define LAPWING_TYPE(name, type) #name,
+#include "task/types.def"
+        "opaque",
+    };
+    const std::size_t colon = written.find(':');
+    const auto found = find_type(written.substr(0, colon));
+    if (!found)
+        refuse(fmt::format("unknown type '{}'{}", written, suggestion(written.substr(0, colon), valid)));
+    std::uint64_t element = 0;
+    const bool sized = colon != std::string_view::npos && read_number(written.substr(colon + 1), element);
+    if ((*found == Type::opaque) != sized || (!sized && colon != std::string_view::npos)) {
+        refuse(fmt::format(
+            "'{}' is not a type; write it like int32 or, with the bytes of an element, opaque:24", written));
+    }
+    return {*found, element};
+}
+
+Sizes read_sizes(std::string_view written) {
+    static const std::vector<std::string> valid = {"even", "uneven"};
+    Sizes sizes{.kind = Sizes::Kind::random};
+    if (!read_number(written, sizes.seed))
+        sizes.kind = static_cast<Sizes::Kind>(pick("sizes", written, valid));
+    return sizes;
+}
+
+Hosts read_hosts(std::string_view written) {
+    constexpr int most_ranks = 1 << 20;
+    static const std::string words[] = {"one", "several"};
+    if (written.find_first_of("0123456789") == std::string_view::npos) {
+        return {pick("number of hosts", written, words) == 1, nullptr};
+    }
+    const auto wrong = [&]() {
+        refuse(
+            fmt::format("'{}' are not hosts; write them like 2x4, 1+3+2 or, for "
+                        "each rank, 0,1,0,1; {} ranks at most",
+                        written, most_ranks));
+    };
+    // The numbers between x, + or commas.
+    const std::size_t at = written.find_first_of("x+,");
+    const char between = at == std::string_view::npos ? '+' : written[at];
+    std::vector<int> numbers;
+    for (std::size_t from = 0; from <= written.size();) {
+        const std::size_t end = std::min(written.find(between, from), written.size());
+        int number = 0;
+        if (!read_number(written.substr(from, end - from), number) || number < 0 || number > most_ranks)
+            wrong();
+        numbers.push_back(number);
+        from = end + 1;
+    }
+    std::vector<std::uint64_t> host_of;
+    const auto add = [&](std::uint64_t host, int ranks) {
+        if (ranks < 1 || host_of.size() + static_cast<std::size_t>(ranks) > most_ranks) wrong();
+        host_of.insert(host_of.end(), static_cast<std::size_t>(ranks), host);
+    };
+    if (between == ',') {
+        for (const int host : numbers) add(static_cast<std::uint64_t>(host), 1);
+    } else if (between == '+') {
+        for (std::size_t host = 0; host < numbers.size(); ++host) add(host, numbers[host]);
+    } else {
+        if (numbers.size() != 2 || numbers[0] < 1) wrong();
+        for (int host = 0; host < numbers[0]; ++host) add(static_cast<std::uint64_t>(host), numbers[1]);
+    }
+    auto placement = std::make_shared<const Placement>(host_of);
+    return {placement->hosts() > 1, placement};
+}
+
+RankRange read_rank_range(std::string_view written) {
+    RankRange range;
+    const std::size_t colon = written.find(':');
+    const std::string_view first = written.substr(0, colon);
+    const std::string_view last = colon == std::string_view::npos ? first : written.substr(colon + 1);
+    if (!read_number(first, range.first) || !read_number(last, range.last) || range.first < 1 ||
+        range.last < range.first) {
+        refuse(fmt::format("'{}' is not a range of ranks; write it like 8 or 1:64", written));
+    }
+    return range;
+}
+
+std::vector<std::string> engine_names() {
+    std::vector<std::string> names = {"auto"};
+    for (const Engine* engine : engines()) names.emplace_back(engine->name());
+    names.emplace_back("mpi");
+    return names;
+}
+
+void check_values(const Settings& settings) {
+    static const std::string reports[] = {"none", "text", "json"};
+    pick("engine", settings.engine, engine_names());
+    RequestedAlgorithms::parse(settings.algorithm);
+    if (!settings.tuning.empty()) Tuning::read(settings.tuning);
+    if (!settings.topology.empty()) topology::HostOrder::read(settings.topology);
+    parse_switch("LAPWING_BLOCKING", settings.blocking);
+    if (settings.check != "auto") parse_switch("LAPWING_CHECK", settings.check);
+    pick("report", settings.report, reports);
+    trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
+    read_network_settings(settings);
+}
+
+std::string print_seconds(double seconds) {
+    if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+    if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
+    return fmt::format("{:.1f} s", seconds);
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,73 @@
+// Values of options as the user writes them. Messages about invalid ones name valid ones.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "task/problem.hpp"
+#include "task/sample.hpp"
+
+namespace lapwing::tool {
+
+// The index of `written` in `valid`. Throws Error (invalid_argument): "unknown level 'quue'; did you mean
+// ...".
+std::size_t pick(std::string_view what, std::string_view written, std::span<const std::string> valid);
+
+// Throws Error (invalid_argument) that names the nearest collective, in the spelling nearest to what was
+// written.
+Collective read_collective(std::string_view written);
+
+// "4096", "64Ki", "1Mi", "2Gi". Throws Error (invalid_argument).
+std::uint64_t read_bytes(std::string_view written);
+
+// "a,b,c", each once, as `read` makes of it. Throws Error (invalid_argument) that names the option.
+std::vector<std::string> read_list(const char* option, const std::string& written,
+                                   const std::function<std::string(const std::string&)>& read);
+
+// Blocks of 1 byte to 1 GiB: "64Ki,256Ki", or "4Ki:1Mi" for 4Ki, 16Ki, 64Ki, 256Ki, 1Mi. Throws Error
+// (invalid_argument).
+std::vector<std::uint64_t> read_blocks(const std::string& written);
+
+// "sum", "user". Throws Error (invalid_argument).
+Operator read_operator(std::string_view written);
+
+// "int32"; "opaque:24" with the bytes of one element, which are 0 for the others. Throws Error
+// (invalid_argument).
+std::pair<Type, std::uint64_t> read_type(std::string_view written);
+
+// "even", "uneven", or the seed of random ones. Throws Error (invalid_argument).
+Sizes read_sizes(std::string_view written);
+
+// The hosts of ranks: "one" or "several", nothing more is known; "2x4", two hosts of four ranks each, in
+// the order of the ranks; "1+3+2", hosts of one, three and two ranks; "0,1,0,1", the host of each rank.
+// Throws Error (invalid_argument).
+struct Hosts {
+    bool several = true;
+    std::shared_ptr<const Placement> placement = nullptr;
+};
+Hosts read_hosts(std::string_view written);
+
+// "8" or "1:64". Throws Error (invalid_argument).
+struct RankRange {
+    int first = 1;
+    int last = 1;
+};
+RankRange read_rank_range(std::string_view written);
+
+// The names that LAPWING_ENGINE and --engine may have.
+std::vector<std::string> engine_names();
+
+// Throws Error (invalid_argument) for an invalid value, before a job starts.
+void check_values(const Settings& settings);
+
+// "81.0 us"
+std::string print_seconds(double seconds);
+
+}  // namespace lapwing::tool

@@ -1,0 +1,101 @@
+#include "lapwing/explain/choice.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "lapwing/common/values.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// "auto" takes the kernel engine between hosts, and so does this: whether it is available there cannot be
+// known here.
+Surroundings surroundings_of(const ChoiceOptions& options, bool several_hosts, const Settings& settings) {
+    Surroundings surroundings;
+    surroundings.several_hosts = several_hosts;
+    const std::vector<std::string> engines = engine_names();
+    const std::string wanted =
+        engines[pick("engine", options.engine.empty() ? settings.engine : options.engine, engines)];
+    if (wanted == "auto" || wanted == "mpi") {
+        surroundings.engine = surroundings.several_hosts ? "kernel" : "host";
+    } else {
+        surroundings.engine = wanted;
+    }
+    return surroundings;
+}
+
+const char* word(Selection::By by) {
+    switch (by) {
+        case Selection::By::request:
+            return "variable";
+        case Selection::By::tuning:
+            return "tuning";
+        case Selection::By::defaults:
+            return "defaults";
+        case Selection::By::cost:
+            break;
+    }
+    return "cost";
+}
+
+}  // namespace
+
+std::string Chosen::place() const {
+    return fmt::format("{}, {}", surroundings.engine,
+                       surroundings.several_hosts ? "between hosts" : "inside one host");
+}
+
+std::string Chosen::sentence() const {
+    std::string text = fmt::format("{} ({}; modelled {}", print(choice), why, print_seconds(seconds));
+    for (const Candidate& candidate : candidates) {
+        if (!candidate.applies) break;
+        if (candidate.choice.algorithm == choice.algorithm) continue;
+        text += fmt::format("; next {} {}", print(candidate.choice), print_seconds(candidate.cost));
+        break;
+    }
+    return text + ")";
+}
+
+void add_choice_options(CLI::App& app, ChoiceOptions& options) {
+    app.add_option("--algorithm", options.algorithm,
+                   "Such as pairwise:window=6; by default the one that a run would choose")
+        ->type_name("A");
+    app.add_option("--engine", options.engine, "Choose for this engine (LAPWING_ENGINE)")->type_name("E");
+}
+
+Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {
+    const Settings settings = read_settings(environ);
+    Chosen chosen;
+    chosen.surroundings = surroundings_of(options, several_hosts, settings);
+    if (algorithms_of(problem.collective).empty()) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("there is no algorithm for {}", name(problem.collective)));
+    }
+    if (!options.algorithm.empty()) {
+        chosen.choice = parse_choice(problem.collective, options.algorithm);
+        const Verdict verdict = chosen.choice.algorithm->applies(problem, chosen.choice.parameters);
+        if (verdict) return chosen;
+        const bool ask = chosen.choice.algorithm->knows_hosts && problem.placement == nullptr;
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("{} declines this problem: {}{}", chosen.choice.algorithm->name, verdict.reason(),
+                        ask ? "; give it with --hosts, for example --hosts 2x4" : ""));
+    }
+    std::optional<Tuning> tuning;
+    if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
+    const Guidance guidance{tuning ? &*tuning : nullptr, chosen.surroundings};
+    const Selection selection = select(problem, RequestedAlgorithms::parse(settings.algorithm), guidance);
+    const Machine machine = guidance.machine(problem);
+    chosen.choice = selection.choice;
+    chosen.by = word(selection.by);
+    chosen.why = selection.why;
+    if (selection.by == Selection::By::request) chosen.why += " by LAPWING_ALGORITHM";
+    chosen.seconds = modelled_seconds(problem, chosen.choice, machine);
+    chosen.candidates = candidates(problem, machine);
+    return chosen;
+}
+
+}  // namespace lapwing::tool

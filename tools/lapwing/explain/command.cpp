@@ -1,0 +1,325 @@
+// lapwing explain: the lists, queues or chains of one collective, and why this algorithm was chosen.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/list_json.hpp"
+#include "lapwing/common/process.hpp"
+#include "lapwing/common/tables.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/explain/choice.hpp"
+#include "lapwing/explain/problem.hpp"
+#include "lapwing/explain/totals.hpp"
+#include "task/chains.hpp"
+#include "task/checker.hpp"
+#include "task/drawing.hpp"
+#include "task/lowering.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// Totals need the lists of all ranks; with --rank they are built for groups up to this size only.
+constexpr int most_ranks_for_totals = 64;
+constexpr std::size_t most_tasks = std::size_t{1} << 22;
+
+enum class Level { list, queues, chains };
+
+struct Options {
+    ProblemOptions problem;
+    ChoiceOptions choice;
+    std::optional<int> rank;
+    std::string level = "list";
+    std::string format;
+    std::string output;
+};
+
+struct Explained {
+    AskedProblem asked;
+    Chosen chosen;
+    std::vector<List> all;  // of all ranks; empty when there are too many
+    std::vector<List> shown;
+    std::vector<Queues> queues;  // of those that are shown, at this level
+    std::vector<Chains> chains;  // as above
+
+    const Problem& problem() const { return asked.problem; }
+    const Choice& choice() const { return chosen.choice; }
+};
+
+AskedProblem read(const Options& options) {
+    AskedProblem asked = read_problem(options.problem);
+    const int ranks = asked.problem.ranks;
+    if (options.rank && (*options.rank < 0 || *options.rank >= ranks)) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("rank {} is none of the {} ranks", *options.rank, ranks));
+    }
+    return asked;
+}
+
+void build(const Options& options, Explained& explained) {
+    const Problem& problem = explained.problem();
+    const auto list_of = [&](int rank) { return lapwing::build(problem, rank, explained.choice()); };
+    std::size_t tasks = 0;
+    if (!options.rank || problem.ranks <= most_ranks_for_totals) {
+        for (int rank = 0; rank < problem.ranks; ++rank) {
+            explained.all.push_back(list_of(rank));
+            tasks += explained.all.back().tasks.size();
+            if (tasks > most_tasks) {
+                throw Error(
+                    ErrorCode::unsupported,
+                    fmt::format("the lists of all ranks have more than {} tasks; choose one with --rank",
+                                most_tasks));
+            }
+        }
+    }
+    if (!options.rank) {
+        explained.shown = explained.all;
+    } else {
+        explained.shown.push_back(list_of(*options.rank));
+    }
+}
+
+std::string describe(const Totals& of, bool with_steps) {
+    std::string text = fmt::format("{}, {}", counted(of.sends, "send"), counted(of.bytes, "byte"));
+    if (with_steps) text += fmt::format(", {} in the longest chain", counted(of.steps, "step"));
+    return text;
+}
+
+std::string header(const Explained& explained) {
+    const Algorithm& algorithm = *explained.choice().algorithm;
+    std::string text = fmt::format("{}: {}\n", explained.asked.what(), print(explained.choice()));
+    const auto line = [&](const char* key, const std::string& value) {
+        text += fmt::format("  {:<11} {}\n", key, value);
+    };
+    for (const auto& [key, value] : {std::pair("blocks", explained.asked.lengths()),
+                                     {"neighbours", explained.asked.neighbors()},
+                                     {"hosts", explained.asked.hosts()}}) {
+        if (!value.empty()) line(key, value);
+    }
+    line("algorithm", algorithm.summary);
+    line("source", algorithm.source);
+    for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
+        const Parameter& parameter = algorithm.parameters[i];
+        line("parameter", fmt::format("{} = {}: {} ({} to {}, default {})", parameter.name,
+                                      explained.choice().parameters[i], parameter.meaning, parameter.least,
+                                      parameter.most, parameter.usual));
+    }
+    if (!explained.all.empty()) line("all ranks", describe(totals(explained.all), true));
+    if (explained.shown.size() != explained.all.size()) {
+        line(fmt::format("rank {}", explained.shown.front().rank).c_str(),
+             describe(totals(explained.shown), false));
+    }
+    if (!explained.chosen.by.empty()) {
+        line("engine", explained.chosen.place());
+        line("chosen", explained.chosen.sentence());
+    }
+    const char* key = "candidates";
+    for (const Candidate& candidate : explained.chosen.candidates) {
+        line(key, fmt::format("{:<30} {}", print(candidate.choice),
+                              candidate.applies ? print_seconds(candidate.cost)
+                                                : fmt::format("declines: {}", candidate.applies.reason())));
+        key = "";
+    }
+    return text;
+}
+
+Json as_json(const Explained& explained, Level level) {
+    Json json = {{"problem", to_json(explained.problem())}, {"algorithm", to_json(explained.choice())}};
+    const Sizes& sizes = explained.asked.sizes;
+    if (has_parts(explained.problem().collective)) {
+        if (sizes.kind == Sizes::Kind::random) {
+            json["sizes"] = sizes.seed;
+        } else {
+            json["sizes"] = sizes.kind == Sizes::Kind::even ? "even" : "uneven";
+        }
+    }
+    json["algorithm"]["summary"] = explained.choice().algorithm->summary;
+    json["algorithm"]["source"] = explained.choice().algorithm->source;
+    if (!explained.all.empty()) {
+        const Totals of = totals(explained.all);
+        json["totals"] = {{"sends", of.sends}, {"bytes", of.bytes}, {"steps", of.steps}};
+    }
+    if (const Chosen& chosen = explained.chosen; !chosen.by.empty()) {
+        json["why"] = chosen.why;
+        json["chosen_by"] = chosen.by;
+        json["engine"] = chosen.surroundings.engine;
+        json["hosts"] = chosen.surroundings.several_hosts ? "several" : "one";
+        json["modelled_seconds"] = chosen.seconds;
+    }
+    for (const Candidate& candidate : explained.chosen.candidates) {
+        Json row = to_json(candidate.choice);
+        if (candidate.applies) {
+            row["seconds"] = candidate.cost;
+        } else {
+            row["declines"] = candidate.applies.reason();
+        }
+        json["candidates"].push_back(row);
+    }
+    Json rows = Json::array();
+    if (level == Level::list) {
+        for (const List& list : explained.shown) rows.push_back(to_json(list));
+    }
+    for (const Queues& queues : explained.queues) rows.push_back(to_json(queues));
+    for (const Chains& chains : explained.chains) rows.push_back(to_json(chains));
+    json[level == Level::list ? "lists" : level == Level::queues ? "queues" : "chains"] = std::move(rows);
+    return json;
+}
+
+std::string as_svg(const std::string& dot) {
+    if (!find_program("dot")) {
+        throw Error(ErrorCode::system,
+                    "--format svg needs the program 'dot': install Graphviz (apt-get install graphviz), or "
+                    "take --format dot");
+    }
+    const Finished finished = run_program({"dot", "-Tsvg"}, dot, std::chrono::minutes(2));
+    if (finished.timed_out)
+        throw Error(ErrorCode::system, "dot took more than 2 minutes; show one rank with --rank");
+    if (finished.status != 0) {
+        throw Error(ErrorCode::system,
+                    fmt::format("dot ended with status {}: {}", finished.status, finished.err));
+    }
+    return finished.out;
+}
+
+std::string as_dot(const Explained& explained, Level level) {
+    const std::string title = fmt::format("{}: {}", explained.asked.what(), print(explained.choice()));
+    return level == Level::queues ? draw(explained.queues, title) : draw(explained.shown, title);
+}
+
+std::string as_text(const Explained& explained, Level level) {
+    std::string text;
+    if (level == Level::queues) {
+        for (const Queues& of_rank : explained.queues) text += print(of_rank);
+    } else if (level == Level::chains) {
+        for (const Chains& of_rank : explained.chains) text += print(of_rank);
+    } else if (explained.shown.size() != explained.all.size()) {
+        for (const List& list : explained.shown) text += print(list);
+    } else {
+        text = print(ListSet{explained.problem(), print(explained.choice()), explained.shown});
+    }
+    return text;
+}
+
+std::string as_table(const Explained& explained, Level level) {
+    const std::size_t width = output_width();
+    const std::string body = level == Level::queues   ? table(explained.queues, width)
+                             : level == Level::chains ? as_text(explained, level)
+                                                      : table(explained.shown, width);
+    return header(explained) + "\n" + body;
+}
+
+// A chain has a step for each gibibyte of a message.
+void refuse_long_chains(const List& list) {
+    std::uint64_t left = most_bytes_of_chains;
+    for (const Task& task : list.tasks) {
+        for (const std::uint64_t bytes : {task.source.length, task.target.length}) {
+            if (bytes > left) {
+                throw Error(ErrorCode::unsupported,
+                            fmt::format("the chains of a list that moves more than {} bytes are too long to "
+                                        "show: choose a smaller block with --bytes",
+                                        most_bytes_of_chains));
+            }
+            left -= bytes;
+        }
+    }
+}
+
+void lower_to(Level level, Explained& explained) {
+    for (const List& list : explained.shown) {
+        if (level == Level::queues) explained.queues.push_back(lower(list));
+        if (level != Level::chains) continue;
+        const Verdict verdict = has_chains(list);
+        if (!verdict) {
+            throw Error(ErrorCode::unsupported, fmt::format("the list of rank {} has no chain form: {}",
+                                                            list.rank, verdict.reason()));
+        }
+        refuse_long_chains(list);
+        explained.chains.push_back(lower_to_chains(list));
+    }
+}
+
+// What --format says, or what the name of the output file ends in.
+std::string format_of(const Options& options) {
+    static const std::string formats[] = {"table", "text", "dot", "svg", "json"};
+    if (!options.format.empty()) return formats[pick("format", options.format, formats)];
+    for (const char* format : {"dot", "svg", "json"}) {
+        if (options.output.ends_with(fmt::format(".{}", format))) return format;
+    }
+    return "table";
+}
+
+int explain(const Options& options) {
+    static const std::string levels[] = {"list", "queues", "chains"};
+    const Level level = static_cast<Level>(pick("level", options.level, levels));
+    const std::string format = format_of(options);
+    const bool drawn = format == "dot" || format == "svg";
+    if (level == Level::chains && drawn) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("chains cannot be drawn: use --format table, text or json, not {}", format));
+    }
+
+    Explained explained;
+    explained.asked = read(options);
+    explained.chosen = choose(options.choice, explained.problem(), explained.asked.several_hosts);
+    build(options, explained);
+    lower_to(level, explained);
+
+    std::string text;
+    if (format == "json") {
+        text = as_json(explained, level).dump(2) + "\n";
+    } else if (format == "text") {
+        text = as_text(explained, level);
+    } else if (format == "table") {
+        text = as_table(explained, level);
+    } else {
+        text = as_dot(explained, level);
+        if (format == "svg") text = as_svg(text);
+    }
+    if (options.output.empty()) {
+        fmt::print("{}", text);
+        return success;
+    }
+    std::ofstream file(options.output, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) throw Error(ErrorCode::system, fmt::format("{}: cannot be written", options.output));
+    return success;
+}
+
+}  // namespace
+
+Command add_explain(CLI::App& tool) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = tool.add_subcommand(
+        "explain", "Show the task lists of a collective, and why this algorithm was chosen");
+    add_problem_options(*app, options->problem);
+    add_choice_options(*app, options->choice);
+    app->add_option("--rank", options->rank, "Show this rank only")->type_name("R");
+    app->add_option("--level", options->level,
+                    "list; or queues, chains: what hardware or the kernel engine receives")
+        ->type_name("L");
+    app->add_option("--format", options->format, "table, text (a list file), dot, svg, json")->type_name("F");
+    app->add_option("-o,--output", options->output,
+                    "Write to this file; the endings .dot, .svg and .json set the format")
+        ->type_name("FILE");
+    app->footer(
+        "Examples:\n"
+        "  lapwing explain barrier --algorithm recursive_doubling --ranks 4 --level queues\n"
+        "  lapwing explain MPI_Ialltoall --ranks 16 --bytes 64Ki --rank 3\n"
+        "  lapwing explain broadcast --ranks 8 --root 2 -o broadcast.svg\n"
+        "  lapwing explain alltoallv --ranks 4 --bytes 1000 --sizes uneven\n"
+        "  lapwing explain broadcast --hosts 2x4 --algorithm two_level --bytes 1Ki\n"
+        "  lapwing explain scan --ranks 6 --op user --type opaque:24 --ordered\n"
+        "\nWithout --algorithm the choice follows LAPWING_ALGORITHM, as in a run.\n"
+        "`lapwing verify` reads the list files that --format text prints.");
+    return {app, [options] { return explain(*options); }};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,51 @@
+// The problem that `lapwing explain` is asked about: its options, and how it is described.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "lapwing/common/list_json.hpp"
+#include "task/sample.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace lapwing::tool {
+
+struct ProblemOptions {
+    std::string collective;
+    std::optional<int> ranks;
+    std::string bytes;
+    std::string sizes;
+    int root = 0;
+    bool in_place = false;
+    std::string op;
+    std::string type;
+    bool ordered = false;
+    std::string hosts = "several";
+};
+
+struct AskedProblem {
+    Problem problem;
+    std::uint64_t bytes = 0;  // that a block is to have
+    Sizes sizes;              // of blocks, where the problem has parts
+    bool several_hosts = true;
+
+    // "reduce on 4 ranks, root 2, 8 bytes in a block, sum of float64"
+    std::string what() const;
+    // The lengths of the blocks, and the neighbours; empty if neither applies.
+    std::string lengths() const;
+    std::string neighbors() const;
+    // How many ranks the hosts have, where that is known: "2 with 4 ranks each".
+    std::string hosts() const;
+};
+
+void add_problem_options(CLI::App& app, ProblemOptions& options);
+// Throws Error (invalid_argument).
+AskedProblem read_problem(const ProblemOptions& options);
+
+// "1 byte", "2 bytes"
+std::string counted(std::uint64_t count, const char* what);
+
+}  // namespace lapwing::tool

@@ -1,0 +1,87 @@
+#include "lapwing/launch/arrange.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <optional>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "lapwing/common/process.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+std::string preload_of(const MpiFamily& family, Preload which) {
+    std::vector<std::string> searched;
+    const std::string file =
+        which == Preload::lists ? family.preload : fmt::format("liblapwing-profile-{}.so", family.name);
+    const std::optional<std::string> preload = find_preload(file, searched);
+    if (!preload) {
+        throw Error(ErrorCode::system,
+                    fmt::format("{} is not installed: looked in {}; it is built where the MPI's "
+                                "compiler wrapper was found",
+                                file, fmt::join(searched, ", ")));
+    }
+    if (preload->find_first_of(" :") != std::string::npos) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("LD_PRELOAD cannot name '{}': its path has a space or a colon", *preload));
+    }
+    return *preload;
+}
+
+// Launchers of all others take Hydra's options.
+Way way_of_launcher(const MpiFamily& family) {
+    return family.name == std::string_view("openmpi") ? Way::openmpi : Way::hydra;
+}
+
+}  // namespace
+
+Starter find_starter(const std::vector<std::string>& words, const std::string& mpi) {
+    const MpiFamily* wanted = mpi.empty() ? nullptr : &find_mpi_family(mpi);
+    const std::string& word = words.front();
+    const std::string path = require_program(word);
+    if (const MpiFamily* linked = family_of_program(path)) {
+        return {wanted != nullptr ? wanted : linked, Way::program};
+    }
+    const Launcher launcher = identify_launcher(word, path);
+    if (launcher.family != nullptr) {
+        return {wanted != nullptr ? wanted : family_of_job(*launcher.family, words),
+                way_of_launcher(*launcher.family)};
+    }
+    if (wanted != nullptr) return {wanted, Way::environment};
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "'{}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them; use "
+            "--mpi openmpi, --mpi mpich or --mpi abi if it passes its environment on to the ranks, and "
+            "put words such as 'timeout 60' before lapwing",
+            word));
+}
+
+Starter find_launcher(const std::vector<std::string>& words, const std::string& mpi) {
+    const Starter starter = find_starter(words, mpi);
+    if (starter.way != Way::program) return starter;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("'{}' is a program; after '--' comes a launcher, such as mpirun -n 4, and "
+                            "lapwing adds its own program",
+                            words.front()));
+}
+
+Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings,
+               Preload which) {
+    const std::string preload = preload_of(*starter.family, which);
+    const Variables variables = variables_to_pass(settings);
+    switch (starter.way) {
+        case Way::openmpi:
+            return launch_by_openmpi(words, preload, variables);
+        case Way::hydra:
+            return launch_by_hydra(words, preload, variables);
+        case Way::program:
+        case Way::environment:
+            break;
+    }
+    return launch_by_environment(words, preload, variables);
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,35 @@
+// Runs an MPI program of Lapwing's own, such as that of a benchmark, and reads what its rank 0 prints.
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lapwing/launch/launch.hpp"
+#include "lapwing/mpi/family.hpp"
+
+namespace lapwing::tool {
+
+// A program such as "lapwing-bench" for an MPI, beside this tool: in a build tree, or where it was
+// installed. Throws Error (system) when it is not there.
+std::string find_mpi_program(const std::string& program, const MpiFamily& family);
+
+// For the header of results: the command line of this tool, and the time, as 2026-05-31T12:00:00Z.
+std::vector<std::string> own_command_line();
+std::string time_of_day();
+
+struct ProgramJob {
+    int status = 0;                        // the launcher's; 128 + number of the signal that ended it
+    std::optional<nlohmann::json> result;  // none when the program ended without one
+};
+// Reads lines that begin with the program's name: "lapwing-bench progress SHARE WHAT" and "... result
+// JSON". Shows the progress, as a bar on a terminal; elsewhere as a line for each WHAT. Passes other
+// output of the job on to standard error. A job that gave its result but does not end within `end_limit` is
+// stopped, and counts as successful: MPICH 4.0 may hang in MPI_Finalize between hosts. Throws
+// Error (system) when the launcher cannot be started.
+ProgramJob run_mpi_program(const Launch& launch, const std::string& program,
+                           std::optional<std::chrono::seconds> end_limit = {});
+
+}  // namespace lapwing::tool

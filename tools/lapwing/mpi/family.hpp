@@ -1,0 +1,43 @@
+// The MPI families that Lapwing has a preload library for, and how to tell them apart.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace lapwing::tool {
+
+struct MpiFamily {
+    const char* name;                    // for --mpi
+    const char* title;                   // for messages
+    const char* preload;                 // file name of the preload library
+    std::vector<std::string> libraries;  // sonames of the MPI library
+    std::vector<std::string> signs;  // in the answer of its launchers to --version; none: it has no launcher
+};
+std::span<const MpiFamily> mpi_families();
+
+// Throws Error (invalid_argument) that names the nearest.
+const MpiFamily& find_mpi_family(const std::string& name);
+
+// A launcher's answer to --version.
+struct Launcher {
+    const MpiFamily* family = nullptr;  // null: it is no launcher of these
+    std::string version;
+};
+// Runs the program at `path`, so only if it looks like a launcher or a tool on PATH: a program or
+// script of the user would do its work instead.
+Launcher identify_launcher(const std::string& word, const std::string& path);
+
+// The family whose library the program is linked to; null when there is none.
+const MpiFamily* family_of_program(const std::string& path);
+
+// The family of the program that a launcher of `launcher` is told to start, by its words: that of the
+// launcher, unless the program is linked to a library of a family without launchers.
+const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std::string>& words);
+
+// The preload library beside this tool: in a build tree, or where it was installed. None when it is in
+// none of the `searched` directories.
+std::optional<std::string> find_preload(const std::string& file, std::vector<std::string>& searched);
+
+}  // namespace lapwing::tool

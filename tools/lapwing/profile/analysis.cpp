@@ -1,0 +1,237 @@
+#include "lapwing/profile/analysis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "lapwing/profile/symbols.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using trace::Event;
+using trace::What;
+
+// One rank's part of one collective, in nanoseconds of rank 0's clock.
+struct Visit {
+    const RankPart* part = nullptr;
+    const Json* site = nullptr;
+    const Json* completing = nullptr;  // where it was completed
+    bool nonblocking = false;
+    bool gives = false;  // as the root
+    bool takes = false;
+    std::uint64_t bytes = 0;
+    double began = 0;
+    double ended = 0;
+    double started = 0;  // nonblocking: when the call that starts returned
+    double inside = 0;   // of completing calls
+};
+
+// The ranks of a communicator meet in its n-th collective.
+struct Meeting {
+    std::map<int, Visit> visits;  // by rank of the communicator
+    std::size_t ranks = 0;
+};
+
+using Key = std::tuple<std::string, std::uint64_t, std::uint32_t>;  // members, which of these, number
+
+std::map<std::uint64_t, const Json*> sites_of(const RankPart& part) {
+    std::map<std::uint64_t, const Json*> sites;
+    for (const Json& fact : part.others) {
+        if (fact.value("fact", "") == "site") sites[fact.at("number").get<std::uint64_t>()] = &fact;
+    }
+    return sites;
+}
+
+void add_visits(const RankPart& part, std::map<Key, Meeting>& meetings) {
+    const auto sites = sites_of(part);
+    const auto site = [&](std::uint64_t number) {
+        const auto found = sites.find(number);
+        return found == sites.end() ? nullptr : found->second;
+    };
+    for (const Event& event : part.events) {
+        const auto group = part.groups.find(static_cast<std::uint64_t>(event.peer));
+        if (group == part.groups.end()) continue;
+        const Json& about = group->second;
+        Meeting& meeting = meetings[Key(about.at("members").dump(), about.at("agreed").get<std::uint64_t>(),
+                                        event.operation)];
+        meeting.ranks = about.at("ranks").get<std::size_t>();
+        Visit& visit = meeting.visits[about.at("rank").get<int>()];
+        visit.part = &part;
+        if (event.what == What::collective) {
+            visit.site = site(event.index);
+            visit.nonblocking = (event.kind & 1) != 0;
+            visit.gives = (event.kind & 2) != 0;
+            visit.takes = (event.kind & 4) != 0;
+            visit.bytes = event.bytes;
+            visit.began = part.aligned(event.began);
+            visit.ended = part.aligned(event.ended);
+        } else if (event.what == What::call) {
+            visit.completing = site(event.index);
+            visit.inside = static_cast<double>(event.ended - event.began);
+            visit.started = part.aligned(event.began);
+        }
+    }
+}
+
+// When the last of those had begun whom this visit may have waited for: of a collective with a root, that of
+// the root; for the root, all that it takes from, and nobody when it gives.
+double last_beginning(const Meeting& meeting, const Visit& visit) {
+    double last = 0;
+    if (visit.gives) return visit.began;
+    for (const auto& [rank, other] : meeting.visits) {
+        if ((other.gives || other.takes) && !visit.takes) return other.began;
+        last = std::max(last, other.began);
+    }
+    return last;
+}
+
+std::string name_of(const std::string& function, const std::string& file, int line, const std::string& module,
+                    std::uint64_t offset) {
+    const auto short_name = [](const std::string& path) {
+        return std::filesystem::path(path).filename().string();
+    };
+    if (!file.empty()) {
+        return function.empty() ? fmt::format("{}:{}", short_name(file), line)
+                                : fmt::format("{}:{} ({})", short_name(file), line, function);
+    }
+    if (!function.empty()) return fmt::format("{} in {}+{:#x}", function, short_name(module), offset);
+    return module.empty() ? "an unknown place" : fmt::format("{}+{:#x}", short_name(module), offset);
+}
+
+std::string text(const Json& json, const char* key) {
+    return json.value(key, "");
+}
+
+// The same place of a program is another number on each rank.
+std::string identity(const Json* site) {
+    if (site == nullptr) return "";
+    return fmt::format("{} {} {:#x}", text(*site, "function"), text(*site, "module"),
+                       site->value("offset", std::uint64_t{0}));
+}
+
+std::string place_of(const Json* site, Symbols& symbols) {
+    if (site == nullptr) return "";
+    const auto offset = site->value("offset", std::uint64_t{0});
+    const Symbol found = symbols.find(text(*site, "module"), offset);
+    const std::string function = found.function.empty() ? text(*site, "symbol") : found.function;
+    return name_of(function, found.file, found.line, text(*site, "module"), offset);
+}
+
+// From MPI_Init to MPI_Finalize, or to the last that is known of a rank that did not come there.
+double seconds_of(const RankPart& part) {
+    if (part.clocks.empty()) return 0;
+    const auto begin = part.clocks.front().at("at").get<std::uint64_t>();
+    std::uint64_t end = part.clocks.back().at("at").get<std::uint64_t>();
+    for (const Event& event : part.events) {
+        if (event.what == What::collective) end = std::max(end, event.ended);
+    }
+    return static_cast<double>(end - begin) * 1e-9;
+}
+
+void add(CallSite& site, const Visit& visit, double last) {
+    const double start = std::max(0.0, (visit.nonblocking ? visit.started : visit.ended) - visit.began);
+    const double spent = start + visit.inside;
+    const double away = visit.nonblocking ? std::max(0.0, visit.ended - visit.began - spent) : 0;
+    // What the rank spent in its calls before the last one had begun, it spent waiting for that one. Where it
+    // was away meanwhile, it waited less.
+    const double before = std::clamp(last - visit.began, 0.0, visit.ended - visit.began);
+    const double late = std::max(0.0, std::min(spent, before - away));
+    const double own = spent - late;
+    const double in_wait = std::min(own, visit.inside);
+    site.start += start;
+    site.wait += visit.inside;
+    site.away += away;
+    site.late += late;
+    site.own += own;
+    if (visit.nonblocking) {
+        const double hidden = std::min(in_wait, away);
+        site.saved_at_once += hidden;
+        site.saved_if_moved += in_wait - hidden;
+    } else {
+        site.saved_if_moved += own;
+    }
+}
+
+}  // namespace
+
+std::string CallSite::place() const {
+    return name_of(symbol, file, line, module, offset);
+}
+
+Profile analyse(const std::vector<RankPart>& parts) {
+    Profile profile;
+    std::map<Key, Meeting> meetings;
+    for (const RankPart& part : parts) {
+        add_visits(part, meetings);
+        profile.dropped += part.dropped;
+        profile.clock_error = std::max(profile.clock_error, static_cast<double>(part.clock_error()) * 1e-9);
+        if (!part.ended) profile.without_end.push_back(part.rank);
+        profile.seconds += seconds_of(part) / static_cast<double>(parts.size());
+    }
+    if (!parts.empty()) profile.ranks = parts[0].about.value("ranks", 0);
+
+    Symbols symbols;
+    struct Found {
+        CallSite site;
+        std::set<int> ranks;
+        std::set<std::string> completed_at;
+        std::uint64_t visits = 0;
+    };
+    std::map<std::string, Found> found;
+    for (const auto& [key, meeting] : meetings) {
+        const bool whole = meeting.visits.size() == meeting.ranks &&
+                           std::all_of(meeting.visits.begin(), meeting.visits.end(),
+                                       [](const auto& visit) { return visit.second.site != nullptr; });
+        if (!whole) {
+            ++profile.unmatched;
+            continue;
+        }
+        for (const auto& [rank, visit] : meeting.visits) {
+            Found& at = found[identity(visit.site)];
+            CallSite& site = at.site;
+            if (at.visits++ == 0) {
+                const auto offset = site.offset = visit.site->value("offset", std::uint64_t{0});
+                site.function = text(*visit.site, "function");
+                site.module = text(*visit.site, "module");
+                const Symbol symbol = symbols.find(site.module, offset);
+                site.symbol = symbol.function.empty() ? text(*visit.site, "symbol") : symbol.function;
+                site.file = symbol.file;
+                site.line = symbol.line;
+                site.nonblocking = visit.nonblocking;
+                site.ranks = static_cast<int>(meeting.ranks);
+                site.least_bytes = visit.bytes;
+            }
+            if (site.ranks != static_cast<int>(meeting.ranks)) site.ranks = 0;
+            site.least_bytes = std::min(site.least_bytes, visit.bytes);
+            site.most_bytes = std::max(site.most_bytes, visit.bytes);
+            at.ranks.insert(visit.part->rank);
+            if (visit.completing != nullptr) at.completed_at.insert(identity(visit.completing));
+            if (site.completed_at.empty() && visit.completing != nullptr)
+                site.completed_at = place_of(visit.completing, symbols);
+            add(site, visit, last_beginning(meeting, visit));
+        }
+    }
+    for (auto& [identity, at] : found) {
+        CallSite& site = at.site;
+        site.calls = at.visits / std::max<std::size_t>(1, at.ranks.size());
+        if (at.completed_at.size() > 1) site.completed_at += " and elsewhere";
+        for (double* seconds : {&site.start, &site.wait, &site.away, &site.late, &site.own,
+                                &site.saved_at_once, &site.saved_if_moved}) {
+            *seconds *= 1e-9 / std::max(1, profile.ranks);
+        }
+        profile.in_collectives += site.start + site.wait;
+        profile.sites.push_back(site);
+    }
+    std::stable_sort(profile.sites.begin(), profile.sites.end(), [](const CallSite& a, const CallSite& b) {
+        return a.saved_at_once + a.saved_if_moved > b.saved_at_once + b.saved_if_moved;
+    });
+    return profile;
+}
+
+}  // namespace lapwing::tool

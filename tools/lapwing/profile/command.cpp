@@ -1,0 +1,256 @@
+// lapwing profile: how much a program's own collectives wait, and what overlap would save at most.
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/tables.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/launch/arrange.hpp"
+#include "lapwing/launch/job.hpp"
+#include "lapwing/profile/analysis.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    std::string mpi;
+    std::string file;
+    bool json = false;
+    bool dry_run = false;
+};
+
+// Less than this share of the run is not worth a change.
+constexpr double worth_it = 0.01;
+
+std::string print_bytes(const CallSite& site) {
+    const auto one = [](std::uint64_t bytes) {
+        if (bytes >= 1U << 20 && bytes % (1U << 20) == 0) return fmt::format("{}Mi", bytes >> 20);
+        if (bytes >= 1024 && bytes % 1024 == 0) return fmt::format("{}Ki", bytes >> 10);
+        return fmt::format("{}", bytes);
+    };
+    if (site.least_bytes == site.most_bytes) return one(site.most_bytes);
+    return fmt::format("{}-{}", one(site.least_bytes), one(site.most_bytes));
+}
+
+std::string advice_for(const CallSite& site, double run) {
+    const auto percent = [&](double seconds) {
+        return fmt::format("{} ({:.1f} % of the run)", print_seconds(seconds),
+                           run > 0 ? 100 * seconds / run : 0);
+    };
+    const double least = worth_it * run;
+    const double saved = site.saved_at_once + site.saved_if_moved;
+    const std::string late = site.late < least
+                                 ? ""
+                                 : fmt::format(
+                                       "{} of it is waiting for late ranks, which overlap cannot help: "
+                                       "balance the work before it.",
+                                       percent(site.late));
+    if (site.late > saved) return late;
+    if (site.nonblocking) {
+        std::string text;
+        if (site.saved_at_once >= least) {
+            text = fmt::format(
+                "worth it: the program computes for {} between start and wait, and then waits. `lapwing run` "
+                "can save "
+                "up to {}, without a change.",
+                print_seconds(site.away), percent(site.saved_at_once));
+        }
+        if (site.saved_if_moved >= least) {
+            text += fmt::format(
+                "{}it waits {} longer than it computes before that: move the wait ({}) behind more work that "
+                "does "
+                "not need "
+                "the result, or start earlier.",
+                text.empty() ? "worth a change: " : " Besides, ", percent(site.saved_if_moved),
+                site.completed_at);
+        }
+        if (!text.empty()) return late.empty() ? text : text + " " + late;
+    } else if (site.saved_if_moved >= least) {
+        std::string nonblocking = site.function;
+        nonblocking[4] = static_cast<char>(nonblocking[4] - 'A' + 'a');
+        nonblocking.insert(4, "I");
+        return fmt::format(
+            "worth a change: it takes {} when all ranks are there. Call {}, compute what does not need the "
+            "result, and "
+            "wait then; `lapwing run` hides up to as much. Without a change `lapwing run --blocking` may "
+            "make the call "
+            "itself faster, and hides nothing.{}{}",
+            percent(site.saved_if_moved), nonblocking, late.empty() ? "" : " ", late);
+    }
+    return late;
+}
+
+std::string as_text(const Profile& profile) {
+    std::string text = fmt::format(
+        "{} ranks, {} from MPI_Init to MPI_Finalize, {} of them in collectives (means over the ranks)\n",
+        profile.ranks, print_seconds(profile.seconds), print_seconds(profile.in_collectives));
+    if (profile.sites.empty()) return text + "\nThe program called no collective.\n";
+    std::vector<std::vector<std::string>> rows = {
+        {"call", "where", "calls", "bytes", "in start", "in wait", "late", "own", "away", "could save"}};
+    for (const CallSite& site : profile.sites) {
+        rows.push_back({site.function, site.place(), std::to_string(site.calls), print_bytes(site),
+                        print_seconds(site.start), site.nonblocking ? print_seconds(site.wait) : "-",
+                        print_seconds(site.late), print_seconds(site.own),
+                        site.nonblocking ? print_seconds(site.away) : "-",
+                        print_seconds(site.saved_at_once + site.saved_if_moved)});
+    }
+    text += "\n" + align(rows) + "\n";
+    bool any = false;
+    for (const CallSite& site : profile.sites) {
+        const std::string advice = advice_for(site, profile.seconds);
+        if (advice.empty()) continue;
+        any = true;
+        text += fmt::format("{} at {}: {}\n", site.function, site.place(), advice);
+    }
+    if (!any) text += "No call is worth a change: none could save one percent of the run.\n";
+    text +=
+        "\nlate: waiting for ranks that had not begun; own: the rest, the collective's own time; away: "
+        "between start and "
+        "completion,\noutside of their calls. What could be saved is a bound: an engine needs some of the "
+        "processor, too.\n";
+    return text;
+}
+
+Json as_json(const Profile& profile) {
+    Json json = {{"ranks", profile.ranks},
+                 {"seconds", profile.seconds},
+                 {"in_collectives_seconds", profile.in_collectives},
+                 {"clock_error_seconds", profile.clock_error},
+                 {"dropped_events", profile.dropped},
+                 {"unmatched_calls", profile.unmatched},
+                 {"ranks_without_end", profile.without_end},
+                 {"calls", Json::array()}};
+    for (const CallSite& site : profile.sites) {
+        Json row = {{"function", site.function},
+                    {"place", site.place()},
+                    {"module", site.module},
+                    {"offset", site.offset}};
+        if (!site.symbol.empty()) row["symbol"] = site.symbol;
+        if (!site.file.empty()) {
+            row["file"] = site.file;
+            row["line"] = site.line;
+        }
+        if (site.nonblocking) row["completed_at"] = site.completed_at;
+        row["nonblocking"] = site.nonblocking;
+        row["ranks"] = site.ranks;
+        row["calls"] = site.calls;
+        row["bytes"] = {site.least_bytes, site.most_bytes};
+        row["start_seconds"] = site.start;
+        row["wait_seconds"] = site.wait;
+        row["away_seconds"] = site.away;
+        row["late_seconds"] = site.late;
+        row["own_seconds"] = site.own;
+        row["saved_at_once_seconds_at_most"] = site.saved_at_once;
+        row["saved_if_moved_seconds_at_most"] = site.saved_if_moved;
+        row["advice"] = advice_for(site, profile.seconds);
+        json["calls"].push_back(row);
+    }
+    return json;
+}
+
+void say(const std::string& text, const std::string& file) {
+    std::FILE* const out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
+    bool good = out != nullptr && std::fwrite(text.data(), 1, text.size(), out) == text.size();
+    const int error = errno;
+    if (out != nullptr && out != stderr) good = std::fclose(out) == 0 && good;
+    if (!good) {
+        throw Error(ErrorCode::system,
+                    fmt::format("the profile cannot be written to {}: {}", file, std::strerror(error)));
+    }
+}
+
+void warn(const Profile& profile) {
+    if (profile.dropped > 0)
+        fmt::print(stderr,
+                   "lapwing profile: {} events were dropped, so only the end of the run is in it; "
+                   "LAPWING_TRACE_EVENTS keeps more\n",
+                   profile.dropped);
+    if (!profile.without_end.empty())
+        fmt::print(stderr, "lapwing profile: {} ranks did not reach MPI_Finalize\n",
+                   profile.without_end.size());
+    if (profile.unmatched > 0)
+        fmt::print(stderr,
+                   "lapwing profile: {} calls were not recorded by all of their ranks, and are left out\n",
+                   profile.unmatched);
+}
+
+int run(const CLI::App& app, const Options& options, const Words& words) {
+    require_words(app, words, "command", "lapwing profile", "no command to run", "mpirun -n 4 ./program");
+    Settings settings = read_settings(environ);
+    check_values(settings);
+    const Starter starter = find_starter(words.words, options.mpi);
+    std::filesystem::path place =
+        std::filesystem::absolute(options.file.empty() ? "lapwing-profile" : options.file);
+    settings.trace = place.string() + ".parts";
+    if (options.dry_run) {
+        fmt::print("{}", print(arrange(starter, words.words, settings, Preload::profile)));
+        return success;
+    }
+    if (!options.file.empty()) require_writable(place, "the profile");
+    settings.trace = make_parts_directory(place);
+    int status = 0;
+    try {
+        status = run_job(arrange(starter, words.words, settings, Preload::profile));
+    } catch (...) {
+        remove_trace_parts(settings.trace);
+        throw;
+    }
+    try {
+        const std::vector<RankPart> parts = read_trace_parts(settings.trace);
+        if (parts.empty()) {
+            throw Error(ErrorCode::system,
+                        "no rank has written a profile: the program ended before MPI_Init, or the preload "
+                        "library was not "
+                        "loaded");
+        }
+        const Profile profile = analyse(parts);
+        say(options.json ? as_json(profile).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                         : as_text(profile),
+            options.file);
+        warn(profile);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "lapwing profile: {}\n", error.what());
+        if (status == 0) status = violations_found << 8;
+    }
+    remove_trace_parts(settings.trace);
+    return end_as(status);
+}
+
+}  // namespace
+
+Command add_profile(CLI::App& tool, const Words& words) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = tool.add_subcommand(
+        "profile", "Measure how long a program's collectives wait, and what overlap would save");
+    show_usage(*app, "Usage: lapwing profile [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->add_flag("--json", options->json, "As JSON");
+    app->add_option("--file", options->file, "Write the profile here instead of to standard error")
+        ->type_name("FILE");
+    add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
+    app->footer(
+        "Examples:\n"
+        "  lapwing profile -- mpirun -n 4 ./program\n"
+        "  lapwing profile --json --file profile.json -- mpiexec -n 16 python3 program.py\n"
+        "\nThe program runs on its own MPI; lapwing times its blocking and nonblocking collectives. Compile "
+        "it\n"
+        "with -g to see source lines. The ranks write to a directory beside FILE, or in the working "
+        "directory; all\n"
+        "hosts must see it, and it is removed at the end. The exit status is the launcher's, or 2 when "
+        "nothing was\n"
+        "started.");
+    app->prefix_command();  // everything after the first word that is no option belongs to the job
+    return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,134 @@
+// lapwing topology: draws this machine, the order of hosts in the network, or where the ranks of a job run.
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <memory>
+
+#include "base/error.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/tables.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/launch/arrange.hpp"
+#include "lapwing/launch/program.hpp"
+#include "lapwing/topology/drawing.hpp"
+#include "lapwing/topology/machine.hpp"
+#include "lapwing/topology/places.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using topology::HostOrder;
+
+constexpr const char* program_name = "lapwing-topology";
+
+struct Options {
+    std::string file;
+    std::string engine;
+    std::string mpi;
+    bool json = false;
+    bool dry_run = false;
+};
+
+void print_json(const Json& json) {
+    fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+int show_without_job(const Options& options) {
+    if (options.file.empty()) {
+        if (options.json) {
+            print_json(machine_as_json());
+        } else {
+            fmt::print("{}", draw_machine(output_width()));
+        }
+        return success;
+    }
+    const HostOrder order = HostOrder::read(options.file);
+    if (options.json) {
+        print_json(network_as_json(order));
+    } else {
+        fmt::print("{}", draw_network(order, output_width()));
+    }
+    return success;
+}
+
+int show_job(const Options& options, const Words& words) {
+    Settings settings = read_settings(environ);
+    if (!options.file.empty()) settings.topology = options.file;
+    if (!settings.topology.empty()) settings.topology = std::filesystem::absolute(settings.topology);
+    if (!options.engine.empty()) settings.engine = options.engine;
+    settings.report = "none";
+    check_values(settings);
+    const HostOrder order = settings.topology.empty() ? HostOrder() : HostOrder::read(settings.topology);
+    const Starter starter = find_launcher(words.words, options.mpi);
+    std::vector<std::string> command = words.words;
+    command.push_back(find_mpi_program(program_name, *starter.family));
+    const Launch launch = arrange(starter, command, settings);
+    if (options.dry_run) {
+        fmt::print("{}", print(launch));
+        return success;
+    }
+    const ProgramJob job = run_mpi_program(launch, program_name, std::chrono::seconds(3));
+    if (job.status != 0 || !job.result) {
+        fmt::print(stderr, "lapwing topology: no answer from the ranks; the launcher ended with status {}\n",
+                   job.status);
+        return violations_found;
+    }
+    const JobPlaces places(*job.result, order);
+    if (options.json) {
+        print_json(job_as_json(places, order));
+    } else {
+        fmt::print("{}", draw_job(places, order, settings.topology));
+    }
+    return success;
+}
+
+int show(const CLI::App& app, const Options& options, const Words& words) {
+    if (!words.separated && app.remaining().empty()) {
+        if (!options.engine.empty() || !options.mpi.empty() || options.dry_run) {
+            throw Error(ErrorCode::invalid_argument,
+                        "--engine, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 4");
+        }
+        return show_without_job(options);
+    }
+    require_words(app, words, "launcher", "lapwing topology", "no launcher", "mpirun -n 4");
+    return show_job(options, words);
+}
+
+}  // namespace
+
+Command add_topology(CLI::App& tool, const Words& words) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app =
+        tool.add_subcommand("topology", "Draw this machine, the network, or where a job's ranks run");
+    show_usage(*app,
+               "Usage: lapwing topology [--json]\n"
+               "       lapwing topology --file FILE [--json]\n"
+               "       lapwing topology [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->add_option("--file", options->file,
+                    "The order of hosts in the network; for a job LAPWING_TOPOLOGY by default")
+        ->type_name("FILE");
+    app->add_flag("--json", options->json, "As JSON");
+    app->add_option("--engine", options->engine, "Engine of the job")->type_name("E");
+    add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
+    app->footer(
+        "Examples:\n"
+        "  lapwing topology\n"
+        "  lapwing topology --file cluster.topology\n"
+        "  lapwing topology -- mpirun -n 4\n"
+        "  lapwing topology --file cluster.topology -- mpirun -n 64 --map-by node\n"
+        "\nWithout a launcher it draws this machine; [0 4] is a core with its processors, by Linux's "
+        "numbers. With\n"
+        "one it shows where the ranks run, in the order in which lists go through them; lapwing adds its own "
+        "program\n"
+        "to the launcher's words. A topology file lists hosts in the order in which they are next to each "
+        "other:\n"
+        "  node1 node[05-08]\n"
+        "  torus 4x4 node[01-16]\n"
+        "The exit status is 1 when the job fails, 2 when nothing was started.");
+    return {app, [app, options, &words] { return show(*app, *options, words); }, false, true};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,279 @@
+// lapwing tune: measures the algorithms on this machine and writes a tuning file for LAPWING_TUNING.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "base/values.hpp"
+#include "collectives/catalogue.hpp"
+#include "engines/catalogue.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/launch/arrange.hpp"
+#include "lapwing/launch/program.hpp"
+#include "lapwing/tune/choices.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* program_name = "lapwing-tune";
+
+struct Options {
+    std::string engines;
+    std::string collectives;
+    std::string bytes = "16:1Mi";
+    std::string ranks;
+    int rounds = 25;
+    double seconds = 300;
+    std::string output = "lapwing-tuning.json";
+    bool add = false;
+    std::string mpi;
+    bool dry_run = false;
+};
+
+// Those among whose algorithms there is a choice.
+std::vector<std::string> measurable_collectives() {
+    std::vector<std::string> names;
+    for (const Collective collective : all_collectives()) {
+        if (algorithms_of(collective).size() > 1) names.emplace_back(mpi_name(collective));
+    }
+    return names;
+}
+
+std::string read_measurable(const std::string& written) {
+    const std::vector<std::string> names = measurable_collectives();
+    const std::string name = mpi_name(read_collective(written));
+    if (std::find(names.begin(), names.end(), name) != names.end()) return name;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} has only one algorithm: there is nothing to choose", name));
+}
+
+std::vector<std::string> read_engines(const std::string& written) {
+    std::vector<std::string> names;
+    for (const Engine* engine : engines()) names.emplace_back(engine->name());
+    if (written.empty()) return names;
+    return read_list("--engine", written,
+                     [&](const std::string& word) { return names[pick("engine", word, names)]; });
+}
+
+std::vector<int> read_ranks(const std::string& written) {
+    std::vector<int> ranks;
+    if (written.empty()) return ranks;
+    read_list("--ranks", written, [&](const std::string& word) {
+        const auto number = parse_number(word);
+        if (!number || *number < 2 || *number > 1U << 20) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--ranks: '{}' is not a number of ranks from 2 on", word));
+        }
+        ranks.push_back(static_cast<int>(*number));
+        return word;
+    });
+    return ranks;
+}
+
+nlohmann::json program_settings(const Options& options) {
+    return {{"engines", read_engines(options.engines)},
+            {"collectives", options.collectives.empty()
+                                ? measurable_collectives()
+                                : read_list("--collective", options.collectives, read_measurable)},
+            {"bytes", read_blocks(options.bytes)},
+            {"ranks", read_ranks(options.ranks)},
+            {"rounds", options.rounds},
+            {"seconds", options.seconds}};
+}
+
+// Each communicator says its engine and its algorithm. The network is there when one of them is the kernel's,
+// also inside one host.
+Settings settings_for(const nlohmann::json& asked) {
+    Settings settings = read_settings(environ);
+    const nlohmann::json& wanted = asked.at("engines");
+    const bool kernel = std::find(wanted.begin(), wanted.end(), "kernel") != wanted.end();
+    settings.engine = kernel ? "kernel" : "host";
+    settings.algorithm.clear();
+    settings.tuning.clear();
+    check_values(settings);
+    return settings;
+}
+
+Json read_file(const std::string& path) {
+    Tuning::read(path);  // says what is wrong with it
+    std::ifstream file(path, std::ios::binary);
+    return Json::parse(file);
+}
+
+// Written beside the file and then renamed, so that nobody reads half of it. A file that cannot be written is
+// noticed before the measurement.
+class NewFile {
+  public:
+    explicit NewFile(const std::string& path) : path_(path), beside_(path + ".new") {
+        file_.open(beside_, std::ios::binary);
+        if (!file_) throw Error(ErrorCode::system, fmt::format("'{}' cannot be written", path));
+    }
+    ~NewFile() {
+        std::error_code none;
+        std::filesystem::remove(beside_, none);
+    }
+    NewFile(const NewFile&) = delete;
+    NewFile& operator=(const NewFile&) = delete;
+    void write(const std::string& text) {
+        file_ << text;
+        file_.close();
+        std::error_code error;
+        if (file_) std::filesystem::rename(beside_, path_, error);
+        if (!file_ || error) throw Error(ErrorCode::system, fmt::format("'{}' could not be written", path_));
+    }
+
+  private:
+    std::string path_;
+    std::string beside_;
+    std::ofstream file_;
+};
+
+// One line for each row, so that files are readable and can be compared.
+std::string print_file(const Json& file) {
+    const auto join = [](const Json& all, const std::string& indent) {
+        std::vector<std::string> lines;
+        for (const Json& one : all) lines.push_back(indent + one.dump());
+        return fmt::format("[\n{}\n{}]", fmt::join(lines, ",\n"), indent.substr(1));
+    };
+    std::vector<std::string> tables;
+    for (const Json& table : file.at("tables")) {
+        std::vector<std::string> fields;
+        for (const auto& field : table.items()) {
+            std::string value = field.value().dump();
+            if (field.key() == "measured" && !field.value().empty()) value = join(field.value(), "    ");
+            if (field.key() == "choices" && !field.value().empty()) {
+                std::vector<std::string> choices;
+                for (const auto& rows : field.value().items()) {
+                    choices.push_back(
+                        fmt::format("    {}: {}", Json(rows.key()).dump(), join(rows.value(), "     ")));
+                }
+                value = fmt::format("{{\n{}\n   }}", fmt::join(choices, ",\n"));
+            }
+            fields.push_back(fmt::format("   {}: {}", Json(field.key()).dump(), value));
+        }
+        tables.push_back(fmt::format("  {{\n{}\n  }}", fmt::join(fields, ",\n")));
+    }
+    return fmt::format("{{\n \"lapwing_tuning\": {},\n \"tables\": [\n{}\n ]\n}}\n",
+                       file.at("lapwing_tuning").dump(), fmt::join(tables, ",\n"));
+}
+
+Json header_of(const nlohmann::json& result) {
+    std::vector<std::string> hosts;
+    for (const nlohmann::json& host : result.at("hosts")) {
+        const std::string one = host.get<std::string>();
+        if (std::find(hosts.begin(), hosts.end(), one) == hosts.end()) hosts.push_back(one);
+    }
+    return {{"hosts", hosts},
+            {"time", time_of_day()},
+            {"lapwing", LAPWING_VERSION},
+            {"mpi", result.at("mpi").get<std::string>()},
+            {"kernel", result.at("kernel").get<std::string>()},
+            {"more_ranks_than_processors", result.at("more_ranks_than_processors").get<bool>()},
+            {"command", own_command_line()}};
+}
+
+// Writes the file; false when nothing was measured for an engine that was asked for.
+bool conclude(const Options& options, const nlohmann::json& result, Json file, NewFile& output) {
+    bool complete = true;
+    std::vector<MeasuredTable> measured;
+    std::vector<Json> tables;
+    Machine start;
+    start.copy_per_byte = std::max(result.at("copy_seconds_per_byte").get<double>(), 1e-12);
+    for (MeasuredTable& table : measured_tables(result)) {
+        if (!table.instead.empty()) {
+            complete = false;
+            fmt::print(stderr, "lapwing tune: on {} ranks {} ran lists in place of the {} engine\n",
+                       table.ranks, fmt::join(table.instead, ", "), table.of.engine);
+        }
+        if (table.measured.empty()) continue;
+        tables.push_back(table_of_file(table, start, header_of(result)));
+        measured.push_back(std::move(table));
+    }
+    if (tables.empty()) throw Error(ErrorCode::unsupported, "nothing was measured: no file is written");
+    put_tables(file, tables);
+    const std::string text = print_file(file);
+    const Tuning made = Tuning::parse(text, options.output);
+    output.write(text);
+    for (const MeasuredTable& table : measured) fmt::print("{}\n", summary_of(table, made));
+    fmt::print("written to {}; to use it: lapwing run --tuning {} -- ..., or LAPWING_TUNING={}\n",
+               options.output, options.output, std::filesystem::absolute(options.output).string());
+    return complete;
+}
+
+int run(const CLI::App& app, const Options& options, const Words& words) {
+    require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 4");
+    const nlohmann::json asked = program_settings(options);
+    const Settings settings = settings_for(asked);
+    const Starter starter = find_launcher(words.words, options.mpi);
+    std::vector<std::string> command = words.words;
+    command.push_back(find_mpi_program(program_name, *starter.family));
+    command.push_back(asked.dump());
+    const Launch launch = arrange(starter, command, settings);
+    if (options.dry_run) {
+        fmt::print("{}", print(launch));
+        return success;
+    }
+    Json file = {{"lapwing_tuning", 1}, {"tables", Json::array()}};
+    if (options.add && std::filesystem::exists(options.output)) file = read_file(options.output);
+    NewFile output(options.output);
+    const ProgramJob job = run_mpi_program(launch, program_name);
+    if (job.status != 0 || !job.result) {
+        fmt::print(stderr, "lapwing tune: no result; the launcher ended with status {}\n", job.status);
+        return violations_found;
+    }
+    return conclude(options, *job.result, std::move(file), output) ? success : violations_found;
+}
+
+void add_options(CLI::App& app, Options& options) {
+    app.add_option("--engine", options.engines, "Engines to choose for: kernel, host (all)")
+        ->type_name("E,...");
+    app.add_option("--collective", options.collectives,
+                   "Collectives; by default all that have several algorithms")
+        ->type_name("C,...");
+    app.add_option("--bytes", options.bytes, "Blocks: 64Ki,256Ki; or 16:1Mi, each 4 times the last (16:1Mi)")
+        ->type_name("N,...");
+    app.add_option("--ranks", options.ranks, "Measure groups of so many ranks, such as 2,4,8 (all ranks)")
+        ->type_name("P,...");
+    app.add_option("--rounds", options.rounds, "Rounds through all algorithms, at most (25)")
+        ->type_name("N")
+        ->check(CLI::Range(3, 100000).description(""));
+    app.add_option("--time", options.seconds, "About how many seconds all of it takes (300)")
+        ->type_name("S")
+        ->check(CLI::Range(0.0, 1e6).description(""));
+    app.add_option("-o,--output", options.output, "The file (lapwing-tuning.json)")->type_name("FILE");
+    app.add_flag("--add", options.add, "Keep the file's tables for other engines, hosts and ranks");
+    add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
+}
+
+}  // namespace
+
+Command add_tune(CLI::App& tool, const Words& words) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = tool.add_subcommand(
+        "tune", "Measure the algorithms on this machine, and write a file that chooses among them");
+    show_usage(*app, "Usage: lapwing tune [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    add_options(*app, *options);
+    app->footer(
+        "Examples:\n"
+        "  lapwing tune -- mpirun -n 16\n"
+        "  lapwing tune --ranks 4,8,16 --engine kernel --time 900 -o cluster.json -- mpirun -n 16\n"
+        "  lapwing tune --engine host --add -o cluster.json -- mpirun -n 4\n"
+        "  lapwing run --tuning cluster.json -- mpirun -n 16 ./program\n"
+        "\nlapwing adds its own program to the launcher's words. Run nothing else meanwhile. The exit status "
+        "is 0 when\n"
+        "the file is complete, 1 when a requested engine did not run, 2 when nothing was started.");
+    return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,215 @@
+#include "lapwing/verify/all.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/nearest_name.hpp"
+#include "collectives/catalogue.hpp"
+#include "lapwing/common/progress_bar.hpp"
+#include "task/lowering.hpp"
+#include "task/sample.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+constexpr std::size_t most_examples = 8;
+
+// One algorithm with all problems of one number of ranks.
+struct Job {
+    Choice choice;
+    int ranks = 1;
+};
+
+// The default values, and each parameter in turn at its least, next to its default and well above it.
+std::vector<Choice> variations(const Algorithm& algorithm) {
+    const Parameters usual = usual_parameters(algorithm);
+    std::vector<Choice> result = {{&algorithm, usual}};
+    for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
+        const Parameter& parameter = algorithm.parameters[i];
+        for (const std::int64_t value : {parameter.least, parameter.usual + 1, 2 * parameter.usual + 3}) {
+            Choice choice{&algorithm, usual};
+            choice.parameters[i] = std::clamp(value, parameter.least, parameter.most);
+            if (std::find(result.begin(), result.end(), choice) == result.end()) result.push_back(choice);
+        }
+    }
+    return result;
+}
+
+// Sizes that a block may have: none, one byte or element, fewer elements than most groups have ranks, and
+// such that few numbers of ranks divide.
+std::vector<std::uint64_t> sizes_of(Collective collective) {
+    if (collective == Collective::barrier) return {0};
+    if (has_parts(collective)) return {0, is_reduction(collective) ? 24U : 1U, 1000};
+    if (is_reduction(collective)) return {0, 8, 24, 1000, 4096};
+    return {0, 1, 8, 1000, 4096};
+}
+
+std::vector<Problem> problems_of(const Job& job) {
+    const Collective collective = job.choice.algorithm->collective;
+    std::vector<Problem> problems;
+    const auto sample = job.choice.algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
+    for (const std::uint64_t bytes : sizes_of(collective)) {
+        for (Problem& problem : sample(collective, job.ranks, bytes)) {
+            problems.push_back(std::move(problem));
+        }
+    }
+    return problems;
+}
+
+bool shorter(const CounterExample& a, const CounterExample& b) {
+    const auto key = [](const CounterExample& e) {
+        return std::tuple(e.problem.ranks, e.problem.bytes, e.problem.root);
+    };
+    return key(a) < key(b);
+}
+
+class Verification {
+  public:
+    explicit Verification(const Work& work) : work_(work) {
+        // Few ranks first: the shortest counter-examples come first, and every algorithm is tried early.
+        for (int ranks = work.ranks.first; ranks <= work.ranks.last; ++ranks) {
+            for (const Choice& choice : work.choices) jobs_.push_back({choice, ranks});
+        }
+    }
+
+    Outcome run() {
+        const auto started = std::chrono::steady_clock::now();
+        double total = 0;
+        for (const Job& job : jobs_) total += weight(job);
+        {
+            ProgressBar bar(total);
+            std::vector<std::thread> others;
+            const std::size_t threads =
+                std::min<std::size_t>(std::thread::hardware_concurrency(), jobs_.size());
+            for (std::size_t i = 1; i < threads; ++i) others.emplace_back([&] { work_on_jobs(bar); });
+            work_on_jobs(bar);
+            for (std::thread& other : others) other.join();
+        }
+        outcome_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+        return std::move(outcome_);
+    }
+
+  private:
+    // The time that a job takes, in no unit.
+    static double weight(const Job& job) { return static_cast<double>(job.ranks) * job.ranks; }
+
+    void work_on_jobs(ProgressBar& bar) {
+        for (std::size_t i = next_++; i < jobs_.size(); i = next_++) {
+            Tally tally;
+            std::vector<CounterExample> examples;
+            for (const Problem& problem : problems_of(jobs_[i]))
+                prove(problem, jobs_[i].choice, tally, examples);
+            keep(jobs_[i].choice.algorithm, tally, examples);
+            bar.advance(weight(jobs_[i]));
+        }
+    }
+
+    void prove(const Problem& problem, const Choice& choice, Tally& tally,
+               std::vector<CounterExample>& examples) const {
+        if (const Verdict verdict = choice.algorithm->applies(problem, choice.parameters); !verdict) {
+            ++tally.declined;
+            if (tally.why_declined.empty()) tally.why_declined = verdict.reason();
+            return;
+        }
+        ++tally.problems;
+        try {
+            std::vector<List> lists;
+            lists.reserve(static_cast<std::size_t>(problem.ranks));
+            for (int rank = 0; rank < problem.ranks; ++rank) {
+                lists.push_back(build(problem, rank, choice));
+                tally.longest_queue = std::max(tally.longest_queue, depth(lower(lists.back())));
+            }
+            std::vector<Violation> violations = check(problem, lists, work_.limits);
+            if (violations.empty()) {
+                tally.lists += lists.size();
+                if (!work_.chains) return;
+                violations = verify_chains(lists, work_.limits.violations);
+                if (violations.empty()) {
+                    tally.chains += lists.size();
+                    return;
+                }
+            }
+            tally.violations += violations.size();
+            examples.push_back({problem, choice, violations.front().what(lists)});
+        } catch (const std::exception& error) {
+            ++tally.violations;
+            examples.push_back({problem, choice, fmt::format("cannot be built: {}", error.what())});
+        }
+    }
+
+    void keep(const Algorithm* algorithm, const Tally& tally, std::vector<CounterExample>& examples) {
+        const std::lock_guard lock(mutex_);
+        outcome_.tallies[algorithm].add(tally);
+        outcome_.examples.insert(outcome_.examples.end(), examples.begin(), examples.end());
+        std::stable_sort(outcome_.examples.begin(), outcome_.examples.end(), shorter);
+        if (outcome_.examples.size() > most_examples) outcome_.examples.resize(most_examples);
+    }
+
+    const Work& work_;
+    std::vector<Job> jobs_;
+    std::atomic<std::size_t> next_ = 0;
+    std::mutex mutex_;
+    Outcome outcome_;
+};
+
+}  // namespace
+
+std::vector<Choice> choices_to_verify(std::optional<Collective> collective, const std::string& algorithm) {
+    std::vector<Choice> result;
+    std::vector<std::string> valid;
+    const std::string wanted = algorithm.substr(0, algorithm.find(':'));
+    for (const Algorithm* row : catalogue()) {
+        if (collective && row->collective != *collective) continue;
+        valid.emplace_back(row->name);
+        if (!algorithm.empty() && row->name != wanted) continue;
+        if (wanted != algorithm) {
+            result.push_back(parse_choice(row->collective, algorithm));
+        } else {
+            for (const Choice& choice : variations(*row)) result.push_back(choice);
+        }
+    }
+    if (!result.empty()) return result;
+    if (valid.empty())
+        throw Error(ErrorCode::unsupported, fmt::format("there is no algorithm for {}", name(*collective)));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("unknown algorithm '{}'{}", wanted, suggestion(wanted, valid)));
+}
+
+std::vector<Violation> verify_chains(std::span<const List> lists, std::size_t most_violations) {
+    std::vector<Violation> violations;
+    for (const std::vector<int>& hosts : sample_hosts(static_cast<int>(lists.size()))) {
+        violations = check_chains(lists, {}, most_violations, hosts);
+        if (!violations.empty()) break;
+    }
+    return violations;
+}
+
+void Tally::add(const Tally& other) {
+    lists += other.lists;
+    chains += other.chains;
+    problems += other.problems;
+    declined += other.declined;
+    if (why_declined.empty()) why_declined = other.why_declined;
+    longest_queue = std::max(longest_queue, other.longest_queue);
+    violations += other.violations;
+}
+
+Tally Outcome::total() const {
+    Tally sum;
+    for (const auto& [algorithm, tally] : tallies) sum.add(tally);
+    return sum;
+}
+
+Outcome verify_all(const Work& work) {
+    return Verification(work).run();
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,63 @@
+// Every algorithm of the catalogue against the checker: parameters, numbers of ranks, and problems of every
+// form.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/algorithm.hpp"
+#include "lapwing/common/values.hpp"
+#include "task/checker.hpp"
+
+namespace lapwing::tool {
+
+struct Work {
+    std::vector<Choice> choices;
+    RankRange ranks{1, 64};
+    CheckLimits limits;
+    bool chains = true;  // also prove the chain forms
+};
+
+// All algorithms, or those of a collective, or with a name; each with several values of its parameters unless
+// `algorithm` gives some. Throws Error (invalid_argument) for an unknown algorithm.
+std::vector<Choice> choices_to_verify(std::optional<Collective> collective, const std::string& algorithm);
+
+// Proves the chain forms of lists: with every rank on its own host, and with ranks that share hosts.
+std::vector<Violation> verify_chains(std::span<const List> lists, std::size_t most_violations);
+
+struct Tally {
+    std::uint64_t lists = 0;   // proved
+    std::uint64_t chains = 0;  // chain forms of lists, proved
+    std::uint64_t problems = 0;
+    std::uint64_t declined = 0;
+    std::string why_declined;  // the reason for the first of them
+    std::uint64_t longest_queue = 0;
+    std::uint64_t violations = 0;
+
+    void add(const Tally& other);
+};
+
+struct CounterExample {
+    Problem problem;
+    Choice choice;
+    std::string what;
+};
+
+struct Outcome {
+    std::map<const Algorithm*, Tally> tallies;
+    std::vector<CounterExample> examples;  // those with the fewest ranks
+    double seconds = 0;
+
+    Tally total() const;
+    // No algorithm applied to any problem: nothing is proved, though nothing is wrong.
+    bool nothing_applied() const { return total().problems == 0; }
+};
+
+// Shows a progress bar, and uses all available processors.
+Outcome verify_all(const Work& work);
+
+}  // namespace lapwing::tool

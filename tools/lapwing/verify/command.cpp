@@ -1,0 +1,156 @@
+// lapwing verify: proves list files, or every algorithm for many problems.
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/list_json.hpp"
+#include "lapwing/common/tables.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/verify/all.hpp"
+#include "lapwing/verify/files.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+struct Options {
+    std::vector<std::string> files;
+    bool all = false;
+    std::string ranks = "1:64";
+    std::string collective;
+    std::string algorithm;
+    CheckLimits limits;
+    bool chains = true;
+    bool json = false;
+};
+
+constexpr std::size_t most_parts_to_read = 8;
+
+void print_outcome(const Outcome& outcome) {
+    std::vector<std::vector<std::string>> rows = {
+        {"collective", "algorithm", "lists proved", "chain forms", "problems", "declined", "longest queue"}};
+    for (const Algorithm* algorithm : catalogue()) {
+        const auto found = outcome.tallies.find(algorithm);
+        if (found == outcome.tallies.end()) continue;
+        const Tally& tally = found->second;
+        rows.push_back({name(algorithm->collective), algorithm->name, std::to_string(tally.lists),
+                        std::to_string(tally.chains), std::to_string(tally.problems),
+                        std::to_string(tally.declined), std::to_string(tally.longest_queue)});
+    }
+    fmt::print("{}\n", align(rows));
+    for (const CounterExample& example : outcome.examples) {
+        fmt::print("{} by {}\n", print(example.problem), print(example.choice));
+        // For larger groups there would be too much to read; --json has them.
+        const std::vector<Parts>& parts = example.problem.parts;
+        for (std::size_t rank = 0; parts.size() <= most_parts_to_read && rank < parts.size(); ++rank) {
+            fmt::print("  parts {} {}\n", rank, print(parts[rank]));
+        }
+        fmt::print("  {}\n", example.what);
+    }
+    if (outcome.nothing_applied()) {
+        for (const auto& [algorithm, tally] : outcome.tallies) {
+            fmt::print("{} of {} declined: {}\n", algorithm->name, name(algorithm->collective),
+                       tally.why_declined);
+        }
+        fmt::print("nothing proved: no algorithm applies to any of the problems\n");
+        return;
+    }
+    const Tally total = outcome.total();
+    fmt::print("{}proved {} lists and {} chain forms of {} problems, {} violations\n",
+               outcome.examples.empty() ? "" : "\n", total.lists, total.chains, total.problems,
+               total.violations);
+}
+
+Json as_json(const Outcome& outcome, RankRange ranks) {
+    const auto counts = [](const Tally& tally) {
+        return Json{{"lists", tally.lists},
+                    {"chains", tally.chains},
+                    {"problems", tally.problems},
+                    {"declined", tally.declined},
+                    {"longest_queue", tally.longest_queue},
+                    {"violations", tally.violations}};
+    };
+    Json algorithms = Json::array();
+    for (const Algorithm* algorithm : catalogue()) {
+        const auto found = outcome.tallies.find(algorithm);
+        if (found == outcome.tallies.end()) continue;
+        Json row = {{"collective", name(algorithm->collective)}, {"name", algorithm->name}};
+        row.update(counts(found->second));
+        if (found->second.problems == 0) row["why_declined"] = found->second.why_declined;
+        algorithms.push_back(row);
+    }
+    Json examples = Json::array();
+    for (const CounterExample& example : outcome.examples) {
+        examples.push_back({{"problem", to_json(example.problem)},
+                            {"algorithm", print(example.choice)},
+                            {"what", example.what}});
+    }
+    return {{"ranks", {ranks.first, ranks.last}},
+            {"algorithms", algorithms},
+            {"total", counts(outcome.total())},
+            {"counter_examples", examples},
+            {"seconds", outcome.seconds}};
+}
+
+int verify(const Options& options, bool ranks_given) {
+    const bool all = options.all || ranks_given || !options.collective.empty() || !options.algorithm.empty();
+    if (all == !options.files.empty()) {
+        throw Error(ErrorCode::invalid_argument,
+                    all ? "either list files, or --all with --ranks, --collective and --algorithm; not both"
+                        : "name the list files to verify, or use --all");
+    }
+    if (!all) return verify_files(options.files, options.limits, options.chains, options.json);
+
+    Work work;
+    std::optional<Collective> collective;
+    if (!options.collective.empty()) collective = read_collective(options.collective);
+    work.choices = choices_to_verify(collective, options.algorithm);
+    work.ranks = read_rank_range(options.ranks);
+    work.limits = options.limits;
+    work.chains = options.chains;
+    const Outcome outcome = verify_all(work);
+    if (options.json) {
+        fmt::print("{}\n", as_json(outcome, work.ranks).dump(2));
+    } else {
+        print_outcome(outcome);
+    }
+    return outcome.total().violations == 0 && !outcome.nothing_applied() ? success : violations_found;
+}
+
+}  // namespace
+
+Command add_verify(CLI::App& tool) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = tool.add_subcommand("verify", "Prove task lists, from files or of every algorithm");
+    app->add_option("FILE", options->files, "List files, as `lapwing explain --format text` prints them");
+    app->add_flag("--all", options->all,
+                  "Every algorithm, with several parameters and problems of every form");
+    CLI::Option* ranks =
+        app->add_option("--ranks", options->ranks, "Numbers of ranks, such as 8 or 1:64 (1:64)")
+            ->type_name("FIRST:LAST");
+    app->add_option("--collective", options->collective, "Only algorithms of this collective")
+        ->type_name("C");
+    app->add_option("--algorithm", options->algorithm,
+                    "Only this one; pairwise:window=6: only with these values")
+        ->type_name("A");
+    app->add_option("--queue-depth", options->limits.queue_depth, "Longest allowed queue (16384)")
+        ->type_name("N");
+    app->add_flag("--chains,!--no-chains", options->chains,
+                  "Also prove the chain forms of the lists, for ranks that share hosts, too (default)");
+    app->add_flag("--json", options->json, "As JSON");
+    app->footer(
+        "Examples:\n"
+        "  lapwing verify --all --ranks 1:64\n"
+        "  lapwing verify --collective alltoall --algorithm bruck --ranks 100\n"
+        "  lapwing explain gather --ranks 6 --format text -o gather.list && lapwing verify gather.list\n"
+        "\nExit status: 0 proved; 1 violations (the counter-examples are printed), or no algorithm applies "
+        "to any of\n"
+        "the problems; 2 unreadable file or wrong usage.");
+    return {app, [options, ranks] { return verify(*options, ranks->count() > 0); }};
+}
+
+}  // namespace lapwing::tool

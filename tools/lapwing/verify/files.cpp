@@ -1,0 +1,146 @@
+#include "lapwing/verify/files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+
+#include "base/error.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/list_json.hpp"
+#include "lapwing/verify/all.hpp"
+#include "task/lowering.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+struct Verified {
+    std::string file;
+    std::string error;  // why it could not be read, as FILE:LINE:COLUMN: message
+    ListSet set;
+    std::vector<std::string> violations;
+    std::uint64_t longest_queue = 0;
+    bool chains = false;        // whether the chain forms are proved
+    std::string why_no_chains;  // when the lists have none
+
+    int status() const {
+        return !error.empty() ? wrong_usage : !violations.empty() ? violations_found : success;
+    }
+};
+
+std::string read(const std::string& file) {
+    // A directory opens as a file but cannot be read.
+    if (std::filesystem::is_directory(file)) throw Error(ErrorCode::system, file + ": is a directory");
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) throw Error(ErrorCode::system, fmt::format("{}: {}", file, std::strerror(errno)));
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// Why the lists have no chain form that can be proven; empty when they have.
+std::string no_chains(std::span<const List> lists) {
+    std::uint64_t left = most_bytes_of_chains;
+    for (const List& list : lists) {
+        for (const Task& task : list.tasks) {
+            const std::uint64_t bytes = sends(task.kind) ? task.source.length : 0;
+            if (bytes > left) return fmt::format("more than {} bytes are sent in all", most_bytes_of_chains);
+            left -= bytes;
+        }
+        const Verdict verdict = has_chains(list);
+        if (!verdict) return fmt::format("rank {}: {}", list.rank, verdict.reason());
+    }
+    return {};
+}
+
+Verified verify(const std::string& file, const CheckLimits& limits, bool chains) {
+    Verified result;
+    result.file = file;
+    try {
+        result.set = parse(read(file));
+    } catch (const ParseError& error) {
+        result.error = fmt::format("{}:{}", file, error.what());
+        return result;
+    } catch (const Error& error) {
+        result.error = error.what();
+        return result;
+    }
+    const auto keep = [&](std::span<const Violation> violations) {
+        for (const Violation& violation : violations)
+            result.violations.push_back(violation.what(result.set.lists));
+    };
+    keep(check(result.set.problem, result.set.lists, limits));
+    if (result.violations.empty() && chains) {
+        result.why_no_chains = no_chains(result.set.lists);
+        if (result.why_no_chains.empty()) keep(verify_chains(result.set.lists, limits.violations));
+        result.chains = result.why_no_chains.empty() && result.violations.empty();
+    }
+    if (result.violations.empty()) {
+        for (const List& list : result.set.lists) {
+            result.longest_queue = std::max(result.longest_queue, depth(lower(list)));
+        }
+    }
+    return result;
+}
+
+void print_result(const Verified& result) {
+    if (!result.error.empty()) {
+        fmt::print(stderr, "{}\n", result.error);
+        return;
+    }
+    const std::string what =
+        print(result.set.problem) +
+        (result.set.algorithm.empty() ? "" : fmt::format(" by {}", result.set.algorithm));
+    if (result.violations.empty()) {
+        const std::string chains = result.chains ? " and their chain forms"
+                                   : !result.why_no_chains.empty()
+                                       ? fmt::format(" (no chain form proved: {})", result.why_no_chains)
+                                       : "";
+        fmt::print("{}: proved {} lists{}: {}; longest queue {}\n", result.file, result.set.lists.size(),
+                   chains, what, result.longest_queue);
+        return;
+    }
+    fmt::print("{}: {} violation{}: {}\n", result.file, result.violations.size(),
+               result.violations.size() == 1 ? "" : "s", what);
+    for (const std::string& violation : result.violations) fmt::print("  {}\n", violation);
+}
+
+Json as_json(const Verified& result) {
+    Json json = {{"file", result.file}};
+    if (!result.error.empty()) {
+        json["error"] = result.error;
+        return json;
+    }
+    json["problem"] = to_json(result.set.problem);
+    json["algorithm"] = result.set.algorithm;
+    json["lists"] = result.set.lists.size();
+    if (result.violations.empty()) json["longest_queue"] = result.longest_queue;
+    json["chains"] = result.chains ? result.set.lists.size() : 0;
+    if (!result.why_no_chains.empty()) json["no_chains"] = result.why_no_chains;
+    json["violations"] = result.violations;
+    return json;
+}
+
+}  // namespace
+
+int verify_files(const std::vector<std::string>& files, const CheckLimits& limits, bool chains, bool json) {
+    int status = success;
+    Json rows = Json::array();
+    for (const std::string& file : files) {
+        const Verified result = verify(file, limits, chains);
+        status = std::max(status, result.status());
+        if (json) {
+            rows.push_back(as_json(result));
+        } else {
+            print_result(result);
+        }
+    }
+    if (json) fmt::print("{}\n", Json{{"files", rows}}.dump(2, ' ', false, Json::error_handler_t::replace));
+    return status;
+}
+
+}  // namespace lapwing::tool
