@@ -18,11 +18,11 @@ class Completions {
 
     // All that there are.
     void take_in();
+    void take(const io_uring_cqe& completion);
     // How many steps have completed, been cancelled or failed: changes when some run may go on.
     std::uint64_t taken() const { return taken_; }
 
   private:
-    void take(const io_uring_cqe& completion);
     void stop(Run& run, std::uint32_t number, std::uint32_t at, int result);
     void leave_kernel(Run& run, ChainProgress& chain);
 

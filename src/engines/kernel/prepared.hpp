@@ -1,4 +1,4 @@
-// A list made ready for the kernel engine.
+// A list prepared for the kernel engine, and its runs.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// One io_uring: operations in, completions out. Not thread-safe.
+// One io_uring: operations enter, completions leave. Not thread-safe.
 #pragma once
 
 #include <liburing.h>
