@@ -7,13 +7,18 @@
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
-#include "engines/host/engine.hpp"
-#include "engines/kernel/engine.hpp"
 
 namespace lapwing {
+
+#define LAPWING_ENGINE(name) const Engine& name##_engine();
+#include "engines/catalogue.def"
+
 namespace {
 
-const Engine* const all[] = {&kernel_engine(), &host_engine()};
+const Engine* const all[] = {
+#define LAPWING_ENGINE(name) &name##_engine(),
+#include "engines/catalogue.def"
+};
 
 }  // namespace
 

@@ -60,7 +60,7 @@ class Explain(WithFile):
         self.assertGreater(told["modelled_seconds"], 0)
 
     def test_the_manuals_example_is_a_tuning_file(self):
-        manual = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "manual.md").read_text()
+        manual = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference.md").read_text()
         example = next(text for text in re.findall(r"^```json\n(.*?)^```$", manual, re.M | re.S)
                        if "lapwing_tuning" in text)
         file = self.write("manual.json", json.loads(example))

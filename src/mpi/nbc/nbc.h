@@ -1,6 +1,6 @@
 /* LibNBC's interface: a program that was written for LibNBC compiles with this header and is linked to
  * libnbc-lapwing-openmpi or libnbc-lapwing-mpich. Each function is the nonblocking collective of MPI of the
- * same name (see the manual, "LibNBC's interface").
+ * same name (see docs/compatibility.md, "LibNBC").
  *
  * Counts and displacements are in elements of the types, as in MPI. Buffers belong to the caller and must
  * not be touched before the handle is complete; arrays of counts, displacements and types are copied at the

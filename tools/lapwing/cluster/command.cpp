@@ -122,7 +122,7 @@ Command add_cluster(CLI::App& tool, const Words& words) {
         ->type_name("RATE");
     app->add_option("--mtu", options->mtu, "Longest packet in bytes (9000)")->type_name("BYTES");
     app->add_option("--burst", options->burst,
-                    "Bytes that a link passes at once after a pause; see the manual")
+                    "Bytes that a link passes at once after a pause; see docs/cluster.md")
         ->type_name("BYTES");
     app->add_option("--cores-per-host", options->cores_per_host,
                     "Cores of the hosts in turn, such as 0,1 or 0-1,2-3 (all)")

@@ -21,6 +21,8 @@ using trace::Call;
 using trace::Event;
 using trace::What;
 
+// As trace::WakeUp.
+constexpr const char* wake_up_names[] = {"limit", "descriptor", "doorbell", "progress thread"};
 constexpr const char* call_names[] = {"",
                                       "MPI_Wait",
                                       "MPI_Test",
@@ -149,8 +151,13 @@ class Timeline {
         for (const auto& [track, name] : tracks) write_name(part.rank, track, "thread", name, track);
         std::map<std::uint32_t, std::string> functions;
         for (const Operation& operation : operations) functions[operation.number] = operation.function;
+        std::map<std::uint16_t, std::vector<Event>> sleeps;  // by thread, since its last call
         for (const Event& event : part.events) {
-            if (event.what == What::call) write_call(part, event, functions);
+            if (event.what == What::sleep) sleeps[event.thread].push_back(event);
+            if (event.what != What::call) continue;
+            write_call(part, event, functions);
+            write_wait(part, event, sleeps[event.thread]);
+            sleeps[event.thread].clear();
         }
         for (const Operation& operation : operations) write_operation(part, operation);
     }
@@ -172,6 +179,27 @@ class Timeline {
             arguments["requests"] = event.index;
         }
         write_slice(part, track_of_thread(event.thread), name, "call", event, std::move(arguments));
+    }
+
+    // Inside a call that has waited: where its thread has slept, and what has ended each sleep. Before,
+    // between and after that it has looked.
+    void write_wait(const RankPart& part, const Event& call, const std::vector<Event>& sleeps) {
+        const int track = track_of_thread(call.thread);
+        Event spin = call;
+        std::uint32_t looks = 0;
+        for (const Event& sleep : sleeps) {
+            if (sleep.began < call.began || sleep.ended > call.ended) continue;
+            spin.ended = sleep.began;
+            write_slice(part, track, "spin", "wait", spin, {{"looks", sleep.index - looks}});
+            write_slice(part, track, "sleep", "wait", sleep,
+                        {{"woken_by", wake_up_names[sleep.kind % std::size(wake_up_names)]},
+                         {"limit_us", static_cast<double>(sleep.bytes) / 1000}});
+            looks = sleep.index;
+            spin.began = sleep.ended;
+        }
+        if (looks == 0) return;
+        spin.ended = call.ended;
+        write_slice(part, track, "spin", "wait", spin, Json::object());
     }
 
     void write_operation(const RankPart& part, const Operation& operation) {

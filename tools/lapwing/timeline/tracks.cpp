@@ -55,6 +55,8 @@ void add(Operation& operation, const RankPart& part, const Event& event) {
         case What::seen:
             operation.tasks.push_back(event);
             break;
+        case What::sleep:
+            return;  // of a thread
         case What::chain:
             operation.chains.emplace_back(event, 0);
             break;
