@@ -45,7 +45,7 @@ std::string nearest_name(std::string_view written, std::span<const std::string> 
 
 std::string suggestion(std::string_view written, std::span<const std::string> valid) {
     const std::string nearest = nearest_name(written, valid);
-    if (!nearest.empty()) return fmt::format("; did you mean '{}'?", intra_node);
+    if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
     return fmt::format("; valid: {}", fmt::join(valid, ", "));
 }
 

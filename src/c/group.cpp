@@ -13,6 +13,7 @@
 #include "c/log.hpp"
 #include "c/status.hpp"
 #include "links/process/process_link.hpp"
+#include "links/tcp/descriptors.hpp"
 
 extern char** environ;
 

@@ -12,10 +12,10 @@
 
 namespace lapwing {
 
-// Which transfers the tasks of a list start and wait for. Made once; the tasks are told in the list's order.
+// Which transfers the tasks of a list start and wait for. Made once; tasks are added in the list's order.
 class MessagePlan {
   public:
-    // Each gives the place of its transfer.
+    // Each gives back the place of its transfer.
     std::size_t send() {
         sends_.push_back(transfers_);
         return transfers_++;
@@ -24,7 +24,7 @@ class MessagePlan {
         receives_[peer].transfers.push_back(transfers_);
         return transfers_++;
     }
-    // Gives where its receives end among those that are awaited.
+    // Gives back where its receives end among those that are awaited.
     std::size_t wait(int peer, std::uint64_t count) {
         Receives& of_peer = receives_[peer];
         if (of_peer.transfers.size() - of_peer.waited < count)
@@ -49,7 +49,7 @@ class MessagePlan {
     std::unordered_map<int, Receives> receives_;
 };
 
-// Those of one run.
+// The messages of one run.
 class Messages {
   public:
     void make(const MessagePlan& plan) { transfers_.resize(plan.transfers()); }

@@ -11,12 +11,12 @@ namespace lapwing {
 
 class TaskTracer {
   public:
-    // Of the collective that this thread starts.
+    // What follows belongs to the collective that this thread starts.
     void start() {
         operation_ = trace::starting;
         began_ = 0;
     }
-    // The run stands at a task, perhaps not for the first time.
+    // The run has come to a task, perhaps not for the first time.
     void begin() {
         if (began_ == 0) began_ = trace::now();
     }

@@ -6,7 +6,7 @@
 #include "base/settings.hpp"
 #include "engines/engine.hpp"
 #include "links/shm/node.hpp"
-#include "links/tcp/endpoint.hpp"
+#include "links/tcp/options.hpp"
 #include "plan/planner.hpp"
 
 namespace lapwing {

@@ -30,7 +30,7 @@ constexpr const char* barrier_by_leader =
     "list 2 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
     "list 3 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n";
 
-// A broadcast from rank 3 to rank 1, which hands it on to rank 0, far from both, and to rank 2, which is
+// A broadcast from rank 3 to rank 1, which hands it on to rank 0, on another node, and to rank 2, which is
 // intra-node; in two parts, of which the second waits for the first.
 constexpr const char* relay =
     "problem broadcast ranks 4 root 3 bytes 80000\n"
@@ -94,8 +94,9 @@ TEST_F(KernelIntraNodePeers, NobodyLeavesABarrierBeforeTheLastHasCome) {
     }
 }
 
-// Nobody calls after the start: what is far comes to its end, what is intra-node waits for the next call.
-TEST_F(KernelIntraNodePeers, FarPeersDoNotWaitForNearOnes) {
+// Nobody calls after the start: inter-node messages come to their end, intra-node ones wait for the next
+// call.
+TEST_F(KernelIntraNodePeers, InterNodePeersDoNotWaitForIntraNodeOnes) {
     const Setting setting{.lists = parse(relay), .buffer_bytes = 4096, .hosts = hosts_of_relay};
     std::atomic<int> started = 0;
     on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
@@ -164,7 +165,7 @@ TEST_F(KernelIntraNodePeers, KeptChannels) {
 }
 
 // The guarded link sees that it keeps away from intra-node peers while it does the rest.
-TEST_F(KernelIntraNodePeers, TheAttendantReducesWhatHasCome) {
+TEST_F(KernelIntraNodePeers, TheEventThreadReducesWhatHasCome) {
     for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = parse(line_of_sums),
                               .lanes = 1,
@@ -243,7 +244,7 @@ struct Exchange {
                                              ->prepare(parse(exchange).lists[0]);
 };
 
-TEST_F(KernelIntraNodePeers, ARunIsCompleteWhenItsNearMessagesAre) {
+TEST_F(KernelIntraNodePeers, ARunIsCompleteWhenItsIntraNodeMessagesAre) {
     Exchange of;
     of.intra_node.is_ready = false;
     Operation* operation = of.prepared->start({}, 7);
@@ -258,7 +259,7 @@ TEST_F(KernelIntraNodePeers, ARunIsCompleteWhenItsNearMessagesAre) {
     EXPECT_TRUE(of.prepared->test(operation));
 }
 
-TEST_F(KernelIntraNodePeers, RestsAtTheNearLink) {
+TEST_F(KernelIntraNodePeers, SleepsAtTheIntraNodeLink) {
     Exchange of;
     Operation* operation = of.prepared->start({}, 0);
     EXPECT_EQ(of.prepared->prepare_to_sleep(operation), -1);  // nobody would tell that something has come
@@ -273,7 +274,7 @@ TEST_F(KernelIntraNodePeers, RestsAtTheNearLink) {
     ::close(of.intra_node.bell);
 }
 
-TEST_F(KernelIntraNodePeers, ANearLinkThatFailsIsAnErrorOfTheRun) {
+TEST_F(KernelIntraNodePeers, AnIntraNodeLinkThatFailsIsAnErrorOfTheRun) {
     Exchange of;
     Operation* operation = of.prepared->start({}, 0);
     of.intra_node.fails = true;
@@ -292,7 +293,7 @@ TEST_F(KernelIntraNodePeers, ANearLinkThatFailsIsAnErrorOfTheRun) {
     EXPECT_TRUE(of.prepared->test(other));
 }
 
-TEST(KernelNearPeersGround, NeedsALinkToThem) {
+TEST(KernelIntraNodePeersContext, NeedsALinkToThem) {
     const auto connections = socket_pairs(2, 1);
     Slow intra_node;
     EngineContext context{.connections = connections[0].get()};

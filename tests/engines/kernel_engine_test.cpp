@@ -102,7 +102,7 @@ TEST_F(KernelEngine, WithoutHelpLocalWorkWaitsForACall) {
     EXPECT_GT(incomplete, 0);
 }
 
-TEST_F(KernelEngine, TheAttendantDoesLocalWork) {
+TEST_F(KernelEngine, TheEventThreadDoesLocalWork) {
     on_all_ranks({.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_works = true},
                  [](Rank& one, int, std::barrier<>& together) {
                      one.start();
@@ -146,7 +146,7 @@ ListSet line_of_compositions() {
     return parse(text);
 }
 
-TEST_F(KernelEngine, TheAttendantReduces) {
+TEST_F(KernelEngine, TheEventThreadReduces) {
     on_all_ranks({.lists = parse(line_of_sums), .event_thread_works = true},
                  [](Rank& one, int, std::barrier<>& together) {
                      one.start();
@@ -158,7 +158,7 @@ TEST_F(KernelEngine, TheAttendantReduces) {
 
 // The caller's own function is for its threads, also where the event thread does other work, and where it
 // starts a run that has waited for its lane.
-TEST_F(KernelEngine, TheAttendantNeverCallsTheCallersFunction) {
+TEST_F(KernelEngine, TheEventThreadNeverCallsTheCallersFunction) {
     for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = line_of_compositions(),
                               .lanes = 1,
@@ -198,7 +198,7 @@ TEST_F(KernelEngine, ThreadsOfTheCallerReduce) {
 
 TEST(KernelPlan, SaysWhetherItNeedsTheCaller) {
     const auto needs_caller = [](const List& list) {
-        return kernel::ChainPlan(lower_to_chains(list)).needs_caller;
+        return kernel::ChainPlan(lower_to_chains(list)).host.needs_program();
     };
     const ListSet compositions = line_of_compositions();
     EXPECT_FALSE(needs_caller(compositions.lists[0]));
@@ -228,7 +228,7 @@ TEST_F(KernelEngine, AThreadMayEndBeforeItsCollective) {
     }
 }
 
-TEST_F(KernelEngine, TheAttendantSubmits) {
+TEST_F(KernelEngine, TheEventThreadSubmits) {
     const Setting setting{.problem = alltoall(3, 50000),
                           .algorithm = "pairwise:window=1",
                           .buffer_bytes = 4096,

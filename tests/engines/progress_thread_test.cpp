@@ -106,11 +106,11 @@ std::vector<Case> cases() {
     return all;
 }
 
-class HelperTest : public testing::TestWithParam<shm::TransferMethod> {};
+class ProgressThreadTest : public testing::TestWithParam<shm::TransferMethod> {};
 
 // What the others need of a rank it does without a call, also what several steps need that wait for each
 // other, with copies and reductions in between.
-TEST_P(HelperTest, ListsComeToTheirEndWhileNobodyCalls) {
+TEST_P(ProgressThreadTest, ListsComeToTheirEndWhileNobodyCalls) {
     for (const auto& [algorithm, problem] : cases()) {
         const ListSet lists = build_all(problem, parse_choice(problem.collective, algorithm));
         on_one_host(lists, {GetParam(), true}, [&](Rank& rank, std::barrier<>& together) {
@@ -129,7 +129,7 @@ TEST_P(HelperTest, ListsComeToTheirEndWhileNobodyCalls) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Transfers, HelperTest,
+INSTANTIATE_TEST_SUITE_P(Transfers, ProgressThreadTest,
                          testing::Values(shm::TransferMethod::processor, shm::TransferMethod::kernel),
                          [](const auto& method) {
                              return method.param == shm::TransferMethod::processor ? "processor" : "kernel";
@@ -137,7 +137,7 @@ INSTANTIATE_TEST_SUITE_P(Transfers, HelperTest,
 
 // With a caller's progress the same does not come to its end: what the tests above show is the progress
 // thread's.
-TEST(HelperProgress, ACallerWhoDoesNotCallMovesNothing) {
+TEST(ProgressByThread, ACallerWhoDoesNotCallMovesNothing) {
     const Problem problem = cases().front().problem;
     const ListSet lists = build_all(problem, parse_choice(problem.collective, "pairwise:window=1"));
     on_one_host(lists, {shm::TransferMethod::kernel, false}, [&](Rank& rank, std::barrier<>& together) {
@@ -152,7 +152,7 @@ TEST(HelperProgress, ACallerWhoDoesNotCallMovesNothing) {
 }
 
 // The caller's own function is not for the progress thread; who sleeps until it is wanted is woken.
-TEST(HelperProgress, TheCallersFunctionStaysWithTheCaller) {
+TEST(ProgressByThread, TheCallersFunctionStaysWithTheCaller) {
     class Owned : public Composition {
       public:
         void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
@@ -211,7 +211,7 @@ bool others_fall_asleep() {
 }
 
 // Waiting for a rank that is late costs no processor, neither a progress thread's nor that of who sleeps.
-TEST(HelperProgress, SleepsWhileNothingMoves) {
+TEST(ProgressByThread, SleepsWhileNothingMoves) {
     Problem problem;
     problem.collective = Collective::alltoall;
     problem.ranks = 3;
@@ -237,7 +237,7 @@ TEST(HelperProgress, SleepsWhileNothingMoves) {
     });
 }
 
-TEST(HelperProgress, WhatFailsIsToldToWhoWaits) {
+TEST(ProgressByThread, WhatFailsIsReportedToWhoWaits) {
     const ListSet lists = parse(
         "problem broadcast ranks 2 root 0 bytes 8\n"
         "list 0 in 8 out 0 scratch 0\n  send 1 in[0+8]\nend\n"

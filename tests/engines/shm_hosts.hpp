@@ -1,4 +1,5 @@
-// Ranks as threads of one process that share memory with those of their host, with helpers or without.
+// Ranks as threads of one process that share memory with those of their host, with progress threads or
+// without.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ inline constexpr Manner manners[] = {{shm::TransferMethod::processor, false},
                                      {shm::TransferMethod::kernel, true}};
 inline std::string name_of(const Manner& manner) {
     return std::string(manner.transfer == shm::TransferMethod::processor ? "processor" : "kernel") +
-           (manner.progress_thread ? "_helper" : "_caller");
+           (manner.progress_thread ? "_progress_thread" : "_caller");
 }
 
 // host_of[r]: the host of rank r. A rank's links and progress thread go with this.
@@ -40,14 +41,17 @@ class ShmHosts {
         for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(node(rank).join(cards_, rank), "");
         for (std::size_t rank = 0; rank < host_of.size(); ++rank) {
             stations_[rank]->admit_no_more();
-            helpers_.push_back(manner_of[rank].progress_thread
-                                   ? std::make_unique<ProgressThread>(*stations_[rank], std::vector<int>())
-                                   : nullptr);
+            progress_threads_.push_back(
+                manner_of[rank].progress_thread
+                    ? std::make_unique<ProgressThread>(*stations_[rank], std::vector<int>())
+                    : nullptr);
         }
     }
 
     shm::ShmNode& node(int rank) { return *stations_[static_cast<std::size_t>(rank)]; }
-    ProgressThread* progress_thread(int rank) { return helpers_[static_cast<std::size_t>(rank)].get(); }
+    ProgressThread* progress_thread(int rank) {
+        return progress_threads_[static_cast<std::size_t>(rank)].get();
+    }
     std::vector<int> ranks_with(int rank) const {  // on its host
         std::vector<int> all;
         for (std::size_t other = 0; other < host_of_.size(); ++other) {
@@ -61,7 +65,7 @@ class ShmHosts {
     std::vector<int> host_of_;
     std::vector<shm::ShmAddress> cards_;
     std::vector<std::unique_ptr<shm::ShmNode>> stations_;
-    std::vector<std::unique_ptr<ProgressThread>> helpers_;
+    std::vector<std::unique_ptr<ProgressThread>> progress_threads_;
 };
 
 }  // namespace lapwing::testing_engines

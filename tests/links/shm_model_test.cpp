@@ -5,7 +5,8 @@
 #include <cstring>
 
 #include "links/explorer.hpp"
-#include "links/shm/protocol.hpp"
+#include "links/shm/protocol_rendezvous.hpp"
+#include "links/shm/protocol_steps.hpp"
 
 // Its threads are contexts that sanitizers do not know.
 #if !LAPWING_TEST_FEWER

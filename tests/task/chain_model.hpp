@@ -130,7 +130,7 @@ class Mutator {
         to.insert(to.begin(), task);
     }
 
-    // Between the lines of the processor, in the list's order or not; or an inter-node wait is left out.
+    // Among the host steps, in the list's order or not; or an inter-node wait is left out.
     void move_beside() {
         Stage& stage = chains_.stages[below(chains_.stages.size())];
         if (stage.beside.empty()) return;

@@ -91,7 +91,7 @@ TEST(ChainModel, FindsWhatComesTooEarlyBesideIntraNodePeers) {
     }
 }
 
-TEST(ChainModel, FindsNearTasksInTheWrongPlace) {
+TEST(ChainModel, FindsIntraNodeTasksInTheWrongPlace) {
     expect_found_intra_node(
         {}, [](Chains& c) { c.stages[0].beside.pop_back(); }, "task 8 (send 2): the processor never");
     expect_found_intra_node(

@@ -29,13 +29,13 @@ List list_of(const std::string& tasks) {
     return parse(text).lists[0];
 }
 
-std::vector<std::string> told(const Chain& chain) {
+std::vector<std::string> printed(const Chain& chain) {
     std::vector<std::string> steps;
     for (const Step& step : chain) steps.push_back(print(step));
     return steps;
 }
 
-std::vector<std::string> told(const std::vector<Task>& tasks) {
+std::vector<std::string> printed(const std::vector<Task>& tasks) {
     std::vector<std::string> lines;
     for (const Task& task : tasks) lines.push_back(print(task));
     return lines;
@@ -47,17 +47,17 @@ TEST(Chains, ShortReceivesStandInPlaceOfTheirWaits) {
     EXPECT_EQ(chains.gates, 0);
     ASSERT_EQ(chains.stages.size(), 1U);
     ASSERT_EQ(chains.stages[0].chains.size(), 1U);
-    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("send 1 a signal", "receive 1 a signal",
-                                                              "send 2 a signal", "receive 2 a signal"));
+    EXPECT_THAT(printed(chains.stages[0].chains[0]), ElementsAre("send 1 a signal", "receive 1 a signal",
+                                                                 "send 2 a signal", "receive 2 a signal"));
 }
 
 TEST(Chains, LongReceivesHaveChainsOfTheirOwn) {
     const Chains chains = lower_to_chains(parse(hand_written::barrier_of_4).lists[0], {.eager_bytes = 0});
     ASSERT_EQ(chains.receives.size(), 2U);
-    EXPECT_THAT(told(chains.receives[0]), ElementsAre("receive 1 a signal", "signal gate 0"));
-    EXPECT_THAT(told(chains.receives[1]), ElementsAre("receive 2 a signal"));  // nothing follows its wait
+    EXPECT_THAT(printed(chains.receives[0]), ElementsAre("receive 1 a signal", "signal gate 0"));
+    EXPECT_THAT(printed(chains.receives[1]), ElementsAre("receive 2 a signal"));  // nothing follows its wait
     ASSERT_EQ(chains.stages.size(), 1U);
-    EXPECT_THAT(told(chains.stages[0].chains[0]),
+    EXPECT_THAT(printed(chains.stages[0].chains[0]),
                 ElementsAre("send 1 a signal", "await gate 0 1", "send 2 a signal"));
     EXPECT_EQ(chains.gates, 1);
 }
@@ -70,7 +70,7 @@ TEST(Chains, TheLimitOfReceivesAmongSendsIsWhatAPeerSendsInTheWholeList) {
     ASSERT_EQ(chains.receives.size(), 1U);
     EXPECT_EQ(chains.receives[0].front().peer, 2);
     EXPECT_THAT(
-        told(chains.stages[0].chains[0]),
+        printed(chains.stages[0].chains[0]),
         ElementsAre("receive 1 out[0+600]", "receive 1 out[600+424]", "await gate 0 1", "send 3 in[0+1]"));
 }
 
@@ -80,7 +80,7 @@ TEST(Chains, OneGateForAGroupOfWaits) {
         "  wait 1 1\n  wait 2 1\n  wait 3 1\n  send 1 in[0+1]\n");
     const Chains chains = lower_to_chains(list, {.eager_bytes = 0});
     EXPECT_EQ(chains.gates, 1);
-    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("await gate 0 3", "send 1 in[0+1]"));
+    EXPECT_THAT(printed(chains.stages[0].chains[0]), ElementsAre("await gate 0 3", "send 1 in[0+1]"));
 }
 
 TEST(Chains, OneGateForAPeerWhereGroupsAreMore) {
@@ -89,9 +89,9 @@ TEST(Chains, OneGateForAPeerWhereGroupsAreMore) {
         "  wait 1 1\n  send 2 in[0+1]\n  wait 1 1\n  send 3 in[0+1]\n");
     const Chains chains = lower_to_chains(list, {.eager_bytes = 0});
     EXPECT_EQ(chains.gates, 1);
-    EXPECT_THAT(told(chains.receives[0]),
+    EXPECT_THAT(printed(chains.receives[0]),
                 ElementsAre("receive 1 out[0+4]", "signal gate 0", "receive 1 out[4+4]", "signal gate 0"));
-    EXPECT_THAT(told(chains.stages[0].chains[0]),
+    EXPECT_THAT(printed(chains.stages[0].chains[0]),
                 ElementsAre("await gate 0 1", "send 2 in[0+1]", "await gate 0 1", "send 3 in[0+1]"));
 }
 
@@ -100,9 +100,9 @@ TEST(Chains, APeerSignalsOnceForAllOfAGroup) {
         "  recv 1 out[0+4]\n  recv 1 out[4+4]\n  recv 1 out[8+4]\n  wait 1 2\n  wait 1 1\n  send 2 "
         "in[0+1]\n");
     const Chains chains = lower_to_chains(list, {.eager_bytes = 0});
-    EXPECT_THAT(told(chains.receives[0]), ElementsAre("receive 1 out[0+4]", "receive 1 out[4+4]",
-                                                      "receive 1 out[8+4]", "signal gate 0"));
-    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("await gate 0 1", "send 2 in[0+1]"));
+    EXPECT_THAT(printed(chains.receives[0]), ElementsAre("receive 1 out[0+4]", "receive 1 out[4+4]",
+                                                         "receive 1 out[8+4]", "signal gate 0"));
+    EXPECT_THAT(printed(chains.stages[0].chains[0]), ElementsAre("await gate 0 1", "send 2 in[0+1]"));
 }
 
 TEST(Chains, AGateGetsNoMoreSignalsThanItHolds) {
@@ -111,7 +111,7 @@ TEST(Chains, AGateGetsNoMoreSignalsThanItHolds) {
         "  wait 1 1\n  wait 2 1\n  wait 3 1\n  send 1 in[0+1]\n");
     const Chains chains = lower_to_chains(list, {.eager_bytes = 0, .gate_signals = 2});
     EXPECT_EQ(chains.gates, 2);
-    EXPECT_THAT(told(chains.stages[0].chains[0]),
+    EXPECT_THAT(printed(chains.stages[0].chains[0]),
                 ElementsAre("await gate 0 2", "await gate 1 1", "send 1 in[0+1]"));
 }
 
@@ -122,81 +122,82 @@ TEST(Chains, LocalWorkMakesStages) {
         "  send 3 out[4+4]\n  copy out[12+4] in[4+4]\n  wait 1 1\n  copy out[8+4] scratch[4+4]\n");
     const Chains chains = lower_to_chains(list);
     ASSERT_EQ(chains.stages.size(), 2U);
-    EXPECT_THAT(told(chains.stages[0].local), ElementsAre("copy out[0+4] in[0+4]"));  // overtakes the send
-    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("send 2 in[0+4]", "receive 1 scratch[0+4]"));
-    EXPECT_THAT(told(chains.stages[1].local),
+    EXPECT_THAT(printed(chains.stages[0].local), ElementsAre("copy out[0+4] in[0+4]"));  // overtakes the send
+    EXPECT_THAT(printed(chains.stages[0].chains[0]), ElementsAre("send 2 in[0+4]", "receive 1 scratch[0+4]"));
+    EXPECT_THAT(printed(chains.stages[1].local),
                 ElementsAre("copy out[4+4] scratch[0+4]", "copy out[12+4] in[4+4]"));
-    EXPECT_THAT(told(chains.stages[1].chains[0]), ElementsAre("send 3 out[4+4]", "receive 1 scratch[4+4]"));
-    EXPECT_THAT(told(chains.last), ElementsAre("copy out[8+4] scratch[4+4]"));
+    EXPECT_THAT(printed(chains.stages[1].chains[0]),
+                ElementsAre("send 3 out[4+4]", "receive 1 scratch[4+4]"));
+    EXPECT_THAT(printed(chains.last), ElementsAre("copy out[8+4] scratch[4+4]"));
 }
 
 // Of hosts of two ranks, this one's intra-node peer is rank 1.
-const std::vector<bool> near_1 = {false, true, false, false};
+const std::vector<bool> rank_1_is_intra_node = {false, true, false, false};
 
-TEST(Chains, NearTasksAreTheProcessors) {
+TEST(Chains, IntraNodeTasksAreHostSteps) {
     const List list = list_of(
         "  recv 1 scratch[0+4]\n  recv 2 out[0+4]\n"
         "  wait 1 1\n  send 2 scratch[0+4]\n  wait 2 1\n  send 1 out[0+4]\n");
     for (const std::uint64_t eager : {0U, 1024U}) {
-        const Chains chains = lower_to_chains(list, {.eager_bytes = eager}, near_1);
+        const Chains chains = lower_to_chains(list, {.eager_bytes = eager}, rank_1_is_intra_node);
         ASSERT_EQ(chains.stages.size(), 1U);
         const Stage& stage = chains.stages[0];
-        EXPECT_THAT(told(stage.local), ElementsAre("recv 1 scratch[0+4]", "wait 1 1"));
-        EXPECT_THAT(told(stage.beside), ElementsAre("wait 2 1", "send 1 out[0+4]"));
+        EXPECT_THAT(printed(stage.local), ElementsAre("recv 1 scratch[0+4]", "wait 1 1"));
+        EXPECT_THAT(printed(stage.beside), ElementsAre("wait 2 1", "send 1 out[0+4]"));
         EXPECT_EQ(chains.receives.size(), eager == 0 ? 1U : 0U);
-        EXPECT_EQ(told(stage.chains[0])[0], "send 2 scratch[0+4]");
+        EXPECT_EQ(printed(stage.chains[0])[0], "send 2 scratch[0+4]");
         // The processor looks at the receive itself.
         EXPECT_EQ(stage.chains[0].size(), eager == 0 ? 1U : 2U);
         EXPECT_EQ(chains.gates, 0);
     }
 }
 
-TEST(Chains, NearSendsDoNotStopTheFarOnes) {
+TEST(Chains, IntraNodeSendsDoNotStopInterNodeOnes) {
     // A broadcast in two parts, handed on to rank 3 and to the intra-node peer.
     const List list = list_of(
         "  recv 2 out[0+4]\n  recv 2 out[4+4]\n"
         "  wait 2 1\n  send 3 out[0+4]\n  send 1 out[0+4]\n  wait 2 1\n  send 3 out[4+4]\n  send 1 "
         "out[4+4]\n");
-    const Chains chains = lower_to_chains(list, {.eager_bytes = 0}, near_1);
+    const Chains chains = lower_to_chains(list, {.eager_bytes = 0}, rank_1_is_intra_node);
     ASSERT_EQ(chains.stages.size(), 1U);
-    EXPECT_THAT(told(chains.stages[0].chains[0]),
+    EXPECT_THAT(printed(chains.stages[0].chains[0]),
                 ElementsAre("await gate 0 1", "send 3 out[0+4]", "await gate 0 1", "send 3 out[4+4]"));
     // Counted from the beginning of the list.
-    EXPECT_THAT(told(chains.stages[0].beside),
+    EXPECT_THAT(printed(chains.stages[0].beside),
                 ElementsAre("wait 2 1", "send 1 out[0+4]", "wait 2 2", "send 1 out[4+4]"));
 }
 
-TEST(Chains, AFarSendThatANearWaitPrecedesMakesAStage) {
+TEST(Chains, AnInterNodeSendAfterAnIntraNodeWaitMakesAStage) {
     const List list = list_of(
         "  recv 1 scratch[0+4]\n  recv 1 scratch[4+4]\n  recv 2 scratch[8+4]\n"
         "  send 2 in[0+4]\n  wait 1 1\n  send 2 scratch[0+4]\n  send 1 in[0+4]\n  wait 1 1\n  wait 2 1\n"
         "  copy out[0+4] scratch[8+4]\n");
-    const Chains chains = lower_to_chains(list, {}, near_1);
+    const Chains chains = lower_to_chains(list, {}, rank_1_is_intra_node);
     ASSERT_EQ(chains.stages.size(), 2U);
-    EXPECT_THAT(told(chains.stages[0].local), ElementsAre("recv 1 scratch[0+4]", "recv 1 scratch[4+4]"));
-    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("send 2 in[0+4]"));
-    EXPECT_THAT(told(chains.stages[0].beside), ElementsAre("wait 1 1"));
-    EXPECT_THAT(told(chains.stages[1].local), ElementsAre("send 1 in[0+4]"));
-    EXPECT_THAT(told(chains.stages[1].chains[0]),
+    EXPECT_THAT(printed(chains.stages[0].local), ElementsAre("recv 1 scratch[0+4]", "recv 1 scratch[4+4]"));
+    EXPECT_THAT(printed(chains.stages[0].chains[0]), ElementsAre("send 2 in[0+4]"));
+    EXPECT_THAT(printed(chains.stages[0].beside), ElementsAre("wait 1 1"));
+    EXPECT_THAT(printed(chains.stages[1].local), ElementsAre("send 1 in[0+4]"));
+    EXPECT_THAT(printed(chains.stages[1].chains[0]),
                 ElementsAre("send 2 scratch[0+4]", "receive 2 scratch[8+4]"));
-    EXPECT_THAT(told(chains.stages[1].beside),
+    EXPECT_THAT(printed(chains.stages[1].beside),
                 ElementsAre("wait 1 1", "wait 2 1", "copy out[0+4] scratch[8+4]"));
     EXPECT_THAT(chains.last, IsEmpty());
     EXPECT_THAT(print(chains), HasSubstr("  the processor, meanwhile\n    wait 1 1\n"));
 }
 
-TEST(Chains, CopiesStopFarSendsOnlyWhereTheListSaysSo) {
+TEST(Chains, CopiesStopInterNodeSendsOnlyWhereTheListSaysSo) {
     const List list = list_of(
         "  recv 2 scratch[0+4]\n  recv 3 scratch[4+4]\n"
         "  send 1 in[0+4]\n  wait 2 1\n  copy out[0+4] scratch[0+4]\n  wait 3 1\n  copy out[4+4] "
         "scratch[4+4]\n");
-    EXPECT_EQ(lower_to_chains(list, {}, near_1).stages.size(), 1U);
+    EXPECT_EQ(lower_to_chains(list, {}, rank_1_is_intra_node).stages.size(), 1U);
     EXPECT_EQ(lower_to_chains(list).stages.size(), 2U);
 }
 
-TEST(Chains, NearPeersOfOthersChangeNothing) {
+TEST(Chains, IntraNodePeersOfOthersChangeNothing) {
     const List list = list_of("  recv 2 out[0+4]\n  send 3 in[0+1]\n  wait 2 1\n  copy out[4+4] out[0+4]\n");
-    EXPECT_EQ(lower_to_chains(list, {}, near_1), lower_to_chains(list));
+    EXPECT_EQ(lower_to_chains(list, {}, rank_1_is_intra_node), lower_to_chains(list));
     const std::vector<int> hosts = {7, 2, 7, 2};
     EXPECT_EQ(intra_node_peers(hosts, 0), (std::vector<bool>{false, false, true, false}));
     EXPECT_THAT(intra_node_peers({}, 0), IsEmpty());
@@ -219,9 +220,9 @@ TEST(Chains, AnEmptyListIsOneEmptyStage) {
 TEST(Chains, LongMessagesAreSeveralSteps) {
     const List list = list_of("  recv 1 out[0+5]\n  send 1 in[0+4]\n  wait 1 1\n");
     const Chains chains = lower_to_chains(list, {.eager_bytes = 0, .step_bytes = 2});
-    EXPECT_THAT(told(chains.receives[0]),
+    EXPECT_THAT(printed(chains.receives[0]),
                 ElementsAre("receive 1 out[0+2]", "receive 1 out[2+2]", "receive 1 out[4+1]"));
-    EXPECT_THAT(told(chains.stages[0].chains[0]), ElementsAre("send 1 in[0+2]", "send 1 in[2+2]"));
+    EXPECT_THAT(printed(chains.stages[0].chains[0]), ElementsAre("send 1 in[0+2]", "send 1 in[2+2]"));
     EXPECT_EQ(lower_to_chains(list, {.eager_bytes = 0, .step_bytes = 0}).receives[0].size(), 5U);
 }
 
@@ -230,9 +231,9 @@ TEST(Chains, LongChainsAreCut) {
         list_of("  recv 1 out[0+4]\n  wait 1 1\n  send 1 in[0+1]\n  send 2 in[1+1]\n  send 3 in[2+1]\n");
     const Chains chains = lower_to_chains(list, {.chain_steps = 3});
     ASSERT_EQ(chains.stages[0].chains.size(), 2U);
-    EXPECT_THAT(told(chains.stages[0].chains[0]),
+    EXPECT_THAT(printed(chains.stages[0].chains[0]),
                 ElementsAre("receive 1 out[0+4]", "send 1 in[0+1]", "signal gate 0"));
-    EXPECT_THAT(told(chains.stages[0].chains[1]),
+    EXPECT_THAT(printed(chains.stages[0].chains[1]),
                 ElementsAre("await gate 0 1", "send 2 in[1+1]", "send 3 in[2+1]"));
     EXPECT_EQ(lower_to_chains(list, {.chain_steps = 4}).stages[0].chains.size(), 1U);
     EXPECT_EQ(lower_to_chains(list, {.chain_steps = 1}), chains);  // no piece can be shorter than 3

@@ -1,5 +1,5 @@
-// Chains made ready for one list: peers and gates by small numbers, so that a start only fills in descriptors
-// and addresses. And what the processor does for it, as one line.
+// The chains of one list, prepared so that a start only fills in descriptors and addresses: peers and gates
+// have become small numbers.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "engines/messages.hpp"
+#include "engines/kernel/host_step_plan.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing::kernel {
@@ -15,35 +15,20 @@ namespace lapwing::kernel {
 struct PlannedStep {
     Step::Kind kind;
     Space space = Space::scratch;
-    bool is_signal = false;    // no bytes of the list: one that nobody reads
-    bool tells = false;        // also where it is not the last of its chain: the processor waits for it
-    std::uint32_t slot = 0;    // send, receive: which of the peers; signal, await: which of the gates
-    std::uint64_t offset = 0;  // bytes, in its space
-    std::uint64_t bytes = 0;   // on the descriptor
+    bool is_signal = false;           // its byte is not one of the list: nobody reads it
+    bool signals_completion = false;  // also where other steps follow in its chain: a host step waits for it
+    std::uint32_t slot = 0;           // send, receive: which of the peers; signal, await: which of the gates
+    std::uint64_t offset = 0;         // bytes, in its space
+    std::uint64_t bytes = 0;          // on the descriptor
+
+    bool sends() const { return kind == Step::Kind::send || kind == Step::Kind::signal; }
 };
 
 using PlannedChain = std::vector<PlannedStep>;
 
 struct PlannedStage {
-    std::size_t host_steps = 0;  // that must be done before its chains are handed over
+    std::size_t host_steps = 0;  // that must be done before its chains begin
     std::vector<PlannedChain> chains;
-};
-
-// One thing after the other that the processor does, or waits for.
-struct HostStep {
-    enum class Kind : std::uint8_t {
-        work,     // a copy or a reduction
-        send,     // to an intra-node peer; `index` is its transfer
-        receive,  // from one
-        arrival,  // of intra-node messages, up to `index` of those awaited
-        steps,    // `index` steps of line `line` have been done
-        stage,    // all chains of the stages before stage `index` are complete
-        end,      // all chains are complete
-    };
-    Kind kind = Kind::work;
-    std::uint32_t line = 0;
-    std::size_t index = 0;
-    Task task = {};
 };
 
 struct ChainPlan {
@@ -52,35 +37,31 @@ struct ChainPlan {
     std::uint64_t scratch_bytes = 0;
     std::uint64_t most_signals = 1;  // that one await takes
     std::uint64_t wire_bytes = 0;    // sent and received
-    // Chains are lines: first those of the receives, then stage by stage.
+    // Chains are numbered: first those of the receives, then stage by stage.
     std::vector<PlannedChain> receives;
     std::vector<PlannedStage> stages;
-    std::vector<HostStep> host_steps;
-    MessagePlan messages;    // with intra-node peers
-    std::size_t posted = 0;  // host steps after which all receives from intra-node peers have been posted
-    bool has_intra_node = false;  // some turns are intra-node peers' messages
-    bool has_work = false;        // some turns are copies or reductions
-    bool needs_caller = false;    // some of those are the caller's own function
+    HostStepPlan host;
 
-    // `near` as it was when the chains were made.
+    // `intra_node` as it was when the chains were made.
     explicit ChainPlan(const Chains& chains, const std::vector<bool>& intra_node = {});
 
   private:
-    // Where the receives of an inter-node peer are complete: so many steps of a line.
-    struct Arrival {
-        std::uint32_t line = 0;
+    // Where a message from an inter-node peer has been received: after so many steps of a chain.
+    struct Receipt {
+        std::uint32_t chain = 0;
         std::uint32_t steps = 0;
         std::uint32_t task = 0;
     };
-    using Arrivals = std::unordered_map<int, std::vector<Arrival>>;
+    using Receipts = std::unordered_map<int, std::vector<Receipt>>;  // by peer, in the order of its messages
 
-    PlannedChain plan(const Chain& chain, Arrivals& arrivals);
-    void run_host_steps(const std::vector<Task>& tasks, const std::vector<bool>& intra_node,
-                        const Arrivals& arrivals);
-    PlannedChain& line(std::uint32_t index);
+    PlannedChain plan(const Chain& chain, Receipts& receipts);
+    std::uint32_t slot_of(int peer);
+    void add_host_steps(const std::vector<Task>& tasks, const std::vector<bool>& intra_node,
+                        const Receipts& receipts);
+    PlannedChain& chain(std::uint32_t number);
 
     std::unordered_map<int, std::uint32_t> slots_;  // of the peers
-    std::uint32_t lines_ = 0;
+    std::uint32_t chains_ = 0;
 };
 
 }  // namespace lapwing::kernel

@@ -1,6 +1,8 @@
 #include "engines/kernel/engine.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "engines/kernel/prepared.hpp"
 #include "engines/kernel/probe.hpp"
@@ -9,16 +11,22 @@
 namespace lapwing {
 namespace {
 
-class KernelGroup final : public GroupEngine {
+class KernelGroupEngine final : public GroupEngine {
   public:
-    explicit KernelGroup(const EngineContext& context)
-        : reactor_(std::make_shared<kernel::Reactor>(context)) {}
+    explicit KernelGroupEngine(const EngineContext& context)
+        : intra_node_peers_(context.intra_node_peers),
+          group_(std::make_shared<kernel::KernelGroup>(context)) {}
+
     std::unique_ptr<Prepared> prepare(const List& list, Inside inside) override {
-        return std::make_unique<kernel::KernelPrepared>(list, reactor_, inside);
+        static const std::vector<bool> none;
+        const std::vector<bool>& intra_node = inside == Inside::by_memory ? intra_node_peers_ : none;
+        return std::make_unique<kernel::KernelPrepared>(list, intra_node,
+                                                        lower_to_chains(list, {}, intra_node), group_);
     }
 
   private:
-    std::shared_ptr<kernel::Reactor> reactor_;
+    const std::vector<bool> intra_node_peers_;
+    const std::shared_ptr<kernel::KernelGroup> group_;  // also of what is prepared, which may outlive this
 };
 
 class KernelEngine : public Engine {
@@ -39,7 +47,7 @@ class KernelEngine : public Engine {
         return Verdict::yes();
     }
     std::unique_ptr<GroupEngine> open(const EngineContext& context) const override {
-        return std::make_unique<KernelGroup>(context);
+        return std::make_unique<KernelGroupEngine>(context);
     }
 };
 

@@ -1,22 +1,16 @@
 #include "engines/kernel/prepared.hpp"
 
+#include <utility>
+
 #include "base/trace.hpp"
 
 namespace lapwing::kernel {
 
-KernelPrepared::KernelPrepared(const List& list, std::shared_ptr<Reactor> reactor, Inside inside)
-    : KernelPrepared(list, inside == Inside::by_memory ? reactor->intra_node_peers() : std::vector<bool>(),
-                     reactor) {}
-
-KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node,
-                               const std::shared_ptr<Reactor>& reactor)
-    : KernelPrepared(list, intra_node, lower_to_chains(list, {}, intra_node), reactor) {}
-
 KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                               const std::shared_ptr<Reactor>& reactor)
-    : plan_(chains, intra_node), reactor_(reactor) {
+                               std::shared_ptr<KernelGroup> group)
+    : plan_(chains, intra_node), group_(std::move(group)) {
     // Connections are asked for now, so that the first start may find them made.
-    reactor_->want(plan_);
+    group_->want(plan_);
     if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, chains, plan_);
 }
 
@@ -25,35 +19,31 @@ KernelPrepared::~KernelPrepared() = default;
 Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     if (idle_.empty()) {
         idle_.reserve(runs_.size() + 1);
-        auto run = std::make_unique<Run>();
-        run->plan = &plan_;
-        run->signals.resize(plan_.most_signals);
-        run->messages.make(plan_.messages);
-        run->memory.make_scratch(plan_.scratch_bytes);
+        auto run = std::make_unique<Run>(plan_);
         if (trace_ != nullptr) run->trace = std::make_unique<RunTrace>(*trace_);
         idle_.push_back(run.get());
         runs_.push_back(std::move(run));
     }
     Run* run = idle_.back();
     idle_.pop_back();
-    run->memory.buffers = buffers;
+    run->operands.memory.buffers = buffers;
     if (run->trace != nullptr) run->trace->start();
-    reactor_->start(*run, channel);
+    group_->start(*run, channel);
     return run;
 }
 
 bool KernelPrepared::test(Operation* operation) {
     Run& run = static_cast<Run&>(*operation);
-    return finish(run, reactor_->test(run));
+    return finish(run, group_->test(run));
 }
 
 bool KernelPrepared::progress(Operation* operation) {
     Run& run = static_cast<Run&>(*operation);
-    return finish(run, reactor_->progress(run));
+    return finish(run, group_->progress(run));
 }
 
 int KernelPrepared::prepare_to_sleep(Operation* operation) {
-    return reactor_->prepare_to_sleep(static_cast<Run&>(*operation));
+    return group_->prepare_to_sleep(static_cast<Run&>(*operation));
 }
 
 bool KernelPrepared::finish(Run& run, bool complete) {

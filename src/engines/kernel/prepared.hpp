@@ -1,18 +1,20 @@
-// A list made ready for the kernel engine.
+// A list prepared for the kernel engine, and its runs.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "engines/engine.hpp"
-#include "engines/kernel/reactor.hpp"
+#include "engines/kernel/group.hpp"
 #include "task/list.hpp"
 
 namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
   public:
-    KernelPrepared(const List& list, std::shared_ptr<Reactor> reactor, Inside inside);
+    // `chains` are those of `list`, with `intra_node`.
+    KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
+                   std::shared_ptr<KernelGroup> group);
     ~KernelPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
@@ -21,15 +23,11 @@ class KernelPrepared : public Prepared {
     int prepare_to_sleep(Operation* operation) override;
 
   private:
-    KernelPrepared(const List& list, const std::vector<bool>& intra_node,
-                   const std::shared_ptr<Reactor>& reactor);
-    KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                   const std::shared_ptr<Reactor>& reactor);
     bool finish(Run& run, bool complete);
 
     ChainPlan plan_;
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
-    std::shared_ptr<Reactor> reactor_;
+    std::shared_ptr<KernelGroup> group_;
     std::vector<Run*> idle_;
     std::vector<std::unique_ptr<Run>> runs_;
 };

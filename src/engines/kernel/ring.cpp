@@ -50,6 +50,14 @@ void Ring::submit() {
     }
 }
 
+void Ring::wake() {
+    reserve(1);
+    io_uring_sqe* operation = next();
+    io_uring_prep_nop(operation);
+    operation->user_data = wake_up;
+    submit();
+}
+
 void Ring::cancel_all() {
     cancel_operations(ring_, -1, IORING_ASYNC_CANCEL_ANY);
 }

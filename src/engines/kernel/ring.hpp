@@ -1,4 +1,4 @@
-// One io_uring: operations in, completions out. Not thread-safe.
+// One io_uring: operations enter, completions leave. Not thread-safe.
 #pragma once
 
 #include <liburing.h>
@@ -14,6 +14,8 @@ int cancel_operations(io_uring& ring, int descriptor, unsigned which);
 class Ring {
   public:
     static constexpr unsigned entries = 512;
+    // The user data of a completion that belongs to no operation of a run.
+    static constexpr std::uint64_t wake_up = UINT64_MAX;
 
     // Throws Error (system).
     Ring();
@@ -40,8 +42,11 @@ class Ring {
         }
     }
 
-    // Takes back what is in the kernel: all, or what touches one descriptor. Each chain that is stopped tells
-    // so by a completion, of this thread's operations at once, of another thread's soon.
+    // Makes descriptor() readable, for threads that sleep on it. Throws Error (system).
+    void wake();
+
+    // Cancels what is in the kernel: all, or the operations on one descriptor. Each chain that is stopped
+    // posts a completion; for operations that this thread has submitted at once, for another thread's soon.
     void cancel_all();
     void cancel(int descriptor);
 

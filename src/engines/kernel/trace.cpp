@@ -4,67 +4,51 @@
 #include <unordered_map>
 
 #include "base/error.hpp"
-#include "engines/kernel/run.hpp"
+#include "engines/kernel/intra_node.hpp"
 
 namespace lapwing::kernel {
-namespace {
-
-bool is_intra_node(const std::vector<bool>& intra_node, const Task& task) {
-    const auto peer = static_cast<std::size_t>(task.peer);
-    return task.peer >= 0 && peer < intra_node.size() && intra_node[peer];
-}
-
-}  // namespace
 
 TracePlan::TracePlan(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
                      const ChainPlan& plan)
     : tasks_(list.tasks) {
-    for (const Chain& chain : chains.receives) lines_.push_back(line_of(chain, true));
+    for (const Chain& chain : chains.receives) chains_.push_back(traced(chain, true));
     for (const Stage& stage : chains.stages) {
-        for (const Chain& chain : stage.chains) lines_.push_back(line_of(chain, false));
+        for (const Chain& chain : stage.chains) chains_.push_back(traced(chain, false));
     }
-    find_host_steps(intra_node, plan);
+    find_host_steps(plan.host);
     find_waits(intra_node);
 }
 
 // A long message is several steps: its task is complete with the last of them.
-TracePlan::Line TracePlan::line_of(const Chain& chain, bool receives) const {
-    Line line;
-    line.receives = receives;
+TracePlan::TracedChain TracePlan::traced(const Chain& chain, bool receives) const {
+    TracedChain result;
+    result.receives = receives;
     for (std::size_t i = 0; i < chain.size(); ++i) {
         const Step& step = chain[i];
         const bool moves = step.kind == Step::Kind::send || step.kind == Step::Kind::receive;
-        if (moves) line.bytes += step.span.length;
-        if (receives && moves) line.peer = step.peer;
+        if (moves) result.bytes += step.span.length;
+        if (receives && moves) result.peer = step.peer;
         bool last = moves;
         if (moves && step.span.length > 0) {
             const Task& task = tasks_[step.task];
             last = step.span.end() == (sends(task.kind) ? task.source : task.target).end();
         }
-        line.tasks.push_back(last ? step.task : none);
+        result.tasks.push_back(last ? step.task : none);
     }
-    return line;
+    return result;
 }
 
-// The processor takes its tasks in the list's order.
-void TracePlan::find_host_steps(const std::vector<bool>& intra_node, const ChainPlan& plan) {
+// Host steps that are tasks of the list stand in the list's order.
+void TracePlan::find_host_steps(const HostStepPlan& plan) {
     std::uint32_t next = 0;
-    for (const HostStep& host_step : plan.host_steps) {
-        if (host_step.kind == HostStep::Kind::steps || host_step.kind == HostStep::Kind::stage ||
-            host_step.kind == HostStep::Kind::end) {
+    for (const HostStep& step : plan.steps()) {
+        if (step.kind != HostStep::Kind::work && step.kind != HostStep::Kind::intra_node) {
             host_steps_.push_back(none);
             continue;
         }
-        const auto is_turn = [&](const Task& task) {
-            if (task.kind == Kind::copy || task.kind == Kind::reduce)
-                return host_step.kind == HostStep::Kind::work;
-            if (!is_intra_node(intra_node, task)) return false;
-            if (task.kind == Kind::wait) return host_step.kind == HostStep::Kind::arrival && task.count > 0;
-            return host_step.kind == (sends(task.kind) ? HostStep::Kind::send : HostStep::Kind::receive);
-        };
-        while (next < tasks_.size() && !is_turn(tasks_[next])) ++next;
+        while (next < tasks_.size() && tasks_[next] != step.task) ++next;
         if (next == tasks_.size())
-            throw Error(ErrorCode::internal, "a turn of a plan is no task of its list");
+            throw Error(ErrorCode::internal, "a host step of a plan is no task of its list");
         host_steps_.push_back(next++);
     }
 }
@@ -86,30 +70,29 @@ void TracePlan::find_waits(const std::vector<bool>& intra_node) {
 
 void RunTrace::start() {
     tracer_.start();
-    since_.assign(plan_.lines_.size(), 0);
-    noted_.assign(plan_.lines_.size(), 0);
+    since_.assign(plan_.chains_.size(), 0);
+    seen_.assign(plan_.chains_.size(), 0);
     known_.assign(plan_.tasks_.size(), false);
     wait_ = 0;
 }
 
-void RunTrace::handed_over(std::size_t line) {
-    if (since_[line] == 0) since_[line] = trace::now();
+void RunTrace::handed_over(std::size_t chain) {
+    if (since_[chain] == 0) since_[chain] = trace::now();
 }
 
-void RunTrace::look(const Run& run) {
+void RunTrace::look(const RunChains& chains) {
     std::uint64_t now = 0;
     const auto once = [&now] { return now != 0 ? now : now = trace::now(); };
-    bool seen = false;
-    for (std::size_t i = 0; i < run.lines.size(); ++i) {
-        const Line& line = run.lines[i];
-        const TracePlan::Line& planned = plan_.lines_[i];
-        for (const std::uint32_t done = line.steps_done(); noted_[i] < done; ++noted_[i]) {
-            const std::uint32_t task = planned.tasks[noted_[i]];
+    bool any = false;
+    for (std::size_t i = 0; i < chains.size(); ++i) {
+        const TracePlan::TracedChain& planned = plan_.chains_[i];
+        for (const std::uint32_t done = chains[i].steps_done(); seen_[i] < done; ++seen_[i]) {
+            const std::uint32_t task = planned.tasks[seen_[i]];
             if (task == TracePlan::none) continue;
-            known_[task] = seen = true;
+            known_[task] = any = true;
             see(task, once());
         }
-        if (since_[i] == 0 || line.in_kernel) continue;
+        if (since_[i] == 0 || chains[i].in_kernel) continue;
         trace::record({.began = since_[i],
                        .ended = once(),
                        .bytes = planned.bytes,
@@ -120,7 +103,7 @@ void RunTrace::look(const Run& run) {
                        .kind = static_cast<std::uint8_t>(planned.receives ? 2 : 1)});
         since_[i] = 0;
     }
-    if (!seen) return;
+    if (!any) return;
     for (; wait_ < plan_.waits_.size(); ++wait_) {
         const TracePlan::Wait& wait = plan_.waits_[wait_];
         if (!std::all_of(wait.receives.begin(), wait.receives.end(),
@@ -143,15 +126,14 @@ void RunTrace::see(std::uint32_t task, std::uint64_t now) {
                    .kind = static_cast<std::uint8_t>(of.kind)});
 }
 
-// A wait for intra-node peers lasts from its first host step on; all else is done in the host step that is
-// not in vain.
-void RunTrace::begin_host_step(const Run& run) {
-    if (run.plan->host_steps[run.host_step].kind != HostStep::Kind::arrival) tracer_.forget();
+// A wait for intra-node peers lasts from its first try on; everything else happens in the try that succeeds.
+void RunTrace::begin_host_step(const HostStep& step) {
+    if (step.kind != HostStep::Kind::intra_node || step.task.kind != Kind::wait) tracer_.forget();
     tracer_.begin();
 }
 
-void RunTrace::end_host_step(const Run& run) {
-    const std::uint32_t task = plan_.host_steps_[run.host_step];
+void RunTrace::end_host_step(std::size_t index) {
+    const std::uint32_t task = plan_.host_steps_[index];
     if (task != TracePlan::none) tracer_.end(plan_.tasks_[task], task);
     tracer_.forget();
 }

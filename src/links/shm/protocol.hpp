@@ -202,6 +202,3 @@ class Protocol {
 extern template class Protocol<Linux>;
 
 }  // namespace lapwing::shm
-
-#include "links/shm/protocol_rendezvous.hpp"
-#include "links/shm/protocol_steps.hpp"

@@ -24,7 +24,7 @@ class Acceptor {
         std::function<void(const Claim&, Socket, const std::string& address)> take_in;
         // Nothing can be accepted for lack of descriptors or memory.
         std::function<void(const std::string& why)> starved;
-        Endpoint::Log log;
+        std::function<void(const std::string&)> log;
     };
 
     Acceptor(EventLoop& event_loop, const Job& job, std::vector<Socket> listeners, Callbacks callbacks);

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "links/tcp/endpoint.hpp"
+#include "links/tcp/address.hpp"
+#include "links/tcp/options.hpp"
 
 namespace lapwing::tcp {
 

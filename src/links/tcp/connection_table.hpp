@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "links/tcp/endpoint.hpp"
-
 namespace lapwing::tcp {
 
 class ConnectionTable {

@@ -1,3 +1,5 @@
+#include "links/tcp/endpoint.hpp"
+
 #include <fmt/format.h>
 #include <sodium.h>
 #include <sys/epoll.h>
@@ -30,15 +32,15 @@ void start_sodium() {
 
 }  // namespace
 
-Job::~Job() {
-    sodium_memzero(key.data(), key.size());
-}
-
 Key random_key() {
     start_sodium();
     Key key;
     randombytes_buf(key.data(), key.size());
     return key;
+}
+
+Job::~Job() {
+    sodium_memzero(key.data(), key.size());
 }
 
 // A connection whose group is not known here yet.

@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <span>
 
-#include "links/tcp/endpoint.hpp"
+#include "links/tcp/address.hpp"
 
 namespace lapwing::tcp {
 

@@ -4,7 +4,8 @@
 
 #include <vector>
 
-#include "links/tcp/endpoint.hpp"
+#include "links/tcp/address.hpp"
+#include "links/tcp/options.hpp"
 
 namespace lapwing::tcp {
 

@@ -9,9 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "base/error.hpp"
 #include "links/tcp/addresses.hpp"
@@ -172,35 +170,6 @@ std::string told(int error) {
     if (error == ENFILE) return "no descriptor is free on this host: raise the sysctl fs.file-max";
     if (error == ENOBUFS || error == ENOMEM) return "the system has no memory for one more connection";
     return std::strerror(error);
-}
-
-std::uint64_t free_descriptors() {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-    std::error_code error;
-    std::filesystem::directory_iterator at("/proc/self/fd", error);
-    if (error.value() == EMFILE) return 0;
-    // The limit is one of numbers: those above it, from before it was lowered, do not count.
-    std::uint64_t used = 0;
-    for (const std::filesystem::directory_iterator end; !error && at != end; at.increment(error))
-        if (std::strtoull(at->path().filename().c_str(), nullptr, 10) < limit.rlim_cur) ++used;
-    if (used > 0) --used;  // the directory itself
-    return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
-}
-
-// A process may raise its limit as far as the hard one.
-std::uint64_t raise_descriptor_limit(std::uint64_t by) {
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
-    const rlim_t before = limit.rlim_cur;
-    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, before + by);
-    if (limit.rlim_cur == before || setrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-    return limit.rlim_cur - before;
-}
-
-std::uint64_t make_room_for_descriptors(std::uint64_t wanted) {
-    const std::uint64_t free = free_descriptors();
-    return free >= wanted || raise_descriptor_limit(wanted - free) == 0 ? free : free_descriptors();
 }
 
 }  // namespace lapwing::tcp

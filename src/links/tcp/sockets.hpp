@@ -4,8 +4,9 @@
 #include <chrono>
 #include <string>
 
-#include "links/tcp/endpoint.hpp"
+#include "links/tcp/address.hpp"
 #include "links/tcp/handshake.hpp"
+#include "links/tcp/options.hpp"
 
 namespace lapwing::tcp {
 

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "links/tcp/addresses.hpp"
+#include "links/tcp/descriptors.hpp"
 #include "plan/group_engines.hpp"
 
 namespace lapwing {

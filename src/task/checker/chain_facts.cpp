@@ -1,19 +1,14 @@
-// What the lists say of their chain forms, and the chain forms as one table.
+#include "task/checker/chain_facts.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "base/error.hpp"
-#include "task/checker/chains.hpp"
+#include "task/checker.hpp"
 
 namespace lapwing::checker {
-namespace {
-
-constexpr TaskIndex none = std::numeric_limits<TaskIndex>::max();
-
-}  // namespace
 
 ListFacts::ListFacts(std::span<const List> lists, const Traffic& traffic, std::span<const int> hosts)
     : hosts_(hosts), waits_(lists.size()), locals_(lists.size()), bytes_(traffic.size(), 0) {
@@ -86,115 +81,6 @@ ListFacts::ListFacts(std::span<const List> lists, const Traffic& traffic, std::s
 
 std::uint64_t ListFacts::total_bytes() const {
     return std::accumulate(bytes_.begin(), bytes_.end(), std::uint64_t{0});
-}
-
-ChainPlan::ChainPlan(std::span<const List> all_lists, const Traffic& all_traffic, const ListFacts& all_facts,
-                     std::span<const Chains> all_chains)
-    : lists(all_lists), traffic(all_traffic), facts(all_facts), chains(all_chains) {
-    const auto add = [&](int rank, int stage, std::uint32_t number, const Chain& chain) {
-        Line& line = lines.emplace_back(Line{rank, stage, number, static_cast<std::uint32_t>(moves.size())});
-        for (const Step& step : chain) {
-            Move& move = moves.emplace_back();
-            move.kind = step.kind;
-            if (step.kind == Step::Kind::signal || step.kind == Step::Kind::await) {
-                move.place = gates + static_cast<std::uint32_t>(step.gate);
-                move.amount = step.kind == Step::Kind::signal ? 1 : step.count;
-                continue;
-            }
-            const TaskFacts& of = facts.task(rank, step.task);
-            const Task& task = lists[rank].tasks[step.task];
-            const Span& whole = step.kind == Step::Kind::send ? task.source : task.target;
-            move.place = of.pair;
-            move.amount = std::max<std::uint64_t>(step.span.length, 1);
-            move.position = of.position + (step.span.offset - whole.offset);
-            move.waits = of.waits;
-            move.locals = of.locals;
-        }
-        line.end = static_cast<std::uint32_t>(moves.size());
-    };
-    const auto here = [&] { return static_cast<std::uint32_t>(lines.size()); };
-    for (std::size_t index = 0; index < chains.size(); ++index) {
-        const Chains& of = chains[index];
-        const int rank = static_cast<int>(index);
-        RankPlan& plan = ranks.emplace_back();
-        plan.first = here();
-        for (const Chain& chain : of.receives) add(rank, -1, here() - plan.first, chain);
-        plan.end = here();
-        for (std::size_t i = 0; i < of.stages.size(); ++i) {
-            const std::uint32_t first = here();
-            for (const Chain& chain : of.stages[i].chains)
-                add(rank, static_cast<int>(i), here() - first, chain);
-            plan.stages.push_back({first, here()});
-        }
-        add_host_steps(rank);
-        gates += static_cast<std::uint32_t>(of.gates);
-    }
-}
-
-void ChainPlan::add_host_steps(int rank) {
-    const Chains& of = chains[rank];
-    const List& list = lists[rank];
-    RankPlan& plan = ranks[rank];
-    TaskIndex next = 0;  // of the list
-    const auto take = [&](const std::vector<Task>& tasks) {
-        for (const Task& task : tasks) {
-            HostStep& host_step = plan.host_steps.emplace_back();
-            if (task.kind == Kind::wait && !facts.intra_node(rank, task)) {
-                // Counted from the beginning of the list.
-                host_step.kind = HostStep::Kind::wait;
-                host_step.task = none;
-                TaskIndex receive = 0;
-                for (std::uint64_t left = task.count; left > 0; ++receive) {
-                    const Task& of_list = list.tasks[receive];
-                    if (of_list.kind == Kind::recv && of_list.peer == task.peer) --left;
-                }
-                const TaskFacts& last = facts.task(rank, receive - 1);
-                host_step.pair = last.pair;
-                host_step.bytes = last.position + last.bytes;
-                continue;
-            }
-            while (!facts.by_processor(rank, list.tasks[next])) ++next;
-            host_step.task = next++;
-            if (task.kind == Kind::copy || task.kind == Kind::reduce) continue;
-            plan.intra_node = intra_node = true;
-            const TaskFacts& of_task = facts.task(rank, host_step.task);
-            host_step.pair = of_task.pair;
-            host_step.bytes = of_task.bytes;
-            host_step.kind = task.kind == Kind::recv   ? HostStep::Kind::post
-                             : task.kind == Kind::wait ? HostStep::Kind::wait
-                                                       : HostStep::Kind::send;
-            if (host_step.kind == HostStep::Kind::wait)
-                host_step.bytes = facts.waits(rank)[of_task.waits].end;
-        }
-    };
-    for (std::size_t i = 0; i < of.stages.size(); ++i) {
-        if (i > 0 && !of.stages[i].local.empty())
-            plan.host_steps.push_back({HostStep::Kind::stage, none, 0, i});
-        take(of.stages[i].local);
-        plan.stages[i].host_steps = static_cast<std::uint32_t>(plan.host_steps.size());
-        take(of.stages[i].beside);
-    }
-    if (!of.last.empty()) plan.host_steps.push_back({HostStep::Kind::stage, none, 0, every_stage});
-    take(of.last);
-}
-
-std::string ChainPlan::told(std::uint32_t line, std::uint32_t move) const {
-    const Line& of = lines[line];
-    const std::uint32_t step = move - of.first;
-    const Chains& all = chains[of.rank];
-    if (of.stage < 0) {
-        return fmt::format("receive chain {}, step {} ({})", of.number, step,
-                           print(all.receives[of.number][step]));
-    }
-    return fmt::format("sending chain {} of stage {}, step {} ({})", of.number, of.stage, step,
-                       print(all.stages[of.stage].chains[of.number][step]));
-}
-
-TaskIndex ChainPlan::task_of(std::uint32_t line, std::uint32_t move) const {
-    const Line& of = lines[line];
-    const Chains& all = chains[of.rank];
-    const Chain& chain = of.stage < 0 ? all.receives[of.number] : all.stages[of.stage].chains[of.number];
-    return chain[move - of.first].task;
 }
 
 }  // namespace lapwing::checker

@@ -1,9 +1,9 @@
-// Rule chains, as far as it can be told from one rank's chains alone.
+#include "task/checker/chain_form.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "task/checker/chains.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::checker {
@@ -38,7 +38,7 @@ class Form {
         }
         check_tasks();
         check_gates();
-        check_turns();
+        check_host_steps();
     }
 
   private:
@@ -155,7 +155,7 @@ class Form {
 
     // The processor's tasks stand in the list's order. Between them it may wait for inter-node peers, where
     // there are intra-node ones.
-    void check_turns() {
+    void check_host_steps() {
         std::vector<TaskIndex> wanted;
         bool intra_node = false;
         for (TaskIndex i = 0; i < list_.tasks.size(); ++i) {

@@ -1,11 +1,10 @@
-// Rule chains: one run of the chains of all ranks, in an order that is chosen to do harm.
+#include "task/checker/chain_run.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 #include <random>
-
-#include "task/checker/chains.hpp"
 
 namespace lapwing::checker {
 namespace {
@@ -14,19 +13,19 @@ constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
 class Run {
   public:
-    Run(const ChainPlan& plan, const Order& order, Findings& findings)
-        : plan_(plan),
+    Run(const ChainTable& table, const Order& order, Findings& findings)
+        : table_(table),
           order_(order),
           findings_(findings),
           random_(order.which + 1),
-          streams_(plan.traffic.size()),
-          gates_(plan.gates),
-          ranks_(plan.ranks.size()) {
-        places_.reserve(plan.lines.size());
-        for (const Line& line : plan.lines) places_.push_back({line.first, 0});
+          streams_(table.traffic.size()),
+          gates_(table.gates),
+          ranks_(table.ranks.size()) {
+        progress_.reserve(table.chains.size());
+        for (const TableChain& chain : table.chains) progress_.push_back({chain.first, 0});
     }
 
-    void go() {
+    void run() {
         for (int rank = 0; rank < count() && !failed_; ++rank) start(rank);
         begin_fresh();
         while (!failed_) {
@@ -37,14 +36,14 @@ class Run {
             }
             const std::uint32_t event = able.back();
             able.pop_back();
-            happen(event);
+            handle(event);
             begin_fresh();
         }
         if (!failed_) report_stuck();
     }
 
   private:
-    struct Place {
+    struct Progress {
         std::uint32_t move = 0;
         std::uint64_t done = 0;  // bytes of the move
     };
@@ -52,114 +51,114 @@ class Run {
     struct Stream {
         std::uint64_t sent = 0;
         std::uint64_t received = 0;
-        std::uint32_t sender = none;  // the line whose step is in flight
+        std::uint32_t sender = none;  // the chain whose step is in flight
         std::uint32_t receiver = none;
-        bool sender_sleeps = false;
-        bool receiver_sleeps = false;
+        bool sender_waits = false;
+        bool receiver_waits = false;
         // Of intra-node ranks.
         bool carries = false;     // bytes are on their way
         std::uint64_t taken = 0;  // that the receiver's processor has waited for
     };
     struct Gate {
         std::uint64_t signals = 0;
-        std::uint32_t awaited_by = none;  // line
+        std::uint32_t awaited_by = none;  // chain
     };
     struct Rank {
         std::uint32_t stage = 0;
-        bool in_stage = false;          // its chains have been handed over
-        std::uint32_t stage_lines = 0;  // that are not complete
-        std::uint32_t lines = 0;        // that are not complete, with the receives
-        std::uint32_t host_step = 0;    // that the processor takes next
-        std::uint32_t locals = 0;       // done
-        std::uint32_t waits = 0;        // known to be satisfied
+        bool in_stage = false;                // its chains have been handed over
+        std::uint32_t stage_chains_open = 0;  // that are not complete
+        std::uint32_t chains_open = 0;        // that are not complete, with the receives
+        std::uint32_t host_step = 0;          // that the processor takes next
+        std::uint32_t locals = 0;             // done
+        std::uint32_t waits = 0;              // known to be satisfied
         std::uint64_t round = 0;
         bool in_round = false;
-        bool called = false;  // the processor will come
+        bool notified = false;  // an event of its processor stands in late_
     };
 
-    // What happens, as one number: a line moves bytes; intra-node bytes of a pair arrive; a rank's processor
-    // comes.
+    // An event is one number: a chain moves bytes; or intra-node bytes of a pair arrive; or a rank's
+    // processor looks at what it can do.
     std::uint32_t arrival_of(PairIndex pair) const {
-        return static_cast<std::uint32_t>(plan_.lines.size()) + pair;
+        return static_cast<std::uint32_t>(table_.chains.size()) + pair;
     }
     std::uint32_t processor_of(int rank) const {
-        return static_cast<std::uint32_t>(plan_.lines.size() + streams_.size()) +
+        return static_cast<std::uint32_t>(table_.chains.size() + streams_.size()) +
                static_cast<std::uint32_t>(rank);
     }
-    void happen(std::uint32_t event) {
+    void handle(std::uint32_t event) {
         if (event < arrival_of(0)) return move(event);
         if (event < processor_of(0)) return arrive(event - arrival_of(0));
         const int rank = static_cast<int>(event - processor_of(0));
-        ranks_[rank].called = false;
-        go_on_by_processor(rank);
+        ranks_[rank].notified = false;
+        advance_processor(rank);
     }
 
     int count() const { return static_cast<int>(ranks_.size()); }
     bool complete(int rank) const { return ranks_[rank].round == static_cast<std::uint64_t>(order_.rounds); }
 
-    void fail(std::uint32_t line, const std::string& why) {
-        const std::uint32_t at = places_[line].move;
-        fail(plan_.lines[line].rank, plan_.task_of(line, at),
-             fmt::format("{} {}", plan_.told(line, at), why));
+    void fail(std::uint32_t chain, const std::string& why) {
+        const std::uint32_t at = progress_[chain].move;
+        fail(table_.chains[chain].rank, table_.task_of(chain, at),
+             fmt::format("{} {}", table_.describe(chain, at), why));
     }
     void fail(int rank, std::optional<std::size_t> task, const std::string& why) {
         if (failed_) return;
         failed_ = true;
         const std::uint64_t round = ranks_[rank].round;
         const std::string of = round == 0 ? "" : fmt::format("of collective {} in a row, ", round + 1);
-        findings_.add(Rule::chains, rank, task, fmt::format("{}{}; {}", of, why, order_.told()));
+        findings_.add(Rule::chains, rank, task, fmt::format("{}{}; {}", of, why, order_.describe()));
     }
 
     void start(int rank) {
         Rank& of = ranks_[rank];
-        const RankPlan& plan = plan_.ranks[rank];
+        const RankPlan& plan = table_.ranks[rank];
         of.stage = of.host_step = 0;
         of.in_stage = false;
         of.in_round = true;
         of.locals = 0;
         of.waits = 0;
-        of.lines = plan.end - plan.first;
+        of.chains_open = plan.end - plan.first;
         launch(plan.first, plan.end);
-        go_on_by_processor(rank);
+        advance_processor(rank);
     }
 
     // The first one begins first.
     void launch(std::uint32_t first, std::uint32_t end) {
-        for (std::uint32_t line = end; line-- > first;) {
-            places_[line] = {plan_.lines[line].first, 0};
-            fresh_.push_back(line);
+        for (std::uint32_t chain = end; chain-- > first;) {
+            progress_[chain] = {table_.chains[chain].first, 0};
+            fresh_.push_back(chain);
         }
     }
 
-    // Something has changed that the processor may wait for. It comes at once, or late.
-    void call_processor(int rank) {
-        if (!processors_are_late()) return go_on_by_processor(rank);
-        if (ranks_[rank].called) return;
-        ranks_[rank].called = true;
+    // Something has changed that the processor may wait for. It looks at once, or late.
+    void notify_processor(int rank) {
+        if (!processors_are_late()) return advance_processor(rank);
+        if (ranks_[rank].notified) return;
+        ranks_[rank].notified = true;
         late_.push_back(processor_of(rank));
     }
 
     bool processors_are_late() const { return order_.late == Order::Late::processors; }
 
     // As far as it goes: what the processor does, and the stages.
-    void go_on_by_processor(int rank) {
+    void advance_processor(int rank) {
         Rank& of = ranks_[rank];
-        const RankPlan& plan = plan_.ranks[rank];
+        const RankPlan& plan = table_.ranks[rank];
         // What comes from a rank that is ahead is for the next round.
         if (!of.in_round) return;
         while (!failed_) {
-            if (of.in_stage && of.stage_lines == 0) {
+            if (of.in_stage && of.stage_chains_open == 0) {
                 of.in_stage = false;
                 ++of.stage;
             } else if (!of.in_stage && of.stage < plan.stages.size() &&
                        of.host_step >= plan.stages[of.stage].host_steps) {
                 const StagePlan& stage = plan.stages[of.stage];
-                of.stage_lines = stage.end - stage.first;
-                of.lines += of.stage_lines;
+                of.stage_chains_open = stage.end - stage.first;
+                of.chains_open += of.stage_chains_open;
                 of.in_stage = true;
                 launch(stage.first, stage.end);
                 // The chains may be ahead of it from here on.
-                if (processors_are_late()) return call_processor(rank);
+                if (processors_are_late()) return notify_processor(rank);
             } else if (of.host_step < plan.host_steps.size() &&
                        run_host_step(rank, plan.host_steps[of.host_step])) {
                 ++of.host_step;
@@ -171,7 +170,7 @@ class Run {
     }
 
     bool all_chains_end(int rank) const {
-        return ranks_[rank].lines == 0 && ranks_[rank].stage == plan_.ranks[rank].stages.size();
+        return ranks_[rank].chains_open == 0 && ranks_[rank].stage == table_.ranks[rank].stages.size();
     }
 
     // False when it must wait.
@@ -202,7 +201,7 @@ class Run {
         if (stream.carries) return true;
         stream.carries = true;
         const Move move{Step::Kind::receive, host_step.pair};
-        (is_late(rank, move) ? late_ : prompt_).push_back(arrival_of(host_step.pair));
+        make_able(arrival_of(host_step.pair), rank, move);
         return true;
     }
 
@@ -211,15 +210,15 @@ class Run {
         Stream& stream = streams_[pair];
         stream.carries = false;
         stream.received = stream.sent;
-        call_processor(plan_.traffic[pair].receiver);
+        notify_processor(table_.traffic[pair].receiver);
     }
 
     // Whether the waits that stand before it in the list are satisfied.
     bool may_take(int rank, const HostStep& host_step) {
-        const WaitFacts* missing = unsatisfied(rank, plan_.facts.task(rank, host_step.task).waits);
+        const WaitFacts* missing = unsatisfied(rank, table_.facts.task(rank, host_step.task).waits);
         if (missing == nullptr) return true;
         fail(rank, host_step.task,
-             fmt::format("the processor does it before {} is satisfied", told_wait(rank, *missing)));
+             fmt::format("the processor does it before {} is satisfied", describe_wait(rank, *missing)));
         return false;
     }
 
@@ -232,23 +231,23 @@ class Run {
     // The first of the list's first `waits` waits that is not satisfied; null when they all are.
     const WaitFacts* unsatisfied(int rank, std::uint32_t waits) {
         Rank& of = ranks_[rank];
-        const std::vector<WaitFacts>& all = plan_.facts.waits(rank);
+        const std::vector<WaitFacts>& all = table_.facts.waits(rank);
         for (; of.waits < waits; ++of.waits) {
             const WaitFacts& wait = all[of.waits];
             const Stream& stream = streams_[wait.pair];
             // What is intra-node may come into the memory no earlier than the processor takes it in.
-            const bool intra_node = plan_.facts.intra_node(rank, plan_.traffic[wait.pair].sender);
+            const bool intra_node = table_.facts.intra_node(rank, table_.traffic[wait.pair].sender);
             if ((intra_node ? stream.taken : stream.received) < before(rank, wait.pair) + wait.end)
                 return &wait;
         }
         return nullptr;
     }
-    std::string told_wait(int rank, const WaitFacts& wait) const {
-        return told(plan_.lists[rank], wait.task);
+    std::string describe_wait(int rank, const WaitFacts& wait) const {
+        return told(table_.lists[rank], wait.task);
     }
     // Bytes of the collectives before this one.
     std::uint64_t before(int rank, PairIndex pair) const {
-        return ranks_[rank].round * plan_.facts.bytes(pair);
+        return ranks_[rank].round * table_.facts.bytes(pair);
     }
 
     void begin_fresh() {
@@ -259,27 +258,27 @@ class Run {
                 start(rank);
                 continue;
             }
-            const std::uint32_t line = fresh_.back();
+            const std::uint32_t chain = fresh_.back();
             fresh_.pop_back();
-            go_on(line);
+            advance_chain(chain);
         }
     }
 
-    // From a step that has just become the line's first one; all that takes no time happens at once.
-    void go_on(std::uint32_t line) {
-        Place& place = places_[line];
-        for (; place.move < plan_.lines[line].end; ++place.move) {
-            const Move& at = plan_.moves[place.move];
+    // From a step that has just become the chain's first one; all that takes no time happens at once.
+    void advance_chain(std::uint32_t chain) {
+        Progress& progress = progress_[chain];
+        for (; progress.move < table_.chains[chain].end; ++progress.move) {
+            const Move& at = table_.moves[progress.move];
             if (at.kind == Step::Kind::signal) {
                 signal(at.place);
             } else if (at.kind == Step::Kind::await) {
-                if (!await(line, at)) return;
+                if (!await(chain, at)) return;
             } else {
-                begin(line, at);
+                begin(chain, at);
                 return;
             }
         }
-        end_line(line);
+        end_chain(chain);
     }
 
     void signal(std::uint32_t index) {
@@ -290,116 +289,103 @@ class Run {
         gate.awaited_by = none;
     }
 
-    bool await(std::uint32_t line, const Move& move) {
+    bool await(std::uint32_t chain, const Move& move) {
         Gate& gate = gates_[move.place];
         if (gate.signals >= move.amount) {
             gate.signals -= move.amount;
             return true;
         }
-        if (gate.awaited_by != none && gate.awaited_by != line) {
-            fail(line, fmt::format("and {} await one gate at the same time",
-                                   plan_.told(gate.awaited_by, places_[gate.awaited_by].move)));
+        if (gate.awaited_by != none && gate.awaited_by != chain) {
+            fail(chain, fmt::format("and {} await one gate at the same time",
+                                    table_.describe(gate.awaited_by, progress_[gate.awaited_by].move)));
             return false;
         }
-        gate.awaited_by = line;
+        gate.awaited_by = chain;
         return false;
     }
 
-    void begin(std::uint32_t line, const Move& move) {
-        const int rank = plan_.lines[line].rank;
+    void begin(std::uint32_t chain, const Move& move) {
+        const int rank = table_.chains[chain].rank;
         Stream& stream = streams_[move.place];
         const bool send = move.kind == Step::Kind::send;
         std::uint32_t& in_flight = send ? stream.sender : stream.receiver;
         if (in_flight != none) {
-            return fail(line, fmt::format("begins while {} is in flight in the same direction of the same "
-                                          "connection",
-                                          plan_.told(in_flight, places_[in_flight].move)));
+            return fail(chain, fmt::format("begins while {} is in flight in the same direction of the same "
+                                           "connection",
+                                           table_.describe(in_flight, progress_[in_flight].move)));
         }
         const std::uint64_t stands = send ? stream.sent : stream.received;
         const std::uint64_t wanted = before(rank, move.place) + move.position;
         if (stands != wanted) {
-            return fail(line, fmt::format("takes its turn on the connection after {} bytes, but by the list "
-                                          "{} bytes go before it: they would land in another receive",
-                                          stands, wanted));
+            return fail(chain, fmt::format("begins on the connection after {} bytes, but by the list "
+                                           "{} bytes go before it: they would land in another receive",
+                                           stands, wanted));
         }
         if (send) {
             const WaitFacts* missing = unsatisfied(rank, move.waits);
             if (missing != nullptr) {
-                return fail(line, fmt::format("begins before {} is satisfied", told_wait(rank, *missing)));
+                return fail(chain,
+                            fmt::format("begins before {} is satisfied", describe_wait(rank, *missing)));
             }
             if (ranks_[rank].locals < move.locals) {
-                const TaskIndex local = plan_.facts.locals(rank)[ranks_[rank].locals];
-                return fail(line, fmt::format("begins before the processor has done {}",
-                                              told(plan_.lists[rank], local)));
+                const TaskIndex local = table_.facts.locals(rank)[ranks_[rank].locals];
+                return fail(chain, fmt::format("begins before the processor has done {}",
+                                               told(table_.lists[rank], local)));
             }
         }
-        in_flight = line;
-        offer(line, move, stream);
+        in_flight = chain;
+        offer(chain, move, stream);
     }
 
-    // The line's step can move bytes now, or sleeps until it can.
-    void offer(std::uint32_t line, const Move& move, Stream& stream) {
+    // The chain's step can move bytes now, or waits until it can.
+    void offer(std::uint32_t chain, const Move& move, Stream& stream) {
         const bool send = move.kind == Step::Kind::send;
         const std::uint64_t held = stream.sent - stream.received;
         if (send ? held >= order_.capacity : held == 0) {
-            (send ? stream.sender_sleeps : stream.receiver_sleeps) = true;
+            (send ? stream.sender_waits : stream.receiver_waits) = true;
         } else {
-            (is_late(plan_.lines[line].rank, move) ? late_ : prompt_).push_back(line);
+            make_able(chain, table_.chains[chain].rank, move);
         }
     }
 
-    bool is_late(int rank, const Move& move) const {
-        switch (order_.late) {
-            case Order::Late::nothing:
-            case Order::Late::processors:
-            case Order::Late::random:
-                return false;
-            case Order::Late::receives:
-                return move.kind == Step::Kind::receive;
-            case Order::Late::connection:
-                return move.kind == Step::Kind::receive && move.place == order_.which;
-            case Order::Late::rank:
-                return rank == static_cast<int>(order_.which);
-            case Order::Late::others:
-                return rank != static_cast<int>(order_.which);
-        }
-        return false;
+    void make_able(std::uint32_t event, int rank, const Move& move) {
+        (order_.is_late(rank, move) ? late_ : prompt_).push_back(event);
     }
 
-    void move(std::uint32_t line) {
-        Place& place = places_[line];
-        const Move& move = plan_.moves[place.move];
+    void move(std::uint32_t chain) {
+        Progress& progress = progress_[chain];
+        const Move& move = table_.moves[progress.move];
         Stream& stream = streams_[move.place];
         const std::uint64_t held = stream.sent - stream.received;
         const bool send = move.kind == Step::Kind::send;
-        std::uint64_t bytes = std::min(move.amount - place.done, send ? order_.capacity - held : held);
+        std::uint64_t bytes = std::min(move.amount - progress.done, send ? order_.capacity - held : held);
         bytes = std::min(bytes, order_.piece);
         if (order_.late == Order::Late::random) bytes = 1 + random_() % bytes;
-        place.done += bytes;
+        progress.done += bytes;
         (send ? stream.sent : stream.received) += bytes;
 
-        bool& other_sleeps = send ? stream.receiver_sleeps : stream.sender_sleeps;
-        if (other_sleeps) {
-            other_sleeps = false;
+        bool& other_waits = send ? stream.receiver_waits : stream.sender_waits;
+        if (other_waits) {
+            other_waits = false;
             const std::uint32_t other = send ? stream.receiver : stream.sender;
-            offer(other, plan_.moves[places_[other].move], stream);
+            offer(other, table_.moves[progress_[other].move], stream);
         }
-        if (place.done < move.amount) return offer(line, move, stream);
+        if (progress.done < move.amount) return offer(chain, move, stream);
         (send ? stream.sender : stream.receiver) = none;
-        ++place.move;
-        place.done = 0;
-        fresh_.push_back(line);
+        ++progress.move;
+        progress.done = 0;
+        fresh_.push_back(chain);
         // The processor may have waited for it alone.
-        const int rank = plan_.lines[line].rank;
-        if (!send && plan_.ranks[rank].intra_node) call_processor(rank);
+        const int rank = table_.chains[chain].rank;
+        if (!send && table_.ranks[rank].intra_node) notify_processor(rank);
     }
 
-    void end_line(std::uint32_t line) {
-        const int rank = plan_.lines[line].rank;
+    void end_chain(std::uint32_t chain) {
+        const int rank = table_.chains[chain].rank;
         Rank& of = ranks_[rank];
-        --of.lines;
-        if (plan_.lines[line].stage >= 0 && --of.stage_lines > 0) return;
-        if (of.stage_lines == 0) call_processor(rank);
+        --of.chains_open;
+        if (table_.chains[chain].stage >= 0 && --of.stage_chains_open > 0) return;
+        if (of.stage_chains_open == 0) notify_processor(rank);
     }
 
     void report_stuck() {
@@ -413,29 +399,29 @@ class Run {
         if (stuck == 0) return;
         // A step that waits for another rank says more than one that waits for a gate.
         std::uint32_t found = none;
-        for (std::uint32_t line = 0; line < plan_.lines.size(); ++line) {
-            if (plan_.lines[line].rank != shown || !in_flight(line)) continue;
-            if (found == none) found = line;
-            if (plan_.moves[places_[line].move].kind == Step::Kind::send) {
-                found = line;
+        for (std::uint32_t chain = 0; chain < table_.chains.size(); ++chain) {
+            if (table_.chains[chain].rank != shown || !in_flight(chain)) continue;
+            if (found == none) found = chain;
+            if (table_.moves[progress_[chain].move].kind == Step::Kind::send) {
+                found = chain;
                 break;
             }
         }
-        if (found == none) return report_processor(shown, stuck);
-        const Move& at = plan_.moves[places_[found].move];
+        if (found == none) return report_waiting_processor(shown, stuck);
+        const Move& at = table_.moves[progress_[found].move];
         const char* why = at.kind == Step::Kind::send      ? "waits for room on its connection"
                           : at.kind == Step::Kind::receive ? "waits for bytes"
                                                            : "waits for signals";
         fail(found, fmt::format("{} forever, in a deadlock of {} rank{}", why, stuck, stuck == 1 ? "" : "s"));
     }
 
-    void report_processor(int rank, int stuck) {
-        const std::vector<HostStep>& host_steps = plan_.ranks[rank].host_steps;
+    void report_waiting_processor(int rank, int stuck) {
+        const std::vector<HostStep>& host_steps = table_.ranks[rank].host_steps;
         if (ranks_[rank].host_step == host_steps.size())
             return fail(rank, std::nullopt, "its chains come to no end");
         const HostStep& host_step = host_steps[ranks_[rank].host_step];
         const bool intra_node =
-            host_step.kind == HostStep::Kind::wait && host_step.task < plan_.lists[rank].tasks.size();
+            host_step.kind == HostStep::Kind::wait && host_step.task < table_.lists[rank].tasks.size();
         const std::string what = intra_node                                ? ""
                                  : host_step.kind == HostStep::Kind::stage ? " for chains"
                                                                            : " for an inter-node peer";
@@ -444,57 +430,33 @@ class Run {
                          stuck == 1 ? "" : "s"));
     }
 
-    bool in_flight(std::uint32_t line) const {
-        if (places_[line].move >= plan_.lines[line].end) return false;
-        const Move& at = plan_.moves[places_[line].move];
-        if (at.kind == Step::Kind::send) return streams_[at.place].sender == line;
-        if (at.kind == Step::Kind::receive) return streams_[at.place].receiver == line;
-        return at.kind == Step::Kind::await && gates_[at.place].awaited_by == line;
+    bool in_flight(std::uint32_t chain) const {
+        if (progress_[chain].move >= table_.chains[chain].end) return false;
+        const Move& at = table_.moves[progress_[chain].move];
+        if (at.kind == Step::Kind::send) return streams_[at.place].sender == chain;
+        if (at.kind == Step::Kind::receive) return streams_[at.place].receiver == chain;
+        return at.kind == Step::Kind::await && gates_[at.place].awaited_by == chain;
     }
 
-    const ChainPlan& plan_;
+    const ChainTable& table_;
     const Order& order_;
     Findings& findings_;
     std::minstd_rand random_;
-    std::vector<Place> places_;    // by line
-    std::vector<Stream> streams_;  // by pair
+    std::vector<Progress> progress_;  // by chain
+    std::vector<Stream> streams_;     // by pair
     std::vector<Gate> gates_;
     std::vector<Rank> ranks_;
-    std::vector<std::uint32_t> fresh_;  // lines whose step has just become the first
+    std::vector<std::uint32_t> fresh_;  // chains whose step has just become the first
     std::vector<int> waiting_to_start_;
-    std::vector<std::uint32_t> prompt_;  // lines that can move bytes
-    std::vector<std::uint32_t> late_;    // of those, the ones that shall be late
+    std::vector<std::uint32_t> prompt_;  // events that can happen now
+    std::vector<std::uint32_t> late_;    // events that happen only when there is no prompt one
     bool failed_ = false;
 };
 
 }  // namespace
 
-std::string Order::told() const {
-    std::string text =
-        capacity == std::numeric_limits<std::uint64_t>::max()
-            ? std::string("when connections hold any number of bytes")
-            : fmt::format("when connections hold {} byte{}", capacity, capacity == 1 ? "" : "s");
-    switch (late) {
-        case Late::nothing:
-            return text;
-        case Late::receives:
-            return text + " and receives are late";
-        case Late::connection:
-            return text + " and the receives of one connection are late";
-        case Late::rank:
-            return text + fmt::format(" and rank {} is late", which);
-        case Late::others:
-            return text + fmt::format(" and rank {} is ahead", which);
-        case Late::processors:
-            return text + " and the processors are late";
-        case Late::random:
-            return text + fmt::format(" in the random order {}", which);
-    }
-    return text;
-}
-
-void run_chains(const ChainPlan& plan, const Order& order, Findings& findings) {
-    Run(plan, order, findings).go();
+void run_chains(const ChainTable& table, const Order& order, Findings& findings) {
+    Run(table, order, findings).run();
 }
 
 }  // namespace lapwing::checker

@@ -1,10 +1,15 @@
 // Rule chains: which chain forms of which lists are run in which orders.
-#include "task/checker/chains.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
+
+#include "task/chains.hpp"
+#include "task/checker.hpp"
+#include "task/checker/chain_facts.hpp"
+#include "task/checker/chain_form.hpp"
+#include "task/checker/chain_run.hpp"
 
 namespace lapwing {
 namespace checker {
@@ -12,29 +17,31 @@ namespace {
 
 constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
 
-// Up to so many ranks every rank and every connection has its turn to be late, and collectives follow each
-// other.
+// Up to so many ranks every rank and every connection is late in one of the orders, and collectives follow
+// each other.
 constexpr std::size_t small_group = 8;
 // Connections hold one byte, where no receive stands among sends, while a run comes to so many moves; as many
 // more where there are more bytes. One run of each small group may come to more.
 constexpr std::uint64_t moves = 512;
 constexpr std::uint64_t moves_of_one_run = 4096;
 
-std::vector<Order> orders_of(const ChainPlan& plan, const ChainLimits& limits) {
-    const bool in_line = std::any_of(plan.lines.begin(), plan.lines.end(), [&](const Line& line) {
-        return line.stage >= 0 && std::any_of(plan.moves.begin() + line.first, plan.moves.begin() + line.end,
-                                              [](const Move& m) { return m.kind == Step::Kind::receive; });
-    });
+std::vector<Order> orders_of(const ChainTable& table, const ChainLimits& limits) {
+    const bool receives_among_sends =
+        std::any_of(table.chains.begin(), table.chains.end(), [&](const TableChain& chain) {
+            return chain.stage >= 0 &&
+                   std::any_of(table.moves.begin() + chain.first, table.moves.begin() + chain.end,
+                               [](const Move& m) { return m.kind == Step::Kind::receive; });
+        });
     using Late = Order::Late;
-    const std::uint64_t eager = in_line ? limits.eager_bytes : 1;
-    const std::uint64_t few = std::max(eager, 1 + plan.facts.total_bytes() / moves);
-    const std::uint64_t piece = 1 + plan.facts.total_bytes() / moves_of_one_run;
-    if (plan.ranks.size() > small_group) {
+    const std::uint64_t eager = receives_among_sends ? limits.eager_bytes : 1;
+    const std::uint64_t few = std::max(eager, 1 + table.facts.total_bytes() / moves);
+    const std::uint64_t piece = 1 + table.facts.total_bytes() / moves_of_one_run;
+    if (table.ranks.size() > small_group) {
         std::vector<Order> orders = {{any, any, Late::receives, 0, 1}, {few, any, Late::receives, 0, 1}};
-        if (plan.intra_node) orders.push_back({any, any, Late::processors, 0, 1});
+        if (table.intra_node) orders.push_back({any, any, Late::processors, 0, 1});
         return orders;
     }
-    const auto ranks = static_cast<std::uint32_t>(plan.ranks.size());
+    const auto ranks = static_cast<std::uint32_t>(table.ranks.size());
     std::vector<Order> orders = {{any, any, Late::receives, 0, 3},
                                  {std::max(eager, piece), piece, Late::receives, 0, 2},
                                  {few, any, Late::random, 1, 3},
@@ -43,10 +50,10 @@ std::vector<Order> orders_of(const ChainPlan& plan, const ChainLimits& limits) {
         orders.push_back({any, any, Late::rank, rank, 3});
         orders.push_back({few, any, Late::others, rank, 3});
     }
-    for (PairIndex pair = 0; pair < plan.traffic.size(); ++pair) {
+    for (PairIndex pair = 0; pair < table.traffic.size(); ++pair) {
         orders.push_back({any, any, Late::connection, pair, 1});
     }
-    if (plan.intra_node) {
+    if (table.intra_node) {
         orders.push_back({any, any, Late::processors, 0, 3});
         orders.push_back({few, any, Late::processors, 0, 2});
     }
@@ -65,9 +72,9 @@ void check(std::span<const List> lists, const Traffic& traffic, const ListFacts&
            std::span<const Chains> chains, const ChainLimits& limits, Findings& findings) {
     check_chain_form(lists, facts, chains, limits, findings);
     if (!findings.none()) return;
-    const ChainPlan plan(lists, traffic, facts, chains);
-    for (const Order& order : orders_of(plan, limits)) {
-        run_chains(plan, order, findings);
+    const ChainTable table(lists, traffic, facts, chains);
+    for (const Order& order : orders_of(table, limits)) {
+        run_chains(table, order, findings);
         if (!findings.none()) return;
     }
 }

@@ -1,5 +1,8 @@
 #include "links/shm/protocol.hpp"
 
+#include "links/shm/protocol_rendezvous.hpp"
+#include "links/shm/protocol_steps.hpp"
+
 namespace lapwing::shm {
 
 template class Protocol<Linux>;

@@ -1,0 +1,40 @@
+#include "engines/kernel/chain_progress.hpp"
+
+#include "base/error.hpp"
+#include "engines/kernel/step_tag.hpp"
+
+namespace lapwing::kernel {
+
+void RunChains::restart() {
+    chains_.clear();
+    receives_ = receives_open_ = 0;
+    stage_ = stage_open_ = in_kernel_ = 0;
+    in_stage_ = false;
+    buffers_in_use_ = 0;
+}
+
+void RunChains::begin_receives(const ChainPlan& plan) {
+    add(plan.receives);
+    receives_ = receives_open_ = chains_.size();
+}
+
+void RunChains::begin_stage(const ChainPlan& plan) {
+    const std::vector<PlannedChain>& chains = plan.stages[stage_].chains;
+    add(chains);
+    stage_open_ = chains.size();
+    in_stage_ = true;
+}
+
+void RunChains::end_stage() {
+    in_stage_ = false;
+    ++stage_;
+}
+
+void RunChains::add(const std::vector<PlannedChain>& chains) {
+    if (chains_.size() + chains.size() > StepTag::most_chains) {
+        throw Error(ErrorCode::unsupported, "a list has too many chains");
+    }
+    for (const PlannedChain& chain : chains) chains_.push_back({&chain});
+}
+
+}  // namespace lapwing::kernel

@@ -1,0 +1,63 @@
+#include "engines/kernel/group.hpp"
+
+#include "base/error.hpp"
+
+namespace lapwing::kernel {
+
+KernelGroup::KernelGroup(const EngineContext& context)
+    : scheduler_(context, [this] { event_thread_.request(); }),
+      event_thread_(*context.connections, scheduler_.ring().descriptor(),
+                    [this] { call_by_event_thread(); }) {}
+
+void KernelGroup::want(const ChainPlan& plan) {
+    const std::lock_guard lock(mutex_);
+    scheduler_.want(plan);
+}
+
+void KernelGroup::start(Run& run, std::uint32_t channel) {
+    const std::lock_guard lock(mutex_);
+    scheduler_.start(run, channel);
+    scheduler_.intra_node().flush();
+    if (!event_thread_.watches_ring() && scheduler_.needs_event_thread()) event_thread_.watch_ring();
+}
+
+bool KernelGroup::test(Run& run) {
+    // The event thread may be at some long reduction.
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return false;
+    scheduler_.look(run);
+    scheduler_.intra_node().flush();
+    return is_complete(run);
+}
+
+bool KernelGroup::progress(Run& run) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return false;
+    scheduler_.progress(run);
+    scheduler_.intra_node().flush();
+    return is_complete(run);
+}
+
+int KernelGroup::prepare_to_sleep(Run& run) {
+    const std::lock_guard lock(mutex_);
+    scheduler_.prepare_to_sleep(run);
+    scheduler_.intra_node().flush();
+    if (!event_thread_.watches_ring() && scheduler_.needs_event_thread()) event_thread_.watch_ring();
+    if (!run.alive()) return -1;
+    const int ring = scheduler_.ring().descriptor();
+    return scheduler_.awaits_intra_node() ? poll_set_.of(ring, scheduler_.intra_node().poll_descriptor())
+                                          : ring;
+}
+
+bool KernelGroup::is_complete(const Run& run) {
+    if (run.state == Run::State::failed) throw Error(ErrorCode::link, run.error);
+    return run.state == Run::State::complete;
+}
+
+void KernelGroup::call_by_event_thread() {
+    const std::lock_guard lock(mutex_);
+    if (scheduler_.run_on_event_thread()) scheduler_.ring().wake();
+    if (event_thread_.watches_ring() && !scheduler_.needs_event_thread()) event_thread_.forget_ring();
+}
+
+}  // namespace lapwing::kernel

@@ -1,0 +1,45 @@
+// Does the host steps of runs: copies, reductions, messages of intra-node peers, and waits for what the
+// kernel does.
+#pragma once
+
+#include "engines/kernel/caller.hpp"
+#include "engines/kernel/intra_node.hpp"
+#include "engines/kernel/run.hpp"
+
+namespace lapwing::kernel {
+
+class HostSteps {
+  public:
+    enum class Result {
+        done,            // all, or as many as may be done before the next stage begins
+        awaits_kernel,   // the next one waits for chains
+        awaits_program,  // the next one waits for a thread of the program
+    };
+
+    // Null: there are no intra-node peers.
+    HostSteps(Link* intra_node, bool event_thread_works)
+        : intra_node_(intra_node), event_thread_works_(event_thread_works) {}
+
+    // In order, as far as they go now. Throws Error (link).
+    Result advance(Run& run, Caller caller);
+    // Whether the event thread has something to do for the run, now or when chains complete.
+    bool event_thread_may_help(const Run& run) const {
+        return event_thread_works_ && run.host_steps_left() && run.plan->host.has_work() &&
+               !run.plan->host.needs_program();
+    }
+
+    bool event_thread_works() const { return event_thread_works_; }
+
+    IntraNodeMessages& intra_node() { return intra_node_; }
+
+  private:
+    Result take(Run& run, const HostStep& step, Caller caller);
+    bool may_work(const Run& run, Caller caller) const {
+        return caller == Caller::program || (event_thread_works_ && !run.plan->host.needs_program());
+    }
+
+    IntraNodeMessages intra_node_;
+    const bool event_thread_works_;
+};
+
+}  // namespace lapwing::kernel

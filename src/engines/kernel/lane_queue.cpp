@@ -1,0 +1,33 @@
+#include "engines/kernel/lane_queue.hpp"
+
+#include <algorithm>
+
+namespace lapwing::kernel {
+
+std::size_t LaneQueue::lane_of(std::uint32_t channel) const {
+    if (channel < first_kept_channel) return channel % shared_;
+    return shared_ + (channel - first_kept_channel);
+}
+
+void LaneQueue::add(Run& run) {
+    if (run.plan->peers.empty()) return;
+    if (run.lane >= lanes_.size()) lanes_.resize(run.lane + 1);
+    lanes_[run.lane].push_back(&run);
+}
+
+Run* LaneQueue::remove(const Run& run) {
+    if (run.plan->peers.empty()) return nullptr;
+    std::deque<Run*>& lane = lanes_[run.lane];
+    const auto place = std::find(lane.begin(), lane.end(), &run);
+    if (place == lane.end()) return nullptr;
+    const bool had_it = place == lane.begin();
+    lane.erase(place);
+    return had_it && !lane.empty() ? lane.front() : nullptr;
+}
+
+bool LaneQueue::any_run_waits() const {
+    return std::any_of(lanes_.begin(), lanes_.end(),
+                       [](const std::deque<Run*>& lane) { return lane.size() > 1; });
+}
+
+}  // namespace lapwing::kernel

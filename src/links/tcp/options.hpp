@@ -1,0 +1,22 @@
+// How the connections of a job are made.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace lapwing::tcp {
+
+struct Options {
+    // Interfaces to use: names (eth0), addresses (10.0.0.3) or networks (10.0.0.0/24), separated by commas,
+    // tried in this order; empty: all that are up, loopback for peers on the same host only.
+    std::string interfaces;
+    std::string family = "auto";        // auto, ipv4, ipv6
+    std::chrono::seconds patience{10};  // a peer that the network does not reach for so long is lost
+    std::chrono::seconds handshake{5};  // a stranger that does not prove itself within is turned away
+    int buffer_bytes = 0;               // of each socket, each direction; 0: the system's choice
+};
+
+// Checks the texts. Throws Error (invalid_argument) that names the variable and what is wrong.
+void check(const Options& options);
+
+}  // namespace lapwing::tcp

@@ -1,0 +1,178 @@
+// What completions of io_uring mean for chains: made-up completions, in orders that are rare on a real ring.
+#include "engines/kernel/completions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <optional>
+
+#include "engines/kernel/probe.hpp"
+#include "engines/kernel/step_tag.hpp"
+
+namespace lapwing::kernel {
+namespace {
+
+// A chain of three steps of eight bytes each.
+Chains chain_of(Step::Kind first, Step::Kind second, Step::Kind third) {
+    Chains chains;
+    Chain& chain = chains.stages.emplace_back().chains.emplace_back();
+    for (const Step::Kind kind : {first, second, third}) {
+        Step& step = chain.emplace_back();
+        step.kind = kind;
+        step.peer = 1;
+        step.span = {Space::out, 8 * chain.size(), 8};
+    }
+    return chains;
+}
+
+class CompletionsTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (!probe()) GTEST_SKIP() << probe().reason();
+    }
+    // A run whose chain is in the kernel.
+    void begin(Step::Kind first, Step::Kind second, Step::Kind third,
+               std::uint64_t zero_copy_bytes = UINT64_MAX) {
+        ring_.emplace();
+        submission_.emplace(*ring_, zero_copy_bytes);
+        completions_.emplace(*ring_, runs_, *submission_, changed_);
+        plan_.emplace(chain_of(first, second, third));
+        run_.emplace(*plan_);
+        run_->restart();
+        runs_.add(*run_);
+        run_->state = kernel::Run::State::running;
+        run_->chains.begin_receives(*plan_);
+        run_->chains.begin_stage(*plan_);
+        run_->chains.enter_kernel(chain());
+    }
+    void complete(std::uint32_t step, int result, unsigned flags = 0) {
+        io_uring_cqe completion{};
+        completion.user_data = StepTag{run_->id, 0, step}.packed();
+        completion.res = result;
+        completion.flags = flags;
+        completions_->take(completion);
+    }
+    ChainProgress& chain() { return run_->chains[0]; }
+    bool changed() {
+        const bool any = !changed_.empty();
+        changed_.clear();
+        return any;
+    }
+
+    static constexpr Step::Kind send = Step::Kind::send;
+    static constexpr Step::Kind receive = Step::Kind::receive;
+    RunTable runs_;
+    std::vector<kernel::Run*> changed_;
+    std::optional<Ring> ring_;
+    std::optional<Submission> submission_;
+    std::optional<Completions> completions_;
+    std::optional<ChainPlan> plan_;
+    std::optional<kernel::Run> run_;
+};
+
+TEST_F(CompletionsTest, TheLastStepCompletesTheChain) {
+    begin(send, receive, send);
+    complete(2, 8);
+    EXPECT_TRUE(chain().done());
+    EXPECT_TRUE(run_->chains.stage_is_complete());
+    EXPECT_TRUE(changed());
+}
+
+TEST_F(CompletionsTest, ACancelledChainGoesOnWhereItHasStopped) {
+    begin(send, receive, send);
+    complete(1, -ECANCELED);
+    EXPECT_FALSE(chain().in_kernel);
+    EXPECT_EQ(chain().step, 1U);
+    EXPECT_EQ(chain().offset, 0U);
+    EXPECT_EQ(run_->broken_step, nullptr);
+    EXPECT_FALSE(run_->chains.all_in_kernel());
+    EXPECT_TRUE(changed());
+}
+
+TEST_F(CompletionsTest, PartsOfAStepAddUp) {
+    begin(send, receive, send);
+    complete(1, 3);
+    EXPECT_EQ(chain().step, 1U);
+    EXPECT_EQ(chain().offset, 3U);
+    run_->chains.enter_kernel(chain());
+    complete(1, 4);
+    EXPECT_EQ(chain().offset, 7U);
+    run_->chains.enter_kernel(chain());
+    complete(2, 8);
+    EXPECT_TRUE(chain().done());
+    EXPECT_EQ(run_->broken_step, nullptr);
+}
+
+TEST_F(CompletionsTest, TheEndOfAConnectionBreaksAReceive) {
+    begin(send, receive, send);
+    complete(1, 0);
+    EXPECT_EQ(run_->broken_step, &(*chain().chain)[1]);
+    EXPECT_EQ(run_->broken_by, ECONNRESET);
+}
+
+TEST_F(CompletionsTest, TheFirstErrorIsTheReason) {
+    begin(send, receive, send);
+    complete(0, -EPIPE);
+    EXPECT_EQ(run_->broken_by, EPIPE);
+    run_->chains.enter_kernel(chain());
+    complete(0, -EIO);
+    EXPECT_EQ(run_->broken_by, EPIPE);
+}
+
+TEST_F(CompletionsTest, InterruptedStepsAreTriedAgain) {
+    for (const int error : {EINTR, EAGAIN}) {
+        begin(send, receive, send);
+        complete(0, -error);
+        EXPECT_EQ(run_->broken_step, nullptr);
+        EXPECT_EQ(chain().steps_done(), 0U);
+        EXPECT_FALSE(chain().in_kernel);
+    }
+}
+
+// The steps that are linked to one that reports its success report that they are cancelled, too.
+TEST_F(CompletionsTest, AChainComesBackAfterAllItsCancelledSteps) {
+    begin(send, send, receive, 1);
+    if (!ring_->sends_without_copy()) GTEST_SKIP() << "this Linux copies all that is sent";
+    complete(0, 5, IORING_CQE_F_MORE);
+    EXPECT_TRUE(chain().in_kernel);
+    complete(1, -ECANCELED);
+    EXPECT_TRUE(chain().in_kernel);
+    complete(2, -ECANCELED);
+    EXPECT_FALSE(chain().in_kernel);
+    EXPECT_EQ(chain().step, 0U);
+    EXPECT_EQ(chain().offset, 5U);
+    EXPECT_EQ(run_->broken_step, nullptr);
+}
+
+TEST_F(CompletionsTest, ARunLastsUntilTheKernelHasReleasedItsBuffers) {
+    begin(send, send, send, 1);
+    if (!ring_->sends_without_copy()) GTEST_SKIP() << "this Linux copies all that is sent";
+    complete(0, 8, IORING_CQE_F_MORE);
+    EXPECT_TRUE(chain().in_kernel);
+    EXPECT_EQ(chain().steps_done(), 1U);
+    complete(1, 8, IORING_CQE_F_MORE);
+    complete(2, 8, IORING_CQE_F_MORE);
+    EXPECT_TRUE(run_->chains.stage_is_complete());
+    run_->chains.end_stage();
+    for (std::uint32_t step = 0; step < 3; ++step) {
+        EXPECT_FALSE(run_->everything_is_done());
+        changed();
+        complete(step, 0, IORING_CQE_F_NOTIF);
+        EXPECT_TRUE(changed());
+    }
+    EXPECT_TRUE(run_->everything_is_done());
+}
+
+TEST_F(CompletionsTest, WhatBelongsToNobodyChangesNothing) {
+    begin(send, receive, send);
+    io_uring_cqe wake_up{};
+    wake_up.user_data = Ring::wake_up;
+    completions_->take(wake_up);
+    runs_.remove(*run_);
+    complete(2, 8);
+    EXPECT_FALSE(changed());
+    EXPECT_EQ(completions_->taken(), 0U);
+}
+
+}  // namespace
+}  // namespace lapwing::kernel
