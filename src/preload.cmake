@@ -102,7 +102,8 @@ function(lapwing_preload family)
   lapwing_look_up(${family} ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp)
   lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/mpi/mpi_link.cpp)
   lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources}
-    mpi/job/clock.cpp mpi/job/metadata.cpp mpi/job/rank_locations.cpp mpi/native/fortran.cpp mpi/native/native.cpp)
+    mpi/calls/fortran.cpp mpi/job/clock.cpp mpi/job/metadata.cpp mpi/job/rank_locations.cpp mpi/native/fortran.cpp
+    mpi/native/native.cpp)
 endfunction()
 
 # LibNBC's interface: functions by MPI's own. It needs no other library of ours: the calls are taken where the

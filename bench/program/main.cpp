@@ -15,7 +15,7 @@
 #include "program/benchmarks.hpp"
 #include "program/compute/noise_processes.hpp"
 #include "program/measure/idle.hpp"
-#include "program/mpi/places.hpp"
+#include "program/mpi/job/rank_locations.hpp"
 
 namespace lapwing::bench {
 namespace {

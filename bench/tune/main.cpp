@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "program/mpi/places.hpp"
+#include "program/mpi/job/rank_locations.hpp"
 #include "tune/tuning_run.hpp"
 
 namespace lapwing::tune {

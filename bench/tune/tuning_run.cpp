@@ -9,7 +9,7 @@
 #include "links/tcp/addresses.hpp"
 #include "plan/tuning.hpp"
 #include "program/compute/clock.hpp"
-#include "program/mpi/places.hpp"
+#include "program/mpi/job/rank_locations.hpp"
 #include "tune/call.hpp"
 #include "tune/variants.hpp"
 

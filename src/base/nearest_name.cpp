@@ -44,8 +44,8 @@ std::string nearest_name(std::string_view written, std::span<const std::string> 
 }
 
 std::string suggestion(std::string_view written, std::span<const std::string> valid) {
-    const std::string intra_node = nearest_name(written, valid);
-    if (!intra_node.empty()) return fmt::format("; did you mean '{}'?", intra_node);
+    const std::string nearest = nearest_name(written, valid);
+    if (!nearest.empty()) return fmt::format("; did you mean '{}'?", nearest);
     return fmt::format("; valid: {}", fmt::join(valid, ", "));
 }
 

@@ -8,9 +8,10 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <string>
+
+#include "base/clock.hpp"
 
 namespace lapwing::trace {
 
@@ -101,9 +102,7 @@ inline bool on() {
 }
 
 inline std::uint64_t now() {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
+    return nanoseconds();
 }
 
 // From now on events are kept: the last `capacity` of each thread. Throws Error (system) that says why

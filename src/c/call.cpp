@@ -8,6 +8,7 @@
 
 #include "c/status.hpp"
 #include "task/parts.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing::c {
 namespace {

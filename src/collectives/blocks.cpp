@@ -1,7 +1,6 @@
 #include "collectives/blocks.hpp"
 
 #include "task/builder.hpp"
-#include "task/result.hpp"
 
 namespace lapwing {
 

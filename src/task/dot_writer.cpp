@@ -16,7 +16,6 @@ constexpr double character_width = 6.1;  // of the 10-point fixed-width font bel
 std::string_view fill(Kind kind) {
     switch (kind) {
         case Kind::send:
-        case Kind::write:
             return "#cfe3f8";
         case Kind::recv:
             return "#d3efd3";

@@ -21,7 +21,6 @@ class Lowering {
     void add(const Task& task) {
         switch (task.kind) {
             case Kind::send:
-            case Kind::write:
                 queues_of(task.peer).send.push_back({task, !held_});
                 enable(Kind::enable_send, task.peer);
                 return;

@@ -67,14 +67,6 @@ std::vector<Neighbors> graph_of(int ranks, const BlockLength& bytes) {
 
 }  // namespace
 
-std::uint64_t end_of(std::span<const Part> parts) {
-    std::uint64_t end = 0;
-    for (const Part& part : parts) {
-        if (part.bytes > 0) end = std::max(end, part.offset + part.bytes);
-    }
-    return end;
-}
-
 std::vector<Parts> all_parts(const Problem& problem, const BlockLength& bytes) {
     if (problem.collective == Collective::neighbor_allgather ||
         problem.collective == Collective::neighbor_alltoall) {

@@ -1,18 +1,13 @@
-// Blocks of several lengths: made, measured, checked.
+// Blocks of several lengths: made and measured.
 #pragma once
 
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "base/error.hpp"
 #include "task/problem.hpp"
 
 namespace lapwing {
-
-// Where the last of them ends; 0: there are none.
-std::uint64_t end_of(std::span<const Part> parts);
 
 // The parts of all ranks, blocks side by side in the order of their peers; `bytes(from, to)` is the length of
 // a block. Ranks are neighbours where that is not 0; a gatherv or allgatherv asks for the block of `from`
@@ -41,21 +36,5 @@ std::uint64_t average_block(const Problem& problem);
 // For each receive of `rank` the index of the send that it meets, among those of its peer. The problem is
 // valid and has the parts of all ranks.
 std::vector<std::size_t> meetings(const Problem& problem, int rank);
-
-class PartsError : public Error {
-  public:
-    PartsError(int rank, const std::string& why) : Error(ErrorCode::invalid_argument, why), rank_(rank) {}
-    int rank() const noexcept { return rank_; }  // whose parts are wrong
-
-  private:
-    int rank_;
-};
-
-// Throws Error (invalid_argument) when there are parts of some ranks only. Throws PartsError: peers that are
-// no ranks, or not in their order; receives that overlap; sizes beyond 2^62 bytes; parts that do not meet.
-// Parts of one rank alone are not looked at, since it is not said whose they are.
-void validate_parts(const Problem& problem);
-// The same for the parts of `rank` alone, as far as they can be wrong by themselves.
-void validate_parts(const Problem& problem, int rank);
 
 }  // namespace lapwing

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <vector>
 
-#include "task/parts.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing {
 namespace {

@@ -114,17 +114,17 @@ bool may_be_in_place(Collective collective);
 // MPI_Ibcast; and those of the other functions that it serves: ialltoallw.
 std::optional<Collective> find_collective(std::string_view name);
 
+// Where the last of them ends; 0: there are none.
+std::uint64_t end_of(std::span<const Part> parts);
+
 // Bytes of the caller's buffers that `rank` reads (in) and writes (out).
 std::uint64_t in_bytes(const Problem& problem, int rank);
 std::uint64_t out_bytes(const Problem& problem, int rank);
 
+// What a rank contributes: bytes that stand in in from 0 on, or, when in_place, in a span of its out.
+Span whole_input(const Problem& problem, int rank);
 // The span of the rank's input from `offset` on: of in, or of out when the problem is in_place there. The
-// bytes must be inside the input; see task/result.hpp for what the input is.
+// bytes must be inside the input.
 Span input(const Problem& problem, int rank, std::uint64_t offset, std::uint64_t length);
-
-// Throws Error (invalid_argument) with the reason when the problem makes no sense: no ranks, a root that
-// is none of them, sizes beyond 2^62 bytes, a reduction whose bytes are not whole elements, parts that are
-// missing or (with the parts of all ranks) do not meet.
-void validate(const Problem& problem);
 
 }  // namespace lapwing

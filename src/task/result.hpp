@@ -25,7 +25,4 @@ struct Result {
 // has the parts of all ranks.
 std::vector<Result> results(const Problem& problem, int rank);
 
-// What a rank contributes: bytes that stand in in from 0 on, or, when in_place, in a span of its out.
-Span whole_input(const Problem& problem, int rank);
-
 }  // namespace lapwing

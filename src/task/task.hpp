@@ -49,7 +49,7 @@ struct Task {
     std::int32_t peer = -1;       // communication and enable tasks only
     std::uint64_t count = 0;      // wait and enable tasks only
     Span target;                  // recv, copy, reduce
-    Span source;                  // send, write, copy, reduce
+    Span source;                  // send, copy, reduce
 
     bool operator==(const Task&) const = default;
 };
@@ -71,9 +71,9 @@ bool integers_only(Operator op);
 bool is_integer(Type type);
 std::uint64_t size_in_bytes(Type type);  // 0: opaque
 
-// True for the two kinds that put bytes on the way to a peer.
+// Whether the kind puts bytes on the way to a peer.
 inline bool sends(Kind kind) {
-    return kind == Kind::send || kind == Kind::write;
+    return kind == Kind::send;
 }
 
 }  // namespace lapwing

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "task/parts.hpp"
 #include "task/text.hpp"
 #include "task/text_scanner.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing {
 namespace {

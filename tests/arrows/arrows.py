@@ -1,5 +1,7 @@
-"""The rules for source text: the direction of includes, the length of files, words that may not stay."""
+"""The rules for source text: the direction of includes, no circles among them, the length of files, words that may not
+stay."""
 
+import os
 import pathlib
 import re
 
@@ -7,6 +9,10 @@ import re
 ORDER = ["base", "task", "collectives", "links", "topology", "engines", "plan", "c", "mpi"]
 # Beside the rooms: they may include any room, no room may include them.
 BESIDE = ["tools", "bench", "apps", "tests"]
+# Where includes in quotes begin. Below each there is no circle of files.
+ROOTS = ["src", "tools", "bench"]
+# Folders of mpi/ in the same way.
+MPI_ORDER = ["native", "job", "requests", "calls"]
 # The rooms that may know MPI itself.
 KNOW_MPI = ["links", "mpi"]
 LONGEST = 500
@@ -34,6 +40,22 @@ def room_of(root, path):
     return parts[1] if parts[0] == "src" and len(parts) > 2 else None
 
 
+def folder_of(root, path):
+    """The folder inside its room."""
+    parts = path.relative_to(root).parts
+    return parts[2] if parts[0] == "src" and len(parts) > 3 else None
+
+
+def wrong_mpi_include(folder, target):
+    """The same inside mpi/; folders that are not in the order may include any."""
+    parts = target.split("/")
+    if folder not in MPI_ORDER or len(parts) < 3 or parts[0] != "mpi":
+        return None
+    if parts[1] not in MPI_ORDER or MPI_ORDER.index(parts[1]) > MPI_ORDER.index(folder):
+        return f"mpi/{folder}/ includes {target}; the order is {' < '.join(MPI_ORDER)}"
+    return None
+
+
 def wrong_include(room, bracket, target):
     """Why a file of `room` may not include `target`; None when it may."""
     if room is None:
@@ -48,6 +70,59 @@ def wrong_include(room, bracket, target):
     if ".." in target.split("/"):
         return f"{target} leaves its room by '..'; includes start at src/"
     return None
+
+
+def includes_of(root):
+    """By file below `root`, its header and source taken together: those that it includes, with place and line."""
+    found = {}
+    for path in files(root):
+        if path.suffix not in INCLUDING:
+            continue
+        own = path.relative_to(root).with_suffix("")
+        included = found.setdefault(own, {})
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(lines, 1):
+            include = INCLUDE.match(line)
+            if include is None or include[1] != '"':
+                continue
+            # From the root of includes, or beside the file itself.
+            for target in (root / include[2], path.parent / include[2]):
+                if target.is_file() and target.suffix in INCLUDING:
+                    other = pathlib.Path(os.path.relpath(target, root)).with_suffix("")
+                    if other != own:
+                        included.setdefault(other, (path, number))
+                    break
+    return found
+
+
+def reached(graph, start):
+    """All that is reached from there by one arrow or more."""
+    found = set()
+    left = [start]
+    while left:
+        for other in graph.get(left.pop(), ()):
+            if other not in found:
+                found.add(other)
+                left.append(other)
+    return found
+
+
+def circles(root, base):
+    """Each group of files that include each other, at the first include that makes it so."""
+    graph = includes_of(root / base)
+    behind = {file: reached(graph, file) for file in graph}
+    told = set()
+    for file in sorted(graph):
+        circle = sorted(other for other in behind[file] if file in behind.get(other, ()))
+        if file not in circle or file in told:
+            continue
+        told.update(circle)
+        path, number = next(graph[file][other] for other in sorted(graph[file]) if other in circle)
+        names = ", ".join(map(str, circle))
+        yield f"{path.relative_to(root)}:{number}: a circle of {len(circle)} files, header and source as one: {names}"
 
 
 def problems(root):
@@ -71,5 +146,10 @@ def problems(root):
                 yield f"{shown}:{number}: the word {word[1]}"
             include = INCLUDE.match(line) if path.suffix in INCLUDING else None
             why = wrong_include(room, include[1], include[2]) if include else None
+            if include and room == "mpi" and why is None:
+                why = wrong_mpi_include(folder_of(root, path), include[2])
             if why:
                 yield f"{shown}:{number}: {why}"
+    for base in ROOTS:
+        if (root / base).is_dir():
+            yield from circles(root, base)

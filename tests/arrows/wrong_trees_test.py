@@ -11,11 +11,14 @@ from arrows import problems  # noqa: E402
 
 
 class WrongTrees(unittest.TestCase):
-    def judge(self, path, text):
+    def judge(self, path, text, *more):
+        """The problems of a tree that has this file, and more of them: path, text, path, text."""
+        words = [path, text, *more]
         with tempfile.TemporaryDirectory() as root:
-            file = pathlib.Path(root, path)
-            file.parent.mkdir(parents=True)
-            file.write_text(text)
+            for path, text in zip(words[::2], words[1::2]):
+                file = pathlib.Path(root, path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
             return list(problems(root))
 
     def test_an_arrow_that_points_down_is_fine(self):
@@ -37,6 +40,30 @@ class WrongTrees(unittest.TestCase):
     def test_engines_do_not_know_mpi(self):
         self.assertEqual(len(self.judge("src/engines/a.cpp", "#include <mpi.h>\n")), 1)
         self.assertEqual(self.judge("src/mpi/a.cpp", "#include <mpi.h>\n"), [])
+
+    def test_a_circle_inside_a_room(self):
+        for root in ("src", "tools", "bench"):
+            found = self.judge(f"{root}/task/a.hpp", "\n", f"{root}/task/a.cpp", '// text\n#include "task/b.hpp"\n',
+                               f"{root}/task/b.hpp", '#include "task/c.hpp"\n', f"{root}/task/c.hpp", "\n",
+                               f"{root}/task/c.cpp", '#include "task/a.hpp"\n')
+            self.assertEqual(found, [f"{root}/task/a.cpp:2: a circle of 3 files, header and source as one: "
+                                     "task/a, task/b, task/c"])
+
+    def test_each_circle_is_told_once(self):
+        found = self.judge("src/task/a.hpp", '#include "task/b.hpp"\n', "src/task/b.hpp", '#include "task/a.hpp"\n',
+                           "src/base/c.h", '#include "base/d.def"\n', "src/base/d.def", '#include "c.h"\n')
+        self.assertEqual([line.split(": ")[0] for line in found], ["src/base/c.h:1", "src/task/a.hpp:1"], found)
+
+    def test_files_that_meet_again_are_no_circle(self):
+        self.assertEqual(self.judge(
+            "src/task/a.hpp", "\n", "src/task/a.cpp", '#include "task/a.hpp"\n#include "task/b.hpp"\n#include "task/c.hpp"\n',
+            "src/task/b.hpp", '#include "task/d.hpp"\n', "src/task/c.hpp", '#include "task/d.hpp"\n#include <task/a.hpp>\n',
+            "src/task/d.hpp", "\n"), [])
+
+    def test_folders_of_mpi(self):
+        self.assertEqual(len(self.judge("src/mpi/native/a.cpp", '#include "mpi/requests/request.hpp"\n')), 1)
+        self.assertEqual(self.judge("src/mpi/calls/a.cpp", '#include "mpi/native/native.hpp"\n'), [])
+        self.assertEqual(self.judge("src/mpi/profile/a.cpp", '#include "mpi/calls/exported.hpp"\n'), [])
 
     def test_a_room_without_a_place(self):
         self.assertEqual(len(self.judge("src/attic/a.cpp", "\n")), 1)

@@ -5,6 +5,7 @@
 #include "c/ranks.hpp"
 #include "engines/catalogue.hpp"
 #include "engines/expected.hpp"
+#include "support/engines.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -196,7 +197,7 @@ class CollectivesTest : public testing::TestWithParam<Way> {};
 
 TEST_P(CollectivesTest, EveryForm) {
     const Way& way = GetParam();
-    if (!find_engine(way.engine).available()) GTEST_SKIP() << find_engine(way.engine).available().reason();
+    LAPWING_NEEDS_ENGINE(find_engine(way.engine));
     const std::vector<int> numbers = LAPWING_TEST_FEWER ? std::vector{3} : way.ranks;
     for (const int ranks : numbers) {
         const std::vector<Problem> problems = problems_of(ranks);

@@ -51,9 +51,9 @@ class Ends(ClusterTest):
         return process
 
     def assert_nothing_is_left(self):
-        self.assertTrue(within(10, lambda: not self.left()), self.left())
-        self.assertTrue(within(10, lambda: not sleepers()), sleepers())
-        self.assertTrue(within(10, lambda: not namespaces() - self.namespaces_before))
+        self.assertTrue(within(60, lambda: not self.left()), self.left())
+        self.assertTrue(within(60, lambda: not sleepers()), sleepers())
+        self.assertTrue(within(60, lambda: not namespaces() - self.namespaces_before))
         self.assertEqual(self.mounts_before, pathlib.Path("/proc/self/mounts").read_text())
         self.assertEqual(self.links_before, sorted(os.listdir("/sys/class/net")))
 
@@ -68,15 +68,15 @@ class Ends(ClusterTest):
 
     def test_what_runs_on_ends_with_the_command(self):
         process = self.start(f"{self.BUSY} sleep 0.2; exit 3")
-        self.assertEqual(process.wait(timeout=20), 3)
+        self.assertEqual(process.wait(timeout=60), 3)
         self.assert_nothing_is_left()
 
     def test_killed(self):
         process = self.start(f"{self.BUSY} sleep {MARK}")
-        self.assertTrue(within(10, lambda: len(sleepers()) == 3))
+        self.assertTrue(within(60, lambda: len(sleepers()) == 3))
         self.assertTrue(namespaces() - self.namespaces_before)
         process.kill()
-        self.assertEqual(process.wait(timeout=20), -signal.SIGKILL)
+        self.assertEqual(process.wait(timeout=60), -signal.SIGKILL)
         self.assert_nothing_is_left()
 
     def test_signals_reach_the_command(self):
@@ -84,14 +84,14 @@ class Ends(ClusterTest):
             script = f"trap 'echo caught; exit 5' {number.name[3:]}; {self.BUSY} while :; do sleep 0.1; done"
             process = self.start(script)
             process.send_signal(number)
-            self.assertEqual(process.wait(timeout=20), 5, number)
+            self.assertEqual(process.wait(timeout=60), 5, number)
             self.assertEqual(process.stdout.read(), "caught\n")
             self.assert_nothing_is_left()
 
     def test_a_signal_that_the_command_does_not_catch(self):
         process = self.start(f"echo ready; exec sleep {MARK}")
         process.terminate()
-        self.assertEqual(process.wait(timeout=20), 128 + signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=60), 128 + signal.SIGTERM)
         self.assert_nothing_is_left()
 
     def test_control_c(self):

@@ -5,6 +5,7 @@
 
 #include "lists.hpp"
 #include "task/text.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing {
 namespace {

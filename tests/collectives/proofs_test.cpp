@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "collectives/catalogue.hpp"
 #include "problems.hpp"
@@ -74,7 +73,7 @@ void expect_proven_chains(const Problem& problem, const Choice& choice) {
     }
 }
 
-TEST(Proofs, AllListsAreProven) {
+TEST(SlowProofs, AllListsAreProven) {
     for (int ranks = 1; ranks <= 20; ++ranks) {
         for (const std::uint64_t bytes : {0U, 1U, 8U, 24U, 200U}) {
             for_each(ranks, bytes, expect_proven);
@@ -83,7 +82,7 @@ TEST(Proofs, AllListsAreProven) {
     }
 }
 
-TEST(Proofs, AlsoOfManyRanks) {
+TEST(SlowProofs, AlsoOfManyRanks) {
     for (const int ranks : {21, 24, 31, 32, 33, 48, 57, 63, 64}) {
         for_each(ranks, 160, expect_proven);
         if (HasFatalFailure()) return;
@@ -107,7 +106,7 @@ TEST(Proofs, AlsoWithEveryRootAndWhereFewHaveBlocks) {
     }
 }
 
-TEST(Proofs, AllChainFormsAreProven) {
+TEST(SlowProofs, AllChainFormsAreProven) {
     for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17}) {
         for_each(ranks, ranks < 6 ? 600 : 24, expect_proven_chains);
         if (HasFatalFailure()) return;
@@ -162,71 +161,6 @@ TEST(Proofs, AllRanksCountTheSameCosts) {
                 expect_equal(problem, problems.front(), *algorithm);
         }
         if (HasFatalFailure()) return;
-    }
-}
-
-// One rank's view of a problem with as many ranks as nobody could build all lists of.
-Problem large_problem(Collective collective, int ranks, int rank) {
-    // Of a vector that algorithms cut there is something for each rank.
-    const bool cut = collective == Collective::broadcast ||
-                     (is_reduction(collective) && collective != Collective::reduce_scatter_block);
-    Problem problem = problem_of(collective, ranks, 0, cut ? static_cast<std::uint64_t>(ranks) : 1);
-    if (collective == Collective::barrier) problem.bytes = 0;
-    if (!has_parts(collective)) return problem;
-    Parts parts;
-    const auto to_all = [&] {
-        std::vector<Part> all;
-        for (int peer = 0; peer < ranks; ++peer) {
-            all.push_back({peer, all.size() * problem.element_bytes(), problem.element_bytes()});
-        }
-        return all;
-    };
-    const std::vector<Part> to_one = {{rank == 1 ? 2 : 1, 0, problem.element_bytes()}};
-    switch (collective) {
-        case Collective::gatherv:
-            parts = {{{0, 0, 1}}, rank == 0 ? to_all() : std::vector<Part>()};
-            break;
-        case Collective::scatterv:
-            parts = {rank == 0 ? to_all() : std::vector<Part>(), {{0, 0, 1}}};
-            break;
-        case Collective::allgatherv:
-            parts = {{{rank, 0, 1}}, to_all()};
-            break;
-        case Collective::reduce_scatter:
-            parts = {to_all(), {{rank, 0, problem.element_bytes()}}};
-            break;
-        case Collective::alltoallv:
-            parts = {to_all(), to_all()};
-            break;
-        default:
-            parts = {to_one, to_one};
-    }
-    problem.parts = {parts};
-    return problem;
-}
-
-double seconds_of_build(const Problem& problem, int rank, const Choice& choice, std::size_t* tasks) {
-    const std::clock_t began = std::clock();
-    *tasks = build(problem, rank, choice).tasks.size();
-    return static_cast<double>(std::clock() - began) / CLOCKS_PER_SEC;
-}
-
-TEST(Proofs, AListTakesTimeInProportionToItsTasks) {
-    for (const Algorithm* algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
-        for (const int rank : {0, 12345}) {
-            // The time of a list that only few others need would not show among fewer ranks.
-            for (const int ranks : {1 << 15, 1 << 20}) {
-                const Problem problem = large_problem(algorithm->collective, ranks, rank);
-                if (!algorithm->applies(problem, choice.parameters)) continue;
-                std::size_t tasks = 0;
-                const double seconds = seconds_of_build(problem, rank, choice, &tasks);
-                EXPECT_LT(seconds, 0.2 + static_cast<double>(tasks) * 10e-6)
-                    << name(algorithm->collective) << " " << algorithm->name << " of " << ranks << " ranks, "
-                    << tasks << " tasks";
-                if (has_parts(algorithm->collective) || tasks > 1000) break;
-            }
-        }
     }
 }
 

@@ -96,7 +96,7 @@ std::set<std::uint64_t> sizes_for(int ranks) {
     return {1, 3, p - 1, p, 2 * p + 1};
 }
 
-TEST(Reductions, AllListsAreProven) {
+TEST(SlowReductions, AllListsAreProven) {
     for (int ranks = 1; ranks <= 20; ++ranks) {
         for (const Elements& elements : kinds_of_elements) {
             for_each(ranks, elements, sizes_for(ranks), expect_proven);
@@ -105,14 +105,14 @@ TEST(Reductions, AllListsAreProven) {
     }
 }
 
-TEST(Reductions, AllListsOfManyRanksAreProven) {
+TEST(SlowReductions, AllListsOfManyRanksAreProven) {
     for (const int ranks : {21, 31, 32, 33, 47, 48, 63, 64}) {
         for_each(ranks, kinds_of_elements[ranks % 3], sizes_for(ranks), expect_proven);
         if (HasFatalFailure()) return;
     }
 }
 
-TEST(Reductions, AllChainFormsAreProven) {
+TEST(SlowReductions, AllChainFormsAreProven) {
     for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 11, 13}) {
         // 100 elements of 24 bytes are more than a connection is sure to hold.
         for_each(ranks, matrices, {2, 100}, [](const Problem& problem, const Choice& choice) {

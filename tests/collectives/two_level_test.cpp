@@ -9,6 +9,7 @@
 #include "lists.hpp"
 #include "plan/selection.hpp"
 #include "task/text.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing {
 namespace {

@@ -15,6 +15,7 @@
 #include "links/process/socket_pairs.hpp"
 #include "links/routed.hpp"
 #include "links/stream_link.hpp"
+#include "support/engines.hpp"
 #include "task/chains.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -135,7 +136,7 @@ class EnginesTest : public testing::TestWithParam<std::tuple<const char*, int>> 
 
 TEST_P(EnginesTest, EveryAlgorithm) {
     const Engine& engine = find_engine(std::get<0>(GetParam()));
-    if (const Verdict available = engine.available(); !available) GTEST_SKIP() << available.reason();
+    LAPWING_NEEDS_ENGINE(engine);
     const int ranks = std::get<1>(GetParam());
     unsigned seed = static_cast<unsigned>(ranks);
     for (const Algorithm* algorithm : catalogue()) {
@@ -163,9 +164,15 @@ TEST_P(EnginesTest, EveryAlgorithm) {
     }
 }
 
+std::vector<const char*> engine_names() {
+    std::vector<const char*> names;
+    for (const Engine* engine : engines()) names.push_back(engine->name());
+    return names;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Ranks, EnginesTest,
-    testing::Combine(testing::Values("host", "kernel"),
+    testing::Combine(testing::ValuesIn(engine_names()),
                      testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{2, 3} : std::vector{1, 2, 3, 4, 7})));
 
 // Of an engine, among so many ranks on so many hosts of uneven size.
@@ -183,7 +190,7 @@ class IntraNodePeers : public testing::TestWithParam<std::tuple<const char*, int
 
 TEST_P(IntraNodePeers, EveryAlgorithm) {
     const Engine& engine = find_engine(std::get<0>(GetParam()));
-    if (const Verdict available = engine.available(); !available) GTEST_SKIP() << available.reason();
+    LAPWING_NEEDS_ENGINE(engine);
     const int ranks = std::get<1>(GetParam());
     const std::vector<int> hosts = hosts_of(ranks, std::get<2>(GetParam()));
     unsigned seed = static_cast<unsigned>(ranks);
@@ -203,7 +210,7 @@ TEST_P(IntraNodePeers, EveryAlgorithm) {
 
 INSTANTIATE_TEST_SUITE_P(
     Hosts, IntraNodePeers,
-    testing::Combine(testing::Values("host", "kernel"),
+    testing::Combine(testing::ValuesIn(engine_names()),
                      testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{5} : std::vector{4, 7}),
                      testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{3} : std::vector{2, 3})));
 

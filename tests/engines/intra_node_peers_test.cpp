@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "engines/kernel_ranks.hpp"
+#include "support/engines.hpp"
 #include "task/text.hpp"
 
 namespace lapwing {
@@ -15,9 +16,7 @@ using namespace testing_engines;
 
 class KernelIntraNodePeers : public testing::Test {
   protected:
-    void SetUp() override {
-        if (!kernel_engine().available()) GTEST_SKIP() << kernel_engine().available().reason();
-    }
+    void SetUp() override { LAPWING_NEEDS_ENGINE(kernel_engine()); }
 };
 
 // Hosts of three ranks and of one: rank 1 speaks for the first.

@@ -13,6 +13,7 @@
 #include "task/lowering.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
+#include "task/validation.hpp"
 
 namespace {
 

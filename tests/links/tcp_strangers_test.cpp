@@ -174,7 +174,7 @@ TEST(TcpStrangers, AReplayedHelloGetsNoFurther) {
     EXPECT_EQ(get(descriptor, 4), "true");
 }
 
-TEST(TcpStrangers, HundredsDoNotStopTheMembers) {
+TEST(SlowTcpStrangers, HundredsDoNotStopTheMembers) {
     LocalJob job(2);
     std::vector<Raw> crowd;
     const auto come = [&](int count) {

@@ -1,11 +1,12 @@
 // Every engine runs every algorithm between the ranks of a real job, over the MPI's point-to-point and over
 // sockets; what must come out is computed from the problem. (drop_in and fuzz compare with the MPI.)
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <mpi.h>
 
-#include <algorithm>
 #include <deque>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "collectives/catalogue.hpp"
@@ -15,6 +16,7 @@
 #include "links/mpi/mpi_link.hpp"
 #include "links/tcp/endpoint.hpp"
 #include "support/complete.hpp"
+#include "support/engines.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
 
@@ -103,24 +105,56 @@ void run_thrice(const Engine& engine, const Problem& problem, const Choice& choi
     }
 }
 
-TEST_F(EngineTest, EveryAlgorithmOnEveryEngine) {
-    std::size_t turn = 0;
-    for (const Engine* engine : engines()) {
-        if (!engine->available() || !engine->fits(context)) continue;
-        for (const Algorithm* algorithm : catalogue()) {
-            const Choice choice{algorithm, usual_parameters(*algorithm)};
-            for (const std::uint64_t bytes : {0U, 8U, 1000U, 100'000U}) {
-                // Two forms of the problem, and two others of the next size.
-                const auto problems = sample_problems(algorithm->collective, world_size(), bytes);
-                for (std::size_t i = 0; i < std::min<std::size_t>(problems.size(), 2); ++i) {
-                    const Problem& problem = problems[turn++ % problems.size()];
-                    if (!algorithm->applies(problem, choice.parameters)) continue;
-                    run_thrice(*engine, problem, choice, context);
-                }
-            }
+// Two forms of the problem for each size, and others for the next one; those that the algorithm declines do
+// not count. Gives back how many there were.
+int run_forms(const Engine& engine, const Algorithm& algorithm, const EngineContext& context,
+              std::size_t& turn) {
+    constexpr int forms = 2;
+    const Choice choice{&algorithm, usual_parameters(algorithm)};
+    const auto sample = algorithm.knows_hosts ? sample_problems_on_hosts : sample_problems;
+    int all = 0;
+    for (const std::uint64_t bytes : {0U, 8U, 1000U, 100'000U}) {
+        const auto problems = sample(algorithm.collective, world_size(), bytes);
+        int taken = 0;
+        for (std::size_t i = 0; i < problems.size() && taken < forms; ++i) {
+            const Problem& problem = problems[turn++ % problems.size()];
+            if (!algorithm.applies(problem, choice.parameters)) continue;
+            run_thrice(engine, problem, choice, context);
+            ++taken;
         }
+        all += taken;
+    }
+    return all;
+}
+
+void run_every_algorithm(const Engine& engine, const EngineContext& context) {
+    LAPWING_NEEDS_ENGINE(engine);
+    ASSERT_TRUE(engine.fits(context));
+    std::size_t turn = 0;
+    int forms = 0;
+    std::string declined;
+    for (const Algorithm* algorithm : catalogue()) {
+        const int taken = run_forms(engine, *algorithm, context, turn);
+        forms += taken;
+        if (taken > 0) continue;
+        declined += fmt::format(" {}:{}", name(algorithm->collective), algorithm->name);
+        // Two ranks never share a host with others beside it.
+        EXPECT_FALSE(algorithm->knows_hosts && world_size() > 2) << declined;
+    }
+    if (world_rank() == 0) {
+        fmt::print("{}: {} problems; these algorithms are for other numbers of ranks:{}\n", engine.name(),
+                   forms, declined.empty() ? " none" : declined);
     }
 }
+
+class EveryEngine : public EngineTest, public testing::WithParamInterface<const Engine*> {};
+
+TEST_P(EveryEngine, RunsEveryAlgorithm) {
+    run_every_algorithm(*GetParam(), context);
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, EveryEngine, testing::ValuesIn(engines().begin(), engines().end()),
+                         [](const auto& engine) { return std::string(engine.param->name()); });
 
 }  // namespace
 }  // namespace lapwing

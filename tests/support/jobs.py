@@ -2,16 +2,21 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
+import threading
 
 
-def execute(command, limit, environment=None):
-    """Runs a command in a session of its own; gives exit status (None: over its limit) and output."""
+def execute(command, limit, environment=None, until=None):
+    """Runs a command in a session of its own; gives exit status (None: ended here) and output. It is ended when it is over
+    its limit, which is there for what hangs and bounds no performance, or has written a line that matches `until`."""
     process = subprocess.Popen(
         [str(word) for word in command], env=environment, text=True, errors="replace", start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
+        if until is not None:
+            return output_until(process, limit, until)
         output, _ = process.communicate(timeout=limit)
         return process.returncode, output
     except subprocess.TimeoutExpired:
@@ -25,6 +30,32 @@ def execute(command, limit, environment=None):
     except BaseException:
         os.killpg(process.pid, signal.SIGKILL)
         raise
+
+
+def output_until(process, limit, pattern):
+    """What execute() gives of a process that may be ended when it has written such a line."""
+    lines = []
+    heard = threading.Event()
+
+    def read():
+        for line in process.stdout:
+            lines.append(line)
+            if re.search(pattern, line):
+                heard.set()
+        heard.set()
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    heard.wait(limit)
+    reader.join(5)
+    ended = not reader.is_alive()
+    if not ended:
+        os.killpg(process.pid, signal.SIGTERM)
+        reader.join(5)
+        os.killpg(process.pid, signal.SIGKILL)
+        reader.join()
+    status = process.wait()
+    return status if ended else None, "".join(lines)
 
 
 def launcher(mpi, ranks):

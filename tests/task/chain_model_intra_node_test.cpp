@@ -119,7 +119,7 @@ TEST(ChainModel, FindsAProcessorThatWaitsForEver) {
         "forever, in a deadlock of 4 ranks");
 }
 
-TEST(ChainModel, AProofHoldsOnRealBytesWithIntraNodePeers) {
+TEST(SlowChainModel, AProofHoldsOnRealBytesWithIntraNodePeers) {
     std::mt19937 random(5);
     for (const ListSet& set : right_lists()) {
         for (const ChainLimits& limits : {ChainLimits{}, nothing_in_line, ChainLimits{0, 3, 3, 1}}) {
@@ -136,7 +136,7 @@ TEST(ChainModel, AProofHoldsOnRealBytesWithIntraNodePeers) {
     }
 }
 
-TEST(ChainModel, AProofHoldsOnRealBytesAfterRandomChangesWithIntraNodePeers) {
+TEST(SlowChainModel, AProofHoldsOnRealBytesAfterRandomChangesWithIntraNodePeers) {
     const Changed changed = change([](const ListSet& set) { return sample_hosts(set.problem.ranks); }, 90);
     EXPECT_GT(changed.refused, 500);
     EXPECT_GT(changed.proven, 100);  // an intra-node send may come before the chains, for one

@@ -323,7 +323,7 @@ TEST(ChainModel, FindsTwoAwaitsOfOneGateAtOnce) {
         "awaits a gate that another chain awaits, too");
 }
 
-TEST(ChainModel, AProofHoldsOnRealBytes) {
+TEST(SlowChainModel, AProofHoldsOnRealBytes) {
     std::mt19937 random(3);
     for (const ListSet& set : right_lists()) {
         for (const ChainLimits& limits : {ChainLimits{}, nothing_in_line, ChainLimits{0, 3, 3, 1}}) {
@@ -337,7 +337,7 @@ TEST(ChainModel, AProofHoldsOnRealBytes) {
     }
 }
 
-TEST(ChainModel, AProofHoldsOnRealBytesAfterRandomChanges) {
+TEST(SlowChainModel, AProofHoldsOnRealBytesAfterRandomChanges) {
     const Changed changed = change([](const ListSet&) { return std::vector<std::vector<int>>{{}}; }, 150);
     EXPECT_GT(changed.refused, 1000);
     EXPECT_GT(changed.proven, 100);  // sends to different peers may change places, for one

@@ -161,8 +161,8 @@ TEST(CheckerProvenance, ContributionThatDoublesOverAndOver) {
 }
 
 TEST(CheckerProvenance, ReductionOfElementsAtDifferentOffsets) {
-    const std::string text = with(with(allreduce_of_3, "write 0 in[0+4]", "write 0 in[4+4]"),
-                                  "  write 0 in[4+4]\n  wait", "  write 0 in[0+4]\n  wait");
+    const std::string text = with(with(allreduce_of_3, "send 0 in[0+4]\n  send", "send 0 in[4+4]\n  send"),
+                                  "  send 0 in[4+4]\n  wait", "  send 0 in[0+4]\n  wait");
     EXPECT_EQ(verdict(text),
               "provenance: rank 0, task 7 (reduce sum uint32 out[0+8] scratch[8+8]): out[0+4] holds in[4+4] "
               "of rank "

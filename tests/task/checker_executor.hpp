@@ -104,7 +104,6 @@ class Executor {
         const Task& task = set_.lists[rank].tasks[me.next];
         switch (task.kind) {
             case Kind::send:
-            case Kind::write:
                 if (!me.started_send) flows_[{rank, task.peer}].sent.push_back(task.source);
                 me.started_send = !me.started_send && !buffered_;
                 if (me.started_send) return;

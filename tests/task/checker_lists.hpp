@@ -173,8 +173,8 @@ list 1 in 8 out 8 scratch 0
 end
 list 2 in 8 out 8 scratch 0
   recv 0 out[0+8]
-  write 0 in[0+4]
-  write 0 in[4+4]
+  send 0 in[0+4]
+  send 0 in[4+4]
   wait 0 1
 end
 )";

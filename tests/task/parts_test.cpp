@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "task/text.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing {
 namespace {

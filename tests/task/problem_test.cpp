@@ -5,8 +5,8 @@
 
 #include "base/error.hpp"
 #include "task/parts.hpp"
-#include "task/result.hpp"
 #include "task/text.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing {
 namespace {
@@ -261,7 +261,7 @@ TEST(Task, NamesAreFoundAgain) {
     EXPECT_EQ(size_in_bytes(Type::float64), 8U);
     EXPECT_TRUE(is_integer(Type::uint64));
     EXPECT_FALSE(is_integer(Type::float32));
-    EXPECT_TRUE(sends(Kind::write));
+    EXPECT_TRUE(sends(Kind::send));
     EXPECT_FALSE(sends(Kind::recv));
 }
 

@@ -8,6 +8,7 @@
 #include "task/parts.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing {
 namespace {

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "task/validation.hpp"
+
 namespace lapwing {
 namespace {
 

@@ -48,8 +48,6 @@ TEST(Print, TasksOfEveryKind) {
     EXPECT_EQ(print(task), "send 3");
     task.source = in(8, 4);
     EXPECT_EQ(print(task), "send 3 in[8+4]");
-    task.kind = Kind::write;
-    EXPECT_EQ(print(task), "write 3 in[8+4]");
     task.kind = Kind::copy;
     task.target = out(0, 4);
     EXPECT_EQ(print(task), "copy out[0+4] in[8+4]");
@@ -89,7 +87,7 @@ TEST(Text, IsPrintedAsItWasParsed) {
         "  copy out[0+8] in[0+8]\n"
         "  wait 1 1\n"
         "  reduce maximum int64 out[0+8] scratch[0+8]\n"
-        "  write 1\n"
+        "  send 1\n"
         "end\n"
         "list 1 in 8 out 0 scratch 0\n"
         "  recv 0\n"
@@ -151,7 +149,7 @@ TEST(Parse, UnknownNamesGetTheNearestOne) {
     EXPECT_EQ(fault(with_tasks("  snd 0\n")), "5:3: unknown kind 'snd'; did you mean 'send'?");
     EXPECT_EQ(fault(with_tasks("  ennd\n")), "5:3: unknown kind 'ennd'; did you mean 'end'?");
     EXPECT_EQ(fault(with_tasks("  transmogrify 0\n")),
-              "5:3: unknown kind 'transmogrify'; valid: send, recv, write, wait, copy, reduce, end");
+              "5:3: unknown kind 'transmogrify'; valid: send, recv, wait, copy, reduce, end");
     EXPECT_EQ(fault(with_tasks("  recv 0 aut[0+8]\n")), "5:10: unknown space 'aut'; did you mean 'out'?");
     EXPECT_EQ(fault(with_tasks("  reduce sun int32 out[0+4] scratch[0+4]\n")),
               "5:10: unknown operator 'sun'; did you mean 'sum'?");

@@ -18,7 +18,7 @@
 #include "base/error.hpp"
 #include "program/compute/clock.hpp"
 #include "program/compute/compute.hpp"
-#include "program/mpi/places.hpp"
+#include "program/mpi/job/rank_locations.hpp"
 
 namespace lapwing::bench {
 namespace {

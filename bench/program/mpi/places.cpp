@@ -1,4 +1,4 @@
-#include "program/mpi/places.hpp"
+#include "program/mpi/job/rank_locations.hpp"
 
 #include <fmt/format.h>
 

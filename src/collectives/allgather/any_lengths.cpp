@@ -70,22 +70,25 @@ Verdict bruck_applies(const Problem& problem) {
 
 List build_bruck(const Problem& problem, int rank) {
     const int ranks = problem.ranks;
+    const bool one_length = !has_parts(problem.collective);
     const auto above = [&](int distance) { return absolute_rank(distance, rank, ranks); };
     const auto below = [&](int distance) { return absolute_rank(ranks - distance, rank, ranks); };
 
     // Where the block of the rank so far above begins, in the order in which blocks arrive.
-    std::vector<std::uint64_t> at(static_cast<std::size_t>(ranks) + 1, 0);
-    for (std::size_t d = 0; d < static_cast<std::size_t>(ranks); ++d) {
-        at[d + 1] = at[d] + block_from(problem, rank, above(static_cast<int>(d))).length;
+    std::vector<std::uint64_t> begins(one_length ? 0 : static_cast<std::size_t>(ranks) + 1);
+    for (std::size_t d = 1; d < begins.size(); ++d) {
+        begins[d] = begins[d - 1] + block_from(problem, rank, above(static_cast<int>(d) - 1)).length;
     }
+    const auto at = [&](int distance) {
+        return one_length ? static_cast<std::uint64_t>(distance) * problem.bytes
+                          : begins[static_cast<std::size_t>(distance)];
+    };
 
     Builder list(problem, rank,
-                 3 * static_cast<std::uint64_t>(ceil_log2(ranks)) + static_cast<std::uint64_t>(ranks) + 1);
-    const Span collected = list.scratch(ranks > 1 ? at.back() : 0);
-    const auto blocks = [&](int begin, int end) {
-        const std::uint64_t from = at[static_cast<std::size_t>(begin)];
-        return collected.part(from, at[static_cast<std::size_t>(end)] - from);
-    };
+                 3 * static_cast<std::uint64_t>(ceil_log2(ranks)) +
+                     (one_length ? 4 : static_cast<std::uint64_t>(ranks) + 1));
+    const Span collected = list.scratch(ranks > 1 ? at(ranks) : 0);
+    const auto blocks = [&](int begin, int end) { return collected.part(at(begin), at(end) - at(begin)); };
     const auto arrival = [&](int step) { return blocks(step, std::min(2 * step, ranks)); };
     for (int step = 1; step < ranks; step *= 2) {
         if (arrival(step).length > 0) list.recv(above(step), arrival(step));
@@ -97,7 +100,12 @@ List build_bruck(const Problem& problem, int rank) {
         if (arrival(step).length > 0) list.wait(above(step));
     }
     list.copy(block_from(problem, rank, rank), block_to(problem, rank, rank));
-    for (int d = 1; d < ranks; ++d) list.copy(block_from(problem, rank, above(d)), blocks(d, d + 1));
+    // Blocks of one length stand side by side in out, too: up to the last rank, and again from rank 0 on.
+    for (int d = 1, end = 0; d < ranks; d = end) {
+        end = !one_length ? d + 1 : d < ranks - rank ? ranks - rank : ranks;
+        const Span arrived = blocks(d, end);
+        list.copy(out(block_from(problem, rank, above(d)).offset, arrived.length), arrived);
+    }
     return list.finish();
 }
 

@@ -59,7 +59,8 @@ Verdict applies(const Problem& problem, const Parameters&) {
 // What both ways share.
 class Levels {
   public:
-    Levels(const Problem& problem, int rank)
+    // `leaders` of each host have much to do, the other ranks little for each segment.
+    Levels(const Problem& problem, int rank, const Segments& segments, std::int64_t leaders)
         : problem_(problem),
           rank_(rank),
           seats_(problem),
@@ -67,7 +68,10 @@ class Levels {
           local_(problem.placement->ranks_of(host_)),
           own_(input(problem, rank, 0, problem.bytes)),
           result_(out(0, problem.bytes)),
-          list_(problem, rank, 4 * local_.size() + 4 * static_cast<std::size_t>(seats_.hosts())) {}
+          list_(problem, rank,
+                problem.placement->place_on_host(rank) < leaders
+                    ? 4 * (local_.size() + static_cast<std::size_t>(seats_.hosts()))
+                    : 4 * static_cast<std::size_t>(segments.count())) {}
 
   protected:
     std::size_t below() const { return static_cast<std::size_t>(problem_.placement->place_on_host(rank_)); }
@@ -91,7 +95,8 @@ class Levels {
 
 class OneStep : private Levels {
   public:
-    using Levels::Levels;
+    OneStep(const Problem& problem, int rank, const Segments& segments)
+        : Levels(problem, rank, segments, 1) {}
 
     List run() {
         const int leader = seats_.rank_at(host_, 0);
@@ -133,7 +138,7 @@ class OneStep : private Levels {
 class BySegments : private Levels {
   public:
     BySegments(const Problem& problem, int rank, const Segments& segments)
-        : Levels(problem, rank), segments_(segments) {
+        : Levels(problem, rank, segments, segments.leaders), segments_(segments) {
         // Between two ranks messages come in this order.
         for (int s = 0; s < segments_.count(); ++s) (home(s) == host_ ? at_home_ : away_).push_back(s);
     }
@@ -239,7 +244,7 @@ class BySegments : private Levels {
 
 List build(const Problem& problem, int rank, const Parameters& values) {
     const Segments segments = segments_of(problem, values);
-    if (in_one_step(problem, segments)) return OneStep(problem, rank).run();
+    if (in_one_step(problem, segments)) return OneStep(problem, rank, segments).run();
     return BySegments(problem, rank, segments).run();
 }
 

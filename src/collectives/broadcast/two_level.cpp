@@ -59,8 +59,13 @@ class Passing {
     }
 
     std::uint64_t most_tasks() const {
-        return static_cast<std::uint64_t>(segments()) *
-               (2 + tree_.children.size() + static_cast<std::size_t>(seats_.ranks_on(host_)));
+        std::size_t tasks = 0;
+        for (int s = 0; s < segments(); ++s) {
+            const int owner = segments_.owner(seats_, host_, s);
+            tasks += 3 + (owner == rank_ ? tree_.children.size() : 0);
+            if (rank_ == (at_top_ ? root_ : owner)) tasks += static_cast<std::size_t>(seats_.ranks_on(host_));
+        }
+        return tasks;
     }
 
   private:

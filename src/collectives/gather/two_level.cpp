@@ -61,7 +61,12 @@ List build_root(const Problem& problem, const Parameters& values) {
     const int root = problem.root;
     const Placement& placement = *problem.placement;
     const int own_host = placement.host_of(root);
-    Builder list(problem, root, 2 * static_cast<std::uint64_t>(problem.ranks));
+    const auto collectors =
+        static_cast<std::uint64_t>(placement.hosts() - 1) *
+        static_cast<std::uint64_t>(std::min<std::int64_t>(values[0], placement.largest_host()));
+    Builder list(problem, root,
+                 2 * (collectors + placement.ranks_of(own_host).size()) +
+                     (placement.has_runs() ? 0 : static_cast<std::uint64_t>(problem.ranks)));
     struct Message {
         std::span<const int> ranks;
         Span span;
@@ -74,7 +79,7 @@ List build_root(const Problem& problem, const Parameters& values) {
         for (int group = 0; group < groups.count(); ++group) {
             const std::span<const int> ranks = ranks_of(problem, host, groups, group);
             const std::uint64_t bytes = problem.bytes * ranks.size();
-            const bool run = is_run(ranks);
+            const bool run = placement.has_runs() || is_run(ranks);
             const Span target = run ? out(problem.bytes * static_cast<std::uint64_t>(ranks.front()), bytes)
                                     : list.scratch(bytes);
             messages.push_back({ranks, target, run});

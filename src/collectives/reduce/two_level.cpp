@@ -47,7 +47,10 @@ List build(const Problem& problem, int rank, const Parameters& values) {
         return vector.length == 0 ? Span{} : segments.of(vector, s);
     };
 
-    Builder list(problem, rank, static_cast<std::uint64_t>(count) * (3 * local.size() + 4));
+    std::size_t owned = 0;
+    for (int s = 0; s < count; ++s) owned += owns(s) ? 1 : 0;
+    Builder list(problem, rank,
+                 3 * (static_cast<std::size_t>(count) + owned * (local.size() + tree.children.size())));
     std::vector<Contributions> contributions;  // of the segments that this rank owns, in order
     for (int s = 0; s < count; ++s) {
         if (!owns(s)) continue;
@@ -57,7 +60,7 @@ List build(const Problem& problem, int rank, const Parameters& values) {
                                    local.size() - 1 + tree.children.size());
     }
     // Between two ranks first what they have themselves travels, then what is combined.
-    std::size_t owned = 0;
+    owned = 0;
     for (int s = 0; s < count; ++s) {
         if (!owns(s)) continue;
         std::size_t other = 0;

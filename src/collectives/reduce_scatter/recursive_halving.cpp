@@ -62,10 +62,12 @@ double cost_of_halving(const Problem& problem, const Parameters&, const Machine&
         seconds += machine.latency + 2 * machine.task + static_cast<double>(bytes) * each;
     };
     const double combined = machine.per_byte + machine.copy_per_byte;
+    // Of blocks of one length the first half is the longest, since pairs of ranks come first.
+    const int looked_at = problem.parts.empty() ? 1 : fold.core();
     if (fold.pairs() > 0) add(blocks.total(), combined);
     for (int pieces = fold.core() / 2; pieces > 0; pieces /= 2) {
         std::uint64_t longest = 0;  // of the halves that are sent
-        for (int first = 0; first < fold.core(); first += pieces) {
+        for (int first = 0; first < looked_at; first += pieces) {
             longest = std::max(longest, blocks.begin(fold.first_rank_of(first + pieces)) -
                                             blocks.begin(fold.first_rank_of(first)));
         }

@@ -38,7 +38,6 @@ HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progres
         step.task = task;
         switch (task.kind) {
             case Kind::send:
-            case Kind::write:
                 step.index = messages_.send();
                 break;
             case Kind::recv:
@@ -182,7 +181,6 @@ bool HostPrepared::do_tasks(Run& run, Mover mover) {
         if constexpr (traced) run.tracer.begin();
         switch (task.kind) {
             case Kind::send:
-            case Kind::write:
                 link_.send(task.peer, run.memory.source(task.source), task.source.length, run.channel,
                            run.messages[step.index]);
                 break;

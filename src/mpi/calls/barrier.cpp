@@ -1,4 +1,4 @@
-#include "mpi/calls/call.hpp"
+#include "mpi/calls/functions.hpp"
 
 namespace lapwing {
 namespace {
@@ -6,10 +6,9 @@ namespace {
 struct Barrier {
     static constexpr Collective collective = Collective::barrier;
 
-    bool plausible(const Communicator&) const { return true; }
-    Started start(Communicator& group) const {
-        Problem problem = {.collective = collective, .ranks = group.ranks};
-        return lapwing::start(group, problem, [](Request&, Buffers&, int*) {});
+    Started start(CallContext& context) const {
+        Problem problem = {.collective = collective, .ranks = context.ranks()};
+        return context.start(problem, [](Request&, Buffers&, int*) {});
     }
 };
 
@@ -18,17 +17,4 @@ struct Barrier {
 
 using namespace lapwing;
 
-LAPWING_MPI MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-    return nonblocking(Barrier{}, comm, request, [&] { return PMPI_Ibarrier(comm, request); });
-}
-
-#ifdef LAPWING_HAS_PERSISTENT
-LAPWING_INIT(Barrier_init)(MPI_Comm comm, MPI_Info info, MPI_Request* request) {
-    return persistent(Barrier{}, comm, request,
-                      [&] { return native_init(LAPWING_NATIVE_INIT(Barrier_init), comm, info, request); });
-}
-#endif
-
-LAPWING_MPI MPI_Barrier(MPI_Comm comm) {
-    return blocking(Barrier{}, comm, [&] { return PMPI_Barrier(comm); });
-}
+LAPWING_FUNCTIONS(MPI_Ibarrier, MPI_Barrier, MPI_Barrier_init, , Barrier, (), ())

@@ -1,32 +1,29 @@
-#include "mpi/calls/call.hpp"
+#include "mpi/calls/arguments.hpp"
+#include "mpi/calls/functions.hpp"
 
 namespace lapwing {
 namespace {
 
 struct Broadcast {
     static constexpr Collective collective = Collective::broadcast;
-    void* buffer;
-    MPI_Count count;
-    MPI_Datatype type;
+    BlockArgument data;
     int root;
 
-    bool plausible(const Communicator& group) const {
-        return lapwing::plausible(count, type) && plausible_root(group, root);
-    }
-    Started start(Communicator& group) const {
-        const Elements elements(buffer, static_cast<std::uint64_t>(count), type);
-        if (elements.layout.error != MPI_SUCCESS) return Started::failed_by(elements.layout.error);
+    // Inline as start_call() is: 2 ns of 50.
+    [[gnu::always_inline]] Started start(CallContext& context) const {
+        if (!data.plausible() || !context.has(root)) return Started::declined();
+        const Elements elements = data.elements(context);
+        if (elements.error() != MPI_SUCCESS) return Started::failed_by(elements.error());
         Problem problem = {
-            .collective = collective, .ranks = group.ranks, .root = root, .bytes = elements.bytes()};
-        return lapwing::start(group, problem,
-                              [=, *this, &group](Request& request, Buffers& buffers, int* error) {
-                                  if (group.rank == root) {
-                                      // A group of one moves nothing.
-                                      if (group.ranks > 1) buffers.in = input(request, elements, error);
-                                  } else {
-                                      buffers.out = output(request, elements, error);
-                                  }
-                              });
+            .collective = collective, .ranks = context.ranks(), .root = root, .bytes = elements.bytes()};
+        const bool is_root = context.rank() == root;
+        const bool moves = context.ranks() > 1;
+        return context.start(problem, [=](Request& request, Buffers& buffers, int* error) {
+            if (!is_root)
+                buffers.out = output(request, elements, error);
+            else if (moves)
+                buffers.in = input(request, elements, error);
+        });
     }
 };
 
@@ -35,7 +32,7 @@ struct Broadcast {
 
 using namespace lapwing;
 
-#define LAPWING_BROADCAST(suffix, Count, Displacement)                              \
-    LAPWING_FUNCTIONS(Ibcast##suffix, Bcast##suffix, Bcast_init##suffix, Broadcast, \
-                      (void* buffer, Count count, MPI_Datatype type, int root), (buffer, count, type, root))
+#define LAPWING_BROADCAST(suffix, Count)                                                                 \
+    LAPWING_FUNCTIONS(MPI_Ibcast, MPI_Bcast, MPI_Bcast_init, suffix, Broadcast, (LAPWING_BUFFER(Count)), \
+                      (LAPWING_BUFFER_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_BROADCAST)

@@ -10,16 +10,17 @@
 // exchanges messages of its own.
 #include <mpi.h>
 
-#include "mpi/job/runtime.hpp"
+#include "mpi/calls/exported.hpp"
+#include "mpi/calls/init.hpp"
 #include "mpi/native/guard.hpp"
-#include "mpi/requests/communicator.hpp"
+#include "mpi/requests/in_flight.hpp"
 
 namespace lapwing {
 namespace {
 
 template <typename Native>
 int make_communicator(MPI_Comm parent, Native native) {
-    if (!runtime_started || parent == MPI_COMM_NULL) return native();
+    if (!runtime.started || parent == MPI_COMM_NULL) return native();
     return guarded([&] {
         if (Communicator* group = existing_communicator(parent)) finish_links(*group);
         return native();
@@ -45,7 +46,7 @@ int make_communicator_later(MPI_Comm parent, Native native) {
 
 template <typename Native>
 int free_communicator(const MPI_Comm* communicator, Native native) {
-    if (!runtime_started || communicator == nullptr) return native();
+    if (!runtime.started || communicator == nullptr) return native();
     return guarded([&] {
         if (Communicator* group = give_up_communicator(*communicator)) finish_links(*group);
         const int error = native();
@@ -59,59 +60,62 @@ int free_communicator(const MPI_Comm* communicator, Native native) {
 
 using namespace lapwing;
 
-#define LAPWING_LIST(...) __VA_ARGS__
 // `parent` is the communicator that the call is collective over.
-#define LAPWING_MAKES(name, parent, parameters, names)                                     \
-    LAPWING_MPI MPI_##name(LAPWING_LIST parameters) {                                      \
-        return make_communicator(parent, [&] { return PMPI_##name(LAPWING_LIST names); }); \
+#define LAPWING_MAKES(function, parent, parameters, names)                   \
+    LAPWING_MPI function parameters {                                        \
+        return make_communicator(parent, [&] { return P##function names; }); \
     }
 
-LAPWING_MAKES(Comm_dup, comm, (MPI_Comm comm, MPI_Comm* made), (comm, made))
-LAPWING_MAKES(Comm_split, comm, (MPI_Comm comm, int color, int key, MPI_Comm* made), (comm, color, key, made))
-LAPWING_MAKES(Comm_split_type, comm, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made),
+LAPWING_MAKES(MPI_Comm_dup, comm, (MPI_Comm comm, MPI_Comm* made), (comm, made))
+LAPWING_MAKES(MPI_Comm_split, comm, (MPI_Comm comm, int color, int key, MPI_Comm* made),
+              (comm, color, key, made))
+LAPWING_MAKES(MPI_Comm_split_type, comm, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made),
               (comm, type, key, info, made))
-LAPWING_MAKES(Comm_create, comm, (MPI_Comm comm, MPI_Group group, MPI_Comm* made), (comm, group, made))
-LAPWING_MAKES(Cart_create, comm,
+LAPWING_MAKES(MPI_Comm_create, comm, (MPI_Comm comm, MPI_Group group, MPI_Comm* made), (comm, group, made))
+LAPWING_MAKES(MPI_Cart_create, comm,
               (MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder,
                MPI_Comm* made),
               (comm, dimensions, sizes, periods, reorder, made))
-LAPWING_MAKES(Cart_sub, comm, (MPI_Comm comm, const int remaining[], MPI_Comm* made), (comm, remaining, made))
-LAPWING_MAKES(Graph_create, comm,
+LAPWING_MAKES(MPI_Cart_sub, comm, (MPI_Comm comm, const int remaining[], MPI_Comm* made),
+              (comm, remaining, made))
+LAPWING_MAKES(MPI_Graph_create, comm,
               (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm* made),
               (comm, nodes, index, edges, reorder, made))
-LAPWING_MAKES(Dist_graph_create, comm,
+LAPWING_MAKES(MPI_Dist_graph_create, comm,
               (MPI_Comm comm, int nodes, const int sources[], const int degrees[], const int destinations[],
                const int weights[], MPI_Info info, int reorder, MPI_Comm* made),
               (comm, nodes, sources, degrees, destinations, weights, info, reorder, made))
-LAPWING_MAKES(Dist_graph_create_adjacent, comm,
+LAPWING_MAKES(MPI_Dist_graph_create_adjacent, comm,
               (MPI_Comm comm, int indegree, const int sources[], const int source_weights[], int outdegree,
                const int destinations[], const int destination_weights[], MPI_Info info, int reorder,
                MPI_Comm* made),
               (comm, indegree, sources, source_weights, outdegree, destinations, destination_weights, info,
                reorder, made))
-LAPWING_MAKES(Intercomm_create, comm,
+LAPWING_MAKES(MPI_Intercomm_create, comm,
               (MPI_Comm comm, int leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm* made),
               (comm, leader, peer, remote_leader, tag, made))
-LAPWING_MAKES(Comm_spawn, comm,
+LAPWING_MAKES(MPI_Comm_spawn, comm,
               (const char* command, char* arguments[], int most, MPI_Info info, int root, MPI_Comm comm,
                MPI_Comm* made, int errors[]),
               (command, arguments, most, info, root, comm, made, errors))
-LAPWING_MAKES(Comm_accept, comm, (const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made),
+LAPWING_MAKES(MPI_Comm_accept, comm,
+              (const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made),
               (port, info, root, comm, made))
-LAPWING_MAKES(Comm_connect, comm, (const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made),
+LAPWING_MAKES(MPI_Comm_connect, comm,
+              (const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made),
               (port, info, root, comm, made))
 // Windows and files have communicators inside.
-LAPWING_MAKES(Win_create, comm,
+LAPWING_MAKES(MPI_Win_create, comm,
               (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* made),
               (base, size, unit, info, comm, made))
-LAPWING_MAKES(Win_allocate, comm,
+LAPWING_MAKES(MPI_Win_allocate, comm,
               (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* made),
               (size, unit, info, comm, base, made))
-LAPWING_MAKES(Win_allocate_shared, comm,
+LAPWING_MAKES(MPI_Win_allocate_shared, comm,
               (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* made),
               (size, unit, info, comm, base, made))
-LAPWING_MAKES(Win_create_dynamic, comm, (MPI_Info info, MPI_Comm comm, MPI_Win* made), (info, comm, made))
-LAPWING_MAKES(File_open, comm, (MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* made),
+LAPWING_MAKES(MPI_Win_create_dynamic, comm, (MPI_Info info, MPI_Comm comm, MPI_Win* made), (info, comm, made))
+LAPWING_MAKES(MPI_File_open, comm, (MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* made),
               (comm, name, mode, info, made))
 
 #ifdef OPEN_MPI

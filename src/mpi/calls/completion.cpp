@@ -5,8 +5,12 @@
 
 #include <vector>
 
+#include "base/clock.hpp"
+#include "mpi/calls/exported.hpp"
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/requests/in_flight.hpp"
 #include "mpi/requests/request_wait.hpp"
 #include "mpi/requests/timeline.hpp"
 
@@ -66,7 +70,7 @@ class WaitClock {
             requests_[i]->waited += spent;
             requests_[i]->waiting_since = 0;
             const Collective collective = i == 0 ? collective_ : others_[i - 1];
-            runtime.report.collectives[static_cast<std::size_t>(collective)].wait_time += spent / count_;
+            runtime.report.of(collective).wait_time += spent / count_;
         }
         count_ = 0;
     }
@@ -93,7 +97,7 @@ int take_completion(Request& request, MPI_Request* handle, MPI_Status* status) {
 // What a look at a request has shown to a call that waits for it.
 struct Seen {
     bool complete = false;
-    bool with_mpi = false;  // which must answer for it
+    bool with_mpi = false;  // which must complete it
     int error = MPI_SUCCESS;
     MPI_Comm communicator{};  // of the error
 };
@@ -116,8 +120,8 @@ int end_of_wait(const Seen& seen, MPI_Request* handle, MPI_Status* status) {
     return seen.with_mpi ? PMPI_Wait(handle, status) : raise(seen.communicator, seen.error);
 }
 
-// What has failed among complete requests of ours is told by Lapwing: the MPI would not know whose error
-// handler to call.
+// Errors of complete requests of ours are raised by Lapwing: the MPI would not know whose error handler to
+// call.
 struct Failure {
     int place = -1;  // in the array; -1: none
     int error = MPI_SUCCESS;
@@ -170,14 +174,14 @@ int wait_for_all_with_failure(int count, MPI_Request* handles, MPI_Status* statu
     return raise(first.communicator, MPI_ERR_IN_STATUS);
 }
 
-// Moves what runs, and lets the MPI know of those that are complete, before it looks at an array.
-void tell_mpi(const std::vector<Request*>& ours) {
+// Moves what runs, and completes in the MPI what is complete, before the MPI looks at an array.
+void prepare_mpi(const std::vector<Request*>& ours) {
     const Entry entry;
     progress();
     for (Request* request : ours) {
         give_to_mpi(*request);
         if (request->persistence != nullptr && request->state == Request::State::running)
-            tell_mpi_of_start(*request);
+            request->persistence->handle.start(request->handle);
     }
 }
 
@@ -188,15 +192,14 @@ int look(trace::Call call, int count, const MPI_Request* handles, Native native)
         const std::vector<Request*> ours = find(count, handles);
         if (!ours.empty()) {
             WaitClock clock(call, ours.data(), ours.size());
-            tell_mpi(ours);
+            prepare_mpi(ours);
             clock.stop();
         }
     }
     return native();
 }
 
-// For the calls that wait until something in an array has happened: `native` looks once and says whether it
-// has.
+// For the calls that wait until something in an array has happened: `native` looks once whether it has.
 template <typename Blocking, typename Native>
 int look_until(trace::Call call, int count, const MPI_Request* handles, Blocking blocking, Native native) {
     if (none_alive() || handles == nullptr) return blocking();
@@ -205,7 +208,7 @@ int look_until(trace::Call call, int count, const MPI_Request* handles, Blocking
     WaitClock clock(call, ours.data(), ours.size());
     RequestWait request_wait;
     for (;;) {
-        tell_mpi(ours);
+        prepare_mpi(ours);
         bool happened = false;
         const int error = native(&happened);
         if (happened || error != MPI_SUCCESS) {
@@ -405,7 +408,7 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
             if (request == nullptr) request = find_persistent(*handle);
             if (request != nullptr && request->state != Request::State::given_to_mpi) {
                 // The standard forbids it for nonblocking collectives, but nothing is lost: it goes on, and
-                // nobody asks.
+                // is given back at its end.
                 request->forgotten = true;
                 if (request->state != Request::State::running) give_back(*request);
                 *handle = MPI_REQUEST_NULL;

@@ -1,111 +1,124 @@
-// MPI_Igather and MPI_Igatherv.
-#include "mpi/calls/call.hpp"
+// MPI_Igather(v) and MPI_Iallgather(v).
+#include "mpi/calls/arguments.hpp"
+#include "mpi/calls/functions.hpp"
 
 namespace lapwing {
 namespace {
 
+// Whether the arguments may be right on a rank that receives the blocks, or does not.
+template <typename Received>
+bool plausible_gather(const CallContext& context, const BlockArgument& sent, const Received& received,
+                      bool receives) {
+    if (sent.in_place() ? !receives : !sent.plausible()) return false;
+    return !receives || received.plausible(context.size());
+}
+
+Started start_gather(CallContext& context, Problem problem, const BlockArgument& sent,
+                     const BlockArgument& received, bool receives) {
+    if (!plausible_gather(context, sent, received, receives)) return Started::declined();
+    const bool in_place = sent.in_place();
+    const Elements own = in_place ? Elements() : sent.elements(context);
+    const Elements all = receives ? received.elements(context, context.size()) : Elements();
+    if (const int error = error_of(own, all); error != MPI_SUCCESS) return Started::failed_by(error);
+    const std::uint64_t block = receives ? static_cast<std::uint64_t>(received.count) : 0;
+    problem.bytes = receives ? block * all.layout.size : own.bytes();
+    problem.in_place = in_place;
+    const std::uint64_t place = block * static_cast<std::uint64_t>(context.rank());
+    return context.start(problem, [=](Request& request, Buffers& buffers, int* error) {
+        if (!in_place) buffers.in = input(request, own, error);
+        if (!receives || *error != MPI_SUCCESS) return;
+        buffers.out = output_in_place(request, all, place, in_place ? block : 0, error);
+    });
+}
+
+// `peer`: of the rank's own block.
+template <typename Count>
+Started start_gatherv(CallContext& context, Problem problem, const BlockArgument& sent,
+                      const BlocksArgument<Count>& received, int peer, bool receives) {
+    if (!plausible_gather(context, sent, received, receives)) return Started::declined();
+    const bool in_place = sent.in_place();
+    Blocks own;
+    if (!in_place) own.add(peer, sent.elements(context));
+    Blocks all;
+    if (receives) all = received.blocks(context, context.all_ranks());
+    if (const int error = error_of(own, all); error != MPI_SUCCESS) return Started::failed_by(error);
+    if (problem.collective == Collective::allgatherv) problem.bytes = all.bytes() / context.size();
+    problem.in_place = in_place;
+    problem.parts.push_back({own.parts(), all.parts()});
+    const auto rank = static_cast<std::size_t>(context.rank());
+    return context.start(problem, [=](Request& request, Buffers& buffers, int* error) {
+        if (!in_place) buffers.in = own.input(request, error);
+        if (!receives || *error != MPI_SUCCESS) return;
+        buffers.out = in_place ? all.output_in_place(request, rank, error) : all.output(request, error);
+    });
+}
+
 struct Gather {
     static constexpr Collective collective = Collective::gather;
-    const void* send_buffer;
-    MPI_Count send_count;
-    MPI_Datatype send_type;
-    void* receive_buffer;
-    MPI_Count receive_count;
-    MPI_Datatype receive_type;
+    BlockArgument sent;
+    BlockArgument received;
     int root;
 
-    bool plausible(const Communicator& group) const {
-        if (!plausible_root(group, root)) return false;
-        if (group.rank != root)
-            return send_buffer != MPI_IN_PLACE && lapwing::plausible(send_count, send_type);
-        return lapwing::plausible(receive_count, receive_type) &&
-               (send_buffer == MPI_IN_PLACE || lapwing::plausible(send_count, send_type));
-    }
-    Started start(Communicator& group) const {
-        const bool is_root = group.rank == root;
-        const bool in_place = send_buffer == MPI_IN_PLACE;
-        const std::uint64_t block = static_cast<std::uint64_t>(receive_count);
-        const Elements own =
-            in_place ? Elements() : Elements(send_buffer, static_cast<std::uint64_t>(send_count), send_type);
-        const Elements all =
-            is_root ? Elements(receive_buffer, block * static_cast<std::uint64_t>(group.ranks), receive_type)
-                    : Elements();
-        for (const Elements* elements : {&own, &all}) {
-            if (elements->layout.error != MPI_SUCCESS) return Started::failed_by(elements->layout.error);
-        }
-        Problem problem = {.collective = collective,
-                           .ranks = group.ranks,
-                           .root = root,
-                           .bytes = is_root ? block * all.layout.size : own.bytes(),
-                           .in_place = is_root && in_place};
-        return lapwing::start(group, problem, [=, *this](Request& request, Buffers& buffers, int* error) {
-            if (!in_place) buffers.in = input(request, own, error);
-            if (!is_root || *error != MPI_SUCCESS) return;
-            const std::uint64_t kept = in_place ? block : 0;
-            buffers.out =
-                output_in_place(request, all, block * static_cast<std::uint64_t>(root), kept, error);
-        });
+    Started start(CallContext& context) const {
+        if (!context.has(root)) return Started::declined();
+        return start_gather(context, {.collective = collective, .ranks = context.ranks(), .root = root}, sent,
+                            received, context.rank() == root);
     }
 };
 
-template <typename Count, typename Displacement>
-struct AnyGatherv {
+template <typename Count>
+struct Gatherv {
     static constexpr Collective collective = Collective::gatherv;
-    const void* send_buffer;
-    Count send_count;
-    MPI_Datatype send_type;
-    void* receive_buffer;
-    const Count* receive_counts;
-    const Displacement* displacements;
-    MPI_Datatype receive_type;
+    BlockArgument sent;
+    BlocksArgument<Count> received;
     int root;
 
-    bool plausible(const Communicator& group) const {
-        if (!plausible_root(group, root)) return false;
-        const bool is_root = group.rank == root;
-        if (send_buffer == MPI_IN_PLACE ? !is_root : !lapwing::plausible(send_count, send_type)) return false;
-        return !is_root || plausible_blocks(size(group), receive_counts, displacements, receive_type);
-    }
-    Started start(Communicator& group) const {
-        const bool is_root = group.rank == root;
-        const bool in_place = is_root && send_buffer == MPI_IN_PLACE;
-        Blocks own;
-        if (!in_place)
-            own.add(root, Elements(send_buffer, static_cast<std::uint64_t>(send_count), send_type));
-        Blocks all;
-        if (is_root)
-            all = blocks_of(size(group), receive_buffer, receive_counts, displacements, receive_type);
-        for (const Blocks* blocks : {&own, &all}) {
-            if (blocks->error() != MPI_SUCCESS) return Started::failed_by(blocks->error());
-        }
-        Problem problem = {
-            .collective = collective, .ranks = group.ranks, .root = root, .in_place = in_place};
-        problem.parts.push_back({own.parts(), all.parts()});
-        return lapwing::start(group, problem, [=, *this](Request& request, Buffers& buffers, int* error) {
-            if (!in_place) buffers.in = own.input(request, error);
-            if (!is_root || *error != MPI_SUCCESS) return;
-            buffers.out = in_place ? all.output_in_place(request, static_cast<std::size_t>(root), error)
-                                   : all.output(request, error);
-        });
+    Started start(CallContext& context) const {
+        if (!context.has(root)) return Started::declined();
+        return start_gatherv(context, {.collective = collective, .ranks = context.ranks(), .root = root},
+                             sent, received, root, context.rank() == root);
     }
 };
 
-using Gatherv = AnyGatherv<int, int>;
-using Gatherv_c = AnyGatherv<MPI_Count, MPI_Aint>;
+struct Allgather {
+    static constexpr Collective collective = Collective::allgather;
+    BlockArgument sent;
+    BlockArgument received;
+
+    Started start(CallContext& context) const {
+        return start_gather(context, {.collective = collective, .ranks = context.ranks()}, sent, received,
+                            true);
+    }
+};
+
+template <typename Count>
+struct Allgatherv {
+    static constexpr Collective collective = Collective::allgatherv;
+    BlockArgument sent;
+    BlocksArgument<Count> received;
+
+    Started start(CallContext& context) const {
+        return start_gatherv(context, {.collective = collective, .ranks = context.ranks()}, sent, received,
+                             context.rank(), true);
+    }
+};
 
 }  // namespace
 }  // namespace lapwing
 
 using namespace lapwing;
 
-#define LAPWING_GATHER(suffix, Count, Displacement)                                                       \
-    LAPWING_FUNCTIONS(Igather##suffix, Gather##suffix, Gather_init##suffix, Gather,                       \
-                      (const void* sent, Count send_count, MPI_Datatype send_type, void* received,        \
-                       Count receive_count, MPI_Datatype receive_type, int root),                         \
-                      (sent, send_count, send_type, received, receive_count, receive_type, root))         \
-    LAPWING_FUNCTIONS(                                                                                    \
-        Igatherv##suffix, Gatherv##suffix, Gatherv_init##suffix, Gatherv##suffix,                         \
-        (const void* sent, Count send_count, MPI_Datatype send_type, void* received, const Count* counts, \
-         const Displacement* displacements, MPI_Datatype receive_type, int root),                         \
-        (sent, send_count, send_type, received, counts, displacements, receive_type, root))
+#define LAPWING_GATHER(suffix, Count)                                                                  \
+    LAPWING_FUNCTIONS(MPI_Igather, MPI_Gather, MPI_Gather_init, suffix, Gather,                        \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                        \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                              \
+    LAPWING_FUNCTIONS(MPI_Igatherv, MPI_Gatherv, MPI_Gatherv_init, suffix, Gatherv<Count>,             \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count), int root),                 \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES, root))                       \
+    LAPWING_FUNCTIONS(MPI_Iallgather, MPI_Allgather, MPI_Allgather_init, suffix, Allgather,            \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                  \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                    \
+    LAPWING_FUNCTIONS(MPI_Iallgatherv, MPI_Allgatherv, MPI_Allgatherv_init, suffix, Allgatherv<Count>, \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                           \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_GATHER)

@@ -1,14 +1,15 @@
-// Hints: what the program says of one communicator by MPI_Comm_set_info or MPI_Comm_dup_with_info, before its
-// first collective. And what Lapwing says of it in MPI_Comm_get_info.
+// Hints: what the program sets for one communicator by MPI_Comm_set_info or MPI_Comm_dup_with_info, before
+// its first collective. And what MPI_Comm_get_info shows of it.
 #include <mpi.h>
 
 #include <string>
 
 #include "base/error.hpp"
 #include "engines/catalogue.hpp"
-#include "mpi/job/runtime.hpp"
+#include "mpi/calls/exported.hpp"
+#include "mpi/calls/init.hpp"
 #include "mpi/native/guard.hpp"
-#include "mpi/requests/communicator.hpp"
+#include "mpi/requests/in_flight.hpp"
 
 namespace lapwing {
 namespace {
@@ -60,7 +61,7 @@ LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
 
 LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm communicator, MPI_Info info, MPI_Comm* duplicate) {
     return guarded([&]() -> int {
-        if (Communicator* group = runtime_started ? existing_communicator(communicator) : nullptr)
+        if (Communicator* group = runtime.started ? existing_communicator(communicator) : nullptr)
             finish_links(*group);
         const int error = PMPI_Comm_dup_with_info(communicator, info, duplicate);
         if (error != MPI_SUCCESS) return error;

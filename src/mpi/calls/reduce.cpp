@@ -1,31 +1,35 @@
 // MPI_Ireduce, MPI_Iallreduce, MPI_Iscan and MPI_Iexscan: each rank has a vector of the same length.
+#include "mpi/calls/functions.hpp"
 #include "mpi/calls/reduction_call.hpp"
 
 namespace lapwing {
 namespace {
 
+using Arguments = ReductionArguments<MPI_Count>;
+
+Started start_reduction(CallContext& context, Collective collective, const Arguments& arguments, int root,
+                        bool receives) {
+    if (!plausible(arguments.count, arguments.type) || !plausible(arguments.op)) return Started::declined();
+    const ReductionCall call{
+        arguments.op, context.elements(arguments.receive_buffer, static_cast<std::uint64_t>(arguments.count),
+                                       arguments.type)};
+    Problem problem = {.collective = collective,
+                       .ranks = context.ranks(),
+                       .root = root,
+                       .bytes = call.elements.bytes(),
+                       .in_place = arguments.in_place()};
+    return call.start(context, problem, arguments.send_buffer, receives);
+}
+
 struct Reduce {
     static constexpr Collective collective = Collective::reduce;
-    const void* send_buffer;
-    void* receive_buffer;
-    MPI_Count count;
-    MPI_Datatype type;
-    MPI_Op op;
+    Arguments arguments;
     int root;
 
-    bool plausible(const Communicator& group) const {
-        return plausible_root(group, root) && lapwing::plausible(count, type) && lapwing::plausible(op) &&
-               (send_buffer != MPI_IN_PLACE || group.rank == root);
-    }
-    Started start(Communicator& group) const {
-        const bool is_root = group.rank == root;
-        const ReductionCall call{op, {receive_buffer, static_cast<std::uint64_t>(count), type}};
-        Problem problem = {.collective = collective,
-                           .ranks = group.ranks,
-                           .root = root,
-                           .bytes = call.elements.bytes(),
-                           .in_place = send_buffer == MPI_IN_PLACE};
-        return call.start(group, problem, send_buffer, is_root);
+    Started start(CallContext& context) const {
+        const bool is_root = context.rank() == root;
+        if (!context.has(root) || (arguments.in_place() && !is_root)) return Started::declined();
+        return start_reduction(context, collective, arguments, root, is_root);
     }
 };
 
@@ -33,24 +37,12 @@ struct Reduce {
 template <Collective which>
 struct OfAllRanks {
     static constexpr Collective collective = which;
-    const void* send_buffer;
-    void* receive_buffer;
-    MPI_Count count;
-    MPI_Datatype type;
-    MPI_Op op;
+    Arguments arguments;
 
-    bool plausible(const Communicator&) const {
-        return lapwing::plausible(count, type) && lapwing::plausible(op);
-    }
-    Started start(Communicator& group) const {
-        const ReductionCall call{op, {receive_buffer, static_cast<std::uint64_t>(count), type}};
-        Problem problem = {.collective = collective,
-                           .ranks = group.ranks,
-                           .bytes = call.elements.bytes(),
-                           .in_place = send_buffer == MPI_IN_PLACE};
-        // There is nothing for rank 0 in an exclusive scan; but in place its vector stands in out.
-        const bool receives = collective != Collective::exscan || group.rank > 0 || problem.in_place;
-        return call.start(group, problem, send_buffer, receives);
+    Started start(CallContext& context) const {
+        // Rank 0 receives nothing in an exclusive scan; but in place its own vector is in that buffer.
+        const bool receives = collective != Collective::exscan || context.rank() > 0 || arguments.in_place();
+        return start_reduction(context, collective, arguments, 0, receives);
     }
 };
 using Allreduce = OfAllRanks<Collective::allreduce>;
@@ -62,18 +54,13 @@ using Exscan = OfAllRanks<Collective::exscan>;
 
 using namespace lapwing;
 
-#define LAPWING_REDUCE(suffix, Count, Displacement)                                                  \
-    LAPWING_FUNCTIONS(                                                                               \
-        Ireduce##suffix, Reduce##suffix, Reduce_init##suffix, Reduce,                                \
-        (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op, int root),     \
-        (sent, received, count, type, op, root))                                                     \
-    LAPWING_FUNCTIONS(Iallreduce##suffix, Allreduce##suffix, Allreduce_init##suffix, Allreduce,      \
-                      (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op), \
-                      (sent, received, count, type, op))                                             \
-    LAPWING_FUNCTIONS(Iscan##suffix, Scan##suffix, Scan_init##suffix, Scan,                          \
-                      (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op), \
-                      (sent, received, count, type, op))                                             \
-    LAPWING_FUNCTIONS(Iexscan##suffix, Exscan##suffix, Exscan_init##suffix, Exscan,                  \
-                      (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op), \
-                      (sent, received, count, type, op))
+#define LAPWING_REDUCE(suffix, Count)                                                                      \
+    LAPWING_FUNCTIONS(MPI_Ireduce, MPI_Reduce, MPI_Reduce_init, suffix, Reduce,                            \
+                      (LAPWING_OPERANDS(Count), int root), (LAPWING_OPERANDS_NAMES, root))                 \
+    LAPWING_FUNCTIONS(MPI_Iallreduce, MPI_Allreduce, MPI_Allreduce_init, suffix, Allreduce,                \
+                      (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                 \
+    LAPWING_FUNCTIONS(MPI_Iscan, MPI_Scan, MPI_Scan_init, suffix, Scan, (LAPWING_OPERANDS(Count)),         \
+                      (LAPWING_OPERANDS_NAMES))                                                            \
+    LAPWING_FUNCTIONS(MPI_Iexscan, MPI_Exscan, MPI_Exscan_init, suffix, Exscan, (LAPWING_OPERANDS(Count)), \
+                      (LAPWING_OPERANDS_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_REDUCE)

@@ -1,6 +1,7 @@
 // MPI_Ireduce_scatter_block and MPI_Ireduce_scatter.
 #include <numeric>
 
+#include "mpi/calls/functions.hpp"
 #include "mpi/calls/reduction_call.hpp"
 
 namespace lapwing {
@@ -8,79 +9,65 @@ namespace {
 
 struct ReduceScatterBlock {
     static constexpr Collective collective = Collective::reduce_scatter_block;
-    const void* send_buffer;
-    void* receive_buffer;
-    MPI_Count count;
-    MPI_Datatype type;
-    MPI_Op op;
+    ReductionArguments<MPI_Count> arguments;
 
-    bool plausible(const Communicator&) const {
-        return lapwing::plausible(count, type) && lapwing::plausible(op);
-    }
-    Started start(Communicator& group) const {
-        const bool in_place = send_buffer == MPI_IN_PLACE;
+    Started start(CallContext& context) const {
+        const auto& [sent, received, count, type, op] = arguments;
+        if (!plausible(count, type) || !plausible(op)) return Started::declined();
         const auto block = static_cast<std::uint64_t>(count);
-        const std::uint64_t all = block * static_cast<std::uint64_t>(group.ranks);
-        const ReductionCall call{op, {receive_buffer, in_place ? all : block, type}, all};
+        const bool in_place = arguments.in_place();
+        const std::uint64_t all = block * context.size();
+        const ReductionCall call{op, context.elements(received, in_place ? all : block, type), all};
         Problem problem = {.collective = collective,
-                           .ranks = group.ranks,
+                           .ranks = context.ranks(),
                            .bytes = block * call.elements.layout.size,
                            .in_place = in_place};
-        return call.start(group, problem, send_buffer, true);
+        return call.start(context, problem, sent, true);
     }
 };
 
 template <typename Count>
-struct AnyReduceScatter {
+struct ReduceScatter {
     static constexpr Collective collective = Collective::reduce_scatter;
-    const void* send_buffer;
-    void* receive_buffer;
-    const Count* counts;
-    MPI_Datatype type;
-    MPI_Op op;
+    ReductionArguments<const Count*> arguments;
 
-    bool plausible(const Communicator& group) const {
-        return counts != nullptr && type != MPI_DATATYPE_NULL && lapwing::plausible(op) &&
-               std::all_of(counts, counts + group.ranks, [](Count count) { return count >= 0; });
-    }
-    Started start(Communicator& group) const {
-        const bool in_place = send_buffer == MPI_IN_PLACE;
+    Started start(CallContext& context) const {
+        const auto& [sent, received, counts, type, op] = arguments;
+        if (counts == nullptr || type == MPI_DATATYPE_NULL || !plausible(op) ||
+            !std::all_of(counts, counts + context.size(), [](Count count) { return count >= 0; })) {
+            return Started::declined();
+        }
         const std::uint64_t all = std::accumulate(
-            counts, counts + group.ranks, std::uint64_t{0},
+            counts, counts + context.size(), std::uint64_t{0},
             [](std::uint64_t sum, Count count) { return sum + static_cast<std::uint64_t>(count); });
-        const auto own = static_cast<std::uint64_t>(counts[group.rank]);
-        const ReductionCall call{op, {receive_buffer, in_place ? all : own, type}, all};
+        const auto own = static_cast<std::uint64_t>(counts[context.rank()]);
+        const bool in_place = arguments.in_place();
+        const ReductionCall call{op, context.elements(received, in_place ? all : own, type), all};
         const std::uint64_t size = call.elements.layout.size;
         Problem problem = {.collective = collective,
-                           .ranks = group.ranks,
-                           .bytes = all / static_cast<std::uint64_t>(group.ranks) * size,
+                           .ranks = context.ranks(),
+                           .bytes = all / context.size() * size,
                            .in_place = in_place};
         Parts& parts = problem.parts.emplace_back();
         std::uint64_t offset = 0;
-        for (int rank = 0; rank < group.ranks; ++rank) {
+        for (int rank = 0; rank < context.ranks(); ++rank) {
             const std::uint64_t bytes = static_cast<std::uint64_t>(counts[rank]) * size;
             parts.sends.push_back({rank, bytes == 0 ? 0 : offset, bytes});
             offset += bytes;
         }
-        parts.receives.push_back({group.rank, 0, own * size});
-        return call.start(group, problem, send_buffer, true);
+        parts.receives.push_back({context.rank(), 0, own * size});
+        return call.start(context, problem, sent, true);
     }
 };
-using ReduceScatter = AnyReduceScatter<int>;
-using ReduceScatter_c = AnyReduceScatter<MPI_Count>;
 
 }  // namespace
 }  // namespace lapwing
 
 using namespace lapwing;
 
-#define LAPWING_REDUCE_SCATTER(suffix, Count, Displacement)                                                  \
-    LAPWING_FUNCTIONS(Ireduce_scatter_block##suffix, Reduce_scatter_block##suffix,                           \
-                      Reduce_scatter_block_init##suffix, ReduceScatterBlock,                                 \
-                      (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op),         \
-                      (sent, received, count, type, op))                                                     \
-    LAPWING_FUNCTIONS(Ireduce_scatter##suffix, Reduce_scatter##suffix, Reduce_scatter_init##suffix,          \
-                      ReduceScatter##suffix,                                                                 \
-                      (const void* sent, void* received, const Count* counts, MPI_Datatype type, MPI_Op op), \
-                      (sent, received, counts, type, op))
+#define LAPWING_REDUCE_SCATTER(suffix, Count)                                                             \
+    LAPWING_FUNCTIONS(MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block, MPI_Reduce_scatter_block_init, \
+                      suffix, ReduceScatterBlock, (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))    \
+    LAPWING_FUNCTIONS(MPI_Ireduce_scatter, MPI_Reduce_scatter, MPI_Reduce_scatter_init, suffix,           \
+                      ReduceScatter<Count>, (LAPWING_OPERANDS(const Count*)), (LAPWING_OPERANDS_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_REDUCE_SCATTER)

@@ -2,18 +2,18 @@
 
 namespace lapwing {
 
-Started ReductionCall::start(Communicator& group, Problem problem, const void* send_buffer,
+Started ReductionCall::start(CallContext& context, Problem& problem, const void* send_buffer,
                              bool receives) const {
-    if (elements.layout.error != MPI_SUCCESS) return Started::failed_by(elements.layout.error);
+    if (elements.error() != MPI_SUCCESS) return Started::failed_by(elements.error());
     // An element without data is no operand.
-    if (elements.layout.size == 0) return {Outcome::declined, MPI_SUCCESS, nullptr};
+    if (elements.layout.size == 0) return Started::declined();
     Reduction reduction;
     const int error = reduction_of(op, elements.type, elements.layout, reduction);
     if (error != MPI_SUCCESS) return Started::failed_by(error);
     reduction.describe(problem);
-    if (reduction.by_mpi()) keep_for_starts(op, elements.type, elements.layout);
+    if (reduction.by_mpi()) context.reduce_by(op, elements);
     const bool in_place = problem.in_place;
-    return lapwing::start(group, problem, [=, *this](Request& request, Buffers& buffers, int* failed) {
+    return context.start(problem, [=, *this](Request& request, Buffers& buffers, int* failed) {
         if (reduction.by_mpi()) {
             request.reducer.hold(op, elements.type, elements.layout);
             buffers.reducer = &request.reducer;

@@ -1,4 +1,4 @@
-// Where the ranks of MPI_COMM_WORLD run: what each tells the others in MPI_Init.
+// Where the ranks of MPI_COMM_WORLD run, exchanged in MPI_Init.
 #pragma once
 
 #include <memory>

@@ -51,6 +51,10 @@ struct Report {
     std::array<CollectiveCount, reported_collectives> collectives;
     std::array<std::vector<Use>, reported_collectives> uses;
 
+    CollectiveCount& of(Collective collective) { return collectives[static_cast<std::size_t>(collective)]; }
+    void count_fallback(Collective collective, Fallback reason) {
+        ++of(collective).fell_back[static_cast<std::size_t>(reason)];
+    }
     void count_use(Collective collective, const Algorithm* algorithm, const Engine* engine);
 };
 

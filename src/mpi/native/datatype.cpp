@@ -8,7 +8,7 @@ namespace lapwing {
 namespace {
 
 // Whether the data of consecutive elements stand in memory without holes and in the order of the type map.
-// Equal size and extent do not say so: an indexed type can fill its extent in another order.
+// Equal size and extent do not imply it: an indexed type can fill its extent in another order.
 bool is_contiguous(MPI_Datatype type) {
     int integers = 0;
     int addresses = 0;
@@ -41,7 +41,7 @@ bool is_contiguous(MPI_Datatype type) {
 // Predefined types live as long as the program, so what is known of them can be kept by handle.
 struct Known {
     bool known = false;
-    MPI_Datatype type{};  // what MPI_DATATYPE_NULL is the MPI must be asked for in some
+    MPI_Datatype type{};  // MPI_DATATYPE_NULL is no constant in some MPIs
     Layout layout;
 };
 constinit thread_local Known last_predefined;

@@ -12,7 +12,7 @@ namespace lapwing {
 
 void end_job(const std::string& message, int status) {
     fmt::print(stderr, "lapwing: {}\n", message);
-    // A launcher that is told to abort at once may drop what a rank has just said.
+    // A launcher that aborts at once may drop a rank's last output.
     ::usleep(200'000);
     PMPI_Abort(MPI_COMM_WORLD, status);
     std::abort();

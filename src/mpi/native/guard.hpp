@@ -9,7 +9,7 @@
 
 namespace lapwing {
 
-// Says why on standard error, and ends all ranks.
+// Writes why to standard error, and ends all ranks.
 [[noreturn]] void end_job(const std::string& message, int status);
 
 // Ends the job with the message of the exception that is being handled, or returns the MPI's error code for
@@ -34,5 +34,3 @@ int guarded(Call call) {
 }
 
 }  // namespace lapwing
-
-#define LAPWING_MPI extern "C" __attribute__((visibility("default"))) int

@@ -8,23 +8,21 @@
 #include <chrono>
 #include <thread>
 
-#include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/native.hpp"
-#include "mpi/requests/request.hpp"
 
 namespace lapwing {
 namespace {
 
-int move_all() {
+// As given to install_hook().
+int (*move_all)() = nullptr;
+const Count* in_flight = nullptr;
+
+int try_to_move_all() {
     if (!Entry::try_enter()) return 0;
     // No exception may pass through the MPI.
-    const int completed = guarded([] {
-        const int moved = progress();
-        // Somebody may wait for one of them inside the MPI.
-        give_complete_to_mpi();
-        return moved;
-    });
+    const int completed = guarded(move_all);
     Entry::leave();
     return completed;
 }
@@ -34,7 +32,7 @@ enum class Way {
     none,
     callback,     // the MPI calls Lapwing, and may be called from there
     hook_thread,  // the MPI calls Lapwing, which must not call it back: the hook thread does
-    polling,      // the MPI calls nobody: the hook thread looks every now and then
+    polling,      // the MPI has no callback: the hook thread looks every now and then
 };
 std::atomic<Way> way{Way::none};
 
@@ -67,10 +65,10 @@ class HookThread {
             calls_.wait(seen);
             if (ending_) return;
             seen = calls_;
-            move_all();
+            try_to_move_all();
             std::this_thread::sleep_for(std::chrono::microseconds(20));
-            while (way == Way::polling && !ending_ && live_requests > 0) {
-                move_all();
+            while (way == Way::polling && !ending_ && *in_flight > 0) {
+                try_to_move_all();
                 std::this_thread::sleep_for(std::chrono::microseconds(200));
             }
         }
@@ -80,14 +78,14 @@ class HookThread {
     std::atomic<bool> ending_{false};
     std::atomic<std::uint64_t> calls_{0};
 };
-HookThread& hook_thread = *new HookThread;  // never destroyed, see request.cpp
+HookThread& hook_thread = *new HookThread;  // never destroyed, see in_flight.cpp
 
 // Open MPI calls what is registered here in all of its progress, and lets it call the MPI.
 using Register = int (*)(int (*)());
 
 int opal_callback() {
-    if (live_requests == 0 || Entry::busy()) return 0;
-    return move_all();
+    if (*in_flight == 0 || Entry::busy()) return 0;
+    return try_to_move_all();
 }
 
 bool attach_to_opal() {
@@ -134,13 +132,15 @@ bool offers_a_hook() {
            find_in_libraries("ucp_worker_progress") != nullptr;
 }
 
-bool install_hook() {
+bool install_hook(int (*progress)(), const Count& requests, bool threads) {
+    move_all = progress;
+    in_flight = &requests;
     if (attach_to_opal()) {
         way = Way::callback;
     } else if (attach_to_ucx()) {
         // MPICH holds a lock there when threads share it.
-        way = runtime.threads ? Way::hook_thread : Way::callback;
-    } else if (runtime.threads) {
+        way = threads ? Way::hook_thread : Way::callback;
+    } else if (threads) {
         way = Way::polling;
     }
     if (way == Way::hook_thread || way == Way::polling) hook_thread.start();
@@ -161,10 +161,10 @@ void native_progress() {
 #ifndef OPEN_MPI
     seen.store(true, std::memory_order_relaxed);
 #endif
-    if (live_requests == 0 || Entry::busy()) return;
-    const Way now = way.load(std::memory_order_relaxed);
+    const Way now = way.load(std::memory_order_acquire);
+    if (now == Way::none || *in_flight == 0 || Entry::busy()) return;
     if (now == Way::callback) {
-        move_all();
+        try_to_move_all();
     } else if (now == Way::hook_thread) {
         hook_thread.wake();
     }

@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "links/mpi/mpi_link.hpp"
-#include "mpi/job/runtime.hpp"
-#include "mpi/native/guard.hpp"
 
 namespace lapwing {
 namespace {
@@ -173,19 +171,6 @@ class TypedMemory {
     std::byte* elements_;
 };
 
-template <typename Handle>
-int free_later(Holdings<Handle>& holdings, Handle* handle, Handle none, int (*free)(Handle*)) {
-    if (handle == nullptr || !runtime_started) return free(handle);
-    {
-        const Entry entry;
-        if (holdings.keeps(*handle)) {
-            *handle = none;
-            return MPI_SUCCESS;
-        }
-    }
-    return free(handle);
-}
-
 }  // namespace
 
 int reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction) {
@@ -213,6 +198,14 @@ void MpiReducer::hold(MPI_Op op, MPI_Datatype type, const Layout& layout) {
     layout_ = layout;
     operators.hold(op);
     types.hold(type);
+}
+
+bool keeps_operator(MPI_Op op) {
+    return operators.keeps(op);
+}
+
+bool keeps_type(MPI_Datatype type) {
+    return types.keeps(type);
 }
 
 void MpiReducer::free() {
@@ -247,14 +240,3 @@ void MpiReducer::reduce(std::byte* target, const std::byte* source, std::uint64_
 }
 
 }  // namespace lapwing
-
-using namespace lapwing;
-
-// What collectives in flight need stays until they are complete.
-LAPWING_MPI MPI_Op_free(MPI_Op* op) {
-    return free_later(operators, op, MPI_OP_NULL, PMPI_Op_free);
-}
-
-LAPWING_MPI MPI_Type_free(MPI_Datatype* type) {
-    return free_later(types, type, MPI_DATATYPE_NULL, PMPI_Type_free);
-}

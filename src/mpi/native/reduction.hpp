@@ -1,4 +1,4 @@
-// MPI's operators on MPI's types, as tasks reduce: by Lapwing's own code where it knows both, by the MPI's
+// MPI's operators on MPI's types, as tasks reduce: by Lapwing's own code where it has both, by the MPI's
 // otherwise.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace lapwing {
 
-// What of a Problem an operator and a type say.
+// The part of a Problem that an operator and a type make.
 struct Reduction {
     Operator op = Operator::user;
     Type type = Type::opaque;
@@ -53,5 +53,9 @@ class MpiReducer final : public Reducer {
     Staging left_;
     Staging right_;
 };
+
+// The program frees a handle: true when a request holds it, which frees it in the end. Inside Entry.
+bool keeps_operator(MPI_Op op);
+bool keeps_type(MPI_Datatype type);
 
 }  // namespace lapwing

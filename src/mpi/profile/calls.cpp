@@ -1,4 +1,5 @@
 // All collectives. What a program may leave undefined at a rank is not looked at.
+#include "mpi/calls/signatures.hpp"
 #include "mpi/profile/profile.hpp"
 
 namespace {
@@ -60,141 +61,93 @@ std::uint64_t elements(Count count) {
 
 }  // namespace
 
-#define LAPWING_LIST(...) __VA_ARGS__
-#define LAPWING_PROFILED(Nonblocking, Blocking, root_of_it, bytes, parameters, names)             \
-    LAPWING_MPI MPI_##Blocking(LAPWING_LIST parameters, MPI_Comm comm) {                          \
-        return blocking(                                                                          \
-            "MPI_" #Blocking, __builtin_return_address(0), comm, root_of_it,                      \
-            [&]() -> std::uint64_t { return bytes; },                                             \
-            [&] { return PMPI_##Blocking(LAPWING_LIST names, comm); });                           \
-    }                                                                                             \
-    LAPWING_MPI MPI_##Nonblocking(LAPWING_LIST parameters, MPI_Comm comm, MPI_Request* request) { \
-        return nonblocking(                                                                       \
-            "MPI_" #Nonblocking, __builtin_return_address(0), comm, request, root_of_it,          \
-            [&]() -> std::uint64_t { return bytes; },                                             \
-            [&] { return PMPI_##Nonblocking(LAPWING_LIST names, comm, request); });               \
+#define LAPWING_PROFILED(Nonblocking, Blocking, suffix, root_of_it, bytes, parameters, names)      \
+    LAPWING_MPI Blocking##suffix(LAPWING_LIST parameters MPI_Comm comm) {                          \
+        return blocking(                                                                           \
+            #Blocking #suffix, __builtin_return_address(0), comm, root_of_it,                      \
+            [&]() -> std::uint64_t { return bytes; },                                              \
+            [&] { return P##Blocking##suffix(LAPWING_LIST names comm); });                         \
+    }                                                                                              \
+    LAPWING_MPI Nonblocking##suffix(LAPWING_LIST parameters MPI_Comm comm, MPI_Request* request) { \
+        return nonblocking(                                                                        \
+            #Nonblocking #suffix, __builtin_return_address(0), comm, request, root_of_it,          \
+            [&]() -> std::uint64_t { return bytes; },                                              \
+            [&] { return P##Nonblocking##suffix(LAPWING_LIST names comm, request); });             \
     }
 
-LAPWING_MPI MPI_Barrier(MPI_Comm comm) {
-    return blocking(
-        "MPI_Barrier", __builtin_return_address(0), comm, equal, [] { return std::uint64_t{0}; },
-        [&] { return PMPI_Barrier(comm); });
-}
-LAPWING_MPI MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
-    return nonblocking(
-        "MPI_Ibarrier", __builtin_return_address(0), comm, request, equal, [] { return std::uint64_t{0}; },
-        [&] { return PMPI_Ibarrier(comm, request); });
-}
+LAPWING_PROFILED(MPI_Ibarrier, MPI_Barrier, , equal, 0, (), ())
 
-#define LAPWING_PROFILED_ALL(suffix, Count, Displacement)                                                   \
-    LAPWING_PROFILED(Ibcast##suffix, Bcast##suffix, gives(root), bytes_of(elements(count), type),           \
-                     (void* buffer, Count count, MPI_Datatype type, int root), (buffer, count, type, root)) \
-    LAPWING_PROFILED(Igather##suffix, Gather##suffix, takes(root),                                          \
+#define LAPWING_PROFILED_ALL(suffix, Count)                                                                 \
+    LAPWING_PROFILED(MPI_Ibcast, MPI_Bcast, suffix, gives(root), bytes_of(elements(count), type),           \
+                     (LAPWING_BUFFER(Count)), (LAPWING_BUFFER_NAMES))                                       \
+    LAPWING_PROFILED(MPI_Igather, MPI_Gather, suffix, takes(root),                                          \
                      own(sent, elements(send_count), send_type, elements(receive_count), receive_type),     \
-                     (const void* sent, Count send_count, MPI_Datatype send_type, void* received,           \
-                      Count receive_count, MPI_Datatype receive_type, int root),                            \
-                     (sent, send_count, send_type, received, receive_count, receive_type, root))            \
-    LAPWING_PROFILED(                                                                                       \
-        Igatherv##suffix, Gatherv##suffix, takes(root),                                                     \
-        sent == MPI_IN_PLACE ? 0 : bytes_of(elements(send_count), send_type),                               \
-        (const void* sent, Count send_count, MPI_Datatype send_type, void* received,                        \
-         const Count* receive_counts, const Displacement* displacements, MPI_Datatype receive_type,         \
-         int root),                                                                                         \
-        (sent, send_count, send_type, received, receive_counts, displacements, receive_type, root))         \
-    LAPWING_PROFILED(Iscatter##suffix, Scatter##suffix, gives(root),                                        \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                              \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                                    \
+    LAPWING_PROFILED(MPI_Igatherv, MPI_Gatherv, suffix, takes(root),                                        \
+                     sent == MPI_IN_PLACE ? 0 : bytes_of(elements(send_count), send_type),                  \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count), int root),                       \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES, root))                             \
+    LAPWING_PROFILED(MPI_Iscatter, MPI_Scatter, suffix, gives(root),                                        \
                      own(received, elements(receive_count), receive_type, elements(send_count), send_type), \
-                     (const void* sent, Count send_count, MPI_Datatype send_type, void* received,           \
-                      Count receive_count, MPI_Datatype receive_type, int root),                            \
-                     (sent, send_count, send_type, received, receive_count, receive_type, root))            \
-    LAPWING_PROFILED(                                                                                       \
-        Iscatterv##suffix, Scatterv##suffix, gives(root),                                                   \
-        received == MPI_IN_PLACE ? 0 : bytes_of(elements(receive_count), receive_type),                     \
-        (const void* sent, const Count* send_counts, const Displacement* displacements,                     \
-         MPI_Datatype send_type, void* received, Count receive_count, MPI_Datatype receive_type, int root), \
-        (sent, send_counts, displacements, send_type, received, receive_count, receive_type, root))         \
-    LAPWING_PROFILED(Iallgather##suffix, Allgather##suffix, equal,                                          \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                              \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                                    \
+    LAPWING_PROFILED(MPI_Iscatterv, MPI_Scatterv, suffix, gives(root),                                      \
+                     received == MPI_IN_PLACE ? 0 : bytes_of(elements(receive_count), receive_type),        \
+                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED(Count), int root),                       \
+                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_NAMES, root))                             \
+    LAPWING_PROFILED(MPI_Iallgather, MPI_Allgather, suffix, equal,                                          \
                      own(sent, elements(send_count), send_type, elements(receive_count), receive_type),     \
-                     (const void* sent, Count send_count, MPI_Datatype send_type, void* received,           \
-                      Count receive_count, MPI_Datatype receive_type),                                      \
-                     (sent, send_count, send_type, received, receive_count, receive_type))                  \
-    LAPWING_PROFILED(                                                                                       \
-        Iallgatherv##suffix, Allgatherv##suffix, equal,                                                     \
-        sent == MPI_IN_PLACE ? 0 : bytes_of(elements(send_count), send_type),                               \
-        (const void* sent, Count send_count, MPI_Datatype send_type, void* received,                        \
-         const Count* receive_counts, const Displacement* displacements, MPI_Datatype receive_type),        \
-        (sent, send_count, send_type, received, receive_counts, displacements, receive_type))               \
-    LAPWING_PROFILED(Ialltoall##suffix, Alltoall##suffix, equal,                                            \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                        \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                          \
+    LAPWING_PROFILED(MPI_Iallgatherv, MPI_Allgatherv, suffix, equal,                                        \
+                     sent == MPI_IN_PLACE ? 0 : bytes_of(elements(send_count), send_type),                  \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                 \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                   \
+    LAPWING_PROFILED(MPI_Ialltoall, MPI_Alltoall, suffix, equal,                                            \
                      own(sent, elements(send_count), send_type, elements(receive_count), receive_type),     \
-                     (const void* sent, Count send_count, MPI_Datatype send_type, void* received,           \
-                      Count receive_count, MPI_Datatype receive_type),                                      \
-                     (sent, send_count, send_type, received, receive_count, receive_type))                  \
-    LAPWING_PROFILED(Ialltoallv##suffix, Alltoallv##suffix, equal,                                          \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                        \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                          \
+    LAPWING_PROFILED(MPI_Ialltoallv, MPI_Alltoallv, suffix, equal,                                          \
                      own(sent, sent == MPI_IN_PLACE ? 0 : sum(comm, send_counts), send_type,                \
                          sum(comm, receive_counts), receive_type),                                          \
-                     (const void* sent, const Count* send_counts, const Displacement* send_displacements,   \
-                      MPI_Datatype send_type, void* received, const Count* receive_counts,                  \
-                      const Displacement* receive_displacements, MPI_Datatype receive_type),                \
-                     (sent, send_counts, send_displacements, send_type, received, receive_counts,           \
-                      receive_displacements, receive_type))                                                 \
-    LAPWING_PROFILED(Ialltoallw##suffix, Alltoallw##suffix, equal,                                          \
+                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                          \
+                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                            \
+    LAPWING_PROFILED(MPI_Ialltoallw, MPI_Alltoallw, suffix, equal,                                          \
                      sent == MPI_IN_PLACE ? typed_sum(comm, receive_counts, receive_types)                  \
                                           : typed_sum(comm, send_counts, send_types),                       \
-                     (const void* sent, const Count* send_counts, const Displacement* send_displacements,   \
-                      const MPI_Datatype* send_types, void* received, const Count* receive_counts,          \
-                      const Displacement* receive_displacements, const MPI_Datatype* receive_types),        \
-                     (sent, send_counts, send_displacements, send_types, received, receive_counts,          \
-                      receive_displacements, receive_types))                                                \
-    LAPWING_PROFILED(                                                                                       \
-        Ireduce##suffix, Reduce##suffix, takes(root), bytes_of(elements(count), type),                      \
-        (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op, int root),            \
-        (sent, received, count, type, op, root))                                                            \
-    LAPWING_PROFILED(Iallreduce##suffix, Allreduce##suffix, equal, bytes_of(elements(count), type),         \
-                     (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op),         \
-                     (sent, received, count, type, op))                                                     \
-    LAPWING_PROFILED(Iscan##suffix, Scan##suffix, equal, bytes_of(elements(count), type),                   \
-                     (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op),         \
-                     (sent, received, count, type, op))                                                     \
-    LAPWING_PROFILED(Iexscan##suffix, Exscan##suffix, equal, bytes_of(elements(count), type),               \
-                     (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op),         \
-                     (sent, received, count, type, op))                                                     \
-    LAPWING_PROFILED(Ireduce_scatter_block##suffix, Reduce_scatter_block##suffix, equal,                    \
-                     bytes_of(elements(count), type),                                                       \
-                     (const void* sent, void* received, Count count, MPI_Datatype type, MPI_Op op),         \
-                     (sent, received, count, type, op))                                                     \
-    LAPWING_PROFILED(Ireduce_scatter##suffix, Reduce_scatter##suffix, equal,                                \
-                     bytes_of(sum(comm, counts), type),                                                     \
-                     (const void* sent, void* received, const Count* counts, MPI_Datatype type, MPI_Op op), \
-                     (sent, received, counts, type, op))                                                    \
-    LAPWING_PROFILED(Ineighbor_allgather##suffix, Neighbor_allgather##suffix, equal,                        \
+                     (LAPWING_SENT_TYPED(Count, lapwing::DisplacementOf<Count>),                            \
+                      LAPWING_RECEIVED_TYPED(Count, lapwing::DisplacementOf<Count>)),                       \
+                     (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))                              \
+    LAPWING_PROFILED(MPI_Ireduce, MPI_Reduce, suffix, takes(root), bytes_of(elements(count), type),         \
+                     (LAPWING_OPERANDS(Count), int root), (LAPWING_OPERANDS_NAMES, root))                   \
+    LAPWING_PROFILED(MPI_Iallreduce, MPI_Allreduce, suffix, equal, bytes_of(elements(count), type),         \
+                     (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                   \
+    LAPWING_PROFILED(MPI_Iscan, MPI_Scan, suffix, equal, bytes_of(elements(count), type),                   \
+                     (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                   \
+    LAPWING_PROFILED(MPI_Iexscan, MPI_Exscan, suffix, equal, bytes_of(elements(count), type),               \
+                     (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                   \
+    LAPWING_PROFILED(MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block, suffix, equal,                    \
+                     bytes_of(elements(count), type), (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))  \
+    LAPWING_PROFILED(MPI_Ireduce_scatter, MPI_Reduce_scatter, suffix, equal,                                \
+                     bytes_of(sum(comm, count), type), (LAPWING_OPERANDS(const Count*)),                    \
+                     (LAPWING_OPERANDS_NAMES))                                                              \
+    LAPWING_PROFILED(MPI_Ineighbor_allgather, MPI_Neighbor_allgather, suffix, equal,                        \
                      bytes_of(elements(send_count), send_type),                                             \
-                     (const void* sent, Count send_count, MPI_Datatype send_type, void* received,           \
-                      Count receive_count, MPI_Datatype receive_type),                                      \
-                     (sent, send_count, send_type, received, receive_count, receive_type))                  \
-    LAPWING_PROFILED(                                                                                       \
-        Ineighbor_allgatherv##suffix, Neighbor_allgatherv##suffix, equal,                                   \
-        bytes_of(elements(send_count), send_type),                                                          \
-        (const void* sent, Count send_count, MPI_Datatype send_type, void* received,                        \
-         const Count* receive_counts, const Displacement* displacements, MPI_Datatype receive_type),        \
-        (sent, send_count, send_type, received, receive_counts, displacements, receive_type))               \
-    LAPWING_PROFILED(Ineighbor_alltoall##suffix, Neighbor_alltoall##suffix, equal,                          \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                        \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                          \
+    LAPWING_PROFILED(MPI_Ineighbor_allgatherv, MPI_Neighbor_allgatherv, suffix, equal,                      \
                      bytes_of(elements(send_count), send_type),                                             \
-                     (const void* sent, Count send_count, MPI_Datatype send_type, void* received,           \
-                      Count receive_count, MPI_Datatype receive_type),                                      \
-                     (sent, send_count, send_type, received, receive_count, receive_type))                  \
-    LAPWING_PROFILED(Ineighbor_alltoallv##suffix, Neighbor_alltoallv##suffix, equal, 0,                     \
-                     (const void* sent, const Count* send_counts, const Displacement* send_displacements,   \
-                      MPI_Datatype send_type, void* received, const Count* receive_counts,                  \
-                      const Displacement* receive_displacements, MPI_Datatype receive_type),                \
-                     (sent, send_counts, send_displacements, send_type, received, receive_counts,           \
-                      receive_displacements, receive_type))                                                 \
-    LAPWING_PROFILED(Ineighbor_alltoallw##suffix, Neighbor_alltoallw##suffix, equal, 0,                     \
-                     (const void* sent, const Count* send_counts, const MPI_Aint* send_displacements,       \
-                      const MPI_Datatype* send_types, void* received, const Count* receive_counts,          \
-                      const MPI_Aint* receive_displacements, const MPI_Datatype* receive_types),            \
-                     (sent, send_counts, send_displacements, send_types, received, receive_counts,          \
-                      receive_displacements, receive_types))
-
-LAPWING_PROFILED_ALL(, int, int)
-#if MPI_VERSION >= 4
-LAPWING_PROFILED_ALL(_c, MPI_Count, MPI_Aint)
-#endif
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                 \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                   \
+    LAPWING_PROFILED(MPI_Ineighbor_alltoall, MPI_Neighbor_alltoall, suffix, equal,                          \
+                     bytes_of(elements(send_count), send_type),                                             \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                        \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                          \
+    LAPWING_PROFILED(MPI_Ineighbor_alltoallv, MPI_Neighbor_alltoallv, suffix, equal, 0,                     \
+                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                          \
+                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                            \
+    LAPWING_PROFILED(MPI_Ineighbor_alltoallw, MPI_Neighbor_alltoallw, suffix, equal, 0,                     \
+                     (LAPWING_SENT_TYPED(Count, MPI_Aint), LAPWING_RECEIVED_TYPED(Count, MPI_Aint)),        \
+                     (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))
+LAPWING_WITH_COUNTS(LAPWING_PROFILED_ALL)

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/trace.hpp"
+#include "mpi/calls/exported.hpp"
 
 namespace lapwing::profile {
 
@@ -84,5 +85,3 @@ class Completing {
 };
 
 }  // namespace lapwing::profile
-
-#define LAPWING_MPI extern "C" __attribute__((visibility("default"))) int

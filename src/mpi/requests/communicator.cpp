@@ -4,12 +4,10 @@
 #include <bit>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "mpi/job/runtime.hpp"
-#include "mpi/requests/request.hpp"
 
 namespace lapwing {
 namespace {
@@ -17,7 +15,7 @@ namespace {
 // Communicators are few. Guarded by a mutex of its own, because communicators are freed by calls that are not
 // Lapwing's.
 std::recursive_mutex mutex;
-// Never destroyed, see request.cpp.
+// Never destroyed, see in_flight.cpp.
 auto& groups = *new std::vector<std::unique_ptr<Communicator>>;
 auto& orphans = *new std::vector<std::unique_ptr<Communicator>>;  // freed with something in flight
 int keyval = MPI_KEYVAL_INVALID;
@@ -193,7 +191,7 @@ void free_communicators() {
     for (const auto& group : freed) free_link(*group);
 }
 
-void free_all_communicators() {
+void free_all_communicators(void (*finish)(Communicator&)) {
     for (;;) {
         Communicator* group = nullptr;
         {
@@ -203,30 +201,13 @@ void free_all_communicators() {
         }
         // Lists of the kernel engine do not need the duplicate. Open MPI cannot end with one that is half
         // made.
-        finish_links(*group);
+        finish(*group);
         const MPI_Comm communicator = group->communicator;
         // The communicator lives on, but not the group that its attribute names.
         orphan([&](const Communicator& other) { return &other == group; });
         PMPI_Comm_delete_attr(communicator, keyval);
     }
     free_communicators();
-}
-
-void finish_links(Communicator& group) {
-    finish_links(group, UINT64_MAX);
-}
-
-void finish_links(Communicator& group, std::uint64_t patience) {
-    const std::uint64_t began = nanoseconds();
-    for (bool ready = !group.begun; !ready && nanoseconds() - began < patience;) {
-        {
-            const Entry entry;
-            // A rank that must come here first may wait for a list of ours.
-            progress();
-            ready = (group.all_intra_node || group.link.ready()) && settle(group);
-        }
-        if (!ready) std::this_thread::yield();
-    }
 }
 
 Communicator* existing_communicator(MPI_Comm communicator) {

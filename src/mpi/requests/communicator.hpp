@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "links/mpi/mpi_link.hpp"
-#include "mpi/requests/count.hpp"
+#include "mpi/native/count.hpp"
 #include "plan/group_engines.hpp"
 
 namespace lapwing {
@@ -90,12 +90,6 @@ int begin_links(Communicator& group);
 // Whether it is known which links the group has. Inside Entry.
 bool settle(Communicator& group);
 
-// Waits until what begin_links() has asked for is there, on all ranks: before calls that are collective
-// anyway. Outside of Entry.
-void finish_links(Communicator& group);
-// The same for a call that need not wait for the others: gives up after so many nanoseconds.
-void finish_links(Communicator& group, std::uint64_t patience);
-
 // Null when the communicator had no collective yet.
 Communicator* existing_communicator(MPI_Comm communicator);
 // The same; it is found no more, because its communicator is about to be freed.
@@ -103,7 +97,7 @@ Communicator* give_up_communicator(MPI_Comm communicator);
 
 // Frees what groups of freed communicators kept while something was in flight.
 void free_communicators();
-// At the end of MPI: the others, too.
-void free_all_communicators();
+// At the end of MPI: the others, too; `finish` waits for what begin_links() has asked for.
+void free_all_communicators(void (*finish)(Communicator&));
 
 }  // namespace lapwing

@@ -1,4 +1,4 @@
-// The collectives that are in flight, and the MPI requests that the program holds for them.
+// One collective in flight, and the MPI request that the program holds for it.
 //
 // Such a request is a real one, a generalized request, so that calls that Lapwing does not take stay correct.
 // Making one costs an allocation in the MPI, so a request that completes inside Lapwing's own calls is not
@@ -18,12 +18,11 @@
 #include "mpi/native/datatype.hpp"
 #include "mpi/native/reduction.hpp"
 #include "mpi/requests/communicator.hpp"
-#include "mpi/requests/count.hpp"
-#include "mpi/requests/persistent.hpp"
+#include "mpi/requests/persistence.hpp"
 
 namespace lapwing {
 
-// What remains to be done when the last byte has arrived: data to put where the program wants it.
+// What remains to be done when the last byte has arrived: data to unpack into the program's buffer.
 struct Unpacking {
     const std::byte* bytes = nullptr;
     char* elements = nullptr;
@@ -61,36 +60,15 @@ struct Request {
     std::atomic<bool> freed{false};      // by the MPI; not yet collected
     Request* next_freed = nullptr;
     std::unique_ptr<Persistence> persistence;  // null: of a nonblocking call
+
+    // Before each start.
+    void reset() {
+        error = MPI_SUCCESS;
+        operation = nullptr;
+        waited = 0;
+        waiting_since = 0;
+        operation_number = 0;
+    }
 };
-
-// All of these inside Entry.
-Request* take_request(int* error);         // idle, with a handle; null with the MPI's error code
-Request& add_request(MPI_Request handle);  // idle, with this handle
-// Starts its problem on its own channel or the next of its group, as soon as that is settled.
-void run(Request& request);
-// At the end of the call that has started it and began then, where clocks are read.
-void measure_start(Request& request, std::uint64_t began);
-void give_back(Request& request);              // to be used again
-Request* find_request(MPI_Request handle);     // the program's request, when it is one of ours and alive
-Request* find_persistent(MPI_Request handle);  // when it is a persistent one of ours, inactive or not
-int progress();                                // moves everything that runs; how many completed
-bool test(Request& request);                   // moves everything that runs; whether this one is complete
-bool progress(Request& request);               // as test, by a caller who waits for just this
-int prepare_to_sleep(Request& request);        // before a caller sleeps: see Prepared::prepare_to_sleep
-void give_to_mpi(Request& request);            // completes it in the MPI's eyes
-void give_complete_to_mpi();                   // and all that are complete
-// Whether the MPI must answer for a request that has completed: it knows of it.
-bool is_with_mpi(Request& request);
-
-// The status of a request without a message.
-void set_empty(MPI_Status* status);
-
-// Requests of ours that the program holds, running or complete; not those that were given to the MPI, which
-// answers for them. Read without Entry, for the short way.
-extern Count live_requests;
-extern Count running_requests;
-
-// At the end of MPI: finishes what runs, for a while, and frees the kept requests. Outside of Entry.
-void drain_requests();
 
 }  // namespace lapwing

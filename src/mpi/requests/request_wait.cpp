@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "mpi/job/runtime.hpp"
-#include "mpi/requests/request.hpp"
+#include "mpi/native/entry.hpp"
+#include "mpi/requests/in_flight.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,20 +1,14 @@
 #include "mpi/requests/timeline.hpp"
 
 #include <mpi.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
-#include "base/error.hpp"
-#include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"
-#include "mpi/job/report.hpp"
-#include "mpi/job/runtime.hpp"
+#include "mpi/job/network.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace lapwing::timeline {
-
-constinit thread_local bool blocks = false;
 
 namespace {
 
@@ -55,39 +49,6 @@ void add_plan(Plan& plan) {
 
 }  // namespace
 
-void begin(const Settings& settings) {
-    const std::uint64_t capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
-    if (settings.trace.empty()) return;
-    int rank = 0;
-    int ranks = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    std::string trouble;
-    try {
-        trace::open(settings.trace, rank, capacity);
-    } catch (const Error& error) {
-        trouble = error.what();
-    }
-    const std::string first = agree_on_trouble(trouble, rank);
-    if (!first.empty()) throw Error(ErrorCode::system, first);
-    add_metadata({{"fact", "rank"},
-                  {"rank", rank},
-                  {"ranks", ranks},
-                  {"host", tcp::host_name()},
-                  {"process", ::getpid()},
-                  {"lapwing", LAPWING_VERSION},
-                  {"mpi", mpi_version()},
-                  {"engine", settings.engine},
-                  {"capacity", capacity}});
-    add_clock_metadata(runtime.locations, "begin");
-}
-
-void end() {
-    if (!trace::on()) return;
-    add_clock_metadata(runtime.locations, "end");
-    trace::close();
-}
-
 std::uint32_t number(Request& request) {
     if (request.operation_number == 0) request.operation_number = ++collectives;
     return request.operation_number;
@@ -101,7 +62,7 @@ void starts(Request& request) {
     if (request.plan->trace_number == 0) add_plan(*request.plan);
 }
 
-void started(Request& request) {
+void started(Request& request, bool blocking) {
     trace::record(
         {.began = request.began,
          .ended = request.started,
@@ -109,7 +70,7 @@ void started(Request& request) {
          .index = 1,
          .peer = static_cast<std::int32_t>(request.collective),
          .what = trace::What::call,
-         .kind = static_cast<std::uint8_t>(blocks ? trace::Call::blocking_start : trace::Call::start)});
+         .kind = static_cast<std::uint8_t>(blocking ? trace::Call::blocking_start : trace::Call::start)});
 }
 
 void completed(Request& request, std::uint64_t now) {

@@ -4,6 +4,7 @@
 
 #include "task/checker/rules.hpp"
 #include "task/text.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing {
 namespace checker {

@@ -25,7 +25,6 @@ class Hazard {
             std::optional<TaskIndex> holder;
             switch (task.kind) {
                 case Kind::send:
-                case Kind::write:
                     holder = reading(task.source);
                     if (!holder) hand_over(task.source, i);
                     break;

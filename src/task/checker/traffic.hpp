@@ -32,7 +32,7 @@ class Traffic {
     std::size_t messages() const { return sends_.size(); }
     const Pair& operator[](PairIndex pair) const { return pairs_[pair]; }
 
-    // For send, write, recv and wait only.
+    // For send, recv and wait only.
     PairIndex pair_of(int rank, std::size_t task) const { return pair_of_[first_task_[rank] + task]; }
     // The n-th send of the pair, as an index in the sender's list, and the n-th receive in the receiver's.
     TaskIndex send(const Pair& pair, std::size_t n) const { return sends_[pair.first_send + n]; }

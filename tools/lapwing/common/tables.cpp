@@ -32,8 +32,6 @@ std::string words(const Task& task) {
     switch (task.kind) {
         case Kind::send:
             return with_span(fmt::format("send to {}", task.peer), task.source);
-        case Kind::write:
-            return with_span(fmt::format("write to {}", task.peer), task.source);
         case Kind::recv:
             return with_span(fmt::format("recv from {}", task.peer), task.target);
         case Kind::wait:

@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "lapwing/common/values.hpp"
+#include "task/validation.hpp"
 
 namespace lapwing::tool {
 namespace {

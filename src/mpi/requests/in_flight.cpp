@@ -1,15 +1,17 @@
-#include "mpi/requests/request.hpp"
+#include "mpi/requests/in_flight.hpp"
 
 #include <fmt/format.h>
 
-#include <bit>
-#include <cstring>
 #include <memory>
+#include <thread>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/hook.hpp"
+#include "mpi/requests/handle_table.hpp"
 #include "mpi/requests/timeline.hpp"
 
 namespace lapwing {
@@ -19,68 +21,15 @@ Count running_requests;
 
 namespace {
 
-// From handles to requests: open addressing, because every wait of the program looks here.
-class Table {
-  public:
-    Request* find(MPI_Request handle) const {
-        for (std::size_t at = hash(handle);; ++at) {
-            const Slot& slot = slots_[at & (slots_.size() - 1)];
-            if (slot.request == nullptr) return nullptr;
-            if (slot.handle == handle) return slot.request;
-        }
-    }
-    void insert(Request* request) {
-        if (2 * ++used_ > slots_.size()) grow();
-        place(request);
-    }
-    void erase(const Request* request) {
-        std::size_t at = hash(request->handle);
-        while (slots_[at & (slots_.size() - 1)].request != request) ++at;
-        slots_[at & (slots_.size() - 1)] = {};
-        --used_;
-        // What was pushed on because the slot was taken moves back.
-        for (++at; slots_[at & (slots_.size() - 1)].request != nullptr; ++at) {
-            Request* moved = slots_[at & (slots_.size() - 1)].request;
-            slots_[at & (slots_.size() - 1)] = {};
-            place(moved);
-        }
-    }
-
-  private:
-    struct Slot {
-        MPI_Request handle{};
-        Request* request = nullptr;
-    };
-    static std::size_t hash(MPI_Request handle) {
-        std::uintptr_t bits = 0;
-        std::memcpy(&bits, &handle, sizeof handle);
-        return (bits * 0x9e3779b97f4a7c15U) >> 40;
-    }
-    void place(Request* request) {
-        std::size_t at = hash(request->handle);
-        while (slots_[at & (slots_.size() - 1)].request != nullptr) ++at;
-        slots_[at & (slots_.size() - 1)] = {request->handle, request};
-    }
-    void grow() {
-        std::vector<Slot> old(2 * slots_.size());
-        old.swap(slots_);
-        for (const Slot& slot : old) {
-            if (slot.request != nullptr) place(slot.request);
-        }
-    }
-    std::vector<Slot> slots_ = std::vector<Slot>(64);
-    std::size_t used_ = 0;
-};
-
 // Never destroyed: a program may exit without MPI_Finalize while another thread is still in here.
-Table& table = *new Table;
+HandleTable& table = *new HandleTable;
 auto& all = *new std::vector<std::unique_ptr<Request>>;
 auto& idle = *new std::vector<Request*>;  // with a handle that can be used again
 auto& bare = *new std::vector<Request*>;  // without a handle
 auto& running = *new std::vector<Request*>;
 auto& complete = *new std::vector<Request*>;
 
-// Whose handle the MPI has freed: a stack without a lock, because the MPI says so in the middle of a call of
+// Whose handle the MPI has freed: a stack without a lock, because the MPI frees it in the middle of a call of
 // any thread, holding locks of its own.
 std::atomic<Request*> freed_requests{nullptr};
 
@@ -137,7 +86,7 @@ void finish(Request& request) {
     --running_requests;
     --request.group->in_flight;
     if (runtime.measures) {
-        CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.collective)];
+        CollectiveCount& count = runtime.report.of(request.collective);
         // From the return of the starting call to completion, less the calls that waited for it.
         const std::uint64_t now = request.completed = nanoseconds();
         const std::uint64_t waited =
@@ -167,14 +116,18 @@ void begin(Request& request) {
     }
     request.operation = request.plan->prepared->start(request.buffers, request.channel);
     ++request.plan->in_flight;
-    CollectiveCount& count = runtime.report.collectives[static_cast<std::size_t>(request.collective)];
-    count.bytes_sent += request.plan->bytes_sent;
+    runtime.report.of(request.collective).bytes_sent += request.plan->bytes_sent;
     group.engine_used = request.plan->engine;
 }
 
 // A persistent one that the program has freed.
 void forget(Request& request) {
-    free_persistent(request);
+    request.persistence->handle.free(request.handle, request.error);
+    give_back_lane(*request.group, request.persistence->lane);
+    request.persistence.reset();
+    --request.plan->in_flight;
+    --request.group->in_flight;
+    --persistent_requests;
     table.erase(&request);
     bare.push_back(&request);
 }
@@ -247,13 +200,9 @@ Request* take_request(int* error) {
         bare.pop_back();
         table.insert(request);
     }
-    request->error = MPI_SUCCESS;
+    request->reset();
     request->plan = nullptr;
-    request->operation = nullptr;
     request->forgotten = false;
-    request->waited = 0;
-    request->waiting_since = 0;
-    request->operation_number = 0;
     return request;
 }
 
@@ -275,12 +224,11 @@ void run(Request& request) {
     collective_started();
 }
 
-void measure_start(Request& request, std::uint64_t began) {
+void measure_start(Request& request, std::uint64_t began, bool blocking) {
     request.began = began;
     request.started = nanoseconds();
-    runtime.report.collectives[static_cast<std::size_t>(request.collective)].start_time +=
-        request.started - began;
-    timeline::started(request);
+    runtime.report.of(request.collective).start_time += request.started - began;
+    timeline::started(request, blocking);
 }
 
 void give_back(Request& request) {
@@ -331,6 +279,13 @@ int progress() {
     return completed;
 }
 
+int progress_of_all() {
+    const int completed = progress();
+    // A thread may wait for one of them inside the MPI.
+    give_complete_to_mpi();
+    return completed;
+}
+
 bool test(Request& request) {
     if (request.state == Request::State::running) {
         if (running.size() == 1) {
@@ -359,7 +314,7 @@ int prepare_to_sleep(Request& request) {
 void give_to_mpi(Request& request) {
     if (request.state != Request::State::complete) return;
     if (request.persistence != nullptr) {
-        tell_mpi_of_completion(request);
+        request.persistence->handle.complete(request.handle, request.error);
         give_back(request);
         return;
     }
@@ -373,14 +328,31 @@ void give_complete_to_mpi() {
     for (std::size_t i = complete.size(); i-- > 0;) {
         // A persistent one that the MPI does not know to be active can not be waited for in there.
         const Request& request = *complete[i];
-        if (request.persistence == nullptr || request.persistence->active_in_mpi) give_to_mpi(*complete[i]);
+        if (request.persistence == nullptr || request.persistence->handle.active()) give_to_mpi(*complete[i]);
     }
 }
 
 bool is_with_mpi(Request& request) {
     if (request.persistence == nullptr) return request.state == Request::State::given_to_mpi;
-    if (request.persistence->active_in_mpi) give_to_mpi(request);
+    if (request.persistence->handle.active()) give_to_mpi(request);
     return request.state == Request::State::idle;
+}
+
+void finish_links(Communicator& group) {
+    finish_links(group, UINT64_MAX);
+}
+
+void finish_links(Communicator& group, std::uint64_t patience) {
+    const std::uint64_t began = nanoseconds();
+    for (bool ready = !group.begun; !ready && nanoseconds() - began < patience;) {
+        {
+            const Entry entry;
+            // A rank that must come here first may wait for a list of ours.
+            progress();
+            ready = (group.all_intra_node || group.link.ready()) && settle(group);
+        }
+        if (!ready) std::this_thread::yield();
+    }
 }
 
 void drain_requests() {

@@ -1,0 +1,91 @@
+// The arguments that the collectives with blocks share, in the order in which MPI has them.
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "mpi/calls/call.hpp"
+#include "mpi/calls/signatures.hpp"
+
+namespace lapwing {
+
+inline bool plausible(MPI_Count count, MPI_Datatype type) {
+    return count >= 0 && type != MPI_DATATYPE_NULL;
+}
+
+// One block, or blocks of one size, side by side.
+struct BlockArgument {
+    const void* buffer;
+    MPI_Count count;
+    MPI_Datatype type;
+
+    bool in_place() const { return buffer == MPI_IN_PLACE; }
+    bool plausible(std::size_t = 1) const { return lapwing::plausible(count, type); }
+    Elements elements(CallContext& context, std::uint64_t blocks = 1) const {
+        return context.elements(buffer, static_cast<std::uint64_t>(count) * blocks, type);
+    }
+    template <typename Peers>
+    Blocks blocks(CallContext& context, const Peers& peers) const {
+        const Elements all = context.elements(buffer, 0, type);
+        return CallContext::blocks(peers, [&](std::size_t i) {
+            return all.from(static_cast<std::int64_t>(i) * count, static_cast<std::uint64_t>(count));
+        });
+    }
+};
+
+// Blocks of several sizes at displacements in elements.
+template <typename Count>
+struct BlocksArgument {
+    const void* buffer;
+    const Count* counts;
+    const DisplacementOf<Count>* displacements;
+    MPI_Datatype type;
+
+    bool in_place() const { return buffer == MPI_IN_PLACE; }
+    bool plausible(std::size_t blocks) const {
+        if (counts == nullptr || displacements == nullptr || type == MPI_DATATYPE_NULL) return blocks == 0;
+        return std::all_of(counts, counts + blocks, [](Count one) { return one >= 0; });
+    }
+    template <typename Peers>
+    Blocks blocks(CallContext& context, const Peers& peers) const {
+        if (peers.size() == 0) return {};
+        const Elements all = context.elements(buffer, 0, type);
+        return CallContext::blocks(peers, [&](std::size_t i) {
+            return all.from(static_cast<std::int64_t>(displacements[i]),
+                            static_cast<std::uint64_t>(counts[i]));
+        });
+    }
+};
+
+// The same with displacements in bytes and a type for each block.
+template <typename Count, typename Displacement>
+struct TypedBlocksArgument {
+    const void* buffer;
+    const Count* counts;
+    const Displacement* displacements;
+    const MPI_Datatype* types;
+
+    bool in_place() const { return buffer == MPI_IN_PLACE; }
+    bool plausible(std::size_t blocks) const {
+        if (counts == nullptr || displacements == nullptr || types == nullptr) return blocks == 0;
+        for (std::size_t i = 0; i < blocks; ++i) {
+            if (counts[i] < 0 || (counts[i] > 0 && types[i] == MPI_DATATYPE_NULL)) return false;
+        }
+        return true;
+    }
+    template <typename Peers>
+    Blocks blocks(CallContext& context, const Peers& peers) const {
+        return CallContext::blocks(peers, [&](std::size_t i) {
+            // A block without elements need not have a type that makes sense.
+            const auto count = static_cast<std::uint64_t>(counts[i]);
+            return count == 0 ? Elements()
+                              : context.elements(static_cast<const char*>(buffer) + displacements[i], count,
+                                                 types[i]);
+        });
+    }
+};
+
+}  // namespace lapwing

@@ -1,0 +1,77 @@
+// The program's buffers: elements of a datatype, and the bytes of them that a list sends and receives.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "mpi/native/datatype.hpp"
+#include "mpi/requests/request.hpp"
+
+namespace lapwing {
+
+// Elements of one of the program's buffers, or none.
+struct Elements {
+    const void* address = nullptr;
+    std::uint64_t count = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    Layout layout;
+
+    int error() const { return layout.error; }
+    std::uint64_t bytes() const { return count * layout.size; }
+    Elements from(std::int64_t first, std::uint64_t number) const {
+        Elements some = *this;
+        some.address = static_cast<const char*>(address) + static_cast<MPI_Aint>(first) * layout.extent;
+        some.count = number;
+        return some;
+    }
+};
+
+// Where a list finds the bytes of `elements`: in place, or packed.
+const std::byte* input(Request& request, const Elements& elements, int* error);
+// The same as a copy of its own, when a list may overwrite the original before it is sent.
+const std::byte* copied_input(Request& request, const Elements& elements, int* error);
+// Where a list puts the bytes of `elements`. What is not in place there is put right at the end.
+std::byte* output(Request& request, const Elements& elements, int* error);
+// The same when the elements [first, first + number) hold the rank's own contribution already.
+std::byte* output_in_place(Request& request, const Elements& elements, std::uint64_t first,
+                           std::uint64_t number, int* error);
+
+// Blocks of elements, one for each peer, at places of their own.
+class Blocks {
+  public:
+    void reserve(std::size_t count) { blocks_.reserve(count); }
+    void add(int peer, const Elements& elements) { blocks_.push_back({peer, elements}); }
+    // Not MPI_SUCCESS: the first error of a datatype.
+    int error() const;
+    bool in_place() const;  // no packing anywhere
+    // Where a list finds them: in place, counted from base(); or packed side by side.
+    std::vector<Part> parts() const;
+    std::uint64_t bytes() const;  // of all together
+
+    // As the functions above, for the memory that parts() counts from.
+    const std::byte* input(Request& request, int* error) const;
+    const std::byte* copied_input(Request& request, int* error) const;
+    std::byte* output(Request& request, int* error) const;
+    // The block at `own` holds the rank's own contribution already.
+    std::byte* output_in_place(Request& request, std::size_t own, int* error) const;
+
+  private:
+    struct Block {
+        int peer;
+        Elements elements;
+    };
+    const char* base() const;
+    int pack_one(std::size_t which, std::byte* packed) const;
+    std::vector<Block> blocks_;
+};
+
+// The first error of a datatype, of Elements or Blocks.
+template <typename Data>
+int error_of(const Data& sent, const Data& received) {
+    return sent.error() != MPI_SUCCESS ? sent.error() : received.error();
+}
+
+}  // namespace lapwing

@@ -1,0 +1,95 @@
+// The first call and the last one.
+#include "mpi/calls/init.hpp"
+
+#include <mpi.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "mpi/calls/exported.hpp"
+#include "mpi/job/start.hpp"
+#include "mpi/job/tracing.hpp"
+#include "mpi/native/entry.hpp"
+#include "mpi/native/fortran.hpp"
+#include "mpi/native/hook.hpp"
+#include "mpi/requests/communicator.hpp"
+#include "mpi/requests/in_flight.hpp"
+
+namespace lapwing {
+namespace {
+
+std::mutex start_mutex;
+
+// MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
+int finalize(MPI_Comm, int, void*, void*) {
+    drain_requests();
+    remove_hook();
+    end_tracing(runtime.locations);
+    report_job();
+    free_all_communicators(finish_links);
+    runtime.network.stop();
+    runtime.takes_calls = false;
+    return MPI_SUCCESS;
+}
+
+}  // namespace
+
+bool start_runtime(bool collective) {
+    const std::lock_guard lock(start_mutex);
+    if (runtime.started) return runtime.takes_calls;
+    int initialized = 0;
+    int finalized = 0;
+    PMPI_Initialized(&initialized);
+    PMPI_Finalized(&finalized);
+    // A program of sessions only has no MPI_COMM_WORLD to report over: it is left alone.
+    if (!initialized || finalized) return false;
+    start_job(collective);
+    int provided = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&provided);
+    runtime.threads = provided == MPI_THREAD_MULTIPLE;
+    Entry::set_threads(runtime.threads);
+    if (runtime.options.engine == "mpi") {
+        runtime.why_not = Fallback::engine_mpi;
+    } else if (!install_hook(progress_of_all, live_requests, runtime.threads)) {
+        runtime.why_not = Fallback::no_hook;
+    } else {
+        runtime.takes_calls = true;
+    }
+    int keyval = MPI_KEYVAL_INVALID;
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &keyval, nullptr);
+    PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
+    PMPI_Comm_free_keyval(&keyval);
+    runtime.started.store(true, std::memory_order_release);
+    return runtime.takes_calls;
+}
+
+namespace {
+
+int thread_level(int wanted) {
+    const char* const engine = std::getenv("LAPWING_ENGINE");
+    const bool leaves_all = engine != nullptr && std::strcmp(engine, "mpi") == 0;
+    return leaves_all || offers_a_hook() ? wanted : MPI_THREAD_MULTIPLE;
+}
+
+}  // namespace
+}  // namespace lapwing
+
+using namespace lapwing;
+
+LAPWING_MPI MPI_Init(int* argc, char*** argv) {
+    take_fortran();
+    int provided = MPI_THREAD_SINGLE;
+    const int level = thread_level(MPI_THREAD_SINGLE);
+    const int error =
+        level == MPI_THREAD_SINGLE ? PMPI_Init(argc, argv) : PMPI_Init_thread(argc, argv, level, &provided);
+    if (error == MPI_SUCCESS) start_runtime(true);
+    return error;
+}
+
+LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    take_fortran();
+    const int error = PMPI_Init_thread(argc, argv, thread_level(required), provided);
+    if (error == MPI_SUCCESS) start_runtime(true);
+    return error;
+}

@@ -1,0 +1,14 @@
+// The start of a job: settings, their comparison between ranks, and the network.
+#pragma once
+
+namespace lapwing {
+
+// Reads the settings into `runtime`. `collective`: all ranks of MPI_COMM_WORLD call it together (from
+// MPI_Init), so that they can compare their settings and make the network. A wrong setting ends the job with
+// its message.
+void start_job(bool collective);
+
+// Before MPI_Finalize, by all ranks of MPI_COMM_WORLD: writes the report that was asked for.
+void report_job();
+
+}  // namespace lapwing

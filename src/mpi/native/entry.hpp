@@ -1,0 +1,43 @@
+// One thread at a time inside Lapwing.
+#pragma once
+
+#include <atomic>
+#include <thread>
+
+namespace lapwing {
+
+// The lock of all that requests share. The native MPI's progress may call Lapwing while Lapwing is inside the
+// native MPI: it only tries the lock, so no thread ever waits for it while it holds one of the MPI's.
+class Entry {
+  public:
+    Entry() {
+        if (!threads_) {
+            busy_.store(true, std::memory_order_relaxed);
+            return;
+        }
+        while (busy_.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
+    }
+    ~Entry() { busy_.store(false, std::memory_order_release); }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+    static bool try_enter() {
+        if (!threads_) {
+            if (busy_.load(std::memory_order_relaxed)) return false;
+            busy_.store(true, std::memory_order_relaxed);
+            return true;
+        }
+        return !busy_.exchange(true, std::memory_order_acquire);
+    }
+    static bool busy() { return busy_.load(std::memory_order_relaxed); }
+    static void leave() { busy_.store(false, std::memory_order_release); }
+
+    // Before the first entry. Without MPI_THREAD_MULTIPLE no locked instruction is needed.
+    static void set_threads(bool threads) { threads_ = threads; }
+
+  private:
+    static inline std::atomic<bool> busy_{false};
+    static inline bool threads_ = false;
+};
+
+}  // namespace lapwing

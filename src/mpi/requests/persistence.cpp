@@ -1,0 +1,141 @@
+#include "mpi/requests/persistence.hpp"
+
+#include <bit>
+#include <optional>
+
+#include "mpi/job/runtime.hpp"
+#include "mpi/native/entry.hpp"
+
+namespace lapwing {
+
+std::atomic<int> persistent_requests{0};
+
+namespace {
+
+// Of this rank alone; a tag for each request that is there. (This library is loaded before MPI_COMM_NULL is.)
+std::optional<MPI_Comm> message_communicator;
+auto& free_tags = *new std::vector<int>;  // never destroyed, see in_flight.cpp
+int next_tag = 0;
+
+int make_message_communicator() {
+    if (message_communicator) return MPI_SUCCESS;
+    MPI_Comm made = MPI_COMM_NULL;
+    const int error = PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made);
+    if (error != MPI_SUCCESS) return error;
+    // Errors are raised on the collective's communicator.
+    PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    message_communicator = made;
+    return MPI_SUCCESS;
+}
+
+bool is_predefined(MPI_Datatype type) {
+    int integers = 0;
+    int addresses = 0;
+    int types = 0;
+    int combiner = MPI_COMBINER_NAMED;
+    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+    return combiner == MPI_COMBINER_NAMED;
+}
+
+constexpr std::uint32_t lane_bit(int lane) {
+    return std::uint32_t{1} << lane;
+}
+
+}  // namespace
+
+int PersistentHandle::make(MPI_Request* handle) {
+    int error = make_message_communicator();
+    if (error != MPI_SUCCESS) return error;
+    if (free_tags.empty()) free_tags.push_back(next_tag++);
+    tag_ = free_tags.back();
+    error = PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, tag_, *message_communicator, handle);
+    if (error == MPI_SUCCESS) free_tags.pop_back();
+    return error;
+}
+
+void PersistentHandle::start(MPI_Request handle) {
+    if (active_) return;
+    PMPI_Start(&handle);
+    active_ = true;
+}
+
+void PersistentHandle::complete(MPI_Request handle, int error) {
+    start(handle);
+    // A message that is too long is the one way to make a receive fail.
+    static const char too_long = 0;
+    MPI_Request sent = MPI_REQUEST_NULL;
+    PMPI_Isend(&too_long, error == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, tag_, *message_communicator, &sent);
+    PMPI_Request_free(&sent);
+    active_ = false;
+}
+
+void PersistentHandle::free(MPI_Request handle, int error) {
+    if (active_) complete(handle, error);
+    PMPI_Request_free(&handle);
+    free_tags.push_back(tag_);
+}
+
+void free_message_communicator() {
+    if (message_communicator) PMPI_Comm_free(&*message_communicator);
+    message_communicator.reset();
+}
+
+Persistence::~Persistence() {
+    operands.release();
+    for (auto& [theirs, ours] : types) {
+        if (ours != theirs) PMPI_Type_free(&ours);
+    }
+}
+
+MPI_Datatype Persistence::keep(MPI_Datatype type) {
+    if (type == MPI_DATATYPE_NULL) return type;
+    for (const auto& [theirs, ours] : types) {
+        if (theirs == type) return ours;
+    }
+    if (is_predefined(type)) return type;
+    MPI_Datatype ours = MPI_DATATYPE_NULL;
+    if (PMPI_Type_dup(type, &ours) != MPI_SUCCESS) return type;
+    types.emplace_back(type, ours);
+    return ours;
+}
+
+void Persistence::keep_operator(MPI_Op reduction, MPI_Datatype type, const Layout& of_type) {
+    reduces = true;
+    op = reduction;
+    operand = type;
+    layout = of_type;
+}
+
+void Persistence::hold_operator() {
+    if (reduces) operands.hold(op, operand, layout);
+}
+
+int take_lane(Communicator& group, int* lane) {
+    *lane = -1;
+    static_assert(Network::kept_lanes == 32, "a bit for each");
+    if (!group.engines.connected()) return MPI_SUCCESS;
+    std::uint32_t kept = 0;
+    bool may_open = false;
+    {
+        const Entry entry;
+        may_open = runtime.network.reserve_descriptors(group.ranks, 1);
+        kept = group.lanes_kept | (may_open ? 0 : ~group.lanes_opened);
+    }
+    std::uint32_t kept_anywhere = 0;
+    const int error = PMPI_Allreduce(&kept, &kept_anywhere, 1, MPI_UINT32_T, MPI_BOR, group.communicator);
+    const Entry entry;
+    if (error == MPI_SUCCESS && ~kept_anywhere != 0) *lane = std::countr_one(kept_anywhere);
+    const bool opens = *lane >= 0 && (group.lanes_opened & lane_bit(*lane)) == 0;
+    if (may_open && !opens) runtime.network.give_back_descriptors(group.ranks, 1);
+    if (*lane >= 0) {
+        group.lanes_kept |= lane_bit(*lane);
+        group.lanes_opened |= lane_bit(*lane);
+    }
+    return error;
+}
+
+void give_back_lane(Communicator& group, int lane) {
+    if (lane >= 0) group.lanes_kept &= ~lane_bit(lane);
+}
+
+}  // namespace lapwing

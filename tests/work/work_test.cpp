@@ -1,0 +1,197 @@
+// Work is in proportion to what there is to do. It is counted, not timed: allocations and, where the code
+// under test is compiled with -fsanitize-coverage=trace-pc (tests/CMakeLists.txt), the basic blocks that run.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "collectives/catalogue.hpp"
+#include "collectives/problems.hpp"
+#include "task/builder.hpp"
+#include "task/lowering.hpp"
+#include "task/text.hpp"
+
+namespace {
+
+struct Work {
+    std::uint64_t steps = 0;  // basic blocks that ran
+    std::uint64_t bytes = 0;  // allocated, also those that were freed again
+};
+Work done;
+
+}  // namespace
+
+// Each basic block of the code under test calls this.
+extern "C" void __sanitizer_cov_trace_pc();
+extern "C" void __sanitizer_cov_trace_pc() {
+    ++done.steps;
+}
+
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+    done.bytes += bytes;
+    if (void* memory = std::malloc(bytes != 0 ? bytes : 1)) return memory;
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    done.bytes += bytes;
+    return std::malloc(bytes != 0 ? bytes : 1);
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+    std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
+    std::free(memory);
+}
+
+namespace lapwing {
+namespace {
+
+template <typename Function>
+Work work_of(Function function) {
+    const Work before = done;
+    function();
+    return {done.steps - before.steps, done.bytes - before.bytes};
+}
+
+// One rank's view of a problem with as many ranks as nobody could build all lists of.
+Problem large_problem(Collective collective, int ranks, int rank) {
+    // Of a vector that algorithms cut there is something for each rank.
+    const bool cut = collective == Collective::broadcast ||
+                     (is_reduction(collective) && collective != Collective::reduce_scatter_block);
+    Problem problem = problem_of(collective, ranks, 0, cut ? static_cast<std::uint64_t>(ranks) : 1);
+    if (collective == Collective::barrier) problem.bytes = 0;
+    if (!has_parts(collective)) return problem;
+    Parts parts;
+    const auto to_all = [&] {
+        std::vector<Part> all;
+        for (int peer = 0; peer < ranks; ++peer) {
+            all.push_back({peer, all.size() * problem.element_bytes(), problem.element_bytes()});
+        }
+        return all;
+    };
+    const std::vector<Part> to_one = {{rank == 1 ? 2 : 1, 0, problem.element_bytes()}};
+    switch (collective) {
+        case Collective::gatherv:
+            parts = {{{0, 0, 1}}, rank == 0 ? to_all() : std::vector<Part>()};
+            break;
+        case Collective::scatterv:
+            parts = {rank == 0 ? to_all() : std::vector<Part>(), {{0, 0, 1}}};
+            break;
+        case Collective::allgatherv:
+            parts = {{{rank, 0, 1}}, to_all()};
+            break;
+        case Collective::reduce_scatter:
+            parts = {to_all(), {{rank, 0, problem.element_bytes()}}};
+            break;
+        case Collective::alltoallv:
+            parts = {to_all(), to_all()};
+            break;
+        default:
+            parts = {to_one, to_one};
+    }
+    problem.parts = {parts};
+    return problem;
+}
+
+// Hosts of 64 ranks.
+std::shared_ptr<const Placement> hosts_of(int ranks) {
+    std::vector<std::uint64_t> hosts(static_cast<std::size_t>(ranks));
+    for (std::size_t rank = 0; rank < hosts.size(); ++rank) hosts[rank] = rank / 64;
+    return placement_on_hosts(hosts);
+}
+
+// To choose an algorithm and to build one rank's list: in proportion to that rank's tasks, and to the blocks
+// that it was told of. Gives back how many tasks there are.
+std::size_t expect_little_work(const Algorithm& algorithm, const Problem& problem, int rank) {
+    const Choice choice{&algorithm, usual_parameters(algorithm)};
+    bool applies = false;
+    const Work choosing = work_of([&] {
+        applies = static_cast<bool>(algorithm.applies(problem, choice.parameters));
+        if (applies) static_cast<void>(algorithm.cost(problem, choice.parameters, {}));
+    });
+    List list;
+    const Work building = work_of([&] {
+        if (applies) list = build(problem, rank, choice);
+    });
+    const std::size_t parts =
+        problem.parts.empty() ? 0
+                              : problem.parts.front().sends.size() + problem.parts.front().receives.size();
+    SCOPED_TRACE(testing::Message() << name(algorithm.collective) << " " << algorithm.name << ", rank "
+                                    << rank << " of " << problem.ranks << ", " << list.tasks.size()
+                                    << " tasks, " << parts << " parts");
+    EXPECT_LE(choosing.steps, 500 + 50 * parts);
+    EXPECT_LE(choosing.bytes, 500 + 2 * sizeof(Task) * parts);
+    EXPECT_LE(building.steps, 500 + 60 * (list.tasks.size() + parts));
+    EXPECT_LE(building.bytes, 500 + 5 * sizeof(Task) * (list.tasks.size() + parts));
+    EXPECT_EQ(building.steps > 0, applies && LAPWING_TEST_STEPS);
+    return list.tasks.size();
+}
+
+TEST(Work, OfBuildingAListIsInProportionToItsTasks) {
+    constexpr int few = 1 << 15;
+    // What only lists of few tasks do for each rank would not show among fewer ranks.
+    constexpr int many = 1 << 20;
+    const auto hosts_of_few = hosts_of(few);
+    const auto hosts_of_many = hosts_of(many);
+    for (const Algorithm* algorithm : catalogue()) {
+        // The root; the first rank of another host; one that is not the first; the last.
+        for (const int rank : {0, 12352, 12345, few - 1}) {
+            Problem problem = large_problem(algorithm->collective, few, rank);
+            if (algorithm->knows_hosts) problem.placement = hosts_of_few;
+            if (expect_little_work(*algorithm, problem, rank) > 12'000) continue;
+            problem = large_problem(algorithm->collective, many, rank);
+            if (algorithm->knows_hosts) problem.placement = hosts_of_many;
+            expect_little_work(*algorithm, problem, rank);
+        }
+    }
+}
+
+TEST(Work, OfLoweringIsInProportionToTheList) {
+    constexpr int peers = 100'000;
+    Problem problem;
+    problem.ranks = peers + 1;
+    Builder builder(problem, 0);
+    for (int peer = 1; peer <= peers; ++peer) {
+        builder.recv(peer);
+        builder.wait(peer);
+    }
+    const List list = builder.finish();
+    Queues queues;
+    const Work lowering = work_of([&] { queues = lower(list); });
+    EXPECT_EQ(queues.peers.size(), std::size_t{peers});
+    EXPECT_LE(lowering.steps, 60 * list.tasks.size());
+    EXPECT_LE(lowering.bytes, 10 * sizeof(Task) * list.tasks.size());
+    EXPECT_EQ(lowering.steps > 0, LAPWING_TEST_STEPS);
+}
+
+TEST(Work, OfParsingPartsIsInProportionToTheText) {
+    constexpr int ranks = 100'000;
+    std::string parts = "parts 0 sends";
+    for (int rank = 1; rank < ranks; ++rank) parts += " " + std::to_string(rank) + ":0+8";
+    parts += "\n";
+    for (int rank = 1; rank < ranks; ++rank) parts += "parts " + std::to_string(rank) + " receives 0:0+8\n";
+    const auto expect_fault = [&](const std::string& text, const std::string& why) {
+        std::string fault;
+        const Work parsing = work_of([&] {
+            try {
+                parse(text);
+            } catch (const Error& error) {
+                fault = error.what();
+            }
+        });
+        EXPECT_NE(fault.find(why), std::string::npos) << fault;
+        EXPECT_LE(parsing.steps, 60 * text.size());
+        EXPECT_LE(parsing.bytes, 60 * text.size());
+        EXPECT_EQ(parsing.steps > 0, LAPWING_TEST_STEPS);
+    };
+    expect_fault("problem neighbor_allgather ranks 100000\n" + parts + "list 0 in 8 out 0 scratch 0\nend\n",
+                 "list of rank 1 is missing");
+    expect_fault("problem gatherv ranks 100000 root 0\n" + parts,
+                 "in this gatherv rank 0 has sends with rank 0 alone");
+}
+
+}  // namespace
+}  // namespace lapwing
