@@ -26,7 +26,7 @@ class WaitStrategy {
     static constexpr std::uint64_t looks_per_clock = 64;
     static constexpr std::uint64_t looks_per_clock_oversubscribed = 8;
     static constexpr std::uint64_t looks_per_clock_in_kernel = 4;
-    // A sleep begins short, since the end is most likely intra-node, and doubles. What only this thread's
+    // A sleep begins short, since the end is most likely near, and doubles. What only this thread's
     // looks move waits for its end.
     static constexpr nanoseconds shortest_sleep{50'000};
     static constexpr nanoseconds longest_sleep{1'000'000};

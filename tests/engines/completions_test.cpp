@@ -6,8 +6,9 @@
 #include <cerrno>
 #include <optional>
 
-#include "engines/kernel/probe.hpp"
+#include "engines/kernel/engine.hpp"
 #include "engines/kernel/step_tag.hpp"
+#include "support/engines.hpp"
 
 namespace lapwing::kernel {
 namespace {
@@ -27,9 +28,7 @@ Chains chain_of(Step::Kind first, Step::Kind second, Step::Kind third) {
 
 class CompletionsTest : public testing::Test {
   protected:
-    void SetUp() override {
-        if (!probe()) GTEST_SKIP() << probe().reason();
-    }
+    void SetUp() override { LAPWING_NEEDS_ENGINE(kernel_engine()); }
     // A run whose chain is in the kernel.
     void begin(Step::Kind first, Step::Kind second, Step::Kind third,
                std::uint64_t zero_copy_bytes = UINT64_MAX) {

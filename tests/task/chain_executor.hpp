@@ -161,13 +161,12 @@ class ChainExecutor {
                 }
                 mail.erase(mail.begin(), mail.begin() + static_cast<std::ptrdiff_t>(task.count));
                 return true;
+            case Kind::send:
+                mail_[{rank, task.peer}].emplace_back(at(rank, task.source),
+                                                      at(rank, task.source) + task.source.length);
+                return true;
             default:
-                if (sends(task.kind)) {
-                    mail_[{rank, task.peer}].emplace_back(at(rank, task.source),
-                                                          at(rank, task.source) + task.source.length);
-                } else {
-                    work(rank, task);
-                }
+                work(rank, task);
                 return true;
         }
     }

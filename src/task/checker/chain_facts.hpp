@@ -13,9 +13,9 @@ namespace lapwing::checker {
 
 // What a list says about one of its tasks.
 struct TaskFacts {
-    PairIndex pair = 0;          // send, write, recv, wait
-    std::uint64_t position = 0;  // send, write, recv: bytes that go before it on its connection
-    std::uint64_t bytes = 0;     // send, write, recv: on the connection, so at least 1
+    PairIndex pair = 0;          // send, recv, wait
+    std::uint64_t position = 0;  // send, recv: bytes that go before it on its connection
+    std::uint64_t bytes = 0;     // send, recv: on the connection, so at least 1
     std::uint32_t waits = 0;     // of this list, that stand before it
     std::uint32_t locals = 0;    // copies and reductions of this list, that stand before it
 };
