@@ -45,8 +45,8 @@ TEST(Settings, AnUnknownVariableIsAnsweredWithTheNearest) {
 }
 
 TEST(Settings, AFormerNameIsAnsweredWithThePresentOne) {
-    EXPECT_EQ(message_of({"LAPWING_PROGRESS_THREAD=auto", nullptr}),
-              "LAPWING_PROGRESS_THREAD is now called LAPWING_PROGRESS_THREAD");
+    EXPECT_EQ(message_of({"LAPWING_HELPER=auto", nullptr}),
+              "LAPWING_HELPER is now called LAPWING_PROGRESS_THREAD");
 }
 
 TEST(Settings, RanksShareWhatTheTableSays) {

@@ -12,6 +12,7 @@
 #include <set>
 
 #include "base/error.hpp"
+#include "links/tcp/descriptors.hpp"
 #include "links/tcp_job.hpp"
 
 namespace lapwing::tcp {

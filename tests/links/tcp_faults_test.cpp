@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "links/tcp/descriptors.hpp"
 #include "links/tcp/liveness.hpp"
 #include "links/tcp_job.hpp"
 
