@@ -77,11 +77,11 @@ typedef int lapwing_exchange(void* context, const void* block, void* blocks, siz
 /* Makes a group of `size` ranks, of which the caller is `rank`. Collective: called by all ranks, it returns
  * when this rank has connected with the group, or failed. `exchange` is not called in a group of one, and may
  * be null there. `options`: null, or strings "name=value" ended by a null pointer; the names are those of the
- * variables LAPWING_* in lower case, as "engine=kernel" or "tcp_interface=eth0", and count more than the
- * variables. Which there are is said in lapwing(3). Strings and context need not outlive the call.
+ * variables LAPWING_* in lower case, as "engine=kernel" or "tcp_interface=eth0", and override the
+ * variables. lapwing(3) lists them. Strings and context need not outlive the call.
  *
- * *group belongs to the caller, who gives it to lapwing_group_destroy; null after an error. A group has a
- * thread of its own, asleep but for connections, and a listening socket.
+ * *group belongs to the caller, who gives it to lapwing_group_destroy; null after an error. A group has an
+ * event thread, which sleeps but for connections, and a listening socket.
  *
  * LAPWING_INVALID_ARGUMENT: an argument, option or variable; or they differ between ranks. LAPWING_EXCHANGE,
  * LAPWING_SYSTEM, LAPWING_LINK: as above; a rank that fails before the exchange tells its reason to all. */

@@ -253,7 +253,7 @@ struct HelpedPlay {
                 Explorer::pause(writes);
             }
             if (world->received != message(play.length, 1))
-                Explorer::fail("what the helper has received is wrong");
+                Explorer::fail("what the progress thread has received is wrong");
         };
         const auto progress_thread = [world] {
             Protocol<Model>& protocol = *world->protocol[0];
@@ -298,7 +298,8 @@ struct HelpedPlay {
             protocol.recv(0, 1, 0, received.data(), play.length, receive);
             wait(protocol, receive, true);
             wait(protocol, send, true);
-            if (received != message(play.length, 0)) Explorer::fail("what the helper has sent is wrong");
+            if (received != message(play.length, 0))
+                Explorer::fail("what the progress thread has sent is wrong");
         };
         return {program, progress_thread, other};
     }

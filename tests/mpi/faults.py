@@ -69,7 +69,7 @@ class Faults:
                     "io_uring_setup" in output and "pairwise on host" in output, output)
         status, output = jobs.execute([self.build / "tests" / "refuse", "io_uring_setup",
                                        self.build / "bin" / "lapwing", "info"], 60)
-        self.expect("and lapwing info tells it, too", "not here: io_uring_setup" in output, output)
+        self.expect("and lapwing info says so, too", "kernel is unavailable: io_uring_setup" in output, output)
 
     def no_single_copies(self):
         """The data is right, by another way, and the report says why, once."""

@@ -180,9 +180,29 @@ def main():
         test.expect("a directory that is not on every host", status not in (0, None) and
                     "its directory must be there on every host" in output and "transposed" not in output, output)
         test.expect("a number that is none", test.run(["--trace", file], test.transpose(), LAPWING_TRACE_EVENTS="many")[0] == 2)
+        waits(test, scratch)
         full_disk(test, scratch)
         clocks_of_hosts(test, scratch)
         return 1 if test.failed else 0
+
+
+def waits(test, scratch):
+    """Rank 0 comes 20 ms late to a barrier: the other ranks sleep in it, and are woken up."""
+    for engine, wakes in (("host", "doorbell"), ("kernel", "descriptor")):
+        file = scratch / f"waits-{engine}.json"
+        status, output = test.run(["--engine", engine, "--blocking", "--trace", file],
+                                  [test.build / "tests" / f"waits-{test.mpi}"], 2)
+        trace = json.loads(file.read_text())
+        events = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        barriers = [event for event in events if event["name"] == "MPI_Barrier (wait)" and event["pid"] == 1]
+        inside = [event for event in events if event.get("cat") == "wait" and event["pid"] == 1 and
+                  any(one["ts"] <= event["ts"] and event["ts"] + event["dur"] <= one["ts"] + one["dur"] + 0.002
+                      and one["tid"] == event["tid"] for one in barriers)]
+        woken = collections.Counter(event["args"]["woken_by"] for event in inside if event["name"] == "sleep")
+        test.expect(f"{engine}: a rank that waits for a late one spins, sleeps, and is woken up",
+                    status == 0 and not format_errors(trace) and woken[wakes] > 0 and
+                    set(woken) <= {"limit", wakes} and any(event["name"] == "spin" for event in inside),
+                    f"{output}\n{woken}\n{inside[:10]}")
 
 
 def full_disk(test, scratch):

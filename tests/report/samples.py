@@ -115,8 +115,8 @@ def connections():
 
 
 def methods():
-    ways = {"mpi": "mpi", "processor copy, caller": "host", "kernel copy, caller": "host", "processor copy, helper": "host",
-            "kernel copy, helper": "host", "sockets, kernel": "kernel"}
+    ways = {"mpi": "mpi", "processor copy, caller": "host", "kernel copy, caller": "host", "processor copy, progress thread": "host",
+            "kernel copy, progress thread": "host", "sockets, kernel": "kernel"}
     return head("methods", [row(collective, 65536, "overhead",
                                 [engine(name, base=1e-3 / (place + 1), overlap=place / 6, overhead=1e-3 / (place + 2))],
                                 variant=way) for collective in ("MPI_Igather", "MPI_Ialltoall")

@@ -125,13 +125,13 @@ Json algorithms_as_json() {
 void print_engines() {
     fmt::print("\nengines\n");
     std::vector<std::vector<std::string>> rows;
+    std::string reasons;
     for (const Engine* engine : engines()) {
         const Verdict verdict = engine->available();
-        rows.push_back({engine->name(),
-                        verdict ? "available" : fmt::format("unavailable: {}", verdict.reason()),
-                        engine->summary()});
+        rows.push_back({engine->name(), verdict ? "available" : "unavailable", engine->summary()});
+        if (!verdict) reasons += fmt::format("  {} is unavailable: {}\n", engine->name(), verdict.reason());
     }
-    fmt::print("{}\ninside a host\n  {}\n  progress by the {}\n", align(rows), inside_a_host(),
+    fmt::print("{}{}\ninside a host\n  {}\n  progress by the {}\n", align(rows), reasons, inside_a_host(),
                has_progress_thread()
                    ? "progress thread, and the program's MPI calls (LAPWING_PROGRESS_THREAD)"
                    : "caller: the program's MPI calls (LAPWING_PROGRESS_THREAD=auto adds a progress thread)");

@@ -22,7 +22,7 @@ class HostEngine : public Engine {
   public:
     const char* name() const override { return "host"; }
     const char* summary() const override {
-        return "the caller's processor, inside start, test and wait, or a helper's";
+        return "the program's processor, inside its calls, or a progress thread";
     }
     Verdict available() const override { return Verdict::yes(); }
     bool needs_connections() const override { return false; }

@@ -126,7 +126,7 @@ void set_alive(int descriptor, const Options& options) {
     set(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
     // While bytes are on their way the kernel does not probe, it repeats them, in intervals that it doubles;
     // up to this one. Not TCP_USER_TIMEOUT: that would also end a connection whose peer is well, but too busy
-    // to read (its window is closed). pulse.hpp tells the two apart.
+    // to read (its window is closed). liveness.hpp tells the two apart.
     constexpr int rto_max_ms = 44;  // TCP_RTO_MAX_MS, of Linux 6.15
     set(descriptor, IPPROTO_TCP, rto_max_ms, std::clamp(seconds * 1000 / 8, 1000, 120'000));
 }
