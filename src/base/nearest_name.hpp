@@ -7,10 +7,10 @@
 
 namespace lapwing {
 
-// Levenshtein distance, ignoring case. Empty when nothing is intra-node enough to be meant.
+// Levenshtein distance, ignoring case. Empty when nothing is near enough to be meant.
 std::string nearest_name(std::string_view written, std::span<const std::string> valid);
 
-// "; did you mean 'pairwise'?" when something is intra-node, else "; valid: flat, pairwise, ring".
+// "; did you mean 'pairwise'?" when something is near, else "; valid: flat, pairwise, ring".
 std::string suggestion(std::string_view written, std::span<const std::string> valid);
 
 }  // namespace lapwing

@@ -89,7 +89,7 @@ class Prepared {
 
 // How a list reaches intra-node peers, where there are any: the same on all ranks.
 enum class Inside {
-    by_memory,  // through EngineContext::intra-node, by the threads of the program
+    by_memory,  // through EngineContext::intra_node, by the threads of the program
     by_engine,  // as all others
 };
 

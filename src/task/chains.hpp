@@ -40,7 +40,7 @@ Verdict has_chains(const List& list);
 // receives it has not posted, or that does not wait for one it has.
 Chains lower_to_chains(const List& list, const ChainLimits& limits = {},
                        const std::vector<bool>& intra_node = {});
-// Which peers are intra-node of `rank` where hosts[r] is the host of rank r.
+// Which peers share a host with `rank`, where hosts[r] is the host of rank r.
 std::vector<bool> intra_node_peers(std::span<const int> hosts, int rank);
 
 }  // namespace lapwing

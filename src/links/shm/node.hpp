@@ -66,7 +66,7 @@ class ShmNode {
     // the kernel copies all of them.
     const std::string& why_in_pieces() const;
 
-    // The link of one group: `members` are its ranks' places in the job, those that are intra-node() can be
+    // The link of one group: `members` are its ranks' places in the job, those that are intra_node() can be
     // reached; `group` is a number that only this group has, on all its ranks. The node must outlive it.
     std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members);
 
