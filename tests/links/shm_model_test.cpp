@@ -63,9 +63,16 @@ Bytes message(std::size_t bytes, int number) {
     return made;
 }
 
+// Which ranks may copy from and to the memory of others.
+struct Direct {
+    Direct(bool all) : first(all), others(all) {}
+    Direct(bool rank_0, bool all_others) : first(rank_0), others(all_others) {}
+    bool first, others;
+};
+
 // A small host, new for each schedule.
 struct World {
-    World(int ranks, const Geometry& geometry, bool direct) : doorbells(static_cast<std::size_t>(ranks)) {
+    World(int ranks, const Geometry& geometry, Direct direct) : doorbells(static_cast<std::size_t>(ranks)) {
         const auto count = static_cast<std::size_t>(ranks);
         for (std::size_t pair = 0; pair < count * count; ++pair) {
             memory.emplace_back(new (std::align_val_t(128)) std::byte[Fifo<Model>::bytes(geometry)]());
@@ -79,7 +86,7 @@ struct World {
                 place.from = fifos[other * count + rank];
                 place.doorbell = &doorbells[other];
                 place.rank = static_cast<int>(other);
-                place.copies_directly = direct;
+                place.copies_directly = rank == 0 ? direct.first : direct.others;
                 places.push_back(place);
             }
             protocol.push_back(std::make_unique<Protocol<Model>>(places, doorbells[rank]));
@@ -113,7 +120,7 @@ struct Play {
     int ranks;
     std::vector<std::size_t> lengths;
     Geometry geometry;
-    bool direct;
+    Direct direct;
     bool sleeps;
 
     std::vector<std::function<void()>> operator()() const {
@@ -191,6 +198,16 @@ TEST(ShmModel, TwoRanksLongMessagesInPieces) {
 
 TEST(ShmModel, TwoRanksLongMessagesInPiecesOrCopiedByTheReceiver) {
     for (const bool sleeps : {false, true}) expect_all_right({2, {8, 200, 100}, mixed, true, sleeps}, 2, 900);
+}
+
+// A container may forbid it to one rank only.
+TEST(ShmModel, TwoRanksOfWhichOneMayCopy) {
+    for (const bool sleeps : {false, true}) {
+        for (const Direct direct : {Direct(true, false), Direct(false, true)}) {
+            expect_all_right({2, {8, 200, 100}, tiny, direct, sleeps}, 2, 900);
+            expect_all_right({2, {8, 200, 100}, mixed, direct, sleeps}, 2, 900);
+        }
+    }
 }
 
 TEST(ShmModel, ThreeRanks) {

@@ -126,10 +126,10 @@ std::uint32_t Protocol<Platform>::copy_pieces(Peer& peer, Message& message, Tick
 
 template <typename Platform>
 void Protocol<Platform>::go_on_receiving(Peer& peer, Message& message) {
-    if (!peer.copies_directly) return;
     Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
-    if (may_copy_pieces(peer, message)) {
-        if (out_of_patience(message)) copy_pieces(peer, message, ticket);
+    if (goes_in_pieces(peer, message.bytes)) {
+        if (peer.copies_directly && out_of_patience(message)) copy_pieces(peer, message, ticket);
+        // The sender may have copied the last ones, even where this side may not.
         return look_for_end(peer, message);
     }
     if (!copy_chunks(peer, message, ticket)) return;

@@ -260,10 +260,9 @@ bool Protocol<Platform>::has_news() {
         if (peer.from.next() != nullptr) return true;
         for (const Message* message : peer.receiving) {
             const Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message->ticket));
-            if (!peer.copies_directly) continue;
-            const bool in_pieces = may_copy_pieces(peer, *message);
+            const bool in_pieces = goes_in_pieces(peer, message->bytes);
             const std::uint32_t all = in_pieces ? pieces_of(message->bytes) : chunks_of(message->bytes);
-            if (ticket.claimed.load(std::memory_order_relaxed) < all ||
+            if ((peer.copies_directly && ticket.claimed.load(std::memory_order_relaxed) < all) ||
                 message->moved + ticket.copied.load(std::memory_order_acquire) == all) {
                 return true;
             }
