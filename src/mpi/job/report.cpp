@@ -42,6 +42,12 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     if (!manner.progress.empty())
         text += fmt::format("inside a host: {}; progress by {}\n", transfer_of(manner.missing),
                             manner.progress == "thread" ? "the progress thread" : "the program's calls");
+    std::string transfers;
+    for (const shm::TransferTimes& times : manner.transfers)
+        transfers += (transfers.empty() ? "" : "; ") + shm::in_words(times);
+    if (!transfers.empty()) text += fmt::format("long messages to rank 0: {}\n", transfers);
+    if (!manner.copies_refused.empty())
+        text += fmt::format("long messages pass in pieces since rank 0 met: {}\n", manner.copies_refused);
     text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
                         "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
                         "left to the native MPI");
@@ -83,6 +89,15 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
     if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;
     if (!manner.progress.empty())
         json["inside_host"] = {{"transfer", transfer_of(manner.missing)}, {"progress", manner.progress}};
+    for (const shm::TransferTimes& times : manner.transfers) {
+        json["inside_host"]["long_messages_to_rank_0"].push_back(
+            {{"bytes", times.most_bytes},
+             {"messages", times.messages},
+             {"chosen", times.chosen == shm::Way::pieces ? "pieces" : "kernel"},
+             {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
+             {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
+    }
+    if (!manner.copies_refused.empty()) json["inside_host"]["copies_refused"] = manner.copies_refused;
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];
