@@ -95,9 +95,10 @@ TEST_F(KernelEngine, TwoLevelListsRunAlone) {
             setting.problem.placement = std::make_shared<Placement>(std::vector<std::uint64_t>{0, 0, 1, 1});
             on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
                 one.start();
-                if (bytes > 10000)
+                if (bytes > 10000) {
                     EXPECT_TRUE(one.becomes_right())
                         << name(collective) << " " << bytes << " on rank " << rank;
+                }
                 wait_in_turn(one, rank, 4, together);
             });
         }
@@ -131,13 +132,14 @@ TEST_F(KernelEngine, WithoutHelpLocalWorkWaitsForACall) {
 }
 
 TEST_F(KernelEngine, TheEventThreadDoesLocalWork) {
-    on_all_ranks({.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_works = true},
-                 [](Rank& one, int, std::barrier<>& together) {
-                     one.start();
-                     EXPECT_TRUE(one.becomes_right());
-                     together.arrive_and_wait();
-                     one.wait_all();
-                 });
+    on_all_ranks(
+        {.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_work = EventThreadWork::all},
+        [](Rank& one, int, std::barrier<>& together) {
+            one.start();
+            EXPECT_TRUE(one.becomes_right());
+            together.arrive_and_wait();
+            one.wait_all();
+        });
 }
 
 // The sum of what the ranks have, along a line: each hands over what it has reduced, so nobody but the first
@@ -175,7 +177,7 @@ ListSet line_of_compositions() {
 }
 
 TEST_F(KernelEngine, TheEventThreadReduces) {
-    on_all_ranks({.lists = parse(line_of_sums), .event_thread_works = true},
+    on_all_ranks({.lists = parse(line_of_sums), .event_thread_work = EventThreadWork::all},
                  [](Rank& one, int, std::barrier<>& together) {
                      one.start();
                      EXPECT_TRUE(one.becomes_right());
@@ -190,7 +192,7 @@ TEST_F(KernelEngine, TheEventThreadNeverCallsTheCallersFunction) {
     for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = line_of_compositions(),
                               .lanes = 1,
-                              .event_thread_works = true,
+                              .event_thread_work = EventThreadWork::all,
                               .event_thread_submits = event_thread_submits};
         on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
             const auto start = [&] {
@@ -213,7 +215,7 @@ TEST_F(KernelEngine, TheEventThreadNeverCallsTheCallersFunction) {
 
 // Also when a caller waits for another run, or only looks.
 TEST_F(KernelEngine, ThreadsOfTheCallerReduce) {
-    on_all_ranks({.lists = line_of_compositions(), .lanes = 2, .event_thread_works = true},
+    on_all_ranks({.lists = line_of_compositions(), .lanes = 2, .event_thread_work = EventThreadWork::all},
                  [](Rank& one, int rank, std::barrier<>& together) {
                      one.start();
                      one.start();

@@ -45,7 +45,8 @@ std::string wrong_variable() {
 // What makes lists progress inside a host while the program computes.
 bool has_progress_thread() {
     const char* const variable = std::getenv("LAPWING_PROGRESS_THREAD");
-    return variable != nullptr && *variable != '\0' && std::string_view(variable) != "none";
+    return variable != nullptr && *variable != '\0' && std::string_view(variable) != "none" &&
+           std::string_view(variable) != "auto";
 }
 
 Json engines_as_json() {
@@ -138,7 +139,7 @@ void print_engines() {
     fmt::print("  progress by the {}\n",
                has_progress_thread()
                    ? "progress thread, and the program's MPI calls (LAPWING_PROGRESS_THREAD)"
-                   : "caller: the program's MPI calls (LAPWING_PROGRESS_THREAD=auto adds a progress thread)");
+                   : "caller: the program's MPI calls (LAPWING_PROGRESS_THREAD=any adds a progress thread)");
 }
 
 void print_mpi() {

@@ -13,18 +13,6 @@
 #include "engines/kernel/inline_steps.hpp"
 
 namespace lapwing::kernel {
-namespace {
-
-// A caller who waits for a list that moves no more than this does its steps itself: nothing is lost by that,
-// and an interrupt for each message is saved.
-constexpr std::uint64_t most_bytes_inline = 16384;
-
-bool is_short(const Run& run) {
-    return run.plan->wire_bytes <= most_bytes_inline;
-}
-
-}  // namespace
-
 Scheduler::Scheduler(const EngineContext& context, std::function<void()> request_event_thread)
     : connections_(*context.connections),
       event_thread_submits_(context.options.event_thread_submits),
@@ -33,7 +21,7 @@ Scheduler::Scheduler(const EngineContext& context, std::function<void()> request
           static_cast<std::size_t>(std::max(1, context.connections->lanes() - context.options.kept_lanes))),
       submission_(ring_, context.options.zero_copy_bytes),
       completions_(ring_, runs_, submission_, changed_),
-      host_steps_(context.intra_node, context.options.event_thread_works) {}
+      host_steps_(context.intra_node, context.options.event_thread_work) {}
 
 void Scheduler::want(const ChainPlan& plan) {
     for (std::size_t lane = 0; lane < lanes_.shared(); ++lane) {
@@ -75,7 +63,9 @@ void Scheduler::progress(Run& run) {
     resume_awaiting_program();
     settle(Caller::program);
     if (run.state == Run::State::queued) launch(run);
-    if (run.state == Run::State::running && is_short(run)) {
+    // A caller who waits for a short list does its steps itself: nothing is lost by that, and an interrupt
+    // for each message is saved.
+    if (run.state == Run::State::running && run.plan->is_short()) {
         run.moved_inline = true;
         take_back(run);
         if (run.state == Run::State::running) move_inline_or_fail(run);
@@ -179,7 +169,7 @@ void Scheduler::launch(Run& run) {
 
 void Scheduler::begin_stage(Run& run) {
     run.chains.begin_stage(*run.plan);
-    if (is_short(run)) move_inline_or_fail(run);
+    if (run.plan->is_short()) move_inline_or_fail(run);
     hand_over(run);
 }
 
@@ -187,7 +177,7 @@ void Scheduler::begin_stage(Run& run) {
 // and no other rank waits for what this one does with them. To hand it to the kernel, and an interrupt for
 // each message, would cost more than the copy that they hide.
 bool Scheduler::may_stay_in_sockets(const Run& run) const {
-    return is_short(run) && !run.has_sleeper && run.state == Run::State::running &&
+    return run.plan->is_short() && !run.has_sleeper && run.state == Run::State::running &&
            !lanes_.another_waits_for(run) && !run.chains.any_in_kernel() &&
            run.chains.only_receives_left(*run.plan) && run.plan->host.intra_node().empty();
 }
