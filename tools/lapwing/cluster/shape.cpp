@@ -7,14 +7,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.hpp"
 #include "base/values.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {
@@ -147,12 +150,9 @@ ClusterShape read_shape(const ClusterOptions& options) {
 
 void write_cluster_file(const std::string& name, std::string_view content, mode_t mode) {
     const std::string path = fmt::format("{}/{}", cluster_directory, name);
-    std::ofstream file(path, std::ios::binary);
-    file << content;
-    file.close();
-    if (!file || chmod(path.c_str(), mode) != 0) {
-        throw Error(ErrorCode::system, fmt::format("{} could not be written", path));
-    }
+    write_file(path, content, "a file of the cluster");
+    if (chmod(path.c_str(), mode) != 0)
+        throw Error(ErrorCode::system, fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
 void write_running_shape(const ClusterShape& shape) {
