@@ -91,6 +91,7 @@ int run_and_wait(const Starter& starter, const Words& words, const Settings& set
                  const std::string& trace) {
     std::optional<ReportFile> report;
     if (reports_to_file(settings)) report.emplace(settings.report_file);
+    leave_guard();
     int status = trace.empty() ? run_job(arrange(starter, words.words, settings))
                                : run_traced(starter, words, settings, trace);
     if (report && report->left_empty()) {

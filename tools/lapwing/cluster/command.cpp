@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "lapwing/cluster/cores.hpp"
 #include "lapwing/cluster/inside.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
@@ -87,6 +88,12 @@ int run(const CLI::App& app, const ClusterOptions& options, const Words& words) 
     }
     const ClusterShape shape = read_shape(options);
     require_network_programs(shape);
+    if (options.cores_per_host == "own" && shape.hosts.front().cores.empty()) {
+        fmt::print(
+            stderr,
+            "lapwing cluster: {} hosts share {} cores; times say less than with a core for each host\n",
+            shape.hosts.size(), usable_processors());
+    }
     signal(SIGCHLD, SIG_DFL);
     sigset_t blocked = handed_signals();
     sigaddset(&blocked, SIGCHLD);
@@ -124,8 +131,9 @@ Command add_cluster(CLI::App& tool, const Words& words) {
     app->add_option("--burst", options->burst,
                     "Bytes that a link passes at once after a pause; see docs/cluster.md")
         ->type_name("BYTES");
-    app->add_option("--cores-per-host", options->cores_per_host,
-                    "Cores of the hosts in turn, such as 0,1 or 0-1,2-3 (all)")
+    app->add_option(
+           "--cores-per-host", options->cores_per_host,
+           "Cores of the hosts in turn, such as 0,1 or 0-1,2-3; own: as many for each; all: shared (own)")
         ->type_name("LIST");
     app->add_option("--network", options->network, "Addresses of the hosts (10.77.0.0/24)")->type_name("NET");
     app->footer(

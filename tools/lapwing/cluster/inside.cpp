@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "lapwing/cluster/cores.hpp"
 #include "lapwing/cluster/launchers.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
@@ -153,6 +154,7 @@ int run_cluster(ClusterShape shape, const std::vector<std::string>& command, con
     mount_file_over(fmt::format("{}/hosts", cluster_directory), "/etc/hosts");
     make_hosts(shape);
     write_running_shape(shape);
+    write_machine_files(shape);
     prepare_launchers(shape);
     const pid_t process = start_command(command, mask);
     if (write(started, "+", 1) != 1) refuse("pipe");

@@ -17,6 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/values.hpp"
+#include "lapwing/cluster/cores.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 
@@ -44,7 +45,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 std::vector<int> read_cores(const std::string& entry) {
     const std::optional<std::vector<int>> cores = parse_processors(entry);
     if (!cores || cores->back() >= CPU_SETSIZE) {
-        refuse(fmt::format("'{}' names no cores; --cores-per-host is a list such as 0,1 or 0-1,2-3", entry));
+        refuse(fmt::format(
+            "'{}' names no cores; --cores-per-host is a list such as 0,1 or 0-1,2-3; own; or all", entry));
     }
     cpu_set_t usable;
     CPU_ZERO(&usable);
@@ -134,7 +136,9 @@ ClusterShape read_shape(const ClusterOptions& options) {
         }
     }
     std::vector<std::vector<int>> cores;
-    if (!options.cores_per_host.empty()) {
+    if (options.cores_per_host == "own") {
+        cores = divide_processors(options.hosts);
+    } else if (options.cores_per_host != "all") {
         for (const std::string& entry : split(options.cores_per_host, ','))
             cores.push_back(read_cores(entry));
     }

@@ -30,7 +30,7 @@ struct ClusterOptions {
     std::string rate = "1gbit";
     std::string burst;
     int mtu = 9000;
-    std::string cores_per_host;
+    std::string cores_per_host = "own";
     std::string network = "10.77.0.0/24";
 };
 

@@ -41,20 +41,48 @@ bool collect(pid_t launcher, int& status) {
     return ended;
 }
 
-std::vector<pid_t> children() {
-    std::vector<pid_t> found;
+struct Process {
+    pid_t id;
+    pid_t parent;
+    pid_t group;
+};
+
+std::vector<Process> all_processes() {
+    std::vector<Process> found;
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
         std::ifstream file(entry.path() / "stat");
         std::string line;
         if (!std::getline(file, line)) continue;
-        int parent = 0;
-        // "7 (name, which may have any character) S 1 ..."
-        if (std::sscanf(line.c_str() + std::min(line.rfind(')') + 1, line.size()), " %*c %d", &parent) != 1)
-            continue;
-        if (parent == getpid()) found.push_back(std::atoi(line.c_str()));
+        Process process{std::atoi(line.c_str()), 0, 0};
+        // "7 (name, which may have any character) S 1 7 ..."
+        const std::size_t name_end = std::min(line.rfind(')'), line.size() - 1);
+        if (std::sscanf(line.c_str() + name_end + 1, " %*c %d %d", &process.parent, &process.group) == 2)
+            found.push_back(process);
     }
     return found;
+}
+
+std::vector<pid_t> children() {
+    std::vector<pid_t> found;
+    for (const Process& process : all_processes()) {
+        if (process.parent == getpid()) found.push_back(process.id);
+    }
+    return found;
+}
+
+// To the launcher, and to what it has started in the tool's process group, as a terminal's key would do: a
+// script waits for its launcher before it heeds a signal. The group itself may have others, who called the
+// tool.
+void signal_job(pid_t launcher, int signal) {
+    const std::vector<Process> all = all_processes();
+    std::vector<pid_t> job = {launcher};
+    for (std::size_t i = 0; i < job.size(); ++i) {
+        for (const Process& process : all) {
+            if (process.parent == job[i] && process.group == getpgrp()) job.push_back(process.id);
+        }
+    }
+    for (const pid_t process : job) kill(process, signal);
 }
 
 bool ends_jobs(int signal) {
@@ -88,6 +116,32 @@ void end_what_is_left(int signal, const sigset_t& awaited) {
 
 }  // namespace
 
+void leave_guard() {
+    ::signal(SIGCHLD, SIG_DFL);
+    sigset_t awaited = handed_signals();
+    sigaddset(&awaited, SIGCHLD);
+    sigset_t before;
+    sigprocmask(SIG_BLOCK, &awaited, &before);
+    std::fflush(nullptr);
+    const pid_t tool = getpid();
+    const pid_t child = fork();
+    if (child < 0) refuse("fork");
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != tool) _exit(127);
+        sigprocmask(SIG_SETMASK, &before, nullptr);
+        return;
+    }
+    int status = 0;
+    while (!collect(child, status)) {
+        siginfo_t arrived{};
+        const int signal = sigwaitinfo(&awaited, &arrived);
+        if (signal > 0 && signal != SIGCHLD && arrived.si_code <= 0) kill(child, signal);
+    }
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    _exit(end_as(status));
+}
+
 int run_job(const Launch& launch) {
     ::signal(SIGCHLD, SIG_DFL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -102,7 +156,7 @@ int run_job(const Launch& launch) {
     const pid_t child = fork();
     if (child < 0) refuse("fork");
     if (child == 0) {
-        // When the tool is killed the job ends, too: nobody would read what its ranks write.
+        // The tool may be killed without a chance to end the job.
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         if (getppid() != tool) _exit(127);
         sigprocmask(SIG_SETMASK, &before, nullptr);
@@ -124,11 +178,16 @@ int run_job(const Launch& launch) {
         siginfo_t arrived{};
         const int signal = sigwaitinfo(&awaited, &arrived);
         if (signal <= 0 || signal == SIGCHLD || arrived.si_code > 0) continue;
-        kill(child, signal);
-        if (ends_jobs(signal)) passed = signal;
+        if (!ends_jobs(signal)) {
+            kill(child, signal);
+            continue;
+        }
+        signal_job(child, signal);
+        passed = signal;
     }
     if (passed != 0) end_what_is_left(passed, awaited);
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    // Else a second signal would end the tool before it has seen to the ranks' files.
+    if (passed == 0) sigprocmask(SIG_SETMASK, &before, nullptr);
     if (length > 0) throw Error(ErrorCode::system, std::string(why, static_cast<std::size_t>(length)));
     return status;
 }
@@ -140,6 +199,10 @@ int end_as(int wait_status) {
     setrlimit(RLIMIT_CORE, &no_core);
     std::fflush(nullptr);
     ::signal(signal, SIG_DFL);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);
     raise(signal);
     return 128 + signal;
 }

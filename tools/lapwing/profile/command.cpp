@@ -202,6 +202,7 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
         return success;
     }
     if (!options.file.empty()) require_writable(place, "the profile");
+    leave_guard();
     settings.trace = make_parts_directory(place);
     int status = 0;
     try {
