@@ -86,7 +86,8 @@ int run(const CLI::App& app, const ClusterOptions& options, const Words& words) 
     if (app.count("--hosts") == 0) {
         throw Error(ErrorCode::invalid_argument, "--hosts is missing; give a number, as in: --hosts 4");
     }
-    const ClusterShape shape = read_shape(options);
+    ClusterShape shape = read_shape(options);
+    shape.asked_for_seed = app.count("--seed") > 0;
     require_network_programs(shape);
     if (options.cores_per_host == "own" && shape.hosts.front().cores.empty()) {
         fmt::print(
@@ -135,6 +136,11 @@ Command add_cluster(CLI::App& tool, const Words& words) {
            "--cores-per-host", options->cores_per_host,
            "Cores of the hosts in turn, such as 0,1 or 0-1,2-3; own: as many for each; all: shared (own)")
         ->type_name("LIST");
+    app->add_option("--delay", options->delay, "What a packet takes from host to host besides, such as 50us")
+        ->type_name("TIME");
+    app->add_option("--loss", options->loss, "Share of packets that are lost on the way, such as 0.1%")
+        ->type_name("SHARE");
+    app->add_option("--seed", options->seed, "Another sequence of losses (1)")->type_name("N");
     app->add_option("--network", options->network, "Addresses of the hosts (10.77.0.0/24)")->type_name("NET");
     app->footer(
         "Examples:\n"

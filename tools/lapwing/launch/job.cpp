@@ -89,9 +89,9 @@ bool ends_jobs(int signal) {
     return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
-// A launcher that dies of a signal may leave its ranks, and a script its launcher: they get the signal, too.
+// A launcher that dies of a signal may leave its ranks, and a script its launcher: they are told to end, too.
 // What then still runs is killed.
-void end_what_is_left(int signal, const sigset_t& awaited) {
+void end_what_is_left(const sigset_t& awaited) {
     constexpr int patience = 10;  // seconds
     const timespec second{1, 0};
     std::vector<pid_t> told;
@@ -106,7 +106,7 @@ void end_what_is_left(int signal, const sigset_t& awaited) {
             if (waited >= patience) {
                 kill(process, SIGKILL);
             } else if (new_one) {
-                kill(process, signal);
+                kill(process, SIGTERM);
                 kill(process, SIGCONT);  // one that was stopped could not end
             }
         }
@@ -185,7 +185,7 @@ int run_job(const Launch& launch) {
         signal_job(child, signal);
         passed = signal;
     }
-    if (passed != 0) end_what_is_left(passed, awaited);
+    if (passed != 0) end_what_is_left(awaited);
     // Else a second signal would end the tool before it has seen to the ranks' files.
     if (passed == 0) sigprocmask(SIG_SETMASK, &before, nullptr);
     if (length > 0) throw Error(ErrorCode::system, std::string(why, static_cast<std::size_t>(length)));
