@@ -91,6 +91,7 @@ class Hosts(ClusterTest):
         self.assertEqual(told, "1")
         units = [unit for unit in xml.etree.ElementTree.fromstring(description).iter("object") if unit.get("type") == "PU"]
         self.assertEqual([int(unit.get("os_index")) for unit in units], [usable[1]])
+        self.assertIn(f'name="Architecture" value="{os.uname().machine} cores {usable[1]}"', description)
         # What the user has said stays.
         self.assertEqual(self.shell(2, "ssh node2 'echo $HWLOC_SYNTHETIC $HWLOC_XMLFILE'", HWLOC_SYNTHETIC="pu:9"), "pu:9\n")
 

@@ -14,10 +14,10 @@
 #include <memory>
 
 #include "base/error.hpp"
-#include "lapwing/cluster/cores.hpp"
 #include "lapwing/cluster/inside.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
+#include "lapwing/cluster/processors.hpp"
 #include "lapwing/cluster/shape.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/process.hpp"

@@ -12,10 +12,10 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "lapwing/cluster/cores.hpp"
 #include "lapwing/cluster/launchers.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
+#include "lapwing/cluster/own_cores.hpp"
 #include "lapwing/cluster/relay.hpp"
 
 namespace lapwing::tool {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "base/error.hpp"
-#include "lapwing/cluster/cores.hpp"
+#include "lapwing/cluster/processors.hpp"
 #include "lapwing/common/process.hpp"
 
 namespace lapwing::tool {

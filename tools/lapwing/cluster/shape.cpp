@@ -17,7 +17,7 @@
 
 #include "base/error.hpp"
 #include "base/values.hpp"
-#include "lapwing/cluster/cores.hpp"
+#include "lapwing/cluster/processors.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 

@@ -12,8 +12,8 @@
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
-#include "lapwing/cluster/cores.hpp"
 #include "lapwing/cluster/namespaces.hpp"
+#include "lapwing/cluster/own_cores.hpp"
 #include "lapwing/cluster/shape.hpp"
 #include "lapwing/common/command.hpp"
 
