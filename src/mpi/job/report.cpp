@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
 
 namespace lapwing {
 namespace {
@@ -125,6 +128,24 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
     return json.dump(2) + "\n";
 }
 
+// Gives 0 or the error. Leaves a file that it could not complete empty: half a report may look like a whole
+// one.
+int write_file(const std::string& path, const std::string& text) {
+    std::FILE* const file = std::fopen(path.c_str(), "w");
+    if (file == nullptr) return errno;
+    int error = 0;
+    if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) {
+        error = errno;
+        static_cast<void>(!::ftruncate(::fileno(file), 0));
+    }
+    // Network file systems may say only now that there is no room.
+    if (std::fclose(file) != 0 && error == 0) {
+        error = errno;
+        static_cast<void>(!::truncate(path.c_str(), 0));
+    }
+    return error;
+}
+
 }  // namespace
 
 std::string mpi_version() {
@@ -183,13 +204,13 @@ void write_report(const Report& mine, const std::string& form, const std::string
     if (rank != 0) return;
     const std::string text =
         form == "json" ? as_json(sums, mine, ranks, manner) : as_text(sums, mine, ranks, manner);
-    std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
-    if (out == nullptr) {
-        fmt::print(stderr, "lapwing: the report can not be written to {}: {}\n", file, std::strerror(errno));
-        out = stderr;
+    if (!file.empty()) {
+        const int error = write_file(file, text);
+        if (error == 0) return;
+        fmt::print(stderr, "lapwing: the report cannot be written to {}: {}; here it is:\n", printable(file),
+                   std::strerror(error));
     }
-    std::fwrite(text.data(), 1, text.size(), out);
-    if (out != stderr) std::fclose(out);
+    std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 }  // namespace lapwing
