@@ -75,6 +75,7 @@ void release_types(Request& request) {
 
 // The last byte has arrived, or the link has failed.
 void finish(Request& request) {
+    if (request.error == MPI_SUCCESS) request.error = request.reducer.error();
     for (const Unpacking& part : request.unpacking) {
         if (request.error == MPI_SUCCESS)
             request.error = unpack(part.bytes, part.elements, part.count, part.type, part.layout);
