@@ -10,6 +10,7 @@
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/native/refusals.hpp"
 #include "mpi/requests/in_flight.hpp"
 #include "mpi/requests/request_wait.hpp"
 #include "mpi/requests/timeline.hpp"
@@ -25,6 +26,11 @@ bool none_alive() {
 Request* find(MPI_Request handle) {
     const Entry entry;
     return find_request(handle);
+}
+
+Request* find_nonblocking(MPI_Request handle) {
+    Request* const request = find(handle);
+    return request == nullptr || request->persistence != nullptr ? nullptr : request;
 }
 
 std::vector<Request*> find(int count, const MPI_Request* handles) {
@@ -399,22 +405,42 @@ LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* st
     });
 }
 
+// The standard forbids it for nonblocking collectives; Open MPI takes those that are complete.
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     if ((none_alive() && persistent_requests == 0) || handle == nullptr) return PMPI_Request_free(handle);
     return guarded([&]() -> int {
+        Request* const nonblocking = find_nonblocking(*handle);
+        const int answer = nonblocking == nullptr ? MPI_SUCCESS : answer_for_collective(PMPI_Request_free);
+        if (answer != MPI_SUCCESS) return answer;
+        bool active = false;
         {
             const Entry entry;
-            Request* request = find_request(*handle);
-            if (request == nullptr) request = find_persistent(*handle);
-            if (request != nullptr && request->state != Request::State::given_to_mpi) {
-                // The standard forbids it for nonblocking collectives, but nothing is lost: it goes on, and
-                // is given back at its end.
-                request->forgotten = true;
+            Request* const request = nonblocking != nullptr ? nonblocking : find_persistent(*handle);
+            active = nonblocking != nullptr && !test(*nonblocking);
+            if (request != nullptr && !active && request->state != Request::State::given_to_mpi) {
+                // A persistent one goes on, and is given back at its end.
+                request->forgotten = request->persistence != nullptr;
                 if (request->state != Request::State::running) give_back(*request);
                 *handle = MPI_REQUEST_NULL;
                 return MPI_SUCCESS;
             }
         }
-        return PMPI_Request_free(handle);
+        return active ? raise(MPI_COMM_WORLD, MPI_ERR_REQUEST) : PMPI_Request_free(handle);
+    });
+}
+
+// The standard forbids it for collectives. The MPI would cancel the receive that stands for a persistent one.
+LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
+    if ((none_alive() && persistent_requests == 0) || handle == nullptr) return PMPI_Cancel(handle);
+    return guarded([&]() -> int {
+        bool ours = false;
+        {
+            const Entry entry;
+            ours = find_request(*handle) != nullptr || find_persistent(*handle) != nullptr;
+        }
+        if (!ours) return PMPI_Cancel(handle);
+        const int error = answer_for_collective(PMPI_Cancel);
+        // Open MPI has nothing to say against it for its own that is complete.
+        return error == MPI_SUCCESS ? raise(MPI_COMM_WORLD, MPI_ERR_REQUEST) : error;
     });
 }

@@ -4,6 +4,8 @@
 #include <climits>
 #include <vector>
 
+#include "mpi/native/refusals.hpp"
+
 namespace lapwing {
 namespace {
 
@@ -99,7 +101,10 @@ Layout layout_of(MPI_Datatype type) {
     int types = 0;
     int combiner = 0;
     PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    if (combiner == MPI_COMBINER_NAMED) last_predefined = {true, type, layout};
+    if (combiner == MPI_COMBINER_NAMED)
+        last_predefined = {true, type, layout};
+    else
+        layout.committed = !is_uncommitted(type);
     return layout;
 }
 

@@ -14,6 +14,7 @@ struct Layout {
     std::uint64_t size = 0;   // bytes of data in one element
     MPI_Aint extent = 0;      // bytes from one element to the next
     bool contiguous = false;  // the data stand in memory as they travel: no packing
+    bool committed = true;
     int error = MPI_SUCCESS;
 };
 Layout layout_of(MPI_Datatype type);

@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "mpi/native/refusals.hpp"
+
 namespace lapwing {
 namespace {
 
@@ -172,7 +174,7 @@ class TypedMemory {
 
 }  // namespace
 
-int reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction) {
+bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction) {
     reduction = {};
     const std::optional<Operator> own = own_operator(op);
     const std::optional<KnownType> known = own ? known_type(type) : std::nullopt;
@@ -181,13 +183,14 @@ int reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& 
                                      : known->arithmetic)) {
         reduction.op = *own;
         reduction.type = known->own;
-        return MPI_SUCCESS;
+        return true;
     }
+    if ((own || op == MPI_MINLOC || op == MPI_MAXLOC) && is_unfit(op, type)) return false;
     reduction.element = layout.size;
     int commutes = 1;
-    const int error = PMPI_Op_commutative(op, &commutes);
+    if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return false;
     reduction.ordered = commutes == 0;
-    return error;
+    return true;
 }
 
 void MpiReducer::hold(MPI_Op op, MPI_Datatype type, const Layout& layout) {

@@ -28,8 +28,8 @@ struct Reduction {
         problem.element = element;
     }
 };
-// `layout` is that of `type`. Gives back the MPI's error code when it refuses the operator.
-int reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction);
+// `layout` is that of `type`. False when the MPI refuses the operator.
+bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction);
 
 // An operator of the MPI or of the program, for one request at a time.
 class MpiReducer final : public Reducer {
