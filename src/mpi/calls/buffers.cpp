@@ -4,6 +4,8 @@
 #include <cstring>
 #include <functional>
 
+#include "mpi/native/packing.hpp"
+
 namespace lapwing {
 namespace {
 

@@ -19,12 +19,6 @@ struct Layout {
 };
 Layout layout_of(MPI_Datatype type);
 
-// Typed elements to bytes and back; `count` may be any size. They return an MPI error code.
-int pack(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
-         std::byte* bytes);
-int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type,
-           const Layout& layout);
-
 // Memory that is kept for the next time and only grows.
 class Staging {
   public:

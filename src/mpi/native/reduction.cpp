@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "mpi/native/packing.hpp"
 #include "mpi/native/refusals.hpp"
 
 namespace lapwing {

@@ -12,6 +12,7 @@
 #include "mpi/native/guard.hpp"
 #include "mpi/native/hook.hpp"
 #include "mpi/native/own_communicator.hpp"
+#include "mpi/native/packing.hpp"
 #include "mpi/requests/handle_table.hpp"
 #include "mpi/requests/timeline.hpp"
 
