@@ -135,6 +135,51 @@ TEST(Packing, EveryKindOfType) {
     }
 }
 
+#if MPI_VERSION >= 4
+// MPI gives their contents in another form.
+TEST(Packing, TypesWithLargeCounts) {
+    int number = 0;
+    for (MPI_Datatype base : bases()) {
+        const std::string of = " with large counts of base " + std::to_string(number++);
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        MPI_Type_contiguous_c(7, base, &type);
+        expect_the_same_bytes("contiguous" + of, type);
+        MPI_Type_vector_c(5, 3, 4, base, &type);
+        expect_the_same_bytes("a vector" + of, type);
+        MPI_Type_create_hvector_c(40, 1, 301, base, &type);
+        expect_the_same_bytes("a vector by bytes" + of, type);
+        const MPI_Count lengths[] = {3, 0, 5, 1, 2};
+        const MPI_Count places[] = {9, 1, -6, 20, 0};
+        MPI_Type_indexed_c(5, lengths, places, base, &type);
+        expect_the_same_bytes("indexed" + of, type);
+        MPI_Type_create_indexed_block_c(5, 2, places, base, &type);
+        expect_the_same_bytes("indexed blocks" + of, type);
+        const MPI_Count addresses[] = {900, 100, -601, 2000, 3};
+        MPI_Type_create_hindexed_c(5, lengths, addresses, base, &type);
+        expect_the_same_bytes("indexed by bytes" + of, type);
+        MPI_Type_create_hindexed_block_c(5, 2, addresses, base, &type);
+        expect_the_same_bytes("indexed blocks by bytes" + of, type);
+        const MPI_Datatype types[] = {base, MPI_INT, MPI_SHORT, base, MPI_BYTE};
+        MPI_Type_create_struct_c(5, lengths, addresses, types, &type);
+        expect_the_same_bytes("a struct" + of, type);
+        MPI_Type_create_resized_c(base, -8, 500, &type);
+        expect_the_same_bytes("resized" + of, type);
+        const MPI_Count sizes[] = {5, 4, 6};
+        const MPI_Count parts[] = {3, 2, 4};
+        const MPI_Count starts[] = {1, 2, 0};
+        MPI_Type_create_subarray_c(3, sizes, parts, starts, MPI_ORDER_FORTRAN, base, &type);
+        expect_the_same_bytes("a part of an array" + of, type);
+        const int kinds[] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_NONE};
+        const int arguments[] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG,
+                                 MPI_DISTRIBUTE_DFLT_DARG};
+        const int grid[] = {2, 3, 1};
+        MPI_Type_create_darray_c(6, 4, 3, sizes, kinds, arguments, grid, MPI_ORDER_C, MPI_DOUBLE, &type);
+        expect_the_same_bytes("a share of an array" + of, type);
+        if (number > 2) MPI_Type_free(&base);
+    }
+}
+#endif
+
 TEST(Packing, PartsOfArrays) {
     const int sizes[] = {5, 4, 6};
     const int parts[] = {3, 2, 4};

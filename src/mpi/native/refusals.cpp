@@ -1,5 +1,6 @@
 #include "mpi/native/refusals.hpp"
 
+#include "mpi/native/contents.hpp"
 #include "mpi/native/own_communicator.hpp"
 
 namespace lapwing {
@@ -19,15 +20,6 @@ struct Asked {
     bool unfit = false;
 };
 constinit thread_local Asked last_asked;
-
-bool is_predefined(MPI_Datatype type) {
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = 0;
-    return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-           combiner == MPI_COMBINER_NAMED;
-}
 
 // MPICH can be told, or built, not to look at arguments.
 bool looks_for_aliases() {

@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/contents.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/own_communicator.hpp"
 
@@ -15,15 +16,6 @@ namespace {
 // A tag of the own communicator for each request that is there.
 auto& free_tags = *new std::vector<int>;  // never destroyed, see in_flight.cpp
 int next_tag = 0;
-
-bool is_predefined(MPI_Datatype type) {
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = MPI_COMBINER_NAMED;
-    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    return combiner == MPI_COMBINER_NAMED;
-}
 
 constexpr std::uint32_t lane_bit(int lane) {
     return std::uint32_t{1} << lane;
