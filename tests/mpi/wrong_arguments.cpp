@@ -1,5 +1,7 @@
-// Calls with wrong arguments, by all ranks. Rank 0 prints the class of the error of each, and the MPI alone
-// is asked the same: wrong_arguments.py compares. Nothing of this may hang, end the job, or reach a buffer.
+//   wrong_arguments-<mpi> [nonblocking | blocking | persistent [FILE [FIRST [LAST]]]]
+// Calls with wrong arguments, by all ranks. Rank 0 writes the class of the error of each to FILE, and the MPI
+// alone is asked the same: wrong_arguments.py compares. Nothing of this may hang, end the job, or reach a
+// buffer.
 #include <mpi.h>
 
 #include <cstdio>
@@ -8,6 +10,8 @@
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "persistent_forms.hpp"
 
 namespace {
 
@@ -25,6 +29,15 @@ int ranks = 0;
 int from = 0;  // the first case, to look at one of them
 int to = 1 << 30;
 int number = 0;
+std::FILE* answers = stdout;
+
+enum class Form { nonblocking, blocking, persistent } form = Form::nonblocking;
+
+// One call in that form; a persistent one is started. As the MPI's functions, with the request behind.
+#define CALL(lower, upper, ...)                                     \
+    (form == Form::nonblocking ? MPI_I##lower(__VA_ARGS__, request) \
+     : form == Form::blocking  ? MPI_##upper(__VA_ARGS__)           \
+                               : PERSISTENT(upper)(__VA_ARGS__, MPI_INFO_NULL, request))
 
 int class_of(int error) {
     int found = 0;
@@ -72,104 +85,105 @@ const std::vector<MPI_Aint>& zero_addresses() {
 const Collective collectives[] = {
     {"Ibcast", Kind::data, Who::all, Who::nobody,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ibcast(const_cast<void*>(a.sent), a.count, a.sent_type, a.root, comm, request);
+         return CALL(bcast, Bcast, const_cast<void*>(a.sent), a.count, a.sent_type, a.root, comm);
      }},
     {"Igather", Kind::data, Who::all, Who::root,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Igather(a.sent, a.count, a.sent_type, a.received, a.count, a.received_type, a.root, comm,
-                            request);
+         return CALL(gather, Gather, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
+                     a.root, comm);
      }},
     {"Igatherv", Kind::data, Who::all, Who::root,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Igatherv(a.sent, a.count, a.sent_type, a.received, a.counts.data(), zeros().data(),
-                             a.received_type, a.root, comm, request);
+         return CALL(gatherv, Gatherv, a.sent, a.count, a.sent_type, a.received, a.counts.data(),
+                     zeros().data(), a.received_type, a.root, comm);
      }},
     {"Iscatter", Kind::data, Who::root, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Iscatter(a.sent, a.count, a.sent_type, a.received, a.count, a.received_type, a.root, comm,
-                             request);
+         return CALL(scatter, Scatter, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
+                     a.root, comm);
      }},
     {"Iscatterv", Kind::data, Who::root, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Iscatterv(a.sent, a.counts.data(), zeros().data(), a.sent_type, a.received, a.count,
-                              a.received_type, a.root, comm, request);
+         return CALL(scatterv, Scatterv, a.sent, a.counts.data(), zeros().data(), a.sent_type, a.received,
+                     a.count, a.received_type, a.root, comm);
      }},
     {"Iallgather", Kind::data, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Iallgather(a.sent, a.count, a.sent_type, a.received, a.count, a.received_type, comm,
-                               request);
+         return CALL(allgather, Allgather, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
+                     comm);
      }},
     {"Iallgatherv", Kind::data, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Iallgatherv(a.sent, a.count, a.sent_type, a.received, a.counts.data(), zeros().data(),
-                                a.received_type, comm, request);
+         return CALL(allgatherv, Allgatherv, a.sent, a.count, a.sent_type, a.received, a.counts.data(),
+                     zeros().data(), a.received_type, comm);
      }},
     {"Ialltoall", Kind::data, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ialltoall(a.sent, a.count, a.sent_type, a.received, a.count, a.received_type, comm,
-                              request);
+         return CALL(alltoall, Alltoall, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
+                     comm);
      }},
     {"Ialltoallv", Kind::data, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ialltoallv(a.sent, a.counts.data(), zeros().data(), a.sent_type, a.received,
-                               a.counts.data(), zeros().data(), a.received_type, comm, request);
+         return CALL(alltoallv, Alltoallv, a.sent, a.counts.data(), zeros().data(), a.sent_type, a.received,
+                     a.counts.data(), zeros().data(), a.received_type, comm);
      }},
     {"Ialltoallw", Kind::data, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ialltoallw(a.sent, a.counts.data(), zeros().data(), a.sent_types.data(), a.received,
-                               a.counts.data(), zeros().data(),
-                               (a.sent_type == a.received_type ? a.sent_types : a.received_types).data(),
-                               comm, request);
+         return CALL(alltoallw, Alltoallw, a.sent, a.counts.data(), zeros().data(), a.sent_types.data(),
+                     a.received, a.counts.data(), zeros().data(),
+                     (a.sent_type == a.received_type ? a.sent_types : a.received_types).data(), comm);
      }},
     {"Ireduce", Kind::reduction, Who::all, Who::root,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ireduce(a.sent, a.received, a.count, a.sent_type, a.op, a.root, comm, request);
+         return CALL(reduce, Reduce, a.sent, a.received, a.count, a.sent_type, a.op, a.root, comm);
      }},
     {"Iallreduce", Kind::reduction, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Iallreduce(a.sent, a.received, a.count, a.sent_type, a.op, comm, request);
+         return CALL(allreduce, Allreduce, a.sent, a.received, a.count, a.sent_type, a.op, comm);
      }},
     {"Iscan", Kind::reduction, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Iscan(a.sent, a.received, a.count, a.sent_type, a.op, comm, request);
+         return CALL(scan, Scan, a.sent, a.received, a.count, a.sent_type, a.op, comm);
      }},
     {"Iexscan", Kind::reduction, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Iexscan(a.sent, a.received, a.count, a.sent_type, a.op, comm, request);
+         return CALL(exscan, Exscan, a.sent, a.received, a.count, a.sent_type, a.op, comm);
      }},
     {"Ireduce_scatter_block", Kind::reduction, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ireduce_scatter_block(a.sent, a.received, a.count, a.sent_type, a.op, comm, request);
+         return CALL(reduce_scatter_block, Reduce_scatter_block, a.sent, a.received, a.count, a.sent_type,
+                     a.op, comm);
      }},
     {"Ireduce_scatter", Kind::reduction, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ireduce_scatter(a.sent, a.received, a.counts.data(), a.sent_type, a.op, comm, request);
+         return CALL(reduce_scatter, Reduce_scatter, a.sent, a.received, a.counts.data(), a.sent_type, a.op,
+                     comm);
      }},
     {"Ineighbor_allgather", Kind::neighbors, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ineighbor_allgather(a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
-                                        comm, request);
+         return CALL(neighbor_allgather, Neighbor_allgather, a.sent, a.count, a.sent_type, a.received,
+                     a.count, a.received_type, comm);
      }},
     {"Ineighbor_allgatherv", Kind::neighbors, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ineighbor_allgatherv(a.sent, a.count, a.sent_type, a.received, a.counts.data(),
-                                         zeros().data(), a.received_type, comm, request);
+         return CALL(neighbor_allgatherv, Neighbor_allgatherv, a.sent, a.count, a.sent_type, a.received,
+                     a.counts.data(), zeros().data(), a.received_type, comm);
      }},
     {"Ineighbor_alltoall", Kind::neighbors, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ineighbor_alltoall(a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
-                                       comm, request);
+         return CALL(neighbor_alltoall, Neighbor_alltoall, a.sent, a.count, a.sent_type, a.received, a.count,
+                     a.received_type, comm);
      }},
     {"Ineighbor_alltoallv", Kind::neighbors, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ineighbor_alltoallv(a.sent, a.counts.data(), zeros().data(), a.sent_type, a.received,
-                                        a.counts.data(), zeros().data(), a.received_type, comm, request);
+         return CALL(neighbor_alltoallv, Neighbor_alltoallv, a.sent, a.counts.data(), zeros().data(),
+                     a.sent_type, a.received, a.counts.data(), zeros().data(), a.received_type, comm);
      }},
     {"Ineighbor_alltoallw", Kind::neighbors, Who::all, Who::all,
      [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
-         return MPI_Ineighbor_alltoallw(a.sent, a.counts.data(), zero_addresses().data(), a.sent_types.data(),
-                                        a.received, a.counts.data(), zero_addresses().data(),
-                                        a.received_types.data(), comm, request);
+         return CALL(neighbor_alltoallw, Neighbor_alltoallw, a.sent, a.counts.data(), zero_addresses().data(),
+                     a.sent_types.data(), a.received, a.counts.data(), zero_addresses().data(),
+                     a.received_types.data(), comm);
      }},
 };
 
@@ -191,9 +205,14 @@ MPI_Comm make_communicator(bool of_all, Kind kind) {
 
 void tell(const std::string& what, int error, MPI_Request request) {
     int waited = MPI_SUCCESS;
-    if (error == MPI_SUCCESS && request != MPI_REQUEST_NULL) waited = MPI_Wait(&request, MPI_STATUS_IGNORE);
-    if (rank == 0) std::printf("%d %s: %d %d\n", number, what.c_str(), class_of(error), class_of(waited));
-    std::fflush(stdout);
+    if (error == MPI_SUCCESS && request != MPI_REQUEST_NULL) {
+        if (form == Form::persistent) MPI_Start(&request);
+        waited = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+    if (rank == 0)
+        std::fprintf(answers, "%d %s: %d %d\n", number, what.c_str(), class_of(error), class_of(waited));
+    std::fflush(answers);
 }
 
 class Cases {
@@ -246,13 +265,18 @@ class Cases {
                         a.sent = MPI_IN_PLACE;
                     });
             }
-            if (receives && std::strstr(collective_.name, "scatter") != collective_.name + 1 &&
+            // Open MPI's blocking one writes there.
+            const bool checks_place =
+                !open_mpi || form != Form::blocking || std::strcmp(collective_.name, "Iexscan") != 0;
+            if (receives && checks_place &&
+                std::strstr(collective_.name, "scatter") != collective_.name + 1 &&
                 (open_mpi || collective_.kind != Kind::neighbors || count == 0))
                 wrong("MPI_IN_PLACE to receive" + so_many, collective_.receives, [&](Arguments& a) {
                     a.count = count;
                     a.received = MPI_IN_PLACE;
                 });
-            if (receives && looks_for_aliases)
+            // Open MPI's forms of MPI_Reduce differ where there are no elements.
+            if (receives && looks_for_aliases && (count > 0 || !open_mpi))
                 wrong("one buffer" + so_many, both, [&](Arguments& a) {
                     a.count = count;
                     a.received = const_cast<void*>(a.sent);
@@ -367,7 +391,7 @@ class Cases {
             const bool touched =
                 received_ != std::vector<int>(room, untouched) || sent_ != std::vector<int>(room, 1);
             // Open MPI finds some too late.
-            if (rank == 0 && error != MPI_SUCCESS && touched) std::printf("%d touched\n", number);
+            if (rank == 0 && error != MPI_SUCCESS && touched) std::fprintf(answers, "%d touched\n", number);
             MPI_Comm_free(&communicator);
         }
     }
@@ -403,11 +427,18 @@ int main(int argc, char** argv) {
     // Not all errors are raised on the communicator of the collective.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    if (argc > 1) from = std::atoi(argv[1]);
-    if (argc > 2) to = std::atoi(argv[2]);
+    const std::string wanted = argc > 1 ? argv[1] : "nonblocking";
+    form = wanted == "blocking"     ? Form::blocking
+           : wanted == "persistent" ? Form::persistent
+                                    : Form::nonblocking;
+    // The MPIs write lines of their own to the output.
+    if (argc > 2 && rank == 0) answers = std::fopen(argv[2], "w");
+    if (answers == nullptr) MPI_Abort(MPI_COMM_WORLD, 2);
+    if (argc > 3) from = std::atoi(argv[3]);
+    if (argc > 4) to = std::atoi(argv[4]);
     for (const Collective& collective : collectives) Cases(collective).run();
-    if (ranks > 1) requests();
-    if (rank == 0) std::printf("end\n");
+    if (ranks > 1 && form == Form::nonblocking) requests();
+    if (rank == 0) std::fprintf(answers, "end\n");
     MPI_Finalize();
     return 0;
 }

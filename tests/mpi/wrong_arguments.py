@@ -2,16 +2,22 @@
 
 import pathlib
 import sys
+import tempfile
 
 import jobs
 
-RUNS = [(1, []), (2, []), (3, []), (1, ["--engine", "kernel"]), (2, ["--engine", "kernel"]), (3, ["--engine", "kernel"])]
+# Ranks, the form of the calls, options of `lapwing run`.
+RUNS = [(ranks, "nonblocking", options) for ranks in (1, 2, 3) for options in ([], ["--engine", "kernel"])] + [
+    (2, "blocking", ["--blocking"]), (2, "blocking", ["--blocking", "--engine", "kernel"]),
+    (2, "persistent", []), (2, "persistent", ["--engine", "kernel"])]
 
 
-def answers(output):
-    """What rank 0 has told of each case; the MPIs write lines of their own in between."""
-    told = [line for line in output.splitlines() if line[:1].isdigit() and (": " in line or line.endswith("touched"))]
-    return told if "\nend" in output else [*told, "no end"]
+def run(words, file, environment):
+    """Exit status, what rank 0 has told of each case, and the output."""
+    file.write_text("")
+    status, output = jobs.execute(words, 120, environment)
+    told = file.read_text().splitlines()
+    return status, told if told[-1:] == ["end"] else [*told, "no end"], output
 
 
 def main():
@@ -19,25 +25,27 @@ def main():
     mpi = sys.argv[2]
     failed = 0
     alone = {}
-    for ranks, options in RUNS:
-        program = [*jobs.launcher(mpi, ranks), build / "tests" / f"wrong_arguments-{mpi}"]
+    with tempfile.TemporaryDirectory() as scratch:
+        file = pathlib.Path(scratch) / "answers"
         environment = jobs.environment(mpi, build)
-        if ranks not in alone:
-            status, output = jobs.execute(program, 120, environment)
-            alone[ranks] = answers(output)
-            if status != 0 or len(alone[ranks]) < 500 or "no end" in alone[ranks]:
-                print(f"{output}\nFAILED {mpi} alone, {ranks} ranks: exit status {status}", flush=True)
+        for ranks, form, options in RUNS:
+            program = [*jobs.launcher(mpi, ranks), build / "tests" / f"wrong_arguments-{mpi}", form, file]
+            if (ranks, form) not in alone:
+                status, told, output = run(program, file, environment)
+                alone[ranks, form] = told
+                if status != 0 or len(told) < 500 or told[-1] == "no end":
+                    print(f"{output}\nFAILED {mpi} alone, {ranks} ranks, {form}: exit status {status}, {told[-1:]}", flush=True)
+                    failed += 1
+            expected = alone[ranks, form]
+            status, told, output = run([build / "bin" / "lapwing", "run", *options, "--", *program], file, environment)
+            what = f"{mpi}, {ranks} ranks, {form} {' '.join(options)}"
+            if status != 0 or told != expected:
+                differences = [f"{ours!r} instead of {theirs!r}" for ours, theirs in zip(told, expected) if ours != theirs]
+                print(f"{output[-2000:]}\nFAILED {what}: exit status {status}, {len(told)} answers, {len(expected)} alone; "
+                      f"{differences[:20]}", flush=True)
                 failed += 1
-        status, output = jobs.execute([build / "bin" / "lapwing", "run", *options, "--", *program], 120, environment)
-        told = answers(output)
-        what = f"{mpi}, {ranks} ranks {' '.join(options)}"
-        if status != 0 or told != alone[ranks]:
-            differences = [f"{ours!r} instead of {theirs!r}" for ours, theirs in zip(told, alone[ranks]) if ours != theirs]
-            print(f"FAILED {what}: exit status {status}, {len(told)} answers, {len(alone[ranks])} alone; "
-                  f"{differences[:20]}\n{output[-2000:]}", flush=True)
-            failed += 1
-        else:
-            print(f"{what}: {len(told)} answers as alone", flush=True)
+            else:
+                print(f"{what}: {len(told)} answers as alone", flush=True)
     return 1 if failed else 0
 
 
