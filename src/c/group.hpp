@@ -28,7 +28,7 @@ class CallersFunction final : public Reducer {
   public:
     CallersFunction() = default;
     explicit CallersFunction(const lapwing_reduction& reduction) : reduction_(reduction) {}
-    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
         reduction_.function(reduction_.context, source, target, bytes / reduction_.element_bytes);
     }
 

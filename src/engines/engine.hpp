@@ -20,8 +20,9 @@ class Reducer {
   public:
     virtual ~Reducer() = default;
     // target = source op target, of whole elements. Called by threads of the caller only, inside start, test
-    // and progress.
-    virtual void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) = 0;
+    // and progress. What it cannot do it keeps to itself until the run is complete: peers wait for the rest
+    // of the list.
+    virtual void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept = 0;
 };
 
 // The caller's memory for one run of a list. Stays in place until the run is complete.

@@ -140,7 +140,7 @@ Matrix matrix_at(const std::byte* bytes) {
 
 class Product : public Reducer {
   public:
-    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
         for (std::uint64_t at = 0; at < bytes; at += sizeof(Matrix)) {
             const Matrix product = matrix_at(source + at) * matrix_at(target + at);
             std::memcpy(target + at, product.data(), sizeof product);

@@ -45,7 +45,7 @@ inline Bytes out_before(const Problem& problem, int rank, int run) {
 // which is associative but does not commute.
 class Composition : public Reducer {
   public:
-    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
         for (std::uint64_t at = 0; at < bytes; at += 8) {
             std::uint32_t left[2];
             std::uint32_t right[2];

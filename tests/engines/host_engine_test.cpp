@@ -46,7 +46,7 @@ TEST(HostEngine, ReducesByTheCallersFunctionInTheOrderOfItsOperands) {
     // stays, and the first.
     class Ends : public Reducer {
       public:
-        void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+        void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
             for (std::uint64_t at = 0; at < bytes; at += 2) target[at] = source[at];
             ++calls;
             bytes_seen = bytes;

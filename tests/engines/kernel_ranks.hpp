@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 // Counts who reduces.
 class ThreadsOfComposition : public Composition {
   public:
-    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
         if (std::this_thread::get_id() == maker_) {
             ++calls_;
         } else {

@@ -88,7 +88,7 @@ TEST(Reduce, ManyElements) {
 // Puts strings of one letter behind each other, as far as its element of three goes.
 class Strings : public Reducer {
   public:
-    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
         for (std::uint64_t at = 0; at < bytes; at += 3) {
             std::string left(reinterpret_cast<const char*>(source + at), 3);
             const std::string right(reinterpret_cast<const char*>(target + at), 3);

@@ -155,7 +155,7 @@ TEST(ProgressByThread, ACallerWhoDoesNotCallMovesNothing) {
 TEST(ProgressByThread, TheCallersFunctionStaysWithTheCaller) {
     class Owned : public Composition {
       public:
-        void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override {
+        void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
             if (std::this_thread::get_id() != owner_) ADD_FAILURE() << "another thread reduces";
             Composition::reduce(target, source, bytes);
         }

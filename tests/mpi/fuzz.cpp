@@ -2,8 +2,9 @@
 // byte for byte.
 //   fuzz-<mpi> [SEED [SEQUENCES]]
 // SEQUENCES is a number, or a time as in 60s. With FUZZ_VERBOSE in the environment each collective is told.
-// Each sequence starts up to four collectives at once, some of them persistent, and completes them in one of
-// the ways that MPI has; persistent ones are started up to three times.
+// Each sequence starts up to twelve collectives at once, some of them persistent, each rank in an order of
+// its own, and completes them in any of the ways that MPI has, together with messages; persistent ones are
+// started up to three times.
 #include <mpi.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "fuzz/completing.hpp"
 #include "fuzz/operations.hpp"
 
 namespace {
@@ -85,42 +87,33 @@ std::vector<Place> make_places() {
     return places;
 }
 
-void complete(std::vector<MPI_Request>& requests, Random& random) {
-    const int count = static_cast<int>(requests.size());
-    int flag = 0;
-    switch (random.below(7)) {
-        case 0:
-            MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE);
-            break;
-        case 1:
-            for (int i = count; i-- > 0;) MPI_Wait(&requests[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
-            break;
-        case 2:
-            while (flag == 0) MPI_Testall(count, requests.data(), &flag, MPI_STATUSES_IGNORE);
-            break;
-        case 3:
-            for (int i = 0, which = 0; i < count; ++i)
-                MPI_Waitany(count, requests.data(), &which, MPI_STATUS_IGNORE);
-            break;
-        case 4: {
-            std::vector<int> which(requests.size());
-            for (int done = 0, some = 0; done < count; done += some)
-                MPI_Waitsome(count, requests.data(), &some, which.data(), MPI_STATUSES_IGNORE);
-            break;
-        }
-        case 5: {
-            std::vector<int> which(requests.size());
-            for (int done = 0, some = 0; done < count; done += some == MPI_UNDEFINED ? 0 : some)
-                MPI_Testsome(count, requests.data(), &some, which.data(), MPI_STATUSES_IGNORE);
-            break;
-        }
-        default:
-            for (MPI_Request& request : requests) {
-                MPI_Request_get_status(request, &flag, MPI_STATUS_IGNORE);
-                for (flag = 0; flag == 0;) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
-            }
+// An exchange of the program's own beside the collectives, and a null request: the calls that complete
+// requests get arrays with both. On MPI_COMM_WORLD.
+class Message {
+  public:
+    Message(int rank, int ranks, int value) : sent_(value * 100 + rank) {
+        const int from = (rank + ranks - 1) % ranks;
+        expected_ = value * 100 + from;
+        MPI_Irecv(&received_, 1, MPI_INT, from, tag, MPI_COMM_WORLD, &requests_[0]);
+        MPI_Isend(&sent_, 1, MPI_INT, (rank + 1) % ranks, tag, MPI_COMM_WORLD, &requests_[1]);
     }
-}
+    Message(const Message&) = delete;
+    Message& operator=(const Message&) = delete;
+    void add_to(std::vector<MPI_Request>& requests, Random& random) const {
+        for (const MPI_Request request : requests_) {
+            const auto place = random.below(static_cast<int>(requests.size()) + 1);
+            requests.insert(requests.begin() + place, request);
+        }
+    }
+    bool right() const { return received_ == expected_; }
+
+  private:
+    static constexpr int tag = 17;
+    int sent_;
+    int received_ = -1;
+    int expected_;
+    MPI_Request requests_[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
+};
 
 // How many collectives this rank has started by the program's functions.
 long long calls = 0;
@@ -139,19 +132,43 @@ bool is_same(const std::vector<std::unique_ptr<Operation>>& operations, std::uin
     return true;
 }
 
+// An order of this rank's own. On one communicator it is the same on all ranks, and persistent collectives,
+// whose making may wait for the others, are made in the same order everywhere.
+std::vector<std::size_t> start_order(const std::vector<MPI_Comm>& communicators,
+                                     const std::vector<bool>& persistent, Random& random) {
+    std::vector<std::size_t> order;
+    std::vector<bool> started(communicators.size(), false);
+    while (order.size() < communicators.size()) {
+        std::vector<std::size_t> ready;
+        for (std::size_t i = 0; i < communicators.size(); ++i) {
+            bool waits = started[i];
+            for (std::size_t before = 0; before < i && !waits; ++before) {
+                waits = !started[before] &&
+                        (communicators[before] == communicators[i] || (persistent[before] && persistent[i]));
+            }
+            if (!waits) ready.push_back(i);
+        }
+        order.push_back(random.pick(ready));
+        started[order.back()] = true;
+    }
+    return order;
+}
+
 // False, and told, when something differs.
 bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
     Random random(seed);
     Random own_random(seed * 1000 + static_cast<std::uint64_t>(rank));
     std::vector<std::unique_ptr<Operation>> operations;
     std::vector<MPI_Request> requests;
-    const int count = random.between(1, 4);
+    const int count = random.one_in(8) ? random.between(5, 12) : random.between(1, 4);
+    std::vector<MPI_Comm> communicators;
     for (int i = 0; i < count; ++i) {
         // All ranks of the world draw alike; who is in another half draws for another group, at the same
         // place.
         auto& place = places[static_cast<std::size_t>(random.below(static_cast<int>(places.size())))];
         Random of_operation(seed * 16 + static_cast<std::uint64_t>(i));
         operations.push_back(std::make_unique<Operation>(place, of_operation));
+        communicators.push_back(place.communicator);
         if (verbose) {
             std::fprintf(stderr, "rank %d, seed %llu: %s\n", rank, static_cast<unsigned long long>(seed),
                          operations.back()->what().c_str());
@@ -166,13 +183,13 @@ bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
     };
     if (mpi_first) run_by_mpi();
     std::vector<MPI_Request> inactive;
-    for (std::size_t i = 0; i < operations.size(); ++i) {
-        requests.push_back(MPI_REQUEST_NULL);
+    requests.assign(operations.size(), MPI_REQUEST_NULL);
+    for (const std::size_t i : start_order(communicators, persistent, own_random)) {
         if (persistent[i]) {
-            operations[i]->make_persistent(&requests.back());
-            inactive.push_back(requests.back());
+            operations[i]->make_persistent(&requests[i]);
+            inactive.push_back(requests[i]);
         } else {
-            operations[i]->start(&requests.back());
+            operations[i]->start(&requests[i]);
         }
     }
     calls += count;
@@ -182,9 +199,18 @@ bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
     // Each rank starts them in an order of its own.
     if (own_random.one_in(2)) std::reverse(inactive.begin(), inactive.end());
     if (!inactive.empty()) MPI_Startall(static_cast<int>(inactive.size()), inactive.data());
+    std::unique_ptr<Message> message;
+    if (random.one_in(3)) {
+        message = std::make_unique<Message>(rank, places.front().ranks, static_cast<int>(seed % 1000));
+        message->add_to(requests, own_random);
+    }
     complete(requests, own_random);
     if (!mpi_first) run_by_mpi();
     bool same = is_same(operations, seed, rank);
+    if (message != nullptr && !message->right()) {
+        std::printf("rank %d, seed %llu: a message is wrong\n", rank, static_cast<unsigned long long>(seed));
+        same = false;
+    }
     for (int start = 1; start < starts && same && !inactive.empty(); ++start) {
         for (std::size_t i = 0; i < operations.size(); ++i) {
             if (persistent[i]) operations[i]->rewind();

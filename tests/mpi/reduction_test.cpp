@@ -1,8 +1,10 @@
 // Reductions by all kinds of operators, through an unmodified program's calls.
 #include <gtest/gtest.h>
 #include <mpi.h>
+#include <sys/mman.h>
 
 #include <complex>
+#include <cstdlib>
 #include <vector>
 
 namespace {
@@ -134,6 +136,88 @@ TEST(Reduction, OperatorsAndTypesThatOnlyTheMpiKnows) {
     for (int i = 0; i < ranks; ++i) right *= factor;
     EXPECT_EQ(product, right);
     EXPECT_FALSE(all_true);
+}
+
+// Memory of the program in which two elements are far apart, and nothing else is touched.
+class FarApart {
+  public:
+    FarApart() {
+        void* const got =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (got != MAP_FAILED) elements_ = static_cast<int*>(got);
+    }
+    ~FarApart() {
+        if (elements_ != nullptr) munmap(elements_, bytes);
+    }
+    FarApart(const FarApart&) = delete;
+    FarApart& operator=(const FarApart&) = delete;
+    int* elements() const { return elements_; }
+
+    static constexpr std::size_t distance = std::size_t{1} << 42;
+    static constexpr std::size_t bytes = distance + 4096;
+
+  private:
+    int* elements_ = nullptr;
+};
+
+void add(void* left, void* right, int* count, MPI_Datatype*) {
+    for (int i = 0; i < *count; ++i) static_cast<int*>(right)[i] += static_cast<int*>(left)[i];
+}
+
+// What goes wrong between the messages of a collective is its own error. The others do not wait for this
+// rank, and what comes next is right.
+TEST(Reduction, OneThatFailsOnTheWayFailsAlone) {
+    const FarApart sent;
+    const FarApart received;
+    void* const all = std::malloc(FarApart::bytes);
+    std::free(all);
+    int can_fail = sent.elements() != nullptr && received.elements() != nullptr && all == nullptr ? 1 : 0;
+    MPI_Allreduce(MPI_IN_PLACE, &can_fail, 1, MPI_INT, MPI_MIN, world);
+    if (can_fail == 0) GTEST_SKIP() << "memory is given to all who ask";
+    MPI_Comm communicator = MPI_COMM_NULL;
+    MPI_Comm_dup(world, &communicator);
+    MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN);
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_Type_create_resized(MPI_INT, 0, FarApart::distance, &type);
+    MPI_Type_commit(&type);
+    MPI_Op op = MPI_OP_NULL;
+    MPI_Op_create(add, 1, &op);
+    const int ranks = all_ranks();
+    for (int round = 0; round < 5; ++round) {
+        const int one = round;
+        int before = -1;
+        int after = -1;
+        MPI_Request requests[3];
+        MPI_Iallreduce(&one, &before, 1, MPI_INT, MPI_SUM, communicator, &requests[0]);
+        int error =
+            MPI_Iallreduce(sent.elements(), received.elements(), 2, type, op, communicator, &requests[1]);
+        ASSERT_EQ(error, MPI_SUCCESS);
+        MPI_Iallreduce(&one, &after, 1, MPI_INT, op, communicator, &requests[2]);
+        if (round % 2 == 0) {
+            error = MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+            EXPECT_EQ(MPI_Wait(&requests[0], MPI_STATUS_IGNORE), MPI_SUCCESS);
+            EXPECT_EQ(MPI_Wait(&requests[2], MPI_STATUS_IGNORE), MPI_SUCCESS);
+        } else {
+            MPI_Status statuses[3];
+            const int of_all = MPI_Waitall(3, requests, statuses);
+            error = of_all == MPI_SUCCESS ? MPI_SUCCESS : statuses[1].MPI_ERROR;
+            if (of_all != MPI_SUCCESS) {
+                EXPECT_EQ(statuses[0].MPI_ERROR, MPI_SUCCESS);
+                EXPECT_EQ(statuses[2].MPI_ERROR, MPI_SUCCESS);
+            }
+        }
+        int found = MPI_SUCCESS;
+        if (error != MPI_SUCCESS) MPI_Error_class(error, &found);
+        EXPECT_TRUE(error == MPI_SUCCESS || found == MPI_ERR_NO_MEM) << found;
+        int somebody = error != MPI_SUCCESS ? 1 : 0;
+        MPI_Allreduce(MPI_IN_PLACE, &somebody, 1, MPI_INT, MPI_MAX, world);
+        EXPECT_EQ(somebody, ranks > 1 ? 1 : 0);
+        EXPECT_EQ(before, one * ranks);
+        EXPECT_EQ(after, one * ranks);
+    }
+    MPI_Op_free(&op);
+    MPI_Type_free(&type);
+    MPI_Comm_free(&communicator);
 }
 
 TEST(Reduction, LogicalOperatorsGiveZeroOrOne) {

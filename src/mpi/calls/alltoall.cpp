@@ -18,9 +18,11 @@ struct Alltoall {
     Started start(CallContext& context) const {
         if (!plausible_alltoall(context, sent, received)) return Started::declined();
         const bool in_place = sent.in_place();
+        if (sent.count > 0 && sent.is_like(received) && is_aliased(sent.buffer, received.buffer))
+            return Started::declined();
         const Elements to = received.elements(context, context.size());
         const Elements from = in_place ? to : sent.elements(context, context.size());
-        if (const int error = error_of(from, to); error != MPI_SUCCESS) return Started::failed_by(error);
+        if (from.refused() || to.refused()) return Started::declined();
         Problem problem = {.collective = collective,
                            .ranks = context.ranks(),
                            .bytes = static_cast<std::uint64_t>(received.count) * to.layout.size};
@@ -42,9 +44,10 @@ struct AlltoallOfBlocks {
     Started start(CallContext& context) const {
         if (!plausible_alltoall(context, sent, received)) return Started::declined();
         const bool in_place = sent.in_place();
+        if (sent.is_like(received) && is_aliased(sent.buffer, received.buffer)) return Started::declined();
         const Blocks to = received.blocks(context, context.all_ranks());
         const Blocks from = in_place ? to : sent.blocks(context, context.all_ranks());
-        if (const int error = error_of(from, to); error != MPI_SUCCESS) return Started::failed_by(error);
+        if (from.refused() || to.refused()) return Started::declined();
         Problem problem = {.collective = collective, .ranks = context.ranks()};
         problem.parts.push_back({from.parts(), to.parts()});
         return context.start(problem, [=](Request& request, Buffers& buffers, int* error) {

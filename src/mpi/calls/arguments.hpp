@@ -23,7 +23,18 @@ struct BlockArgument {
     MPI_Datatype type;
 
     bool in_place() const { return buffer == MPI_IN_PLACE; }
-    bool plausible(std::size_t = 1) const { return lapwing::plausible(count, type); }
+    // Where MPI_IN_PLACE has no meaning, as in the structs below.
+    bool plausible(std::size_t = 1) const {
+        return lapwing::plausible(count, type) &&
+               !(may_be_no_buffer(buffer) && is_no_buffer(buffer, count > 0, type));
+    }
+    bool is_like(const BlockArgument& other) const { return count == other.count && type == other.type; }
+    // Whether the one block is the rank's own among these, as MPICH compares them. `size`: of its elements.
+    bool has_own(const BlockArgument& one, std::uint64_t size, int rank) const {
+        return count != 0 && is_like(one) &&
+               is_aliased(one.buffer,
+                          static_cast<const char*>(buffer) + rank * count * static_cast<MPI_Count>(size));
+    }
     Elements elements(CallContext& context, std::uint64_t blocks = 1) const {
         return context.elements(buffer, static_cast<std::uint64_t>(count) * blocks, type);
     }
@@ -45,9 +56,18 @@ struct BlocksArgument {
     MPI_Datatype type;
 
     bool in_place() const { return buffer == MPI_IN_PLACE; }
+    bool is_like(const BlocksArgument& other) const { return counts == other.counts && type == other.type; }
+    bool has_own(const BlockArgument& one, std::uint64_t size, int rank) const {
+        return one.count != 0 && counts[rank] != 0 && type == one.type &&
+               is_aliased(one.buffer, static_cast<const char*>(buffer) +
+                                          displacements[rank] * static_cast<MPI_Aint>(size));
+    }
     bool plausible(std::size_t blocks) const {
         if (counts == nullptr || displacements == nullptr || type == MPI_DATATYPE_NULL) return blocks == 0;
-        return std::all_of(counts, counts + blocks, [](Count one) { return one >= 0; });
+        const auto any = [&](auto is) { return std::any_of(counts, counts + blocks, is); };
+        if (any([](Count one) { return one < 0; })) return false;
+        return !may_be_no_buffer(buffer) ||
+               !is_no_buffer(buffer, any([](Count one) { return one > 0; }), type);
     }
     template <typename Peers>
     Blocks blocks(CallContext& context, const Peers& peers) const {
@@ -69,10 +89,14 @@ struct TypedBlocksArgument {
     const MPI_Datatype* types;
 
     bool in_place() const { return buffer == MPI_IN_PLACE; }
+    bool is_like(const TypedBlocksArgument& other) const {
+        return counts == other.counts && types == other.types;
+    }
     bool plausible(std::size_t blocks) const {
         if (counts == nullptr || displacements == nullptr || types == nullptr) return blocks == 0;
         for (std::size_t i = 0; i < blocks; ++i) {
             if (counts[i] < 0 || (counts[i] > 0 && types[i] == MPI_DATATYPE_NULL)) return false;
+            if (may_be_no_buffer(buffer) && is_no_buffer(buffer, counts[i] > 0, types[i])) return false;
         }
         return true;
     }

@@ -13,7 +13,7 @@ struct Broadcast {
     [[gnu::always_inline]] Started start(CallContext& context) const {
         if (!data.plausible() || !context.has(root)) return Started::declined();
         const Elements elements = data.elements(context);
-        if (elements.error() != MPI_SUCCESS) return Started::failed_by(elements.error());
+        if (elements.refused()) return Started::declined();
         Problem problem = {
             .collective = collective, .ranks = context.ranks(), .root = root, .bytes = elements.bytes()};
         const bool is_root = context.rank() == root;

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <functional>
 
+#include "mpi/native/packing.hpp"
+
 namespace lapwing {
 namespace {
 
@@ -57,11 +59,14 @@ std::byte* output_in_place(Request& request, const Elements& elements, std::uint
     return packed;
 }
 
-int Blocks::error() const {
-    for (const Block& block : blocks_) {
-        if (block.elements.layout.error != MPI_SUCCESS) return block.elements.layout.error;
-    }
-    return MPI_SUCCESS;
+bool Blocks::refused() const {
+    return std::any_of(blocks_.begin(), blocks_.end(),
+                       [](const Block& block) { return block.elements.refused(); });
+}
+
+bool Blocks::refused_where_gathered() const {
+    return std::any_of(blocks_.begin(), blocks_.end(),
+                       [](const Block& block) { return block.elements.refused_where_gathered(); });
 }
 
 bool Blocks::in_place() const {

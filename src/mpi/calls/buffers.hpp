@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mpi/native/datatype.hpp"
+#include "mpi/native/refusals.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace lapwing {
@@ -19,7 +20,11 @@ struct Elements {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     Layout layout;
 
-    int error() const { return layout.error; }
+    // The MPI refuses the type.
+    bool refused() const { return layout.error != MPI_SUCCESS || (count > 0 && !layout.committed); }
+    bool refused_where_gathered() const {
+        return checks_gathered_types ? refused() : layout.error != MPI_SUCCESS;
+    }
     std::uint64_t bytes() const { return count * layout.size; }
     Elements from(std::int64_t first, std::uint64_t number) const {
         Elements some = *this;
@@ -44,8 +49,9 @@ class Blocks {
   public:
     void reserve(std::size_t count) { blocks_.reserve(count); }
     void add(int peer, const Elements& elements) { blocks_.push_back({peer, elements}); }
-    // Not MPI_SUCCESS: the first error of a datatype.
-    int error() const;
+    // The MPI refuses the type of one of them.
+    bool refused() const;
+    bool refused_where_gathered() const;
     bool in_place() const;  // no packing anywhere
     // Where a list finds them: in place, counted from base(); or packed side by side.
     std::vector<Part> parts() const;
@@ -67,11 +73,5 @@ class Blocks {
     int pack_one(std::size_t which, std::byte* packed) const;
     std::vector<Block> blocks_;
 };
-
-// The first error of a datatype, of Elements or Blocks.
-template <typename Data>
-int error_of(const Data& sent, const Data& received) {
-    return sent.error() != MPI_SUCCESS ? sent.error() : received.error();
-}
 
 }  // namespace lapwing

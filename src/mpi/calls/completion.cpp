@@ -10,6 +10,7 @@
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/native/refusals.hpp"
 #include "mpi/requests/in_flight.hpp"
 #include "mpi/requests/request_wait.hpp"
 #include "mpi/requests/timeline.hpp"
@@ -25,6 +26,11 @@ bool none_alive() {
 Request* find(MPI_Request handle) {
     const Entry entry;
     return find_request(handle);
+}
+
+Request* find_nonblocking(MPI_Request handle) {
+    Request* const request = find(handle);
+    return request == nullptr || request->persistence != nullptr ? nullptr : request;
 }
 
 std::vector<Request*> find(int count, const MPI_Request* handles) {
@@ -102,22 +108,27 @@ struct Seen {
     MPI_Comm communicator{};  // of the error
 };
 
-// Inside Entry. When it is complete, it is given back.
-Seen look_at(Request& request, MPI_Request* handle, MPI_Status* status, WaitClock* clock = nullptr) {
-    Seen seen;
-    if (!progress(request)) return seen;
+// Of a request that is complete, inside Entry. It is given back.
+Seen take(Request& request, MPI_Request* handle, MPI_Status* status, WaitClock* clock) {
     if (clock != nullptr) clock->stop_inside();
-    seen.complete = true;
-    // Progress of another call may have given it to the MPI.
+    Seen seen{.complete = true, .error = request.error, .communicator = request.group->communicator};
+    // Progress of another call may have given it to the MPI, which would raise its error elsewhere.
     seen.with_mpi = is_with_mpi(request);
-    if (seen.with_mpi) return seen;
-    seen.communicator = request.group->communicator;
-    seen.error = take_completion(request, handle, status);
+    if (seen.with_mpi)
+        request.error = MPI_SUCCESS;
+    else
+        take_completion(request, handle, status);
     return seen;
 }
 
+// Inside Entry.
+Seen look_at(Request& request, MPI_Request* handle, MPI_Status* status, WaitClock* clock = nullptr) {
+    return progress(request) ? take(request, handle, status, clock) : Seen{};
+}
+
 int end_of_wait(const Seen& seen, MPI_Request* handle, MPI_Status* status) {
-    return seen.with_mpi ? PMPI_Wait(handle, status) : raise(seen.communicator, seen.error);
+    const int error = seen.with_mpi ? PMPI_Wait(handle, status) : MPI_SUCCESS;
+    return seen.error != MPI_SUCCESS ? raise(seen.communicator, seen.error) : error;
 }
 
 // Errors of complete requests of ours are raised by Lapwing: the MPI would not know whose error handler to
@@ -132,7 +143,7 @@ Failure find_failure(int count, const MPI_Request* handles) {
     const Entry entry;
     for (int i = 0; i < count; ++i) {
         const Request* request = find_request(handles[i]);
-        if (request != nullptr && request->state == Request::State::complete && request->error != MPI_SUCCESS)
+        if (request != nullptr && request->state != Request::State::running && request->error != MPI_SUCCESS)
             return {i, request->error, request->group->communicator};
     }
     return {};
@@ -145,8 +156,11 @@ void complete_failed(const Failure& failure, MPI_Request* handles, MPI_Status* s
     {
         const Entry entry;
         request = find_request(handles[failure.place]);
-        in_mpi = request->persistence != nullptr && is_with_mpi(*request);
-        if (!in_mpi) take_completion(*request, &handles[failure.place], status);
+        in_mpi = is_with_mpi(*request);
+        if (in_mpi)
+            request->error = MPI_SUCCESS;
+        else
+            take_completion(*request, &handles[failure.place], status);
     }
     // A persistent one becomes inactive there; its own error handler is silent.
     if (in_mpi) PMPI_Wait(&handles[failure.place], MPI_STATUS_IGNORE);
@@ -261,28 +275,16 @@ LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
         Request* request = find(*handle);
         if (request == nullptr) return PMPI_Test(handle, flag, status);
         WaitClock clock(trace::Call::test, &request, 1);
-        bool given = false;
-        int error = MPI_SUCCESS;
-        MPI_Comm communicator = MPI_COMM_NULL;
+        Seen seen;
         {
             const Entry entry;
-            *flag = test(*request) ? 1 : 0;
-            given = *flag && is_with_mpi(*request);
-            communicator = request->group->communicator;
+            if (test(*request)) seen = take(*request, handle, status, &clock);
         }
         clock.stop();
-        if (given) return PMPI_Test(handle, flag, status);
-        if (!*flag) {
-            after_unsuccessful_test();
-            return MPI_SUCCESS;
-        }
-        {
-            const Entry entry;
-            // Another call's progress may have given it to the MPI in between.
-            given = is_with_mpi(*request);
-            if (!given) error = take_completion(*request, handle, status);
-        }
-        return given ? PMPI_Test(handle, flag, status) : raise(communicator, error);
+        *flag = seen.complete ? 1 : 0;
+        if (seen.complete) return end_of_wait(seen, handle, status);
+        after_unsuccessful_test();
+        return MPI_SUCCESS;
     });
 }
 
@@ -399,22 +401,42 @@ LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* st
     });
 }
 
+// The standard forbids it for nonblocking collectives; Open MPI takes those that are complete.
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     if ((none_alive() && persistent_requests == 0) || handle == nullptr) return PMPI_Request_free(handle);
     return guarded([&]() -> int {
+        Request* const nonblocking = find_nonblocking(*handle);
+        const int answer = nonblocking == nullptr ? MPI_SUCCESS : answer_for_collective(PMPI_Request_free);
+        if (answer != MPI_SUCCESS) return answer;
+        bool active = false;
         {
             const Entry entry;
-            Request* request = find_request(*handle);
-            if (request == nullptr) request = find_persistent(*handle);
-            if (request != nullptr && request->state != Request::State::given_to_mpi) {
-                // The standard forbids it for nonblocking collectives, but nothing is lost: it goes on, and
-                // is given back at its end.
-                request->forgotten = true;
+            Request* const request = nonblocking != nullptr ? nonblocking : find_persistent(*handle);
+            active = nonblocking != nullptr && !test(*nonblocking);
+            if (request != nullptr && !active && request->state != Request::State::given_to_mpi) {
+                // A persistent one goes on, and is given back at its end.
+                request->forgotten = request->persistence != nullptr;
                 if (request->state != Request::State::running) give_back(*request);
                 *handle = MPI_REQUEST_NULL;
                 return MPI_SUCCESS;
             }
         }
-        return PMPI_Request_free(handle);
+        return active ? raise(MPI_COMM_WORLD, MPI_ERR_REQUEST) : PMPI_Request_free(handle);
+    });
+}
+
+// The standard forbids it for collectives. The MPI would cancel the receive that stands for a persistent one.
+LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
+    if ((none_alive() && persistent_requests == 0) || handle == nullptr) return PMPI_Cancel(handle);
+    return guarded([&]() -> int {
+        bool ours = false;
+        {
+            const Entry entry;
+            ours = find_request(*handle) != nullptr || find_persistent(*handle) != nullptr;
+        }
+        if (!ours) return PMPI_Cancel(handle);
+        const int error = answer_for_collective(PMPI_Cancel);
+        // Open MPI has nothing to say against it for its own that is complete.
+        return error == MPI_SUCCESS ? raise(MPI_COMM_WORLD, MPI_ERR_REQUEST) : error;
     });
 }

@@ -13,13 +13,22 @@ bool plausible_gather(const CallContext& context, const BlockArgument& sent, con
     return !receives || received.plausible(context.size());
 }
 
+// Whether the MPI refuses what the rank sends, or receives of all.
+template <typename Received, typename All>
+bool refused_gather(const CallContext& context, const BlockArgument& sent, const Elements& own,
+                    const Received& received, const All& all, bool receives) {
+    return own.refused() ||
+           (receives && (all.refused_where_gathered() ||
+                         (!sent.in_place() && received.has_own(sent, own.layout.size, context.rank()))));
+}
+
 Started start_gather(CallContext& context, Problem problem, const BlockArgument& sent,
                      const BlockArgument& received, bool receives) {
     if (!plausible_gather(context, sent, received, receives)) return Started::declined();
     const bool in_place = sent.in_place();
     const Elements own = in_place ? Elements() : sent.elements(context);
     const Elements all = receives ? received.elements(context, context.size()) : Elements();
-    if (const int error = error_of(own, all); error != MPI_SUCCESS) return Started::failed_by(error);
+    if (refused_gather(context, sent, own, received, all, receives)) return Started::declined();
     const std::uint64_t block = receives ? static_cast<std::uint64_t>(received.count) : 0;
     problem.bytes = receives ? block * all.layout.size : own.bytes();
     problem.in_place = in_place;
@@ -37,11 +46,12 @@ Started start_gatherv(CallContext& context, Problem problem, const BlockArgument
                       const BlocksArgument<Count>& received, int peer, bool receives) {
     if (!plausible_gather(context, sent, received, receives)) return Started::declined();
     const bool in_place = sent.in_place();
+    const Elements block = in_place ? Elements() : sent.elements(context);
     Blocks own;
-    if (!in_place) own.add(peer, sent.elements(context));
+    if (!in_place) own.add(peer, block);
     Blocks all;
     if (receives) all = received.blocks(context, context.all_ranks());
-    if (const int error = error_of(own, all); error != MPI_SUCCESS) return Started::failed_by(error);
+    if (refused_gather(context, sent, block, received, all, receives)) return Started::declined();
     if (problem.collective == Collective::allgatherv) problem.bytes = all.bytes() / context.size();
     problem.in_place = in_place;
     problem.parts.push_back({own.parts(), all.parts()});

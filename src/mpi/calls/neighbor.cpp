@@ -17,7 +17,9 @@ struct SameBlockArgument : BlockArgument {
 
 Started start_among(CallContext& context, Collective collective, const Neighbors& neighbors,
                     const Blocks& sent, const Blocks& received) {
-    if (const int error = error_of(sent, received); error != MPI_SUCCESS) return Started::failed_by(error);
+    const bool gathers = collective == Collective::neighbor_allgather;
+    if (sent.refused() || (gathers ? received.refused_where_gathered() : received.refused()))
+        return Started::declined();
     Problem problem = {.collective = collective, .ranks = context.ranks()};
     Parts& parts = problem.parts.emplace_back();
     parts.sends = sent.parts();

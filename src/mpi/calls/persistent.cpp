@@ -50,13 +50,3 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
         return MPI_SUCCESS;
     });
 }
-
-// The standard forbids it for collectives; the MPI would cancel the receive that stands for one.
-LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
-    if (persistent_requests == 0 || handle == nullptr) return PMPI_Cancel(handle);
-    return guarded([&] {
-        const Request* request = find(*handle);
-        return request == nullptr ? PMPI_Cancel(handle)
-                                  : raise(request->group->communicator, MPI_ERR_REQUEST);
-    });
-}

@@ -34,6 +34,9 @@ struct ReductionCall {
     // `send_buffer` may be MPI_IN_PLACE; `receives`: the rank has a result, or its input in the place
     // of one.
     Started start(CallContext& context, Problem& problem, const void* send_buffer, bool receives) const;
+
+  private:
+    bool refused(const Problem& problem, const void* send_buffer, bool receives) const;
 };
 
 }  // namespace lapwing

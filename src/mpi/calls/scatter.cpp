@@ -14,6 +14,14 @@ bool plausible_scatter(const CallContext& context, const Sent& sent, const Block
     return received.in_place() ? is_root : received.plausible();
 }
 
+// Whether the MPI refuses what the root sends, or the rank receives.
+template <typename Sent, typename All>
+bool refused_scatter(const Sent& sent, const All& all, const BlockArgument& received, const Elements& own,
+                     bool is_root, int root) {
+    return own.refused_where_gathered() || all.refused() ||
+           (is_root && !received.in_place() && sent.has_own(received, own.layout.size, root));
+}
+
 struct Scatter {
     static constexpr Collective collective = Collective::scatter;
     BlockArgument sent;
@@ -26,7 +34,7 @@ struct Scatter {
         const bool in_place = received.in_place();
         const Elements all = is_root ? sent.elements(context, context.size()) : Elements();
         const Elements own = in_place ? Elements() : received.elements(context);
-        if (const int error = error_of(own, all); error != MPI_SUCCESS) return Started::failed_by(error);
+        if (refused_scatter(sent, all, received, own, is_root, root)) return Started::declined();
         Problem problem = {
             .collective = collective,
             .ranks = context.ranks(),
@@ -53,9 +61,10 @@ struct Scatterv {
         const bool in_place = received.in_place();
         Blocks all;
         if (is_root) all = sent.blocks(context, context.all_ranks());
+        const Elements block = in_place ? Elements() : received.elements(context);
         Blocks own;
-        if (!in_place) own.add(root, received.elements(context));
-        if (const int error = error_of(own, all); error != MPI_SUCCESS) return Started::failed_by(error);
+        if (!in_place) own.add(root, block);
+        if (refused_scatter(sent, all, received, block, is_root, root)) return Started::declined();
         Problem problem = {
             .collective = collective, .ranks = context.ranks(), .root = root, .in_place = in_place};
         problem.parts.push_back({all.parts(), own.parts()});

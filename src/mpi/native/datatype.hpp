@@ -14,15 +14,10 @@ struct Layout {
     std::uint64_t size = 0;   // bytes of data in one element
     MPI_Aint extent = 0;      // bytes from one element to the next
     bool contiguous = false;  // the data stand in memory as they travel: no packing
+    bool committed = true;
     int error = MPI_SUCCESS;
 };
 Layout layout_of(MPI_Datatype type);
-
-// Typed elements to bytes and back; `count` may be any size. They return an MPI error code.
-int pack(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
-         std::byte* bytes);
-int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type,
-           const Layout& layout);
 
 // Memory that is kept for the next time and only grows.
 class Staging {

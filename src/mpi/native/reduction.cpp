@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <climits>
 #include <cstddef>
+#include <new>
 #include <optional>
 #include <type_traits>
 #include <vector>
 
-#include "links/mpi/mpi_link.hpp"
+#include "mpi/native/packing.hpp"
+#include "mpi/native/refusals.hpp"
 
 namespace lapwing {
 namespace {
@@ -173,7 +175,7 @@ class TypedMemory {
 
 }  // namespace
 
-int reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction) {
+bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction) {
     reduction = {};
     const std::optional<Operator> own = own_operator(op);
     const std::optional<KnownType> known = own ? known_type(type) : std::nullopt;
@@ -182,13 +184,14 @@ int reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& 
                                      : known->arithmetic)) {
         reduction.op = *own;
         reduction.type = known->own;
-        return MPI_SUCCESS;
+        return true;
     }
+    if ((own || op == MPI_MINLOC || op == MPI_MAXLOC) && is_unfit(op, type)) return false;
     reduction.element = layout.size;
     int commutes = 1;
-    const int error = PMPI_Op_commutative(op, &commutes);
+    if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) return false;
     reduction.ordered = commutes == 0;
-    return error;
+    return true;
 }
 
 void MpiReducer::hold(MPI_Op op, MPI_Datatype type, const Layout& layout) {
@@ -212,31 +215,36 @@ void MpiReducer::free() {
     operators.release(op_, PMPI_Op_free);
     types.release(type_, PMPI_Type_free);
     holds_ = false;
+    error_ = MPI_SUCCESS;
     left_.trim();
     right_.trim();
 }
 
-void MpiReducer::reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) {
+void MpiReducer::reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept {
     const std::uint64_t most = std::max<std::uint64_t>(1, INT_MAX / layout_.size);
-    const auto refuse = [](int error) {
-        if (error != MPI_SUCCESS) throw MpiError(error);
-    };
-    for (std::uint64_t left = bytes / layout_.size; left > 0;) {
+    for (std::uint64_t left = bytes / layout_.size; left > 0 && error_ == MPI_SUCCESS;) {
         const std::uint64_t count = std::min(left, most);
-        if (layout_.contiguous) {
-            refuse(PMPI_Reduce_local(source, target, static_cast<int>(count), type_, op_));
-        } else {
-            const TypedMemory a(left_, count, type_, layout_);
-            const TypedMemory b(right_, count, type_, layout_);
-            refuse(unpack(source, a.elements(), count, type_, layout_));
-            refuse(unpack(target, b.elements(), count, type_, layout_));
-            refuse(PMPI_Reduce_local(a.elements(), b.elements(), static_cast<int>(count), type_, op_));
-            refuse(pack(b.elements(), count, type_, layout_, target));
+        try {
+            error_ = reduce_run(target, source, count);
+        } catch (const std::bad_alloc&) {
+            error_ = MPI_ERR_NO_MEM;
         }
         source += count * layout_.size;
         target += count * layout_.size;
         left -= count;
     }
+}
+
+// So many elements that the MPI takes them at once.
+int MpiReducer::reduce_run(std::byte* target, const std::byte* source, std::uint64_t count) {
+    if (layout_.contiguous) return PMPI_Reduce_local(source, target, static_cast<int>(count), type_, op_);
+    const TypedMemory a(left_, count, type_, layout_);
+    const TypedMemory b(right_, count, type_, layout_);
+    int error = unpack(source, a.elements(), count, type_, layout_);
+    if (error == MPI_SUCCESS) error = unpack(target, b.elements(), count, type_, layout_);
+    if (error == MPI_SUCCESS)
+        error = PMPI_Reduce_local(a.elements(), b.elements(), static_cast<int>(count), type_, op_);
+    return error == MPI_SUCCESS ? pack(b.elements(), count, type_, layout_, target) : error;
 }
 
 }  // namespace lapwing

@@ -28,8 +28,8 @@ struct Reduction {
         problem.element = element;
     }
 };
-// `layout` is that of `type`. Gives back the MPI's error code when it refuses the operator.
-int reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction);
+// `layout` is that of `type`. False when the MPI refuses the operator.
+bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction);
 
 // An operator of the MPI or of the program, for one request at a time.
 class MpiReducer final : public Reducer {
@@ -40,13 +40,18 @@ class MpiReducer final : public Reducer {
         if (holds_) free();
     }
 
-    // Elements that travel packed are unpacked for the MPI, and packed again.
-    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) override;
+    // Elements that travel packed are unpacked for the MPI, and packed again. After an error of the MPI's
+    // nothing more is reduced.
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override;
+    // The first one between hold() and release().
+    int error() const { return error_; }
 
   private:
     void free();
+    int reduce_run(std::byte* target, const std::byte* source, std::uint64_t count);
 
     bool holds_ = false;
+    int error_ = MPI_SUCCESS;
     MPI_Op op_{};
     MPI_Datatype type_{};
     Layout layout_;

@@ -11,6 +11,8 @@
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/hook.hpp"
+#include "mpi/native/own_communicator.hpp"
+#include "mpi/native/packing.hpp"
 #include "mpi/requests/handle_table.hpp"
 #include "mpi/requests/timeline.hpp"
 
@@ -60,9 +62,9 @@ void collect_freed() {
     }
 }
 
-// The standard forbids to cancel a nonblocking collective.
+// The standard forbids to cancel a nonblocking collective. This one is complete, and the MPI's.
 int cancel(void*, int) {
-    return MPI_SUCCESS;
+    return MPI_ERR_REQUEST;
 }
 
 void release_types(Request& request) {
@@ -75,6 +77,7 @@ void release_types(Request& request) {
 
 // The last byte has arrived, or the link has failed.
 void finish(Request& request) {
+    if (request.error == MPI_SUCCESS) request.error = request.reducer.error();
     for (const Unpacking& part : request.unpacking) {
         if (request.error == MPI_SUCCESS)
             request.error = unpack(part.bytes, part.elements, part.count, part.type, part.layout);
@@ -375,7 +378,7 @@ void drain_requests() {
             request->forgotten = true;
             give_back(*request);
         }
-        free_message_communicator();
+        free_own_communicator();
     }
     for (Request* request : kept) {
         MPI_Request handle = request->handle;

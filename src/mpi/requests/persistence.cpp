@@ -1,10 +1,11 @@
 #include "mpi/requests/persistence.hpp"
 
 #include <bit>
-#include <optional>
 
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/contents.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/own_communicator.hpp"
 
 namespace lapwing {
 
@@ -12,30 +13,9 @@ std::atomic<int> persistent_requests{0};
 
 namespace {
 
-// Of this rank alone; a tag for each request that is there. (This library is loaded before MPI_COMM_NULL is.)
-std::optional<MPI_Comm> message_communicator;
+// A tag of the own communicator for each request that is there.
 auto& free_tags = *new std::vector<int>;  // never destroyed, see in_flight.cpp
 int next_tag = 0;
-
-int make_message_communicator() {
-    if (message_communicator) return MPI_SUCCESS;
-    MPI_Comm made = MPI_COMM_NULL;
-    const int error = PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made);
-    if (error != MPI_SUCCESS) return error;
-    // Errors are raised on the collective's communicator.
-    PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
-    message_communicator = made;
-    return MPI_SUCCESS;
-}
-
-bool is_predefined(MPI_Datatype type) {
-    int integers = 0;
-    int addresses = 0;
-    int types = 0;
-    int combiner = MPI_COMBINER_NAMED;
-    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    return combiner == MPI_COMBINER_NAMED;
-}
 
 constexpr std::uint32_t lane_bit(int lane) {
     return std::uint32_t{1} << lane;
@@ -44,11 +24,10 @@ constexpr std::uint32_t lane_bit(int lane) {
 }  // namespace
 
 int PersistentHandle::make(MPI_Request* handle) {
-    int error = make_message_communicator();
-    if (error != MPI_SUCCESS) return error;
     if (free_tags.empty()) free_tags.push_back(next_tag++);
     tag_ = free_tags.back();
-    error = PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, tag_, *message_communicator, handle);
+    // Errors are raised on the collective's communicator.
+    const int error = PMPI_Recv_init(nullptr, 0, MPI_BYTE, 0, tag_, own_communicator(), handle);
     if (error == MPI_SUCCESS) free_tags.pop_back();
     return error;
 }
@@ -64,7 +43,7 @@ void PersistentHandle::complete(MPI_Request handle, int error) {
     // A message that is too long is the one way to make a receive fail.
     static const char too_long = 0;
     MPI_Request sent = MPI_REQUEST_NULL;
-    PMPI_Isend(&too_long, error == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, tag_, *message_communicator, &sent);
+    PMPI_Isend(&too_long, error == MPI_SUCCESS ? 0 : 1, MPI_BYTE, 0, tag_, own_communicator(), &sent);
     PMPI_Request_free(&sent);
     active_ = false;
 }
@@ -73,11 +52,6 @@ void PersistentHandle::free(MPI_Request handle, int error) {
     if (active_) complete(handle, error);
     PMPI_Request_free(&handle);
     free_tags.push_back(tag_);
-}
-
-void free_message_communicator() {
-    if (message_communicator) PMPI_Comm_free(&*message_communicator);
-    message_communicator.reset();
 }
 
 Persistence::~Persistence() {

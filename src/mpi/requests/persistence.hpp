@@ -41,8 +41,6 @@ class PersistentHandle {
     int tag_ = 0;  // of the message that completes it
     bool active_ = false;
 };
-// At the end of MPI.
-void free_message_communicator();
 
 struct Persistence {
     std::unique_ptr<const Preparation> preparation;

@@ -30,6 +30,7 @@ struct Operation::Making {
     std::vector<Memory::Block> sent_blocks;
     std::vector<Memory::Block> received_blocks;
     bool in_place = false;
+    int longest = 3;  // block, in units
 
     std::size_t own() const { return static_cast<std::size_t>(place.rank); }
     std::size_t ranks() const { return static_cast<std::size_t>(place.ranks); }
@@ -71,7 +72,7 @@ struct Operation::Making {
     // Lengths of blocks, zeros among them.
     Numbers lengths(std::size_t number) {
         Numbers drawn(number);
-        for (int& one : drawn) one = random.one_in(4) ? 0 : random.between(1, 3);
+        for (int& one : drawn) one = random.one_in(4) ? 0 : random.between(1, longest);
         return drawn;
     }
 

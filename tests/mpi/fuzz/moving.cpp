@@ -11,7 +11,7 @@ void Operation::Making::barrier() {
 void Operation::Making::broadcast() {
     const int root = random.below(place.ranks);
     const Layout& type = received_layout();
-    const int count = type.count(random.between(0, 3));
+    const int count = type.count(random.between(0, longest));
     received_blocks.push_back({0, &type, count});
     made.start_ = [=, &type, comm = place.communicator](void*, void* buffer, MPI_Request* request) {
         return EITHER(Ibcast, Bcast, buffer, count, type.type(), root, comm);
@@ -21,7 +21,7 @@ void Operation::Making::broadcast() {
 void Operation::Making::gather(bool scatters) {
     const int root = random.below(place.ranks);
     const bool is_root = place.rank == root;
-    const int length = random.between(0, 3);
+    const int length = random.between(0, longest);
     const bool root_in_place = random.one_in(3);
     in_place = root_in_place && is_root;
     const Layout& one = sent_layout();
@@ -73,7 +73,7 @@ void Operation::Making::gatherv(bool scatters) {
 }
 
 void Operation::Making::allgather() {
-    const int length = random.between(0, 3);
+    const int length = random.between(0, longest);
     in_place = random.one_in(3);
     const Layout& one = sent_layout();
     const Layout& all = received_layout();
@@ -106,7 +106,7 @@ void Operation::Making::allgatherv() {
 }
 
 void Operation::Making::alltoall() {
-    const int length = random.between(0, 3);
+    const int length = random.between(0, longest);
     in_place = random.one_in(4);
     if (in_place) grow_upwards();
     const Layout& from = sent_layout();

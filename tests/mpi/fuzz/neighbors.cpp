@@ -31,12 +31,12 @@ void Operation::Making::neighbors(int which) {
     }
     const std::uint64_t how = static_cast<std::uint64_t>(random.below(1 << 20));
     const bool vary = which == 1 || which >= 3;
-    const int equal = random.between(0, 3);
+    const int equal = random.between(0, longest);
     // allgather: a rank's block has a length of its own.
     const auto length = [&](int from, int to) {
         if (!vary) return equal;
         const std::uint64_t pair = static_cast<std::uint64_t>(which == 1 ? from : from * 64 + to);
-        return Random(how + pair).between(0, 3);
+        return Random(how + pair).between(0, longest);
     };
     Random own_random(how + 1000 + static_cast<std::uint64_t>(place.rank));
     const Layout& from = sent_layout();

@@ -81,8 +81,19 @@ Operation::Operation(const Place& place, Random& random) {
     const int units = reduces ? 1 : random.between(1, 3);
     Making making{*this, place, random, *basic, units, 0, {}, {}, {}};
     for (int i = 0; i < 2 * place.ranks; ++i) making.kinds.push_back(random.below(Layout::kinds));
-        // The MPI's own operators are for its own types. In others MPICH 4.0's reductions mix up elements
-        // with holes, or write past them.
+#ifdef OPEN_MPI
+    const bool may_be_long = true;
+#else
+    const bool may_be_long = !reduces;  // MPICH 4.0 writes past the buffers of its blocking reductions
+#endif
+    if (may_be_long && random.one_in(16)) {
+        making.longest = 5000;
+        // Open MPI 4.1 chooses algorithms by the number of elements: with types that differ between the ranks
+        // it chooses different ones.
+        making.kinds.assign(making.kinds.size(), making.kinds.front());
+    }
+    // The MPI's own operators are for its own types. In others MPICH 4.0's reductions mix up elements
+    // with holes, or write past them.
 #ifdef OPEN_MPI
     const int most = static_cast<int>(composes ? Layout::Kind::spread : Layout::Kind::plain);
 #else

@@ -4,7 +4,7 @@ namespace fuzz {
 
 void Operation::Making::reduction(int which) {
     const int root = which == 0 ? random.below(place.ranks) : 0;
-    const int length = random.between(0, 5);
+    const int length = random.between(0, longest + 2);
     const bool all_in_place = random.one_in(3);
     in_place = all_in_place && (which != 0 || place.rank == root);
     const Layout& type = layout(kinds[0]);

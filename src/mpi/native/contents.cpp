@@ -1,0 +1,132 @@
+#include "mpi/native/contents.hpp"
+
+#include <cstddef>
+
+namespace lapwing {
+namespace {
+
+// How much MPI_Type_get_contents gives. Those that were made with large counts have them in a list of their
+// own, of MPI-4, and the older functions refuse these types.
+struct Envelope {
+    MPI_Count integers = 0;
+    MPI_Count addresses = 0;
+    MPI_Count large = 0;
+    MPI_Count types = 0;
+    int combiner = MPI_COMBINER_NAMED;
+
+    int read(MPI_Datatype type) {
+#if MPI_VERSION >= 4
+        return PMPI_Type_get_envelope_c(type, &integers, &addresses, &large, &types, &combiner);
+#else
+        int numbers[3] = {};
+        const int error = PMPI_Type_get_envelope(type, &numbers[0], &numbers[1], &numbers[2], &combiner);
+        integers = numbers[0];
+        addresses = numbers[1];
+        types = numbers[2];
+        return error;
+#endif
+    }
+};
+
+// Room for so many, and an address where there are none.
+template <typename Value>
+std::vector<Value> room_for(MPI_Count number, Value value = {}) {
+    return std::vector<Value>(static_cast<std::size_t>(number) + 1, value);
+}
+
+#if MPI_VERSION >= 4
+// The large counts stand for integers, for addresses, or for some of both.
+void take_large(Contents& contents, const std::vector<int>& integers, const std::vector<MPI_Count>& large) {
+    const auto counts = [&](std::size_t first, std::size_t number) {
+        return std::vector<std::int64_t>(large.begin() + static_cast<std::ptrdiff_t>(first),
+                                         large.begin() + static_cast<std::ptrdiff_t>(first + number));
+    };
+    const auto halves = [&](std::size_t of_integers, std::size_t of_addresses) {
+        contents.integers = counts(0, of_integers);
+        const std::vector<std::int64_t> rest = counts(of_integers, of_addresses);
+        contents.addresses.assign(rest.begin(), rest.end());
+    };
+    const auto number = static_cast<std::size_t>(large.front());
+    switch (contents.combiner) {
+        case MPI_COMBINER_HVECTOR:
+            return halves(2, 1);
+        case MPI_COMBINER_HINDEXED:
+        case MPI_COMBINER_STRUCT:
+            return halves(1 + number, number);
+        case MPI_COMBINER_HINDEXED_BLOCK:
+            return halves(2, number);
+        case MPI_COMBINER_SUBARRAY:
+            contents.integers = counts(0, large.size());
+            contents.integers.insert(contents.integers.begin(), integers[0]);
+            contents.integers.push_back(integers[1]);
+            return;
+        case MPI_COMBINER_DARRAY:
+            contents.integers.assign(integers.begin(), integers.end());
+            contents.integers.insert(contents.integers.begin() + 3, large.begin(), large.end());
+            return;
+        default:
+            contents.integers = counts(0, large.size());
+    }
+}
+#endif
+
+}  // namespace
+
+bool is_predefined(MPI_Datatype type) {
+    Envelope envelope;
+    return envelope.read(type) == MPI_SUCCESS && envelope.combiner == MPI_COMBINER_NAMED;
+}
+
+TypeHandle::TypeHandle(TypeHandle&& other) noexcept : handle_(other.handle_) {
+    other.handle_ = MPI_DATATYPE_NULL;
+}
+
+TypeHandle::~TypeHandle() {
+    if (handle_ != MPI_DATATYPE_NULL && !is_predefined(handle_)) PMPI_Type_free(&handle_);
+}
+
+std::uint64_t TypeHandle::size() const {
+    MPI_Count size = 0;
+    PMPI_Type_size_x(handle_, &size);
+    return static_cast<std::uint64_t>(size);
+}
+
+MPI_Aint TypeHandle::extent() const {
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+    PMPI_Type_get_extent(handle_, &lower, &extent);
+    return extent;
+}
+
+int Contents::read(MPI_Datatype type) {
+    Envelope envelope;
+    int error = envelope.read(type);
+    combiner = envelope.combiner;
+    if (error != MPI_SUCCESS || combiner == MPI_COMBINER_NAMED) return error;
+    std::vector<int> small = room_for<int>(envelope.integers);
+    addresses = room_for<MPI_Aint>(envelope.addresses);
+    std::vector<MPI_Datatype> handles = room_for(envelope.types, MPI_DATATYPE_NULL);
+#if MPI_VERSION >= 4
+    std::vector<MPI_Count> large = room_for<MPI_Count>(envelope.large);
+    error =
+        PMPI_Type_get_contents_c(type, envelope.integers, envelope.addresses, envelope.large, envelope.types,
+                                 small.data(), addresses.data(), large.data(), handles.data());
+#else
+    error = PMPI_Type_get_contents(type, static_cast<int>(envelope.integers),
+                                   static_cast<int>(envelope.addresses), static_cast<int>(envelope.types),
+                                   small.data(), addresses.data(), handles.data());
+#endif
+    handles.pop_back();
+    for (const MPI_Datatype handle : handles) types.emplace_back(handle);
+    if (error != MPI_SUCCESS) return error;
+    small.pop_back();
+    addresses.pop_back();
+    integers.assign(small.begin(), small.end());
+#if MPI_VERSION >= 4
+    large.pop_back();
+    if (!large.empty()) take_large(*this, small, large);
+#endif
+    return MPI_SUCCESS;
+}
+
+}  // namespace lapwing

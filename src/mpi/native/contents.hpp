@@ -1,0 +1,40 @@
+// What a datatype was made of.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace lapwing {
+
+bool is_predefined(MPI_Datatype type);
+
+// A handle that is freed, unless it is that of a predefined type.
+class TypeHandle {
+  public:
+    explicit TypeHandle(MPI_Datatype handle) : handle_(handle) {}
+    TypeHandle(TypeHandle&& other) noexcept;
+    ~TypeHandle();
+    TypeHandle(const TypeHandle&) = delete;
+    TypeHandle& operator=(const TypeHandle&) = delete;
+    MPI_Datatype handle() const { return handle_; }
+    std::uint64_t size() const;
+    MPI_Aint extent() const;
+
+  private:
+    MPI_Datatype handle_;
+};
+
+// In the order of MPI_Type_get_contents, also where the type was made with large counts.
+struct Contents {
+    int combiner = MPI_COMBINER_NAMED;
+    std::vector<std::int64_t> integers;
+    std::vector<MPI_Aint> addresses;
+    std::vector<TypeHandle> types;
+
+    // The MPI's error code. A predefined type has none but its combiner.
+    int read(MPI_Datatype type);
+};
+
+}  // namespace lapwing

@@ -1,0 +1,31 @@
+#include "mpi/native/own_communicator.hpp"
+
+#include <atomic>
+#include <mutex>
+
+namespace lapwing {
+namespace {
+
+std::mutex mutex;
+MPI_Comm own{};  // this library is loaded before MPI_COMM_NULL is
+std::atomic<bool> is_made{false};
+
+}  // namespace
+
+MPI_Comm own_communicator() {
+    if (is_made.load(std::memory_order_acquire)) return own;
+    const std::lock_guard lock(mutex);
+    if (is_made.load(std::memory_order_relaxed)) return own;
+    MPI_Comm made = MPI_COMM_NULL;
+    if (PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made) != MPI_SUCCESS) return MPI_COMM_NULL;
+    PMPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    own = made;
+    is_made.store(true, std::memory_order_release);
+    return made;
+}
+
+void free_own_communicator() {
+    if (is_made.exchange(false)) PMPI_Comm_free(&own);
+}
+
+}  // namespace lapwing

@@ -1,0 +1,16 @@
+// An element of a derived type, taken apart: as runs in the order of the type map, each of a type of its own.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <functional>
+
+namespace lapwing {
+
+// Calls `each(at, type, bytes)` for the runs of the element at `at`, with at most so many bytes each, until
+// one returns an error. The types of the runs are committed, and freed afterwards.
+using EachRun = std::function<int(char* at, MPI_Datatype type, std::uint64_t bytes)>;
+int take_apart(char* at, MPI_Datatype type, std::uint64_t most, const EachRun& each);
+
+}  // namespace lapwing

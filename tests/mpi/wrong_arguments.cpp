@@ -1,0 +1,444 @@
+//   wrong_arguments-<mpi> [nonblocking | blocking | persistent [FILE [FIRST [LAST]]]]
+// Calls with wrong arguments, by all ranks. Rank 0 writes the class of the error of each to FILE, and the MPI
+// alone is asked the same: wrong_arguments.py compares. Nothing of this may hang, end the job, or reach a
+// buffer.
+#include <mpi.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "persistent_forms.hpp"
+
+namespace {
+
+#ifdef OPEN_MPI
+constexpr bool open_mpi = true;
+#else
+constexpr bool open_mpi = false;
+#endif
+
+constexpr std::size_t room = 64;
+constexpr int untouched = -7;
+
+int rank = 0;
+int ranks = 0;
+int from = 0;  // the first case, to look at one of them
+int to = 1 << 30;
+int number = 0;
+std::FILE* answers = stdout;
+
+enum class Form { nonblocking, blocking, persistent } form = Form::nonblocking;
+
+// One call in that form; a persistent one is started. As the MPI's functions, with the request behind.
+#define CALL(lower, upper, ...)                                     \
+    (form == Form::nonblocking ? MPI_I##lower(__VA_ARGS__, request) \
+     : form == Form::blocking  ? MPI_##upper(__VA_ARGS__)           \
+                               : PERSISTENT(upper)(__VA_ARGS__, MPI_INFO_NULL, request))
+
+int class_of(int error) {
+    int found = 0;
+    if (error != MPI_SUCCESS) MPI_Error_class(error, &found);
+    return found;
+}
+
+// What one call is given; each collective takes what it has.
+struct Arguments {
+    const void* sent = nullptr;
+    void* received = nullptr;
+    int count = 1;
+    MPI_Datatype sent_type = MPI_INT;
+    MPI_Datatype received_type = MPI_INT;
+    MPI_Op op = MPI_SUM;
+    int root = 0;
+
+    // For each rank; they must stay until the collective is complete.
+    std::vector<int> counts = {};
+    std::vector<MPI_Datatype> sent_types = {};
+    std::vector<MPI_Datatype> received_types = {};
+};
+
+enum class Kind { data, reduction, neighbors };
+// Who looks at a buffer, or a type.
+enum class Who { nobody, root, all };
+
+struct Collective {
+    const char* name;
+    Kind kind;
+    Who sends;
+    Who receives;
+    std::function<int(const Arguments&, MPI_Comm, MPI_Request*)> start;
+};
+
+const std::vector<int>& zeros() {
+    static const std::vector<int> all(room, 0);
+    return all;
+}
+const std::vector<MPI_Aint>& zero_addresses() {
+    static const std::vector<MPI_Aint> all(room, 0);
+    return all;
+}
+
+const Collective collectives[] = {
+    {"Ibcast", Kind::data, Who::all, Who::nobody,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(bcast, Bcast, const_cast<void*>(a.sent), a.count, a.sent_type, a.root, comm);
+     }},
+    {"Igather", Kind::data, Who::all, Who::root,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(gather, Gather, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
+                     a.root, comm);
+     }},
+    {"Igatherv", Kind::data, Who::all, Who::root,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(gatherv, Gatherv, a.sent, a.count, a.sent_type, a.received, a.counts.data(),
+                     zeros().data(), a.received_type, a.root, comm);
+     }},
+    {"Iscatter", Kind::data, Who::root, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(scatter, Scatter, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
+                     a.root, comm);
+     }},
+    {"Iscatterv", Kind::data, Who::root, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(scatterv, Scatterv, a.sent, a.counts.data(), zeros().data(), a.sent_type, a.received,
+                     a.count, a.received_type, a.root, comm);
+     }},
+    {"Iallgather", Kind::data, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(allgather, Allgather, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
+                     comm);
+     }},
+    {"Iallgatherv", Kind::data, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(allgatherv, Allgatherv, a.sent, a.count, a.sent_type, a.received, a.counts.data(),
+                     zeros().data(), a.received_type, comm);
+     }},
+    {"Ialltoall", Kind::data, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(alltoall, Alltoall, a.sent, a.count, a.sent_type, a.received, a.count, a.received_type,
+                     comm);
+     }},
+    {"Ialltoallv", Kind::data, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(alltoallv, Alltoallv, a.sent, a.counts.data(), zeros().data(), a.sent_type, a.received,
+                     a.counts.data(), zeros().data(), a.received_type, comm);
+     }},
+    {"Ialltoallw", Kind::data, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(alltoallw, Alltoallw, a.sent, a.counts.data(), zeros().data(), a.sent_types.data(),
+                     a.received, a.counts.data(), zeros().data(),
+                     (a.sent_type == a.received_type ? a.sent_types : a.received_types).data(), comm);
+     }},
+    {"Ireduce", Kind::reduction, Who::all, Who::root,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(reduce, Reduce, a.sent, a.received, a.count, a.sent_type, a.op, a.root, comm);
+     }},
+    {"Iallreduce", Kind::reduction, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(allreduce, Allreduce, a.sent, a.received, a.count, a.sent_type, a.op, comm);
+     }},
+    {"Iscan", Kind::reduction, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(scan, Scan, a.sent, a.received, a.count, a.sent_type, a.op, comm);
+     }},
+    {"Iexscan", Kind::reduction, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(exscan, Exscan, a.sent, a.received, a.count, a.sent_type, a.op, comm);
+     }},
+    {"Ireduce_scatter_block", Kind::reduction, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(reduce_scatter_block, Reduce_scatter_block, a.sent, a.received, a.count, a.sent_type,
+                     a.op, comm);
+     }},
+    {"Ireduce_scatter", Kind::reduction, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(reduce_scatter, Reduce_scatter, a.sent, a.received, a.counts.data(), a.sent_type, a.op,
+                     comm);
+     }},
+    {"Ineighbor_allgather", Kind::neighbors, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(neighbor_allgather, Neighbor_allgather, a.sent, a.count, a.sent_type, a.received,
+                     a.count, a.received_type, comm);
+     }},
+    {"Ineighbor_allgatherv", Kind::neighbors, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(neighbor_allgatherv, Neighbor_allgatherv, a.sent, a.count, a.sent_type, a.received,
+                     a.counts.data(), zeros().data(), a.received_type, comm);
+     }},
+    {"Ineighbor_alltoall", Kind::neighbors, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(neighbor_alltoall, Neighbor_alltoall, a.sent, a.count, a.sent_type, a.received, a.count,
+                     a.received_type, comm);
+     }},
+    {"Ineighbor_alltoallv", Kind::neighbors, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(neighbor_alltoallv, Neighbor_alltoallv, a.sent, a.counts.data(), zeros().data(),
+                     a.sent_type, a.received, a.counts.data(), zeros().data(), a.received_type, comm);
+     }},
+    {"Ineighbor_alltoallw", Kind::neighbors, Who::all, Who::all,
+     [](const Arguments& a, MPI_Comm comm, MPI_Request* request) {
+         return CALL(neighbor_alltoallw, Neighbor_alltoallw, a.sent, a.counts.data(), zero_addresses().data(),
+                     a.sent_types.data(), a.received, a.counts.data(), zero_addresses().data(),
+                     a.received_types.data(), comm);
+     }},
+};
+
+// Of all ranks, or of this one alone: with neighbours on a ring.
+MPI_Comm make_communicator(bool of_all, Kind kind) {
+    MPI_Comm own = MPI_COMM_NULL;
+    MPI_Comm made = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, of_all ? 0 : rank, rank, &own);
+    const int size = of_all ? ranks : 1;
+    const int periodic = 1;
+    if (kind == Kind::neighbors)
+        MPI_Cart_create(own, 1, &size, &periodic, 0, &made);
+    else
+        MPI_Comm_dup(own, &made);
+    MPI_Comm_free(&own);
+    MPI_Comm_set_errhandler(made, MPI_ERRORS_RETURN);
+    return made;
+}
+
+void tell(const std::string& what, int error, MPI_Request request) {
+    int waited = MPI_SUCCESS;
+    if (error == MPI_SUCCESS && request != MPI_REQUEST_NULL) {
+        if (form == Form::persistent) MPI_Start(&request);
+        waited = MPI_Wait(&request, MPI_STATUS_IGNORE);
+        if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+    if (rank == 0)
+        std::fprintf(answers, "%d %s: %d %d\n", number, what.c_str(), class_of(error), class_of(waited));
+    std::fflush(answers);
+}
+
+class Cases {
+  public:
+    explicit Cases(const Collective& collective)
+        : collective_(collective), sent_(room, 1), received_(room, untouched) {
+        MPI_Type_contiguous(1, MPI_INT, &uncommitted_);
+        MPI_Type_contiguous(1, MPI_INT, &derived_);
+        MPI_Type_commit(&derived_);
+    }
+    ~Cases() {
+        MPI_Type_free(&uncommitted_);
+        MPI_Type_free(&derived_);
+    }
+    Cases(const Cases&) = delete;
+    Cases& operator=(const Cases&) = delete;
+
+    void run() {
+        const bool reduces = collective_.kind == Kind::reduction;
+        const bool receives = collective_.receives != Who::nobody;
+        // MPICH looks for the rank's own block: with more ranks that is another place on each.
+        const bool own = std::strstr(collective_.name, "gather") != nullptr ||
+                         std::strstr(collective_.name, "Iscatter") != nullptr ||
+                         collective_.receives == Who::root;
+        const Who both = own ? Who::root : Who::all;
+        const bool looks_for_aliases = open_mpi || collective_.kind != Kind::neighbors;
+        // MPICH takes it in reductions, and writes past the buffer.
+        if (open_mpi || !reduces) wrong("a negative count", Who::all, [](Arguments& a) { a.count = -1; });
+        wrong("no type", collective_.sends, [](Arguments& a) { a.sent_type = MPI_DATATYPE_NULL; });
+        for (const int count : {1, 0}) {
+            const std::string so_many = ", " + std::to_string(count);
+            // Where there are no elements, some functions look, and some do not.
+            if (count > 0)
+                wrong("an uncommitted type" + so_many, collective_.sends, [&](Arguments& a) {
+                    a.count = count;
+                    a.sent_type = uncommitted_;
+                });
+            if (count > 0 && receives && !reduces)
+                wrong("an uncommitted type to receive" + so_many, collective_.receives, [&](Arguments& a) {
+                    a.count = count;
+                    a.received_type = uncommitted_;
+                });
+            // MPICH reads and writes there.
+            const bool unchecked = !open_mpi && count > 0 && !receives;
+            if (!unchecked && (!receives || collective_.kind == Kind::neighbors ||
+                               std::strstr(collective_.name, "scatter") == collective_.name + 1)) {
+                if (open_mpi || collective_.kind != Kind::neighbors || count == 0)
+                    wrong("MPI_IN_PLACE to send" + so_many, collective_.sends, [&](Arguments& a) {
+                        a.count = count;
+                        a.sent = MPI_IN_PLACE;
+                    });
+            }
+            // Open MPI's blocking one writes there.
+            const bool checks_place =
+                !open_mpi || form != Form::blocking || std::strcmp(collective_.name, "Iexscan") != 0;
+            if (receives && checks_place &&
+                std::strstr(collective_.name, "scatter") != collective_.name + 1 &&
+                (open_mpi || collective_.kind != Kind::neighbors || count == 0))
+                wrong("MPI_IN_PLACE to receive" + so_many, collective_.receives, [&](Arguments& a) {
+                    a.count = count;
+                    a.received = MPI_IN_PLACE;
+                });
+            // Open MPI's forms of MPI_Reduce differ where there are no elements.
+            if (receives && looks_for_aliases && (count > 0 || !open_mpi))
+                wrong("one buffer" + so_many, both, [&](Arguments& a) {
+                    a.count = count;
+                    a.received = const_cast<void*>(a.sent);
+                });
+            // Open MPI reads and writes there.
+            if (!open_mpi || count == 0) {
+                wrong("no buffer to send" + so_many, collective_.sends, [&](Arguments& a) {
+                    a.count = count;
+                    a.sent = nullptr;
+                });
+                if (receives)
+                    wrong("no buffer to receive" + so_many, collective_.receives, [&](Arguments& a) {
+                        a.count = count;
+                        a.received = nullptr;
+                    });
+            }
+        }
+        if (receives && looks_for_aliases)
+            wrong("two elements in one buffer", both, [&](Arguments& a) {
+                a.count = 2;
+                a.received = const_cast<void*>(a.sent);
+            });
+        if (reduces) operators();
+    }
+
+  private:
+    void operators() {
+        const struct {
+            const char* name;
+            MPI_Op op;
+        } operators[] = {
+            {"MPI_MAX", MPI_MAX},         {"MPI_MIN", MPI_MIN},       {"MPI_SUM", MPI_SUM},
+            {"MPI_PROD", MPI_PROD},       {"MPI_LAND", MPI_LAND},     {"MPI_BAND", MPI_BAND},
+            {"MPI_LOR", MPI_LOR},         {"MPI_BOR", MPI_BOR},       {"MPI_LXOR", MPI_LXOR},
+            {"MPI_BXOR", MPI_BXOR},       {"MPI_MINLOC", MPI_MINLOC}, {"MPI_MAXLOC", MPI_MAXLOC},
+            {"MPI_REPLACE", MPI_REPLACE}, {"MPI_NO_OP", MPI_NO_OP},   {"no operator", MPI_OP_NULL}};
+        const struct {
+            const char* name;
+            MPI_Datatype type;
+        } types[] = {{"MPI_CHAR", MPI_CHAR},
+                     {"MPI_WCHAR", MPI_WCHAR},
+                     {"MPI_BYTE", MPI_BYTE},
+                     {"MPI_PACKED", MPI_PACKED},
+                     {"MPI_SIGNED_CHAR", MPI_SIGNED_CHAR},
+                     {"MPI_INT", MPI_INT},
+                     {"MPI_UNSIGNED_LONG", MPI_UNSIGNED_LONG},
+                     {"MPI_INT64_T", MPI_INT64_T},
+                     {"MPI_AINT", MPI_AINT},
+                     {"MPI_OFFSET", MPI_OFFSET},
+                     {"MPI_COUNT", MPI_COUNT},
+                     {"MPI_FLOAT", MPI_FLOAT},
+                     {"MPI_DOUBLE", MPI_DOUBLE},
+                     {"MPI_LONG_DOUBLE", MPI_LONG_DOUBLE},
+                     {"MPI_C_BOOL", MPI_C_BOOL},
+                     {"MPI_C_DOUBLE_COMPLEX", MPI_C_DOUBLE_COMPLEX},
+                     {"MPI_INTEGER", MPI_INTEGER},
+                     {"MPI_REAL", MPI_REAL},
+                     {"MPI_DOUBLE_PRECISION", MPI_DOUBLE_PRECISION},
+                     {"MPI_LOGICAL", MPI_LOGICAL},
+                     {"MPI_CHARACTER", MPI_CHARACTER},
+                     {"MPI_2INT", MPI_2INT},
+                     {"MPI_DOUBLE_INT", MPI_DOUBLE_INT},
+                     {"MPI_2INTEGER", MPI_2INTEGER},
+                     {"a derived type", derived_}};
+        const bool all_pairs = std::strcmp(collective_.name, "Iallreduce") == 0;
+        for (const auto& [op_name, op] : operators) {
+            for (const auto& [type_name, type] : types) {
+                const bool with_data = unfit(op, type);
+                if (!with_data && !all_pairs) continue;
+                for (const int count : {1, 0}) {
+                    if (count > 0 && !with_data) continue;
+                    wrong(op_name + std::string(" of ") + type_name + ", " + std::to_string(count), Who::all,
+                          [&, op = op, type = type](Arguments& a) {
+                              a.op = op;
+                              a.sent_type = type;
+                              a.count = count;
+                          });
+                }
+            }
+        }
+    }
+
+    // A few that both MPIs refuse.
+    bool unfit(MPI_Op op, MPI_Datatype type) const {
+        if (op == MPI_OP_NULL || op == MPI_REPLACE || op == MPI_NO_OP) return type == MPI_INT;
+        if (op == MPI_BAND) return type == MPI_DOUBLE || type == MPI_FLOAT || type == derived_;
+        if (op == MPI_MINLOC) return type == MPI_INT || type == MPI_C_BOOL || type == derived_;
+        if (op == MPI_SUM) return type == MPI_DOUBLE_INT || type == MPI_2INT || type == derived_;
+        return op == MPI_MAX && type == MPI_C_DOUBLE_COMPLEX;
+    }
+
+    // `who` looks at what is wrong: where that is the root alone, each rank is the root of its own.
+    void wrong(const std::string& what, Who who, const std::function<void(Arguments&)>& change) {
+        for (const bool of_all : {false, true}) {
+            if (of_all && who != Who::all) continue;
+            ++number;
+            if (number < from || number > to) continue;
+            std::fill(sent_.begin(), sent_.end(), 1);
+            std::fill(received_.begin(), received_.end(), untouched);
+            Arguments arguments;
+            arguments.sent = sent_.data();
+            arguments.received = received_.data();
+            change(arguments);
+            arguments.counts.assign(room, arguments.count);
+            arguments.sent_types.assign(room, arguments.sent_type);
+            arguments.received_types.assign(room, arguments.received_type);
+            MPI_Comm communicator = make_communicator(of_all, collective_.kind);
+            MPI_Request request = MPI_REQUEST_NULL;
+            const int error = collective_.start(arguments, communicator, &request);
+            const std::string where = of_all ? ", all ranks" : ", one rank";
+            tell(collective_.name + (", " + what) + where, error, request);
+            const bool touched =
+                received_ != std::vector<int>(room, untouched) || sent_ != std::vector<int>(room, 1);
+            // Open MPI finds some too late.
+            if (rank == 0 && error != MPI_SUCCESS && touched) std::fprintf(answers, "%d touched\n", number);
+            MPI_Comm_free(&communicator);
+        }
+    }
+
+    const Collective& collective_;
+    std::vector<int> sent_;
+    std::vector<int> received_;
+    MPI_Datatype uncommitted_ = MPI_DATATYPE_NULL;
+    MPI_Datatype derived_ = MPI_DATATYPE_NULL;
+};
+
+// Rank 0 does with an active collective what the standard forbids: the others have not started it.
+void requests() {
+    MPI_Comm communicator = make_communicator(true, Kind::data);
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (rank == 0) {
+        MPI_Ibarrier(communicator, &request);
+        tell("MPI_Cancel", MPI_Cancel(&request), MPI_REQUEST_NULL);
+        tell("MPI_Request_free", MPI_Request_free(&request), MPI_REQUEST_NULL);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank != 0) MPI_Ibarrier(communicator, &request);
+    tell("and it goes on", MPI_SUCCESS, request);
+    MPI_Comm_free(&communicator);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    // Not all errors are raised on the communicator of the collective.
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    const std::string wanted = argc > 1 ? argv[1] : "nonblocking";
+    form = wanted == "blocking"     ? Form::blocking
+           : wanted == "persistent" ? Form::persistent
+                                    : Form::nonblocking;
+    // The MPIs write lines of their own to the output.
+    if (argc > 2 && rank == 0) answers = std::fopen(argv[2], "w");
+    if (answers == nullptr) MPI_Abort(MPI_COMM_WORLD, 2);
+    if (argc > 3) from = std::atoi(argv[3]);
+    if (argc > 4) to = std::atoi(argv[4]);
+    for (const Collective& collective : collectives) Cases(collective).run();
+    if (ranks > 1 && form == Form::nonblocking) requests();
+    if (rank == 0) std::fprintf(answers, "end\n");
+    MPI_Finalize();
+    return 0;
+}
