@@ -80,6 +80,11 @@ tcp::Options options_of(const Settings& settings) {
 
 }  // namespace
 
+bool takes_device_memory(const Settings& settings) {
+    check_word("LAPWING_DEVICE_MEMORY", settings.device_memory, {"auto", "0"});
+    return settings.device_memory == "auto";
+}
+
 PlanOptions read_plan_options(const Settings& settings, const std::vector<std::string>& engine_words) {
     std::vector<std::string> words = {"auto"};
     words.insert(words.end(), engine_words.begin(), engine_words.end());

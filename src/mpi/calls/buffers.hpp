@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "device/memory.hpp"
 #include "mpi/native/datatype.hpp"
+#include "mpi/native/device_data.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace lapwing {
@@ -21,6 +23,12 @@ struct Elements {
 
     int error() const { return layout.error; }
     std::uint64_t bytes() const { return count * layout.size; }
+    // Whether the processor may not use it. Asks the drivers, if any: throws Error (system). `near`: of other
+    // memory.
+    device::Place place(const device::Place& near = {}) const {
+        return device::present() && bytes() > 0 ? place_of(address, count, type, layout, near)
+                                                : device::Place();
+    }
     Elements from(std::int64_t first, std::uint64_t number) const {
         Elements some = *this;
         some.address = static_cast<const char*>(address) + static_cast<MPI_Aint>(first) * layout.extent;
@@ -43,10 +51,13 @@ std::byte* output_in_place(Request& request, const Elements& elements, std::uint
 class Blocks {
   public:
     void reserve(std::size_t count) { blocks_.reserve(count); }
-    void add(int peer, const Elements& elements) { blocks_.push_back({peer, elements}); }
-    // Not MPI_SUCCESS: the first error of a datatype.
+    void add(int peer, const Elements& elements) {
+        blocks_.push_back({peer, elements});
+        if (device::present()) find_device(elements);
+    }
+    // Not MPI_SUCCESS: the first error of a datatype or of a driver.
     int error() const;
-    bool in_place() const;  // no packing anywhere
+    bool in_place() const;  // no packing anywhere, nor a block in the memory of a device
     // Where a list finds them: in place, counted from base(); or packed side by side.
     std::vector<Part> parts() const;
     std::uint64_t bytes() const;  // of all together
@@ -64,8 +75,13 @@ class Blocks {
         Elements elements;
     };
     const char* base() const;
-    int pack_one(std::size_t which, std::byte* packed) const;
+    void find_device(const Elements& elements);
+    std::byte* take_room(Request& request, Staging& staging) const;
+    void pack_some(Request& request, std::size_t first, std::size_t last, std::byte* packed,
+                   int* error) const;
     std::vector<Block> blocks_;
+    device::Place place_;  // of the last block in the memory of a device
+    int device_error_ = MPI_SUCCESS;
 };
 
 // The first error of a datatype, of Elements or Blocks.

@@ -1,0 +1,132 @@
+#include "mpi/native/device_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "device/memory.hpp"
+
+namespace lapwing {
+namespace {
+
+// The bytes from the first to the last one of elements, counted from their address.
+struct Range {
+    MPI_Aint begin;
+    MPI_Aint end;
+    std::uint64_t bytes() const { return static_cast<std::uint64_t>(end - begin); }
+};
+
+Range span_of(std::uint64_t count, MPI_Datatype type, const Layout& layout) {
+    if (layout.contiguous) return {0, static_cast<MPI_Aint>(count * layout.size)};
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+    PMPI_Type_get_true_extent(type, &lower, &extent);
+    const MPI_Aint last = static_cast<MPI_Aint>(count - 1) * layout.extent;
+    return {lower + std::min<MPI_Aint>(0, last), lower + extent + std::max<MPI_Aint>(0, last)};
+}
+
+// Addresses of elements may lie outside of all memory, as MPI_BOTTOM does.
+char* moved(const void* address, MPI_Aint distance) {
+    return reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(address) +
+                                   static_cast<std::uintptr_t>(distance));
+}
+
+template <typename Work>
+int told(Work work) {
+    try {
+        return work();
+    } catch (const Error& error) {
+        return device_error(error);
+    }
+}
+
+}  // namespace
+
+device::Place place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
+                       const device::Place& near) {
+    const Range span = span_of(count, type, layout);
+    const char* const first = moved(elements, span.begin);
+    const auto begin = reinterpret_cast<std::uint64_t>(first);
+    const std::uint64_t end = begin + span.bytes();
+    if (near.on_device() && near.begin <= begin && end <= near.end) return near;
+    const device::Place place = device::find(first);
+    if (place.end != 0 && end > place.end) {
+        throw Error(ErrorCode::system, fmt::format("a buffer of {} bytes ends {} bytes behind its allocation",
+                                                   span.bytes(), end - place.end));
+    }
+    return place;
+}
+
+int device_error(const Error& error) {
+    static std::mutex mutex;
+    static auto& codes = *new std::map<std::string, int>;
+    constexpr std::size_t most_codes = 100;
+    const std::lock_guard lock(mutex);
+    const std::string text =
+        fmt::format("lapwing: device memory: {}", error.what()).substr(0, MPI_MAX_ERROR_STRING - 1);
+    if (const auto known = codes.find(text); known != codes.end()) return known->second;
+    int code = MPI_ERR_OTHER;
+    if (codes.size() >= most_codes || PMPI_Add_error_code(MPI_ERR_OTHER, &code) != MPI_SUCCESS)
+        return MPI_ERR_OTHER;
+    PMPI_Add_error_string(code, text.c_str());
+    codes.emplace(text, code);
+    return code;
+}
+
+std::byte* DeviceData::take_span(const device::Place& place, std::uint64_t bytes) {
+    copies_.finish();
+    spans_.give_back();
+    return spans_.take(place, bytes);
+}
+
+int DeviceData::pack(const device::Place& place, const void* elements, std::uint64_t count, MPI_Datatype type,
+                     const Layout& layout, std::byte* bytes) {
+    if (!place.on_device()) {
+        if (!layout.contiguous) return lapwing::pack(elements, count, type, layout, bytes);
+        std::memcpy(bytes, elements, count * layout.size);
+        return MPI_SUCCESS;
+    }
+    return told([&] {
+        if (layout.contiguous) {
+            copies_.to_host(place, bytes, elements, count * layout.size);
+            return MPI_SUCCESS;
+        }
+        const Range span = span_of(count, type, layout);
+        std::byte* const host = take_span(place, span.bytes());
+        copies_.to_host(place, host, moved(elements, span.begin), span.bytes());
+        copies_.finish();
+        return lapwing::pack(moved(host, -span.begin), count, type, layout, bytes);
+    });
+}
+
+int DeviceData::unpack(const device::Place& place, const std::byte* bytes, void* elements,
+                       std::uint64_t count, MPI_Datatype type, const Layout& layout) {
+    if (!place.on_device()) return lapwing::unpack(bytes, elements, count, type, layout);
+    return told([&] {
+        if (layout.contiguous) {
+            copies_.to_device(place, elements, bytes, count * layout.size);
+            return MPI_SUCCESS;
+        }
+        // What is between the data keeps its bytes, those of an earlier part of the same request among them.
+        const Range span = span_of(count, type, layout);
+        std::byte* const host = take_span(place, span.bytes());
+        copies_.to_host(place, host, moved(elements, span.begin), span.bytes());
+        copies_.finish();
+        const int error = lapwing::unpack(bytes, moved(host, -span.begin), count, type, layout);
+        if (error == MPI_SUCCESS) copies_.to_device(place, moved(elements, span.begin), host, span.bytes());
+        return error;
+    });
+}
+
+int DeviceData::finish() {
+    return told([&] {
+        copies_.finish();
+        return MPI_SUCCESS;
+    });
+}
+
+}  // namespace lapwing
