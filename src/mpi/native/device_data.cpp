@@ -70,7 +70,10 @@ int device_error(const Error& error) {
         fmt::format("lapwing: device memory: {}", error.what()).substr(0, MPI_MAX_ERROR_STRING - 1);
     if (const auto known = codes.find(text); known != codes.end()) return known->second;
     int code = MPI_ERR_OTHER;
-    if (codes.size() >= most_codes || PMPI_Add_error_code(MPI_ERR_OTHER, &code) != MPI_SUCCESS)
+    // MPICH adds no codes to its own classes.
+    static int error_class = MPI_ERR_OTHER;
+    if (codes.empty() && PMPI_Add_error_class(&error_class) != MPI_SUCCESS) return MPI_ERR_OTHER;
+    if (codes.size() >= most_codes || PMPI_Add_error_code(error_class, &code) != MPI_SUCCESS)
         return MPI_ERR_OTHER;
     PMPI_Add_error_string(code, text.c_str());
     codes.emplace(text, code);

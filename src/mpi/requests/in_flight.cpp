@@ -81,8 +81,11 @@ int unpack_all(const Request& request) {
     for (const Unpacking& part : request.unpacking) {
         if (error != MPI_SUCCESS) return error;
         error = data.unpack(part.place, part.bytes, part.elements, part.count, part.type, part.layout);
-        if (part.place.on_device())
-            runtime.report.of(request.collective).bytes_to_devices += part.count * part.layout.size;
+        if (part.place.on_device()) {
+            CollectiveCount& count = runtime.report.of(request.collective);
+            ++count.device_buffers;
+            count.bytes_to_devices += part.count * part.layout.size;
+        }
     }
     return error == MPI_SUCCESS ? data.finish() : error;
 }
