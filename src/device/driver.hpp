@@ -17,6 +17,7 @@ struct Place {
     int device = 0;
     std::uint64_t begin = 0;  // its allocation; both 0: not known
     std::uint64_t end = 0;
+    bool in_parts = false;  // one of several places of the same buffer
 
     bool on_device() const { return driver != nullptr; }
 };

@@ -212,6 +212,36 @@ TEST(DeviceCalls, AddressesFromBottom) {
     EXPECT_EQ(data.content(), expected);
 }
 
+// One element in several places of both kinds of memory.
+TEST(DeviceCalls, AnElementInSeveralAllocations) {
+    for (const unsigned which : {0b001U, 0b010U, 0b101U, 0b111U}) {
+        std::vector<std::unique_ptr<Ints>> pieces;
+        MPI_Aint addresses[3];
+        MPI_Datatype holed;
+        MPI_Type_vector(2, 1, 3, MPI_INT, &holed);
+        const int lengths[] = {2, 1, 3};
+        const MPI_Datatype types[] = {MPI_INT, holed, MPI_INT};
+        for (int i = 0; i < 3; ++i) {
+            pieces.push_back(std::make_unique<Ints>((which >> i & 1U) != 0, ints(6, i)));
+            MPI_Get_address(pieces.back()->data() + 1, &addresses[i]);
+        }
+        MPI_Datatype type;
+        MPI_Type_create_struct(3, lengths, addresses, types, &type);
+        MPI_Type_commit(&type);
+        MPI_Request request;
+        MPI_Ibcast(MPI_BOTTOM, 1, type, 0, world, &request);
+        MPI_Type_free(&type);
+        MPI_Type_free(&holed);
+        wait(request);
+        const std::vector<int> at[] = {{1, 2}, {1, 4}, {1, 2, 3}};
+        for (int i = 0; i < 3; ++i) {
+            std::vector<int> expected = ints(6, i);
+            for (const int place : at[i]) expected[static_cast<std::size_t>(place)] = value(0, i, place);
+            EXPECT_EQ(pieces[static_cast<std::size_t>(i)]->content(), expected) << which << " " << i;
+        }
+    }
+}
+
 // Each block of an MPI_Ialltoallw is somewhere else.
 TEST(DeviceCalls, BlocksInBothKindsOfMemory) {
     const int ranks = size_of(world);

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "device/memory.hpp"
 
@@ -35,6 +36,82 @@ char* moved(const void* address, MPI_Aint distance) {
                                    static_cast<std::uintptr_t>(distance));
 }
 
+// A datatype's own description, with handles of the types that it is made of.
+class Contents {
+  public:
+    explicit Contents(MPI_Datatype type) {
+        int integers = 0;
+        int addresses = 0;
+        int types = 0;
+        if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+            combiner == MPI_COMBINER_NAMED) {
+            return;
+        }
+        integer.resize(static_cast<std::size_t>(integers) + 1);
+        address.resize(static_cast<std::size_t>(addresses) + 1);
+        base.resize(static_cast<std::size_t>(types));
+        if (PMPI_Type_get_contents(type, integers, addresses, types, integer.data(), address.data(),
+                                   base.data()) != MPI_SUCCESS) {
+            base.clear();
+            combiner = MPI_COMBINER_NAMED;
+        }
+        // Elements of them are packed alone; the program need not have committed them.
+        for (MPI_Datatype& part : base) {
+            if (!is_named(part)) PMPI_Type_commit(&part);
+        }
+    }
+    ~Contents() {
+        for (MPI_Datatype& type : base) {
+            if (!is_named(type)) PMPI_Type_free(&type);
+        }
+    }
+    Contents(const Contents&) = delete;
+    Contents& operator=(const Contents&) = delete;
+
+    int combiner = MPI_COMBINER_NAMED;
+    std::vector<int> integer;
+    std::vector<MPI_Aint> address;
+    std::vector<MPI_Datatype> base;
+
+  private:
+    static bool is_named(MPI_Datatype type) {
+        int counts[3];
+        int made_by = MPI_COMBINER_NAMED;
+        PMPI_Type_get_envelope(type, &counts[0], &counts[1], &counts[2], &made_by);
+        return made_by == MPI_COMBINER_NAMED;
+    }
+};
+
+// Elements at MPI_BOTTOM may be anywhere: calls `part(address, count, type, layout)` for each of those that a
+// datatype of addresses is made of, in the order in which they travel.
+template <typename Part>
+void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
+                   const Part& part) {
+    const Contents contents(type);
+    const int made_by = contents.combiner;
+    const bool of_several = made_by == MPI_COMBINER_STRUCT;
+    const bool of_addresses =
+        of_several || made_by == MPI_COMBINER_HINDEXED || made_by == MPI_COMBINER_HINDEXED_BLOCK;
+    const bool same = made_by == MPI_COMBINER_DUP || made_by == MPI_COMBINER_RESIZED;
+    if (!of_addresses && !same) {
+        if (count > 0) part(elements, count, type, layout);
+        return;
+    }
+    for (std::uint64_t element = 0; element < count; ++element) {
+        const char* const begin = moved(elements, static_cast<MPI_Aint>(element) * layout.extent);
+        const int blocks = same ? 1 : contents.integer[0];
+        for (int i = 0; i < blocks; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            const int length = same                                     ? 1
+                               : made_by == MPI_COMBINER_HINDEXED_BLOCK ? contents.integer[1]
+                                                                        : contents.integer[at + 1];
+            const MPI_Datatype base = contents.base[of_several ? at : 0];
+            for_each_part(same ? begin : moved(begin, contents.address[at]),
+                          static_cast<std::uint64_t>(length), base, layout_of(base), part);
+        }
+    }
+}
+
 template <typename Work>
 int told(Work work) {
     try {
@@ -48,11 +125,27 @@ int told(Work work) {
 
 device::Place place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
                        const device::Place& near) {
+    if (elements == MPI_BOTTOM && !layout.contiguous) {
+        device::Place found;
+        for_each_part(
+            elements, count, type, layout,
+            [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
+                if (number * of_part.size == 0) return;
+                const device::Place place = place_of(address, number, part, of_part, near);
+                if (place.on_device()) found = place;
+            });
+        found.in_parts = found.on_device();
+        return found;
+    }
     const Range span = span_of(count, type, layout);
     const char* const first = moved(elements, span.begin);
     const auto begin = reinterpret_cast<std::uint64_t>(first);
     const std::uint64_t end = begin + span.bytes();
-    if (near.on_device() && near.begin <= begin && end <= near.end) return near;
+    if (near.on_device() && near.begin <= begin && end <= near.end) {
+        device::Place place = near;
+        place.in_parts = false;
+        return place;
+    }
     const device::Place place = device::find(first);
     if (place.end != 0 && end > place.end) {
         throw Error(ErrorCode::system, fmt::format("a buffer of {} bytes ends {} bytes behind its allocation",
@@ -94,6 +187,18 @@ int DeviceData::pack(const device::Place& place, const void* elements, std::uint
         return MPI_SUCCESS;
     }
     return told([&] {
+        if (place.in_parts) {
+            int error = MPI_SUCCESS;
+            for_each_part(
+                elements, count, type, layout,
+                [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
+                    if (error != MPI_SUCCESS || number * of_part.size == 0) return;
+                    error = pack(place_of(address, number, part, of_part, place), address, number, part,
+                                 of_part, bytes);
+                    bytes += number * of_part.size;
+                });
+            return error;
+        }
         if (layout.contiguous) {
             copies_.to_host(place, bytes, elements, count * layout.size);
             return MPI_SUCCESS;
@@ -110,6 +215,18 @@ int DeviceData::unpack(const device::Place& place, const std::byte* bytes, void*
                        std::uint64_t count, MPI_Datatype type, const Layout& layout) {
     if (!place.on_device()) return lapwing::unpack(bytes, elements, count, type, layout);
     return told([&] {
+        if (place.in_parts) {
+            int error = MPI_SUCCESS;
+            for_each_part(
+                elements, count, type, layout,
+                [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
+                    if (error != MPI_SUCCESS || number * of_part.size == 0) return;
+                    error = unpack(place_of(address, number, part, of_part, place), bytes,
+                                   const_cast<void*>(address), number, part, of_part);
+                    bytes += number * of_part.size;
+                });
+            return error;
+        }
         if (layout.contiguous) {
             copies_.to_device(place, elements, bytes, count * layout.size);
             return MPI_SUCCESS;
