@@ -121,7 +121,8 @@ void lapwing_set_log(lapwing_log* log, void* context);
 
 /* A collective that has been started. Belongs to the caller until it is complete; every start gives one,
  * which must be waited for, or tested until it is complete. Until then the buffers stay in place; what is
- * received there must not be read or written, what is sent must not be written. */
+ * received there must not be read or written, what is sent must not be written. They are host memory: memory
+ * of a device must be copied by the caller. */
 typedef struct lapwing_operation lapwing_operation;
 
 /* *complete: whether *operation is complete. When it is (also with an error) *operation is freed and becomes

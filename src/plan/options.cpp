@@ -105,7 +105,13 @@ PlanOptions read_plan_options(const Settings& settings, const std::vector<std::s
     return options;
 }
 
+bool takes_device_memory(const Settings& settings) {
+    check_word("LAPWING_DEVICE_MEMORY", settings.device_memory, {"auto", "0"});
+    return settings.device_memory == "auto";
+}
+
 NetworkSettings read_network_settings(const Settings& settings) {
+    takes_device_memory(settings);  // the value is one of them
     NetworkSettings network;
     network.tcp = options_of(settings);
     network.shared_memory = parse_switch("LAPWING_SHARED_MEMORY", settings.shared_memory);

@@ -26,5 +26,7 @@ struct NetworkSettings {
 // system) for the tuning file. Beside the engines' own names and "auto", `engine_words` are allowed.
 NetworkSettings read_network_settings(const Settings& settings);
 PlanOptions read_plan_options(const Settings& settings, const std::vector<std::string>& engine_words = {});
+// Whether buffers may be in the memory of devices. Throws Error (invalid_argument), too.
+bool takes_device_memory(const Settings& settings);
 
 }  // namespace lapwing

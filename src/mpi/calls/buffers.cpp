@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 
+#include "mpi/job/runtime.hpp"
 #include "mpi/native/packing.hpp"
 
 namespace lapwing {
@@ -13,10 +14,60 @@ bool is_contiguous(const Elements& elements) {
     return elements.bytes() == 0 || elements.layout.contiguous;
 }
 
+device::Place place_of(const Elements& elements, const device::Place& near, int* error) {
+    try {
+        return elements.place(near);
+    } catch (const Error& failed) {
+        *error = device_error(failed);
+        return {};
+    }
+}
+
+// Packs elements that are in the memory of a device, at least some of them. When the driver refuses, the list
+// runs with zeros, since the other ranks wait for it, and the request has the error.
+class FromDevice {
+  public:
+    FromDevice(Request& request, std::byte* packed, std::uint64_t bytes)
+        : request_(request), packed_(packed), bytes_(bytes) {}
+    void pack(const device::Place& place, const Elements& elements, std::byte* to) {
+        if (place.on_device()) count(request_, elements.bytes());
+        if (error_ == MPI_SUCCESS && elements.bytes() > 0)
+            error_ = data_.pack(place, elements.address, elements.count, elements.type, elements.layout, to);
+    }
+    void finish() {
+        if (error_ == MPI_SUCCESS) error_ = data_.finish();
+        if (error_ == MPI_SUCCESS) return;
+        std::memset(packed_, 0, bytes_);
+        request_.error = error_;
+    }
+
+  private:
+    static void count(const Request& request, std::uint64_t bytes) {
+        CollectiveCount& counted = runtime.report.of(request.collective);
+        ++counted.device_buffers;
+        counted.bytes_from_devices += bytes;
+    }
+    Request& request_;
+    std::byte* packed_;
+    std::uint64_t bytes_;
+    DeviceData data_;
+    int error_ = MPI_SUCCESS;
+};
+
+std::byte* packed_from_device(Request& request, const device::Place& place, const Elements& elements) {
+    std::byte* const packed = request.device_staging.take(place, elements.bytes());
+    FromDevice from(request, packed, elements.bytes());
+    from.pack(place, elements, packed);
+    from.finish();
+    return packed;
+}
+
 // What a list leaves in `packed` goes to `elements` when it is complete.
-void unpack_later(Request& request, const Elements& elements, const std::byte* packed, int* error) {
+void unpack_later(Request& request, const Elements& elements, const std::byte* packed, int* error,
+                  const device::Place& place = {}) {
     if (elements.bytes() == 0) return;
     Unpacking unpacking;
+    unpacking.place = place;
     unpacking.bytes = packed;
     unpacking.elements = static_cast<char*>(const_cast<void*>(elements.address));
     unpacking.count = elements.count;
@@ -29,12 +80,21 @@ void unpack_later(Request& request, const Elements& elements, const std::byte* p
 }  // namespace
 
 const std::byte* input(Request& request, const Elements& elements, int* error) {
+    if (device::present()) {
+        const device::Place place = place_of(elements, {}, error);
+        if (place.on_device()) return packed_from_device(request, place, elements);
+    }
     return is_contiguous(elements) ? static_cast<const std::byte*>(elements.address)
                                    : copied_input(request, elements, error);
 }
 
 const std::byte* copied_input(Request& request, const Elements& elements, int* error) {
     if (elements.bytes() == 0) return nullptr;
+    if (device::present()) {
+        const device::Place place = place_of(elements, {}, error);
+        if (*error != MPI_SUCCESS) return nullptr;
+        if (place.on_device()) return packed_from_device(request, place, elements);
+    }
     std::byte* packed = request.in_staging.take(elements.bytes());
     if (elements.layout.contiguous)
         std::memcpy(packed, elements.address, elements.bytes());
@@ -49,6 +109,20 @@ std::byte* output(Request& request, const Elements& elements, int* error) {
 
 std::byte* output_in_place(Request& request, const Elements& elements, std::uint64_t first,
                            std::uint64_t number, int* error) {
+    if (device::present()) {
+        const device::Place place = place_of(elements, {}, error);
+        if (place.on_device()) {
+            std::byte* const packed = request.device_staging.take(place, elements.bytes());
+            if (number > 0) {
+                const Elements own = elements.from(static_cast<std::int64_t>(first), number);
+                FromDevice from(request, packed, elements.bytes());
+                from.pack(place, own, packed + first * own.layout.size);
+                from.finish();
+            }
+            unpack_later(request, elements, packed, error, place);
+            return packed;
+        }
+    }
     if (is_contiguous(elements)) return static_cast<std::byte*>(const_cast<void*>(elements.address));
     std::byte* packed = request.out_staging.take(elements.bytes());
     if (number > 0) {
@@ -69,9 +143,20 @@ bool Blocks::refused_where_gathered() const {
                        [](const Block& block) { return block.elements.refused_where_gathered(); });
 }
 
+void Blocks::find_device(const Elements& elements) {
+    try {
+        const device::Place place = elements.place(place_);
+        if (place.on_device()) place_ = place;
+    } catch (const Error& failed) {
+        device_error_ = device_error(failed);
+    }
+}
+
 bool Blocks::in_place() const {
-    return std::all_of(blocks_.begin(), blocks_.end(),
-                       [](const Block& block) { return is_contiguous(block.elements); });
+    return device_error_ == MPI_SUCCESS && !place_.on_device() &&
+           std::all_of(blocks_.begin(), blocks_.end(), [](const Block& block) {
+        return is_contiguous(block.elements);
+    });
 }
 
 std::uint64_t Blocks::bytes() const {
@@ -111,23 +196,36 @@ std::vector<Part> Blocks::parts() const {
     return parts;
 }
 
-int Blocks::pack_one(std::size_t which, std::byte* packed) const {
-    const Elements& elements = blocks_[which].elements;
-    if (elements.bytes() == 0) return MPI_SUCCESS;
-    if (!elements.layout.contiguous)
-        return pack(elements.address, elements.count, elements.type, elements.layout, packed);
-    std::memcpy(packed, elements.address, elements.bytes());
-    return MPI_SUCCESS;
+// Packs the blocks [first, last) to their places among all.
+void Blocks::pack_some(Request& request, std::size_t first, std::size_t last, std::byte* packed,
+                       int* error) const {
+    if (device_error_ != MPI_SUCCESS) *error = device_error_;
+    if (*error != MPI_SUCCESS) return;
+    FromDevice from(request, packed, bytes());
+    std::uint64_t at = 0;
+    for (std::size_t i = 0; i < last && *error == MPI_SUCCESS; ++i) {
+        const Elements& elements = blocks_[i].elements;
+        if (i >= first && elements.bytes() > 0) {
+            if (place_.on_device())
+                from.pack(place_of(elements, place_, error), elements, packed + at);
+            else if (elements.layout.contiguous)
+                std::memcpy(packed + at, elements.address, elements.bytes());
+            else
+                *error = pack(elements.address, elements.count, elements.type, elements.layout, packed + at);
+        }
+        at += elements.bytes();
+    }
+    from.finish();
+}
+
+std::byte* Blocks::take_room(Request& request, Staging& staging) const {
+    return place_.on_device() ? request.device_staging.take(place_, bytes()) : staging.take(bytes());
 }
 
 const std::byte* Blocks::input(Request& request, int* error) const {
     if (in_place()) return reinterpret_cast<const std::byte*>(base());
-    std::byte* packed = request.in_staging.take(bytes());
-    std::uint64_t at = 0;
-    for (std::size_t i = 0; i < blocks_.size() && *error == MPI_SUCCESS; ++i) {
-        *error = pack_one(i, packed + at);
-        at += blocks_[i].elements.bytes();
-    }
+    std::byte* const packed = take_room(request, request.in_staging);
+    pack_some(request, 0, blocks_.size(), packed, error);
     return packed;
 }
 
@@ -149,12 +247,16 @@ std::byte* Blocks::output(Request& request, int* error) const {
 
 std::byte* Blocks::output_in_place(Request& request, std::size_t own, int* error) const {
     if (in_place()) return reinterpret_cast<std::byte*>(const_cast<char*>(base()));
-    std::byte* packed = request.out_staging.take(bytes());
+    std::byte* const packed = take_room(request, request.out_staging);
+    if (device_error_ != MPI_SUCCESS) *error = device_error_;
+    if (own < blocks_.size()) pack_some(request, own, own + 1, packed, error);
     std::uint64_t at = 0;
-    for (std::size_t i = 0; i < blocks_.size() && *error == MPI_SUCCESS; ++i) {
-        if (i == own) *error = pack_one(i, packed + at);
-        if (*error == MPI_SUCCESS) unpack_later(request, blocks_[i].elements, packed + at, error);
-        at += blocks_[i].elements.bytes();
+    for (const Block& block : blocks_) {
+        if (*error != MPI_SUCCESS) break;
+        const device::Place place =
+            place_.on_device() ? place_of(block.elements, place_, error) : device::Place();
+        if (*error == MPI_SUCCESS) unpack_later(request, block.elements, packed + at, error, place);
+        at += block.elements.bytes();
     }
     return packed;
 }

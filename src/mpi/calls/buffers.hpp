@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "device/memory.hpp"
 #include "mpi/native/datatype.hpp"
+#include "mpi/native/device_data.hpp"
 #include "mpi/native/refusals.hpp"
 #include "mpi/requests/request.hpp"
 
@@ -26,6 +28,12 @@ struct Elements {
         return checks_gathered_types ? refused() : layout.error != MPI_SUCCESS;
     }
     std::uint64_t bytes() const { return count * layout.size; }
+    // Whether the processor may not use it. Asks the drivers, if any: throws Error (system). `near`: of other
+    // memory.
+    device::Place place(const device::Place& near = {}) const {
+        return device::present() && bytes() > 0 ? place_of(address, count, type, layout, near)
+                                                : device::Place();
+    }
     Elements from(std::int64_t first, std::uint64_t number) const {
         Elements some = *this;
         some.address = static_cast<const char*>(address) + static_cast<MPI_Aint>(first) * layout.extent;
@@ -48,11 +56,15 @@ std::byte* output_in_place(Request& request, const Elements& elements, std::uint
 class Blocks {
   public:
     void reserve(std::size_t count) { blocks_.reserve(count); }
-    void add(int peer, const Elements& elements) { blocks_.push_back({peer, elements}); }
+    void add(int peer, const Elements& elements) {
+        blocks_.push_back({peer, elements});
+        if (device::present()) find_device(elements);
+    }
     // The MPI refuses the type of one of them.
     bool refused() const;
     bool refused_where_gathered() const;
-    bool in_place() const;  // no packing anywhere
+    // No packing anywhere, nor a block in the memory of a device.
+    bool in_place() const;
     // Where a list finds them: in place, counted from base(); or packed side by side.
     std::vector<Part> parts() const;
     std::uint64_t bytes() const;  // of all together
@@ -70,8 +82,13 @@ class Blocks {
         Elements elements;
     };
     const char* base() const;
-    int pack_one(std::size_t which, std::byte* packed) const;
+    void find_device(const Elements& elements);
+    std::byte* take_room(Request& request, Staging& staging) const;
+    void pack_some(Request& request, std::size_t first, std::size_t last, std::byte* packed,
+                   int* error) const;
     std::vector<Block> blocks_;
+    device::Place place_;  // of the last block in the memory of a device
+    int device_error_ = MPI_SUCCESS;
 };
 
 }  // namespace lapwing

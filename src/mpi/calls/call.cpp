@@ -1,5 +1,6 @@
 #include "mpi/calls/call.hpp"
 
+#include "device/memory.hpp"
 #include "mpi/calls/init.hpp"
 
 namespace lapwing {
@@ -10,6 +11,7 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective) 
         if (runtime.started) runtime.report.count_fallback(collective, runtime.why_not);
         return nullptr;
     }
+    device::look();
     int error = MPI_SUCCESS;
     Communicator* group = find_communicator(communicator, &error);
     if (group == nullptr) return nullptr;  // the MPI will report the same error

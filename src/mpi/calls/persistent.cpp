@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "device/memory.hpp"
 #include "mpi/calls/exported.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
@@ -21,6 +22,7 @@ Request* find(MPI_Request handle) {
 int start(MPI_Request* handle) {
     Request* request = find(*handle);
     if (request == nullptr) return PMPI_Start(handle);
+    device::look();
     MPI_Comm communicator = MPI_COMM_NULL;
     int error = MPI_SUCCESS;
     {

@@ -20,6 +20,22 @@ double seconds(std::uint64_t nanoseconds) {
 
 using Sums = std::array<CollectiveCount, reported_collectives>;
 
+// Buffers in the memory of devices, of all collectives.
+struct StagedBytes {
+    std::uint64_t buffers = 0;
+    std::uint64_t to_host = 0;
+    std::uint64_t to_device = 0;
+};
+StagedBytes staged_bytes(const Sums& sums) {
+    StagedBytes all;
+    for (const CollectiveCount& count : sums) {
+        all.buffers += count.device_buffers;
+        all.to_host += count.bytes_from_devices;
+        all.to_device += count.bytes_to_devices;
+    }
+    return all;
+}
+
 std::string joined(const std::string& left, const std::string& right) {
     return left.empty() ? right : left + ", " + right;
 }
@@ -75,6 +91,12 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
                             used.empty() ? "-" : used, left.empty() ? "-" : left);
     }
     if (!any) text += "The program called no collective that could be taken.\n";
+    const StagedBytes staged = staged_bytes(sums);
+    if (staged.buffers > 0) {
+        text += fmt::format(
+            "device memory: {} buffers staged through host memory, {} bytes from devices, {} bytes to them\n",
+            staged.buffers, staged.to_host, staged.to_device);
+    }
     text +=
         "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound.\n";
     return text;
@@ -101,6 +123,11 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
              {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
     }
     if (!manner.copies_refused.empty()) json["inside_host"]["copies_refused"] = manner.copies_refused;
+    if (const StagedBytes staged = staged_bytes(sums); staged.buffers > 0) {
+        json["device_memory"] = {{"buffers", staged.buffers},
+                                 {"bytes_to_host", staged.to_host},
+                                 {"bytes_to_device", staged.to_device}};
+    }
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];

@@ -25,10 +25,13 @@ constexpr std::size_t reported_collectives = 0
 
 struct CollectiveCount {
     std::uint64_t taken = 0;
-    std::uint64_t bytes_sent = 0;   // by the lists, to other ranks
-    std::uint64_t start_time = 0;   // nanoseconds inside the starting calls
-    std::uint64_t wait_time = 0;    // nanoseconds inside calls that waited for or tested a request
-    std::uint64_t hidden_time = 0;  // nanoseconds in flight while the program was elsewhere
+    std::uint64_t bytes_sent = 0;          // by the lists, to other ranks
+    std::uint64_t start_time = 0;          // nanoseconds inside the starting calls
+    std::uint64_t wait_time = 0;           // nanoseconds inside calls that waited for or tested a request
+    std::uint64_t hidden_time = 0;         // nanoseconds in flight while the program was elsewhere
+    std::uint64_t bytes_from_devices = 0;  // to host memory, and back
+    std::uint64_t bytes_to_devices = 0;
+    std::uint64_t device_buffers = 0;  // that were copied
     std::array<std::uint64_t, fallback_reasons> fell_back{};
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "device/memory.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/job/tracing.hpp"
@@ -36,6 +37,7 @@ void read(const Settings& settings) {
     check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_form = settings.report;
     runtime.report_file = settings.report_file;
+    device::memory.enabled = takes_device_memory(settings);
     runtime.measures = runtime.report_form != "none" || !settings.trace.empty();
 }
 

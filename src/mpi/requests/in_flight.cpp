@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/device_data.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/hook.hpp"
@@ -73,15 +74,28 @@ void release_types(Request& request) {
     }
     request.unpacking.clear();
     request.reducer.release();
+    if (!request.device_staging.empty()) request.device_staging.give_back();
+}
+
+int unpack_all(const Request& request) {
+    DeviceData data;
+    int error = MPI_SUCCESS;
+    for (const Unpacking& part : request.unpacking) {
+        if (error != MPI_SUCCESS) return error;
+        error = data.unpack(part.place, part.bytes, part.elements, part.count, part.type, part.layout);
+        if (part.place.on_device()) {
+            CollectiveCount& count = runtime.report.of(request.collective);
+            ++count.device_buffers;
+            count.bytes_to_devices += part.count * part.layout.size;
+        }
+    }
+    return error == MPI_SUCCESS ? data.finish() : error;
 }
 
 // The last byte has arrived, or the link has failed.
 void finish(Request& request) {
     if (request.error == MPI_SUCCESS) request.error = request.reducer.error();
-    for (const Unpacking& part : request.unpacking) {
-        if (request.error == MPI_SUCCESS)
-            request.error = unpack(part.bytes, part.elements, part.count, part.type, part.layout);
-    }
+    if (!request.unpacking.empty() && request.error == MPI_SUCCESS) request.error = unpack_all(request);
     release_types(request);
     running[request.place] = running.back();
     running[request.place]->place = request.place;
@@ -162,6 +176,7 @@ bool move(Request& request, bool waited_for = false) {
     } catch (const Error& error) {
         // The plan stays in flight for ever: the link may still touch its memory.
         request.error = error_code_of(error);
+        request.device_staging.abandon();
         std::erase(request.group->deferred, &request);
     }
     finish(request);

@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "device/host_memory.hpp"
 #include "engines/engine.hpp"
 #include "mpi/native/datatype.hpp"
 #include "mpi/native/reduction.hpp"
@@ -29,6 +30,7 @@ struct Unpacking {
     std::uint64_t count = 0;
     MPI_Datatype type = MPI_DATATYPE_NULL;  // owned, when it is derived: the program may free its own
     Layout layout;
+    device::Place place;
 };
 
 struct Request {
@@ -48,6 +50,7 @@ struct Request {
     std::size_t place = 0;  // among those that run
     Staging in_staging;
     Staging out_staging;
+    device::HostMemory device_staging;  // for buffers in the memory of a device
     std::vector<Unpacking> unpacking;
     MpiReducer reducer;
     std::uint64_t began = 0;             // nanoseconds: when the starting call began

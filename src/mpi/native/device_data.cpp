@@ -1,0 +1,253 @@
+#include "mpi/native/device_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "device/memory.hpp"
+#include "mpi/native/packing.hpp"
+
+namespace lapwing {
+namespace {
+
+// The bytes from the first to the last one of elements, counted from their address.
+struct Range {
+    MPI_Aint begin;
+    MPI_Aint end;
+    std::uint64_t bytes() const { return static_cast<std::uint64_t>(end - begin); }
+};
+
+Range span_of(std::uint64_t count, MPI_Datatype type, const Layout& layout) {
+    if (layout.contiguous) return {0, static_cast<MPI_Aint>(count * layout.size)};
+    MPI_Aint lower = 0;
+    MPI_Aint extent = 0;
+    PMPI_Type_get_true_extent(type, &lower, &extent);
+    const MPI_Aint last = static_cast<MPI_Aint>(count - 1) * layout.extent;
+    return {lower + std::min<MPI_Aint>(0, last), lower + extent + std::max<MPI_Aint>(0, last)};
+}
+
+// Addresses of elements may lie outside of all memory, as MPI_BOTTOM does.
+char* moved(const void* address, MPI_Aint distance) {
+    return reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(address) +
+                                   static_cast<std::uintptr_t>(distance));
+}
+
+// A datatype's own description, with handles of the types that it is made of.
+class Contents {
+  public:
+    explicit Contents(MPI_Datatype type) {
+        int integers = 0;
+        int addresses = 0;
+        int types = 0;
+        if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
+            combiner == MPI_COMBINER_NAMED) {
+            return;
+        }
+        integer.resize(static_cast<std::size_t>(integers) + 1);
+        address.resize(static_cast<std::size_t>(addresses) + 1);
+        base.resize(static_cast<std::size_t>(types));
+        if (PMPI_Type_get_contents(type, integers, addresses, types, integer.data(), address.data(),
+                                   base.data()) != MPI_SUCCESS) {
+            base.clear();
+            combiner = MPI_COMBINER_NAMED;
+        }
+        // Elements of them are packed alone; the program need not have committed them.
+        for (MPI_Datatype& part : base) {
+            if (!is_named(part)) PMPI_Type_commit(&part);
+        }
+    }
+    ~Contents() {
+        for (MPI_Datatype& type : base) {
+            if (!is_named(type)) PMPI_Type_free(&type);
+        }
+    }
+    Contents(const Contents&) = delete;
+    Contents& operator=(const Contents&) = delete;
+
+    int combiner = MPI_COMBINER_NAMED;
+    std::vector<int> integer;
+    std::vector<MPI_Aint> address;
+    std::vector<MPI_Datatype> base;
+
+  private:
+    static bool is_named(MPI_Datatype type) {
+        int counts[3];
+        int made_by = MPI_COMBINER_NAMED;
+        PMPI_Type_get_envelope(type, &counts[0], &counts[1], &counts[2], &made_by);
+        return made_by == MPI_COMBINER_NAMED;
+    }
+};
+
+// Elements at MPI_BOTTOM may be anywhere: calls `part(address, count, type, layout)` for each of those that a
+// datatype of addresses is made of, in the order in which they travel.
+template <typename Part>
+void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
+                   const Part& part) {
+    const Contents contents(type);
+    const int made_by = contents.combiner;
+    const bool of_several = made_by == MPI_COMBINER_STRUCT;
+    const bool of_addresses =
+        of_several || made_by == MPI_COMBINER_HINDEXED || made_by == MPI_COMBINER_HINDEXED_BLOCK;
+    const bool same = made_by == MPI_COMBINER_DUP || made_by == MPI_COMBINER_RESIZED;
+    if (!of_addresses && !same) {
+        if (count > 0) part(elements, count, type, layout);
+        return;
+    }
+    for (std::uint64_t element = 0; element < count; ++element) {
+        const char* const begin = moved(elements, static_cast<MPI_Aint>(element) * layout.extent);
+        const int blocks = same ? 1 : contents.integer[0];
+        for (int i = 0; i < blocks; ++i) {
+            const auto at = static_cast<std::size_t>(i);
+            const int length = same                                     ? 1
+                               : made_by == MPI_COMBINER_HINDEXED_BLOCK ? contents.integer[1]
+                                                                        : contents.integer[at + 1];
+            const MPI_Datatype base = contents.base[of_several ? at : 0];
+            for_each_part(same ? begin : moved(begin, contents.address[at]),
+                          static_cast<std::uint64_t>(length), base, layout_of(base), part);
+        }
+    }
+}
+
+template <typename Work>
+int told(Work work) {
+    try {
+        return work();
+    } catch (const Error& error) {
+        return device_error(error);
+    }
+}
+
+}  // namespace
+
+device::Place place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
+                       const device::Place& near) {
+    if (elements == MPI_BOTTOM && !layout.contiguous) {
+        device::Place found;
+        for_each_part(
+            elements, count, type, layout,
+            [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
+                if (number * of_part.size == 0) return;
+                const device::Place place = place_of(address, number, part, of_part, near);
+                if (place.on_device()) found = place;
+            });
+        found.in_parts = found.on_device();
+        return found;
+    }
+    const Range span = span_of(count, type, layout);
+    const char* const first = moved(elements, span.begin);
+    const auto begin = reinterpret_cast<std::uint64_t>(first);
+    const std::uint64_t end = begin + span.bytes();
+    if (near.on_device() && near.begin <= begin && end <= near.end) {
+        device::Place place = near;
+        place.in_parts = false;
+        return place;
+    }
+    const device::Place place = device::find(first);
+    if (place.end != 0 && end > place.end) {
+        throw Error(ErrorCode::system, fmt::format("a buffer of {} bytes ends {} bytes behind its allocation",
+                                                   span.bytes(), end - place.end));
+    }
+    return place;
+}
+
+int device_error(const Error& error) {
+    static std::mutex mutex;
+    static auto& codes = *new std::map<std::string, int>;
+    constexpr std::size_t most_codes = 100;
+    const std::lock_guard lock(mutex);
+    const std::string text =
+        fmt::format("lapwing: device memory: {}", error.what()).substr(0, MPI_MAX_ERROR_STRING - 1);
+    if (const auto known = codes.find(text); known != codes.end()) return known->second;
+    int code = MPI_ERR_OTHER;
+    // MPICH adds no codes to its own classes.
+    static int error_class = MPI_ERR_OTHER;
+    if (codes.empty() && PMPI_Add_error_class(&error_class) != MPI_SUCCESS) return MPI_ERR_OTHER;
+    if (codes.size() >= most_codes || PMPI_Add_error_code(error_class, &code) != MPI_SUCCESS)
+        return MPI_ERR_OTHER;
+    PMPI_Add_error_string(code, text.c_str());
+    codes.emplace(text, code);
+    return code;
+}
+
+std::byte* DeviceData::take_span(const device::Place& place, std::uint64_t bytes) {
+    copies_.finish();
+    spans_.give_back();
+    return spans_.take(place, bytes);
+}
+
+int DeviceData::pack(const device::Place& place, const void* elements, std::uint64_t count, MPI_Datatype type,
+                     const Layout& layout, std::byte* bytes) {
+    if (!place.on_device()) {
+        if (!layout.contiguous) return lapwing::pack(elements, count, type, layout, bytes);
+        std::memcpy(bytes, elements, count * layout.size);
+        return MPI_SUCCESS;
+    }
+    return told([&] {
+        if (place.in_parts) {
+            int error = MPI_SUCCESS;
+            for_each_part(
+                elements, count, type, layout,
+                [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
+                    if (error != MPI_SUCCESS || number * of_part.size == 0) return;
+                    error = pack(place_of(address, number, part, of_part, place), address, number, part,
+                                 of_part, bytes);
+                    bytes += number * of_part.size;
+                });
+            return error;
+        }
+        if (layout.contiguous) {
+            copies_.to_host(place, bytes, elements, count * layout.size);
+            return MPI_SUCCESS;
+        }
+        const Range span = span_of(count, type, layout);
+        std::byte* const host = take_span(place, span.bytes());
+        copies_.to_host(place, host, moved(elements, span.begin), span.bytes());
+        copies_.finish();
+        return lapwing::pack(moved(host, -span.begin), count, type, layout, bytes);
+    });
+}
+
+int DeviceData::unpack(const device::Place& place, const std::byte* bytes, void* elements,
+                       std::uint64_t count, MPI_Datatype type, const Layout& layout) {
+    if (!place.on_device()) return lapwing::unpack(bytes, elements, count, type, layout);
+    return told([&] {
+        if (place.in_parts) {
+            int error = MPI_SUCCESS;
+            for_each_part(
+                elements, count, type, layout,
+                [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
+                    if (error != MPI_SUCCESS || number * of_part.size == 0) return;
+                    error = unpack(place_of(address, number, part, of_part, place), bytes,
+                                   const_cast<void*>(address), number, part, of_part);
+                    bytes += number * of_part.size;
+                });
+            return error;
+        }
+        if (layout.contiguous) {
+            copies_.to_device(place, elements, bytes, count * layout.size);
+            return MPI_SUCCESS;
+        }
+        // What is between the data keeps its bytes, those of an earlier part of the same request among them.
+        const Range span = span_of(count, type, layout);
+        std::byte* const host = take_span(place, span.bytes());
+        copies_.to_host(place, host, moved(elements, span.begin), span.bytes());
+        copies_.finish();
+        const int error = lapwing::unpack(bytes, moved(host, -span.begin), count, type, layout);
+        if (error == MPI_SUCCESS) copies_.to_device(place, moved(elements, span.begin), host, span.bytes());
+        return error;
+    });
+}
+
+int DeviceData::finish() {
+    return told([&] {
+        copies_.finish();
+        return MPI_SUCCESS;
+    });
+}
+
+}  // namespace lapwing
