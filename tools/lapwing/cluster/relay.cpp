@@ -20,6 +20,7 @@
 #include <ctime>
 #include <deque>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "base/error.hpp"
@@ -135,6 +136,17 @@ class Batch {
 // A link that is down takes nothing, and one that is full drops, as all networks do.
 void pass_on(int socket, const std::byte* bytes, std::size_t length) {
     while (send(socket, bytes, length, MSG_DONTWAIT) < 0 && errno == EINTR) continue;
+}
+
+// For so many nanoseconds at most; -1: without a limit.
+int wait_for_packets(int events, std::span<epoll_event> ready, std::int64_t limit) {
+    const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
+    const auto room = static_cast<int>(ready.size());
+    const int count = epoll_pwait2(events, ready.data(), room, limit < 0 ? nullptr : &time, nullptr);
+    if (count >= 0 || errno != ENOSYS) return count;
+    // Before Linux 5.11 a wait has whole milliseconds.
+    return epoll_wait(events, ready.data(), room,
+                      limit < 0 ? -1 : static_cast<int>((limit + 999'999) / 1'000'000));
 }
 
 struct Held {
@@ -268,9 +280,7 @@ void Relay::run() {
     std::array<epoll_event, 64> ready;
     while (true) {
         const std::int64_t left = queue_->send_due();
-        const timespec limit{left / 1'000'000'000, left % 1'000'000'000};
-        const int count =
-            epoll_pwait2(events_, ready.data(), ready.size(), left < 0 ? nullptr : &limit, nullptr);
+        const int count = wait_for_packets(events_, ready, left);
         for (int i = 0; i < count; ++i) {
             const std::size_t number = ready[static_cast<std::size_t>(i)].data.u64;
             if (number % 2 == 0) {
