@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -70,6 +71,12 @@ class Cuda : public testing::Test {
     void make_current(int device) {
         cuda("cuDevicePrimaryCtxRetain", &current, device);
         cuda("cuCtxSetCurrent", current);
+    }
+    // The pool of host memory keeps what this has pinned for ever.
+    Driver* lasting() {
+        static std::vector<std::unique_ptr<Driver>>& all = *new std::vector<std::unique_ptr<Driver>>;
+        all.push_back(std::move(driver));
+        return all.back().get();
     }
     std::byte* allocate(std::size_t bytes) const {
         std::uint64_t pointer = 0;
@@ -246,7 +253,7 @@ TEST_F(Cuda, ErrorsSayWhatFailed) {
 TEST_F(Cuda, HostMemoryIsPinnedOnceAndUsedAgain) {
     make_current(0);
     std::byte* const memory = allocate(64);
-    const Place place = driver.release()->find(memory);  // its pool keeps blocks for ever
+    const Place place = lasting()->find(memory);
     const auto pinned = cuda.calls("cuMemHostRegister_v2");
     std::byte* first = nullptr;
     for (int i = 0; i < 5; ++i) {
@@ -264,7 +271,7 @@ TEST_F(Cuda, HostMemoryIsPinnedOnceAndUsedAgain) {
 TEST_F(Cuda, HostMemoryIsUsedWhereItCannotBePinned) {
     make_current(0);
     std::byte* const memory = allocate(64);
-    const Place place = driver.release()->find(memory);
+    const Place place = lasting()->find(memory);
     reinterpret_cast<void (*)(const char*, int, int)>(::dlsym(cuda.handle(), "lapwing_double_fail"))(
         "cuMemHostRegister_v2", 2, 1);
     HostMemory staging;
@@ -274,7 +281,7 @@ TEST_F(Cuda, HostMemoryIsUsedWhereItCannotBePinned) {
 TEST_F(Cuda, HostMemoryThatNobodyUsesIsLimited) {
     make_current(0);
     std::byte* const memory = allocate(64);
-    const Place place = driver.release()->find(memory);
+    const Place place = lasting()->find(memory);
     const auto freed = cuda.calls("cuMemHostUnregister");
     {
         HostMemory staging;

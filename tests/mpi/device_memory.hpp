@@ -50,6 +50,7 @@ class Cuda {
         call<int>("cuCtxGetCurrent", &context);
         return context;
     }
+    void set_context(void* context) const { must(call<int>("cuCtxSetCurrent", context), "cuCtxSetCurrent"); }
     unsigned long long calls(const char* function) const {
         return call<unsigned long long>("lapwing_double_calls", function);
     }

@@ -100,14 +100,19 @@ TEST(DeviceCopies, NoneOfMemoryThatTheProcessorMayUse) {
 }
 
 TEST(DeviceCopies, LeaveTheContextAsItWas) {
-    void* const before = Cuda::get().context();
-    ASSERT_NE(before, nullptr);
+    const Cuda& cuda = Cuda::get();
+    void* const own = cuda.context();
+    ASSERT_NE(own, nullptr);
     Ints data(true, ints(10, 1));
-    MPI_Request request;
-    MPI_Iallreduce(MPI_IN_PLACE, data.data(), 10, MPI_INT, MPI_SUM, world, &request);
-    EXPECT_EQ(Cuda::get().context(), before);
-    wait(request);
-    EXPECT_EQ(Cuda::get().context(), before);
+    for (void* const before : {own, static_cast<void*>(nullptr)}) {
+        cuda.set_context(before);
+        MPI_Request request;
+        MPI_Iallreduce(MPI_IN_PLACE, data.data(), 10, MPI_INT, MPI_SUM, world, &request);
+        EXPECT_EQ(cuda.context(), before);
+        wait(request);
+        EXPECT_EQ(cuda.context(), before);
+        cuda.set_context(own);
+    }
 }
 
 TEST(DeviceCalls, PersistentOnesReadTheirBuffersAtEachStart) {

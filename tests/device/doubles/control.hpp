@@ -33,7 +33,7 @@ struct Control {
         return failure.code;
     }
 };
-inline Control& control = *new Control;
+inline Control control;
 
 }  // namespace doubles
 

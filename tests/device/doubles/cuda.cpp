@@ -7,6 +7,7 @@
 //   current;
 //   - handles that were destroyed, ranges that are pinned twice, unknown flags and null pointers are errors.
 #include <deque>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -57,18 +58,33 @@ struct Driver {
     Context* primary[devices] = {};
     std::set<Stream*> streams;
     doubles::DeviceMemory memory;
-    doubles::HostRanges pinned;   // by cuMemHostRegister
-    doubles::HostRanges managed;  // by cuMemAllocManaged
-    std::map<void*, std::uint64_t> host;
+    doubles::HostRanges pinned;                      // by cuMemHostRegister
+    doubles::HostRanges managed;                     // by cuMemAllocManaged
+    std::vector<std::unique_ptr<std::byte[]>> host;  // what it has allocated
     unsigned long long next_id = 1;
 
+    ~Driver() {
+        for (Stream* const stream : streams) delete stream;
+    }
+    void* allocate_on_host(std::size_t bytes) {
+        host.push_back(std::make_unique<std::byte[]>(bytes));
+        return host.back().get();
+    }
+    // With the context go its streams.
+    void forget_streams(const Context* context) {
+        std::erase_if(streams, [&](Stream* stream) {
+            if (stream->context != context) return false;
+            delete stream;
+            return true;
+        });
+    }
     Context* make_context(CUdevice device) {
         all_contexts.push_back({device, next_id++});
         contexts.insert(&all_contexts.back());
         return &all_contexts.back();
     }
 };
-Driver& driver = *new Driver;
+Driver driver;
 thread_local std::vector<Context*> stack;
 
 Context* current() {
@@ -205,7 +221,7 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     if (primary == nullptr) return invalid_context;
     if (--primary->retained == 0) {
         driver.contexts.erase(primary);
-        std::erase_if(driver.streams, [&](Stream* stream) { return stream->context == primary; });
+        driver.forget_streams(primary);
         primary = nullptr;
     }
     return success;
@@ -224,7 +240,7 @@ CUresult cuCtxDestroy_v2(Context* context) {
     BEGIN(cuCtxDestroy_v2);
     if (!exists(context) || context == driver.primary[context->device]) return invalid_context;
     driver.contexts.erase(context);
-    std::erase_if(driver.streams, [&](Stream* stream) { return stream->context == context; });
+    driver.forget_streams(context);
     if (current() == context) stack.pop_back();
     return success;
 }
@@ -310,7 +326,7 @@ CUresult cuMemFree_v2(CUdeviceptr pointer) {
 CUresult cuMemAllocManaged(CUdeviceptr* pointer, std::size_t bytes, unsigned flags) {
     BEGIN_IN_CONTEXT(cuMemAllocManaged);
     if (pointer == nullptr || bytes == 0 || (flags != 1 && flags != 2)) return invalid_value;
-    void* const memory = ::operator new(bytes);
+    void* const memory = driver.allocate_on_host(bytes);
     driver.managed.add(memory, bytes);
     *pointer = reinterpret_cast<CUdeviceptr>(memory);
     return success;
@@ -319,7 +335,7 @@ CUresult cuMemAllocManaged(CUdeviceptr* pointer, std::size_t bytes, unsigned fla
 CUresult cuMemHostAlloc(void** pointer, std::size_t bytes, unsigned flags) {
     BEGIN_IN_CONTEXT(cuMemHostAlloc);
     if (pointer == nullptr || bytes == 0 || flags > 7) return invalid_value;
-    *pointer = ::operator new(bytes);
+    *pointer = driver.allocate_on_host(bytes);
     driver.pinned.add(*pointer, bytes);
     return success;
 }

@@ -2,6 +2,7 @@
 // as the double of CUDA's driver (cuda.cpp): what the processor may not use faults, and copies happen when
 // their stream is synchronized. What changed with ROCm 6 is by LAPWING_DOUBLE_ROCM: the numbers of the types
 // of memory.
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -59,8 +60,12 @@ struct Runtime {
     doubles::HostRanges pinned;
     doubles::HostRanges managed;
     std::set<Stream*> streams;
+    std::vector<std::unique_ptr<std::byte[]>> host;  // what it has allocated
+    ~Runtime() {
+        for (Stream* const stream : streams) delete stream;
+    }
 };
-Runtime& hip = *new Runtime;
+Runtime hip;
 thread_local int current = 0;
 thread_local hipError_t last_error = success;
 
@@ -118,7 +123,8 @@ hipError_t hipFree(void* pointer) {
 hipError_t hipMallocManaged(void** pointer, std::size_t bytes, unsigned flags) {
     BEGIN(hipMallocManaged);
     if (pointer == nullptr || bytes == 0 || flags != 1) return told(invalid_value);
-    *pointer = ::operator new(bytes);
+    hip.host.push_back(std::make_unique<std::byte[]>(bytes));
+    *pointer = hip.host.back().get();
     hip.managed.add(*pointer, bytes);
     return success;
 }
