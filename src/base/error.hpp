@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace lapwing {
 
@@ -16,9 +17,14 @@ enum class ErrorCode {
     internal,          // a fault of Lapwing itself: a list that its own checker rejects
 };
 
+// With control bytes, and what is not UTF-8, written as \x1b: a file that is quoted in a message must not
+// control the terminal. The text stays on one line.
+std::string printable(std::string_view text);
+
 class Error : public std::runtime_error {
   public:
-    Error(ErrorCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    // The message becomes printable.
+    Error(ErrorCode code, const std::string& message);
     ErrorCode code() const noexcept { return code_; }
 
   private:

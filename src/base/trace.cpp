@@ -82,6 +82,7 @@ struct Recorder {
     std::vector<Ring*> idle;  // whose threads have ended
     std::uint16_t threads = 0;
     int facts = -1;
+    int error = 0;  // why metadata were lost
     std::uint64_t fact_bytes = 0;
     std::unique_ptr<Ring> lost;  // counts what found no ring
 };
@@ -92,10 +93,13 @@ Recorder& recorder = *new Recorder;
 void append_fact(const std::string& json) {
     const std::string line = json + "\n";
     if (recorder.fact_bytes + line.size() > most_fact_bytes) return;
-    if (::write(recorder.facts, line.data(), line.size()) == static_cast<ssize_t>(line.size()))
+    const ssize_t written = ::write(recorder.facts, line.data(), line.size());
+    if (written == static_cast<ssize_t>(line.size())) {
         recorder.fact_bytes += line.size();
-    else
-        recorder.fact_bytes = most_fact_bytes;  // what stands behind half a line could not be read
+        return;
+    }
+    recorder.error = written < 0 ? errno : ENOSPC;
+    recorder.fact_bytes = most_fact_bytes;  // what stands behind half a line could not be read
 }
 
 // The ring of this thread; given back when the thread ends.
@@ -153,8 +157,11 @@ void open(const std::string& directory, int rank, std::uint64_t capacity) {
     detail::recording.store(true, std::memory_order_release);
 }
 
-void close() {
+std::string close() {
     detail::recording.store(false, std::memory_order_release);
+    const std::lock_guard lock(recorder.mutex);
+    if (recorder.error == 0) return {};
+    return fmt::format("{}.facts: {}", recorder.path, std::strerror(recorder.error));
 }
 
 void detail::record_first(const Event& event) {

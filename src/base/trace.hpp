@@ -108,8 +108,9 @@ inline std::uint64_t now() {
 // From now on events are kept: the last `capacity` of each thread. Throws Error (system) that says why
 // nothing can be written.
 void open(const std::string& directory, int rank, std::uint64_t capacity);
-// Nothing is kept from now on.
-void close();
+// Nothing is kept from now on. Says why metadata were lost: "FILE: No space left on device"; empty when none
+// were.
+std::string close();
 
 // By any thread. Never fails: what finds no room is counted.
 inline void record(const Event& event) {

@@ -32,10 +32,16 @@ struct Buffers {
     Reducer* reducer = nullptr;  // where the list reduces by Operator::user
 };
 
+// For which lists the event thread of the connections does copies and reductions while the program computes.
+enum class EventThreadWork {
+    none,
+    long_lists,  // what is hidden of a short one is less than it costs to wake the thread
+    all,
+};
+
 // How engines shall use what a group provides.
 struct EngineOptions {
-    // The event thread of the connections does copies and reductions while the program computes.
-    bool event_thread_works = false;
+    EventThreadWork event_thread_work = EventThreadWork::none;
     // The event thread hands lists to the kernel, so that the kernel does not interrupt a thread of the
     // program.
     bool event_thread_submits = false;

@@ -26,11 +26,16 @@ std::uint64_t number_of(const char* variable, const std::string& value, std::uin
 
 void read_progress_thread(const Settings& settings, NetworkSettings& network) {
     if (settings.progress_thread == "none") return;
-    network.progress_thread = network.engine_options.event_thread_works = true;
-    if (settings.progress_thread == "auto") return;
+    if (settings.progress_thread == "auto") {
+        network.engine_options.event_thread_work = EventThreadWork::long_lists;
+        return;
+    }
+    network.progress_thread = true;
+    network.engine_options.event_thread_work = EventThreadWork::all;
+    if (settings.progress_thread == "any") return;
     const auto processors = parse_processors(settings.progress_thread);
     if (!processors)
-        refuse("LAPWING_PROGRESS_THREAD", "none, auto or a list of processors such as 0,2-3",
+        refuse("LAPWING_PROGRESS_THREAD", "none, auto, any or a list of processors such as 0,2-3",
                settings.progress_thread);
     network.progress_processors = *processors;
 }

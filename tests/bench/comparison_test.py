@@ -24,6 +24,7 @@ def load(name):
 
 one_host = load("one_host")
 several_hosts = load("several_hosts")
+many_ranks = load("many_ranks")
 
 
 def engine(name, rounds, confirmed=True):
@@ -35,6 +36,22 @@ def base(mpi, ranks, collective, size, theirs, ours, confirmed=True):
     rows = [engine(name, [{"base": time * 1e-6} for time in times], confirmed)
             for name, times in (("mpi", theirs), ("auto", ours))]
     return {"mpi_name": mpi, "ranks": ranks, "rows": [{"collective": collective, "bytes": size, "engines": rows}]}
+
+
+class ManyRanks(unittest.TestCase):
+    def test_the_worst_rank_counts_and_the_median_of_the_passes(self):
+        def job(variant, **changes):
+            values = {what: [1.0, 2.0, 4.0] for what, *_ in many_ranks.COLUMNS}
+            return {"mpi_name": "debian-openmpi", "ranks": 3, "variant": variant, "values": {**values, **changes}}
+
+        rows = many_ranks.rows_of([job("without"), job("kernel", init=[3, 5, 1]), job("kernel", init=[1, 1, 7], finalize=[]),
+                                   job("kernel", init=[9, 8, 9])])
+        first, second = (dict(zip(rows[0], row)) for row in rows[1:])
+        self.assertEqual((first["Lapwing"], first["init s"], first["first ms"], first["growth B"]),
+                         ("without", "4.00", "2000.00", "4.0"))
+        self.assertEqual((second["Lapwing"], second["init s"], second["finalize s"]), ("kernel", "7.00", "4.00"))
+        (row,) = many_ranks.rows_of([job("host", finalize=[])])[1:]
+        self.assertEqual(dict(zip(rows[0], row))["finalize s"], "-")
 
 
 class OneHost(unittest.TestCase):

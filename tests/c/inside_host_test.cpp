@@ -95,6 +95,27 @@ TEST(InsideHost, ARankThatMayNotCopyIsToldToAll) {
     }
 }
 
+// A process that changes its user, say: from then on long messages pass in pieces.
+TEST(InsideHost, ARankThatMayCopyNoLongerGoesOn) {
+    for (const char* const transfer : {"transfer=auto", "transfer=kernel"}) {
+        for (const int refused : {1, 2, 3}) {  // to rank 0, to rank 1, to both
+            EXPECT_THAT(as_processes(3, {"engine=host", transfer},
+                                     [&](lapwing_group* group, int rank) {
+                                         std::string why = exchange_blocks(group, rank);
+                                         if (rank < 2 && (refused >> rank & 1) != 0) {
+                                             refuse_here(SYS_process_vm_readv);
+                                             refuse_here(SYS_process_vm_writev);
+                                         }
+                                         for (int i = 0; i < 25 && why.empty(); ++i)
+                                             why = exchange_blocks(group, rank);
+                                         return why;
+                                     }),
+                        Each(""))
+                << transfer << ", " << refused;
+        }
+    }
+}
+
 // Wherever it is: before its part, with long messages on their way, with nothing to do.
 TEST(InsideHost, ARankThatIsKilledIsToldToTheOthers) {
     enum Point { before, started, after };

@@ -41,8 +41,8 @@ def within(seconds, condition):
 
 
 class Ends(ClusterTest):
-    def start(self, script, **more):
-        process = subprocess.Popen([str(TOOL), "cluster", "--hosts", "2", "--", "sh", "-c", script], text=True,
+    def start(self, script, options=(), **more):
+        process = subprocess.Popen([str(TOOL), "cluster", "--hosts", "2", *options, "--", "sh", "-c", script], text=True,
                                    env=environment(), stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, **more)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
@@ -67,17 +67,19 @@ class Ends(ClusterTest):
     BUSY = f"ssh node1 setsid sleep {MARK} & setsid sleep {MARK} & echo ready; "
 
     def test_what_runs_on_ends_with_the_command(self):
-        process = self.start(f"{self.BUSY} sleep 0.2; exit 3")
-        self.assertEqual(process.wait(timeout=60), 3)
-        self.assert_nothing_is_left()
+        for options in ((), ("--delay", "1ms", "--seed", "3")):
+            process = self.start(f"{self.BUSY} sleep 0.2; exit 3", options)
+            self.assertEqual(process.wait(timeout=60), 3)
+            self.assert_nothing_is_left()
 
     def test_killed(self):
-        process = self.start(f"{self.BUSY} sleep {MARK}")
-        self.assertTrue(within(60, lambda: len(sleepers()) == 3))
-        self.assertTrue(namespaces() - self.namespaces_before)
-        process.kill()
-        self.assertEqual(process.wait(timeout=60), -signal.SIGKILL)
-        self.assert_nothing_is_left()
+        for options in ((), ("--delay", "1ms", "--seed", "3")):
+            process = self.start(f"{self.BUSY} sleep {MARK}", options)
+            self.assertTrue(within(60, lambda: len(sleepers()) == 3))
+            self.assertTrue(namespaces() - self.namespaces_before)
+            process.kill()
+            self.assertEqual(process.wait(timeout=60), -signal.SIGKILL)
+            self.assert_nothing_is_left()
 
     def test_signals_reach_the_command(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import xml.etree.ElementTree
 
 import support
 from support import TOOL, ClusterTest, environment
@@ -16,7 +17,8 @@ TRANSFER = pathlib.Path(__file__).resolve().parent / "transfer.py"
 
 class Hosts(ClusterTest):
     def test_names_and_addresses(self):
-        output = self.shell(3, "hostname; for h in node1 node2 node3; do ssh $h hostname; done; getent hosts node3")
+        output = self.shell(3, "hostname; for h in node1 node2 node3; do ssh $h hostname; done; getent hosts node3",
+                            "--cores-per-host", "all")
         words = output.split()
         self.assertEqual(words[:4], ["head", "node1", "node2", "node3"])
         self.assertEqual(words[4:], ["10.77.0.3", "node3"])
@@ -54,7 +56,44 @@ class Hosts(ClusterTest):
         shown = "; ".join(f'ssh node{host} "{show}"' for host in (1, 2, 3))
         output = self.shell(3, shown, "--cores-per-host", f"{usable[0]},{usable[-1]}")
         self.assertEqual(output.splitlines(), [str([usable[0]]), str([usable[-1]]), str([usable[0]])])
-        self.assertEqual(self.shell(1, f'ssh node1 "{show}"').strip(), str(usable))
+        for options in ((), ("--cores-per-host", "all")):
+            self.assertEqual(self.shell(1, f'ssh node1 "{show}"', *options).strip(), str(usable))
+        output = self.shell(2, shown.replace("; ssh node3", "; : ssh node3"), "--cores-per-host", "all")
+        self.assertEqual(output.splitlines(), [str(usable)] * 2)
+
+    def test_cores_of_their_own(self):
+        usable = sorted(os.sched_getaffinity(0))
+        show = f"{sys.executable} -c 'import os; print(*sorted(os.sched_getaffinity(0)))'"
+        hosts = len(usable)
+        if hosts > 250:
+            self.skipTest("more cores than hosts")
+        shown = "; ".join(f'ssh node{host + 1} "{show}"' for host in range(hosts))
+        output = self.shell(hosts, shown, "--rate", "none")
+        self.assertEqual(sorted(int(core) for core in output.split()), usable)
+        if hosts > 3:
+            output = self.shell(2, shown.split("; ssh node3")[0], "--rate", "none")
+            first, second = (set(line.split()) for line in output.splitlines())
+            self.assertEqual(len(first), len(second))
+            self.assertFalse(first & second)
+        output = self.shell(hosts + 1, f'ssh node1 "{show}"', "--rate", "none")
+        told, cores = output.splitlines()
+        self.assertIn(f"{hosts + 1} hosts share {hosts} cores", told)
+        self.assertEqual(cores, " ".join(map(str, usable)))
+        output = self.shell(hosts + 1, f'ssh node1 "{show}"', "--rate", "none", "--cores-per-host", "all")
+        self.assertEqual(output.splitlines(), [cores])
+
+    def test_hosts_describe_their_own_cores(self):
+        usable = sorted(os.sched_getaffinity(0))
+        if len(usable) < 2:
+            self.skipTest("one core")
+        script = "ssh node2 'echo $HWLOC_THISSYSTEM; cat $HWLOC_XMLFILE'"
+        told, description = self.shell(2, script, "--cores-per-host", f"{usable[0]},{usable[1]}").split("\n", 1)
+        self.assertEqual(told, "1")
+        units = [unit for unit in xml.etree.ElementTree.fromstring(description).iter("object") if unit.get("type") == "PU"]
+        self.assertEqual([int(unit.get("os_index")) for unit in units], [usable[1]])
+        self.assertIn(f'name="Architecture" value="{os.uname().machine} cores {usable[1]}"', description)
+        # What the user has said stays.
+        self.assertEqual(self.shell(2, "ssh node2 'echo $HWLOC_SYNTHETIC $HWLOC_XMLFILE'", HWLOC_SYNTHETIC="pu:9"), "pu:9\n")
 
     def test_two_clusters_at_once(self):
         words = [str(TOOL), "cluster", "--hosts", "2", "--", "sh", "-c",
@@ -145,6 +184,11 @@ class Wrong(ClusterTest):
         self.wrong("--hosts", 2, "--network", "10.0.300.0/24", "--", "true", because="10.77.0.0/24")
         for cores in ("a", "1-0", "", "0,,1", "99999"):
             self.wrong("--hosts", 2, f"--cores-per-host={cores}", "--", "true", because="cores")
+        for delay in ("50", "us", "-1us", "2s", "1,5ms"):
+            self.wrong("--hosts", 2, f"--delay={delay}", "--", "true", because="written like 50us")
+        for loss in ("0.1", "%", "-1%", "60%"):
+            self.wrong("--hosts", 2, f"--loss={loss}", "--", "true", because="written like 0.1%")
+        self.wrong("--hosts", 2, "--seed", "x", "--", "true", because="--seed")
         self.wrong("--hosts", 2, "--cores-per-host", "1023", "--", "true", because="core 1023")
 
     def test_a_kernel_without_shapers(self):

@@ -63,6 +63,17 @@ class Launchers(ClusterTest):
         if MPI == "openmpi":
             self.assertEqual(self.job(3, None), {f"node{number}": 1 for number in (1, 2, 3)})
 
+    def test_bound_ranks_of_different_hosts_share_no_core(self):
+        if len(os.sched_getaffinity(0)) < 2:
+            self.skipTest("one core")
+        option = "--bind-to" if MPI == "openmpi" else "-bind-to"
+        show = [sys.executable, "-c", "import os, socket; print('on', socket.gethostname(), *os.sched_getaffinity(0))"]
+        for options in ([option, "core"], []):
+            output = self.cluster("--hosts", 2, "--", f"mpirun.{MPI}", *options, "-n", 2, *show)
+            found = dict(re.findall(r"^on (\S+) (.*)$", output, re.MULTILINE))
+            self.assertEqual(set(found), {"node1", "node2"}, output)
+            self.assertFalse(set(found["node1"].split()) & set(found["node2"].split()), output)
+
     def test_a_rank_that_fails_ends_the_job(self):
         status, output = jobs.execute(
             [TOOL, "cluster", "--hosts", "2", "--", f"mpirun.{MPI}", "-n", "2", "sh", "-c", "exit 3"], 60,

@@ -115,7 +115,8 @@ void run_all(const Engine& engine, const Problem& problem, const Choice& choice,
                 context.intra_node = made.intra_node[at].get();
                 context.intra_node_peers = intra_node_peers(hosts, rank);
                 // On some ranks only: each may have its own way.
-                context.options.event_thread_works = seed % 2 == 0 && rank % 2 == 0;
+                context.options.event_thread_work =
+                    static_cast<EventThreadWork>(rank % 2 == 0 ? seed % 3 : 0);
             }
             run_rank(engine, problem, choice, rank, context, seed + static_cast<unsigned>(rank), wrong[at]);
         });

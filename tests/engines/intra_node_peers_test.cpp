@@ -137,9 +137,10 @@ TEST_F(KernelIntraNodePeers, TheLastMayBeWaitedForFirst) {
     for (const auto& [lists, of_hosts] :
          {std::pair(barrier_by_leader, hosts), std::pair(relay, hosts_of_relay),
           std::pair(line_of_sums, hosts_of_line)}) {
-        for (const bool event_thread_works : {false, true}) {
+        for (const EventThreadWork event_thread_work :
+             {EventThreadWork::none, EventThreadWork::long_lists, EventThreadWork::all}) {
             const Setting setting{
-                .lists = parse(lists), .event_thread_works = event_thread_works, .hosts = of_hosts};
+                .lists = parse(lists), .event_thread_work = event_thread_work, .hosts = of_hosts};
             on_all_ranks(setting, [](Rank& one, int, std::barrier<>&) {
                 for (int i = 0; i < (LAPWING_TEST_FEWER ? 8 : 20); ++i) {
                     for (int run = 0; run < 5; ++run) one.start();
@@ -169,7 +170,7 @@ TEST_F(KernelIntraNodePeers, TheEventThreadReducesWhatHasCome) {
     for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = parse(line_of_sums),
                               .lanes = 1,
-                              .event_thread_works = true,
+                              .event_thread_work = EventThreadWork::all,
                               .event_thread_submits = event_thread_submits,
                               .hosts = hosts_of_line};
         std::atomic<bool> rank_2_has_started = false;

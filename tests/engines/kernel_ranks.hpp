@@ -159,7 +159,7 @@ struct Setting {
     std::optional<ListSet> lists = std::nullopt;  // instead
     int lanes = 2;
     int buffer_bytes = 0;
-    bool event_thread_works = false;
+    EventThreadWork event_thread_work = EventThreadWork::none;
     bool event_thread_submits = false;
     std::vector<int> hosts =
         {};  // of the ranks; those of one are intra-node peers. Empty: all are inter-node
@@ -191,7 +191,7 @@ inline void on_all_ranks(const Setting& setting,
             const EngineContext context{.connections = connections[static_cast<std::size_t>(rank)].get(),
                                         .intra_node = setting.hosts.empty() ? nullptr : &link,
                                         .intra_node_peers = intra_node_peers(setting.hosts, rank),
-                                        .options = {.event_thread_works = setting.event_thread_works,
+                                        .options = {.event_thread_work = setting.event_thread_work,
                                                     .event_thread_submits = setting.event_thread_submits,
                                                     .kept_lanes = setting.kept_lanes}};
             try {

@@ -248,6 +248,34 @@ TEST(EventLoop, EndsWithWorkWaiting) {
     EXPECT_EQ(kept.use_count(), 1);
 }
 
+TEST(EventLoop, WorkThatIsCancelledGoesWithWhatItHolds) {
+    auto kept = std::make_shared<int>(1);
+    std::atomic<int> ran{0};
+    Counter seen;
+    EventLoop event_loop;
+    const EventLoop::Timer far = event_loop.post_after(std::chrono::hours(1), [kept, &ran] { ++ran; });
+    const EventLoop::Timer other = event_loop.post_after(std::chrono::hours(1), [kept, &ran] { ++ran; });
+    EXPECT_EQ(kept.use_count(), 3);
+    event_loop.cancel(far);
+    EXPECT_EQ(kept.use_count(), 2);
+    event_loop.cancel(far);
+    event_loop.cancel({});
+    EXPECT_EQ(kept.use_count(), 2);
+    event_loop.cancel(other);
+    // One that has run, and one that cancels itself.
+    EventLoop::Timer own;
+    event_loop.post([&] {
+        own = event_loop.post_after(milliseconds(1), [&] {
+            event_loop.cancel(own);
+            seen();
+        });
+    });
+    ASSERT_TRUE(seen.reaches(1));
+    event_loop.cancel(own);
+    EXPECT_EQ(ran, 0);
+    EXPECT_EQ(kept.use_count(), 1);
+}
+
 TEST(EventLoop, StaysOnTheProcessorsThatItGets) {
     cpu_set_t own;
     ASSERT_EQ(sched_getaffinity(0, sizeof own, &own), 0);

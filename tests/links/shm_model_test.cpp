@@ -2,6 +2,8 @@
 // arrives, whole and in order, and nobody sleeps for ever.
 #include <gtest/gtest.h>
 
+#include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include "links/explorer.hpp"
@@ -42,13 +44,22 @@ struct Model {
         if (word.peek() == value) Explorer::sleep(&word);
     }
     static std::uint64_t nanoseconds() { return 1; }
+    // The system refuses copies after so many of them.
+    static inline int copies_left = INT_MAX;
+    static bool refuses() {
+        if (copies_left == 0) return true;
+        --copies_left;
+        return false;
+    }
     static int copy_from(pid_t, std::uint64_t address, std::byte* target, std::uint64_t bytes) {
         Explorer::point(false);
+        if (refuses()) return EPERM;
         std::memcpy(target, reinterpret_cast<const void*>(address), bytes);
         return 0;
     }
     static int copy_to(pid_t, std::uint64_t address, const std::byte* source, std::uint64_t bytes) {
         Explorer::point(false);
+        if (refuses()) return EPERM;
         std::memcpy(reinterpret_cast<void*>(address), source, bytes);
         return 0;
     }
@@ -122,8 +133,10 @@ struct Play {
     Geometry geometry;
     Direct direct;
     bool sleeps;
+    int copies = INT_MAX;  // that the system permits
 
     std::vector<std::function<void()>> operator()() const {
+        Model::copies_left = copies;
         auto world = std::make_shared<World>(ranks, geometry, direct);
         std::vector<std::function<void()>> threads;
         threads.emplace_back([world, play = *this] {
@@ -175,6 +188,8 @@ struct Play {
 constexpr Geometry tiny{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80, .most_in_pieces = 0};
 // Receivers copy themselves whenever there is no piece.
 constexpr Geometry mixed{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80, .patience = 0};
+constexpr Geometry measuring{
+    .slots = 2, .payload = 256, .tickets = 2, .chunk = 80, .measures_ways = true, .patience = 0};
 
 void expect_all_right(const Play& play, int preemptions, std::uint64_t least) {
     const Explorer::Result result = Explorer::explore(play, preemptions);
@@ -210,6 +225,24 @@ TEST(ShmModel, TwoRanksOfWhichOneMayCopy) {
     }
 }
 
+// In every place where it may begin to.
+TEST(ShmModel, TheSystemRefusesCopiesFromNowOn) {
+    for (const bool sleeps : {false, true}) {
+        for (const int copies : {0, 1, 2}) {
+            expect_all_right({2, {8, 120}, tiny, true, sleeps, copies}, 2, 500);
+            expect_all_right({2, {8, 120}, mixed, true, sleeps, copies}, 2, 500);
+        }
+        expect_all_right({2, {8, 200, 100}, tiny, true, sleeps, 2}, 1, 200);
+        expect_all_right({3, {120}, tiny, true, sleeps, 1}, 0, 20);
+    }
+}
+
+// The first messages go by both ways in turn.
+TEST(ShmModel, TwoRanksThatMeasureBothWays) {
+    for (const bool sleeps : {false, true})
+        expect_all_right({2, {100, 120, 200}, measuring, true, sleeps}, 2, 900);
+}
+
 TEST(ShmModel, ThreeRanks) {
     for (const bool sleeps : {false, true}) {
         expect_all_right({3, {8, 120}, mixed, true, sleeps}, 1, 500);
@@ -223,6 +256,7 @@ struct HelpedPlay {
     std::size_t length;
     bool direct;
     Geometry geometry = tiny;
+    int copies = INT_MAX;
 
     struct Helped : World {
         Helped(const Geometry& of_lanes, bool directly) : World(2, of_lanes, directly) {
@@ -237,6 +271,7 @@ struct HelpedPlay {
     };
 
     std::vector<std::function<void()>> operator()() const {
+        Model::copies_left = copies;
         auto world = std::make_shared<Helped>(geometry, direct);
         const auto program = [world, play = *this] {
             Protocol<Model>& protocol = *world->protocol[0];
@@ -324,8 +359,9 @@ struct HelpedPlay {
 
 TEST(ShmModel, AHelperMovesWhatTheProgramHasStarted) {
     const auto expect_right = [](std::size_t length, bool direct, int preemptions, std::uint64_t least,
-                                 const Geometry& geometry = tiny) {
-        const Explorer::Result result = Explorer::explore(HelpedPlay{length, direct, geometry}, preemptions);
+                                 const Geometry& geometry = tiny, int copies = INT_MAX) {
+        const Explorer::Result result =
+            Explorer::explore(HelpedPlay{length, direct, geometry, copies}, preemptions);
         EXPECT_EQ(result.failure, "") << length << " bytes, in schedule " << result.schedules;
         EXPECT_GE(result.schedules, least);
         testing::Test::RecordProperty("schedules", static_cast<int>(result.schedules));
@@ -334,6 +370,10 @@ TEST(ShmModel, AHelperMovesWhatTheProgramHasStarted) {
     expect_right(200, true, 0, 20);
     expect_right(200, true, 0, 20, mixed);
     expect_right(100, false, 0, 20);
+    for (const int copies : {0, 1, 2}) {
+        expect_right(200, true, 0, 20, tiny, copies);
+        expect_right(200, true, 0, 20, mixed, copies);
+    }
 }
 
 // What the explorer is for: the sleeper looks for news before it says that it sleeps.

@@ -14,8 +14,8 @@ COLLECTIVES = ["MPI_Ibarrier", "MPI_Ibcast", "MPI_Igather", "MPI_Ialltoall", "MP
 RUNS = [(ranks, [], []) for ranks in range(1, 6)] + [
     (3, ["LAPWING_TRANSFER=processor"], []),
     (4, ["LAPWING_SHARED_MEMORY=0"], []),
-    (3, ["LAPWING_PROGRESS_THREAD=auto", "LAPWING_TRANSFER=processor"], []),
-    (2, ["LAPWING_PROGRESS_THREAD=auto"], ["--threads"]),
+    (3, ["LAPWING_PROGRESS_THREAD=any", "LAPWING_TRANSFER=processor"], []),
+    (2, ["LAPWING_PROGRESS_THREAD=any"], ["--threads"]),
     (4, ["--algorithm", "ialltoall=pairwise:window=1,ibcast=scatter_ring,igather=sequential,ibarrier=dissemination"], []),
     (5, ["--algorithm", "ialltoall=bruck,ibcast=scatter_recursive_doubling,igather=binomial"], []),
     (3, ["--algorithm", "ialltoall=ring,ibcast=k_nomial:k=3,igather=binary"], []),

@@ -181,7 +181,7 @@ class Faults:
                 ("LAPWING_ALGORITHM", "ialltoal=flat", "'ialltoall'"),
                 ("LAPWING_TUNING", "/nowhere/tuning.json", "'/nowhere/tuning.json' cannot be read"),
                 ("LAPWING_BLOCKING", "perhaps", "0 or 1"),
-                ("LAPWING_PROGRESS_THREAD", "some", "none, auto or a list"),
+                ("LAPWING_PROGRESS_THREAD", "some", "none, auto, any or a list"),
                 ("LAPWING_TIMEOUT", "0", "a number from 1"),
                 ("LAPWING_TCP_FAMILY", "ipv5", "ipv4")]:
             for through_lapwing in (True, False):
@@ -242,6 +242,26 @@ class Faults:
         status, output = self.run(["plain"], 2, options=["--report", "--report-file", "/nowhere/report"])
         self.expect("a report file that cannot be written", status == 0 and "/nowhere/report" in output and
                     "MPI_Ibarrier" in output, output)
+        full = "cannot be written to /dev/full: No space left on device"
+        status, output = self.run(["plain"], 2, options=["--report", "--report-file", "/dev/full"])
+        self.expect("a report file that takes nothing", status == 2 and full in output and "all done" not in output, output)
+        status, output = self.run(["plain"], 2, {"LAPWING_REPORT": "text", "LAPWING_REPORT_FILE": "/dev/full"}, False)
+        self.expect("without lapwing run the report is not lost",
+                    status == 0 and full in output and "MPI_Ibarrier" in output, output)
+        self.a_full_disk()
+
+    def a_full_disk(self):
+        with tempfile.TemporaryDirectory() as disk:
+            command = [self.build / "bin" / "lapwing", "run", "--report", "--report-file", f"{disk}/report", "--",
+                       *jobs.launcher(self.mpi, 2), self.program, "plain"]
+            script = f"mount -t tmpfs -o size=4k none {disk} && head -c 4096 /dev/zero > {disk}/all && exec \"$@\""
+            status, output = jobs.execute(["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", *command], 60,
+                                          jobs.environment(self.mpi, self.build))
+        if "all done" not in output:
+            print(f"skipped: no full disk can be made: {output}")
+            return
+        self.expect("a report on a full disk", status == 1 and "No space left on device" in output and
+                    "there is no report in" in output and "MPI_Ibarrier" in output, output)
 
 
 def main():

@@ -3,11 +3,12 @@
 import json
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import unittest
 import xml.dom.minidom
 
-from support import ToolTest
+from support import TOOL, ToolTest, clean_environment
 
 BARRIER = ("explain", "barrier", "--algorithm", "recursive_doubling", "--ranks", "4")
 
@@ -264,6 +265,8 @@ class Wrong(ToolTest):
         self.refused("explain", "gather", "--ranks", "4", "--bytes", "1x", because="'1x'")
         self.refused("explain", "gather", "--ranks", "4", "--bytes", "99999999999999999999", because="9999")
         self.refused("explain", "alltoall", "--ranks", "100000", because="--rank")
+        for more in ((), ("--rank", "3")):
+            self.refused("explain", "alltoall", "--ranks", "2000000000", *more, because="at most 1048576")
 
     def test_options_of_other_collectives(self):
         self.refused("explain", "alltoall", "--ranks", "2", "--op", "sum", because="--op does not apply")
@@ -299,7 +302,12 @@ class Wrong(ToolTest):
         self.refused("explain", "barrier", "--ranks", "4", because="'LAPWING_ENGINE'", LAPWING_ENGIEN="host")
 
     def test_output_that_cannot_be_written(self):
-        self.refused(*BARRIER, "-o", "/nonexistent/barrier.txt", because="/nonexistent/barrier.txt")
+        self.refused(*BARRIER, "-o", "/nonexistent/barrier.txt", because="/nonexistent/barrier.txt: No such file")
+        self.refused(*BARRIER, "-o", "/dev/full", because="the table cannot be written to /dev/full: No space left on device")
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([TOOL, *BARRIER], stdout=full, stderr=subprocess.PIPE, text=True, env=clean_environment())
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("the output could not be written: No space left on device", done.stderr)
 
 
 if __name__ == "__main__":

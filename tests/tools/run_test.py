@@ -5,14 +5,37 @@ import os
 import pathlib
 import shlex
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
-from support import TOOL, ToolTest
+from support import TOOL, ToolTest, clean_environment
 
 OPENMPI = "mpirun (Open MPI) 4.1.4"
 HYDRA = "HYDRA build details:\n    Version:                                 4.0.2"
+
+
+def marked(mark):
+    """Processes that were started with this value of MARK."""
+    found = []
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if f"MARK={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found.append((entry / "cmdline").read_bytes())
+        except OSError:
+            continue
+    return found
+
+
+def soon(condition):
+    """Waits for it; the limit is there for what never comes."""
+    for _ in range(1000):
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
 
 
 class Run(ToolTest):
@@ -141,6 +164,45 @@ class Run(ToolTest):
         self.call("run", "--trace", file, "--", "mpirun", "a", tool=self.tool, status=-15, PATH=self.path)
         self.wrong("--trace", "/no/directory/file", "--", "mpirun", "a", because="No such file or directory")
         self.wrong("--", "mpirun", "a", because="LAPWING_TRACE_EVENTS is a number", LAPWING_TRACE_EVENTS="8")
+
+    def test_a_killed_run_leaves_nothing(self):
+        # A rank in a session of its own, as some launchers start them, below a script that heeds no signal while it waits.
+        ready = self.prefix / "ready"
+        os.mkfifo(ready)
+        self.launcher("mpirun", OPENMPI, then=f"setsid sleep 987653 &\nsh -c 'echo > {ready}; exec sleep 987652'\nexit 4")
+        for options in (["--trace", self.prefix / "timeline.json"], ["--report-file", self.prefix / "report"]):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+                mark = f"{options[0]} {number}"
+                words = [self.tool, "run", *options, "--", "mpirun", "a"]
+                process = subprocess.Popen([str(word) for word in words], env=clean_environment(PATH=self.path, MARK=mark),
+                                           stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                ready.read_text()
+                process.send_signal(number)
+                process.wait(timeout=100)
+                self.assertTrue(soon(lambda: not marked(mark)), (mark, marked(mark)))
+                self.assertEqual(list(self.prefix.glob("*.parts*")), [], mark)
+
+    def test_a_report_that_finds_no_room(self):
+        report = self.prefix / "report"
+        self.launcher("mpirun", OPENMPI, then=f": > {report}")
+        _, err = self.call("run", "--report-file", report, "--", "mpirun", "a", tool=self.tool, status=1, PATH=self.path)
+        self.assertIn(f"no report in {report}", err)
+        self.launcher("mpirun", OPENMPI, then=f"echo all > {report}")
+        self.call("run", "--report-file", report, "--", "mpirun", "a", tool=self.tool, PATH=self.path)
+        # One that was there before, and that no rank has touched: the program called no MPI, or another host has it.
+        for then, status in (("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", -15)):
+            self.launcher("mpirun", OPENMPI, then=then)
+            self.call("run", "--report-file", report, "--", "mpirun", "a", tool=self.tool, status=status, PATH=self.path)
+        self.wrong("--report-file", "/dev/full", "--", "mpirun", "a", because="to /dev/full: No space left on device")
+        self.launcher("mpirun", OPENMPI, then="exit 0")
+        self.call("run", "--report-file", "/dev/null", "--", "mpirun", "a", tool=self.tool, PATH=self.path)
+
+    def test_a_timeline_that_finds_no_room(self):
+        link = self.prefix / "link"
+        link.symlink_to("/dev/full")
+        self.launcher("mpirun", OPENMPI, then="exit 0")
+        _, err = self.call("run", "--trace", link, "--", "mpirun", "a", tool=self.tool, status=1, PATH=self.path)
+        self.assertIn(f"the timeline cannot be written to {link}: No space left on device", err)
 
     def test_profile(self):
         profile = self.preload("liblapwing-profile-openmpi.so")

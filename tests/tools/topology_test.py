@@ -78,6 +78,8 @@ class Network(ToolTest):
         for words in (("topology", "--file", file), ("run", "--topology", file, "--", "true")):
             self.refused(*words, because=f"{file}:2: a is named on line 1 already")
         self.refused("run", "--", "true", because=f"{file}:2: ", LAPWING_TOPOLOGY=file)
+        file = self.write("a\nb\x1b]0;title\x07\n")
+        self.refused("topology", "--file", file, because=f"{file}:2: 'b\\x1b]0;title\\x07': a host's name")
         self.refused("topology", "--engine", "host", because="need a job")
         self.refused("topology", "--", because="no launcher")
         self.refused("topology", "mpirun", "-n", "2", because="'--' is missing before the launcher")

@@ -75,6 +75,8 @@ class WrongFiles(WithFile):
         self.refused("explain", "alltoall", "--ranks", 4, because=because, LAPWING_TUNING=wrong)
         self.refused("run", "--tuning", wrong, "--", "mpirun", "-n", 2, "true", because=because)
         self.assertIn(because, self.call("info", status=2, LAPWING_TUNING=wrong)[1])
+        wrong = self.write("control.json", {"lapwing_tuning": 1, "tables": [], "a\x1b[2J\nb": 1})
+        self.refused("run", "--tuning", wrong, "--", "mpirun", "true", because="unknown field 'a\\x1b[2J\\nb'")
         self.refused("run", "--tuning", "/nowhere/t.json", "--", "mpirun", "true", because="'/nowhere/t.json' cannot be read")
 
 
@@ -94,6 +96,7 @@ class Options(WithFile):
                 ("--outptu", "f", "'--output'")):
             self.refused("tune", option, value, *launcher, because=because)
         self.refused("tune", because="no launcher")
+        self.refused("tune", "-o", "/nowhere/file", *launcher, because="the tuning file cannot be written to /nowhere/file")
 
 
 if __name__ == "__main__":

@@ -54,6 +54,11 @@ class Files(ToolTest):
         self.assertIn(" by by_hand;", out)
         self.assertEqual(err, "")
 
+    def test_what_is_no_list_file(self):
+        self.refused("verify", "/dev/zero", because="/dev/zero: is no list file: it is not text")
+        file = self.file(RIGHT.replace("broadcast", "broad\x1b[31mcast"))
+        self.refused("verify", file, because="unknown collective 'broad\\x1b[31mcast'")
+
     def test_no_chains(self):
         file = self.file(RIGHT)
         out, _ = self.call("verify", file, "--no-chains")
@@ -199,6 +204,7 @@ class All(ToolTest):
         self.refused("verify", because="--all")
         self.refused("verify", "--all", "file", because="not both")
         self.refused("verify", "--ranks", "5:2", because="'5:2'")
+        self.refused("verify", "--ranks", "1:2000000000", because="at most 1048576")
         self.refused("verify", "--collective", "gathr", because="'gather'")
         self.refused("verify", "--algorithm", "bruk", because="'bruck'")
         self.refused("verify", "--al", because="'--all'")

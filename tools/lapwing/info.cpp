@@ -45,7 +45,8 @@ std::string wrong_variable() {
 // What makes lists progress inside a host while the program computes.
 bool has_progress_thread() {
     const char* const variable = std::getenv("LAPWING_PROGRESS_THREAD");
-    return variable != nullptr && *variable != '\0' && std::string_view(variable) != "none";
+    return variable != nullptr && *variable != '\0' && std::string_view(variable) != "none" &&
+           std::string_view(variable) != "auto";
 }
 
 Json engines_as_json() {
@@ -60,14 +61,15 @@ Json engines_as_json() {
 }
 
 // How two ranks of one host would exchange messages.
-std::string inside_a_host() {
+shm::Survey inside_a_host() {
     NetworkSettings chosen;
     try {
         chosen = read_network_settings(read_settings(environ));
     } catch (const Error&) {
         // Told at the end.
     }
-    return chosen.shared_memory ? shm::survey(chosen.transfer) : "no shared memory: LAPWING_SHARED_MEMORY=0";
+    if (!chosen.shared_memory) return {"no shared memory: LAPWING_SHARED_MEMORY=0", {}};
+    return shm::survey(chosen.transfer);
 }
 
 Json mpi_as_json() {
@@ -131,10 +133,13 @@ void print_engines() {
         rows.push_back({engine->name(), verdict ? "available" : "unavailable", engine->summary()});
         if (!verdict) reasons += fmt::format("  {} is unavailable: {}\n", engine->name(), verdict.reason());
     }
-    fmt::print("{}{}\ninside a host\n  {}\n  progress by the {}\n", align(rows), reasons, inside_a_host(),
+    const shm::Survey host = inside_a_host();
+    fmt::print("{}{}\ninside a host\n  {}\n", align(rows), reasons, host.shared_memory);
+    for (const shm::TransferTimes& times : host.times) fmt::print("  {}\n", shm::in_words(times));
+    fmt::print("  progress by the {}\n",
                has_progress_thread()
                    ? "progress thread, and the program's MPI calls (LAPWING_PROGRESS_THREAD)"
-                   : "caller: the program's MPI calls (LAPWING_PROGRESS_THREAD=auto adds a progress thread)");
+                   : "caller: the program's MPI calls (LAPWING_PROGRESS_THREAD=any adds a progress thread)");
 }
 
 void print_mpi() {
@@ -193,7 +198,16 @@ int info(bool json, bool algorithms_only) {
         all["version"] = LAPWING_VERSION;
         if (!algorithms_only) {
             all["engines"] = engines_as_json();
-            all["inside_a_host"] = inside_a_host();
+            const shm::Survey host = inside_a_host();
+            all["inside_a_host"] = host.shared_memory;
+            all["long_messages_inside_a_host"] = Json::array();
+            for (const shm::TransferTimes& times : host.times) {
+                all["long_messages_inside_a_host"].push_back(
+                    {{"bytes", times.most_bytes},
+                     {"chosen", times.chosen == shm::Way::pieces ? "pieces" : "kernel"},
+                     {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
+                     {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
+            }
             all["progress_inside_a_host"] = has_progress_thread() ? "thread" : "caller";
             all["mpi"] = mpi_as_json();
             all["variables"] = variables_as_json();

@@ -3,8 +3,11 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
+#include <new>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
@@ -104,7 +107,13 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
             refuse_unknown_options(*nested, command.answers_extra_words);
         }
         const int status = command.run();
-        if (std::fflush(stdout) != 0) throw Error(ErrorCode::system, "the output could not be written");
+        // A write that failed earlier leaves its mark, too.
+        errno = 0;
+        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+            throw Error(ErrorCode::system,
+                        fmt::format("the output could not be written{}{}", errno != 0 ? ": " : "",
+                                    errno != 0 ? std::strerror(errno) : ""));
+        }
         return status;
     }
     refuse_unknown_options(tool, false);
@@ -118,6 +127,9 @@ int main(int argument_count, char** arguments) {
     std::string who = "lapwing";
     try {
         return lapwing::tool::run_tool({arguments + 1, arguments + argument_count}, who);
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "{}: out of memory; try fewer ranks, or smaller files\n", who);
+        return lapwing::tool::wrong_usage;
     } catch (const std::exception& error) {
         std::fflush(stdout);
         fmt::print(stderr, "{}: {}\n", who, error.what());

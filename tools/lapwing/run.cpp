@@ -6,12 +6,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "base/error.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/arrange.hpp"
 #include "lapwing/launch/job.hpp"
+#include "lapwing/launch/report_file.hpp"
 #include "lapwing/timeline/timeline.hpp"
 
 namespace lapwing::tool {
@@ -53,7 +55,8 @@ Settings settings_of(const Options& options) {
     return settings;
 }
 
-// Starts the job, waits for it, and makes one file of what its ranks have recorded.
+// Starts the job, waits for it, and makes one file of what its ranks have recorded. Gives the status as
+// waitpid() does.
 int run_traced(const Starter& starter, const Words& words, Settings settings, const std::string& file) {
     const std::string target = std::filesystem::absolute(file);
     require_writable(target, "the timeline");
@@ -74,7 +77,27 @@ int run_traced(const Starter& starter, const Words& words, Settings settings, co
     } catch (const std::exception& error) {
         fmt::print(stderr, "lapwing run: {}; the ranks' recordings are in {}\n", error.what(),
                    settings.trace);
-        if (status == 0) return violations_found;
+        if (status == 0) return violations_found << 8;
+    }
+    return status;
+}
+
+bool reports_to_file(const Settings& settings) {
+    return settings.report != "none" && !settings.report_file.empty();
+}
+
+// The tool stays for what is to be seen to at the end of the job.
+int run_and_wait(const Starter& starter, const Words& words, const Settings& settings,
+                 const std::string& trace) {
+    std::optional<ReportFile> report;
+    if (reports_to_file(settings)) report.emplace(settings.report_file);
+    leave_guard();
+    int status = trace.empty() ? run_job(arrange(starter, words.words, settings))
+                               : run_traced(starter, words, settings, trace);
+    if (report && report->left_empty()) {
+        fmt::print(stderr, "lapwing run: there is no report in {}: it could not be written\n",
+                   printable(settings.report_file));
+        if (status == 0) status = violations_found << 8;
     }
     return end_as(status);
 }
@@ -83,8 +106,8 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
     const Settings settings = settings_of(options);
     require_words(app, words, "command", "lapwing run", "no command to run", "mpirun -n 4 ./program");
     const Starter starter = find_starter(words.words, options.mpi);
-    if (!options.trace.empty() && !options.dry_run)
-        return run_traced(starter, words, settings, options.trace);
+    if ((reports_to_file(settings) || !options.trace.empty()) && !options.dry_run)
+        return run_and_wait(starter, words, settings, options.trace);
     const Launch launch = arrange(starter, words.words, settings);
     if (options.dry_run) {
         fmt::print("{}", print(launch));

@@ -13,12 +13,9 @@ namespace {
 class NoiseLine : public SubjectLine {
   public:
     NoiseLine(std::shared_ptr<Subject> subject, Amount amount, std::shared_ptr<NoiseProcesses> noise)
-        : SubjectLine(subject), work_(std::move(subject), amount), noise_(std::move(noise)) {}
+        : SubjectLine(subject), work_(std::move(subject), std::move(amount)), noise_(std::move(noise)) {}
 
-    void warm_up() override {
-        subject_->warm_up();
-        work_.fit();
-    }
+    void warm_up() override { work_.fit(); }
 
     std::vector<std::function<void()>> phases() override {
         return {[this] { sample_["alone"] = work_.alone(); },

@@ -15,8 +15,8 @@ std::vector<RowGroup> groups(Bench& bench) {
             row.head = head(bench, collective, bytes, "throughput");
             row.head["variant"] = variant_of_tests(tests);
             for (const auto& subject : subjects) {
-                row.lines.push_back(
-                    std::make_unique<WorkLine>(subject, Amount{bench.settings.work_factor, tests, true}));
+                row.lines.push_back(std::make_unique<WorkLine>(
+                    subject, Amount{bench.settings.work_factor, tests, true, subjects}));
             }
         }
         return rows;

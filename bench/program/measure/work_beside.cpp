@@ -8,7 +8,7 @@
 namespace lapwing::bench {
 
 WorkBeside::WorkBeside(std::shared_ptr<Subject> subject, Amount amount)
-    : subject_(std::move(subject)), amount_(amount) {}
+    : subject_(std::move(subject)), amount_(std::move(amount)) {}
 
 // The largest matrices whose product takes a small part of the time; of the slowest rank.
 void WorkBeside::choose_order(double wanted) {
@@ -34,10 +34,18 @@ double WorkBeside::slowest_run() const {
     return median(taken);
 }
 
+double WorkBeside::base_seconds() const {
+    double longest = subject_->base_seconds();
+    for (const auto& other : amount_.same_for) longest = std::max(longest, other->base_seconds());
+    return longest;
+}
+
 // The processor may be faster or slower now than when the benchmark began, so the amount is fitted again.
 void WorkBeside::fit() {
+    subject_->warm_up();
+    for (const auto& other : amount_.same_for) other->warm_up();
     const Bench& bench = subject_->bench();
-    const double wanted = subject_->base_seconds() * amount_.base_times;
+    const double wanted = base_seconds() * amount_.base_times;
     const int parts = amount_.tests + 1;
     whole_.seconds = wanted;
     whole_.kind = amount_.dgemm ? Compute::dgemm : bench.settings.compute;
@@ -100,10 +108,9 @@ WorkBeside::Times WorkBeside::beside() {
 }
 
 WorkLine::WorkLine(std::shared_ptr<Subject> subject, Amount amount)
-    : SubjectLine(subject), tests_(amount.tests > 0), work_(subject, amount) {}
+    : SubjectLine(subject), tests_(amount.tests > 0), work_(subject, std::move(amount)) {}
 
 void WorkLine::warm_up() {
-    subject_->warm_up();
     work_.fit();
 }
 

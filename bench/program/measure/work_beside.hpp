@@ -1,15 +1,20 @@
 // A collective beside an amount of work: start, the work with no or some tests in between, wait.
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "program/measure/row.hpp"
 
 namespace lapwing::bench {
 
-// So much work: in base times of the subject, in parts with a test after each but the last.
+// So much work: in base times, in parts with a test after each but the last.
 struct Amount {
     double base_times = 1;
     int tests = 0;
     bool dgemm = false;  // matrix products, which only the benchmarks of throughput do
+    // Whose base times: the longest of these, so that all of them get the same work. None: the subject's own.
+    std::vector<std::shared_ptr<Subject>> same_for = {};
 };
 
 // An amount that has been fitted to its subject.
@@ -17,7 +22,7 @@ class WorkBeside {
   public:
     WorkBeside(std::shared_ptr<Subject> subject, Amount amount);
 
-    // All ranks together; after the subject's warm-up.
+    // All ranks together; warms up the subjects.
     void fit();
 
     // Of a phase of iterations, the means of the slowest rank's times.
@@ -34,6 +39,7 @@ class WorkBeside {
     const Block& block() const { return whole_; }
 
   private:
+    double base_seconds() const;
     void choose_order(double wanted);
     double slowest_run() const;
     void run_part(double begin, int number) const;

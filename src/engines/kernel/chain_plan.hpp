@@ -42,6 +42,9 @@ struct ChainPlan {
     std::vector<PlannedStage> stages;
     HostStepPlan host;
 
+    // What it moves fits into the sockets, and takes no longer than a few interrupts.
+    bool is_short() const { return wire_bytes <= 16384; }
+
     // `intra_node` as it was when the chains were made.
     explicit ChainPlan(const Chains& chains, const std::vector<bool>& intra_node = {});
 

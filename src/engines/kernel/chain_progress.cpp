@@ -30,6 +30,14 @@ void RunChains::end_stage() {
     ++stage_;
 }
 
+bool RunChains::only_receives_left(const ChainPlan& plan) const {
+    if (stage_ + (in_stage_ ? 1 : 0) != plan.stages.size()) return false;
+    return std::none_of(chains_.begin(), chains_.end(), [](const ChainProgress& progress) {
+        return std::any_of(progress.chain->begin() + progress.step, progress.chain->end(),
+                           [](const PlannedStep& step) { return step.kind == Step::Kind::send; });
+    });
+}
+
 void RunChains::add(const std::vector<PlannedChain>& chains) {
     if (chains_.size() + chains.size() > StepTag::most_chains) {
         throw Error(ErrorCode::unsupported, "a list has too many chains");

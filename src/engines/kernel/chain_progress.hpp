@@ -36,6 +36,8 @@ class RunChains {
         return !in_stage_ && stage_ < plan.stages.size() && host_steps >= plan.stages[stage_].host_steps;
     }
     bool stage_is_complete() const { return in_stage_ && stage_open_ == 0; }
+    // Whether no chain sends any more, now or in a later stage.
+    bool only_receives_left(const ChainPlan& plan) const;
     // The stage whose chains are to be completed next.
     std::size_t stage() const { return stage_; }
     bool all_complete(const ChainPlan& plan) const {

@@ -17,29 +17,32 @@ class HostSteps {
     };
 
     // Null: there are no intra-node peers.
-    HostSteps(Link* intra_node, bool event_thread_works)
-        : intra_node_(intra_node), event_thread_works_(event_thread_works) {}
+    HostSteps(Link* intra_node, EventThreadWork event_thread_work)
+        : intra_node_(intra_node), event_thread_work_(event_thread_work) {}
 
     // In order, as far as they go now. Throws Error (link).
     Result advance(Run& run, Caller caller);
     // Whether the event thread has something to do for the run, now or when chains complete.
     bool event_thread_may_help(const Run& run) const {
-        return event_thread_works_ && run.host_steps_left() && run.plan->host.has_work() &&
-               !run.plan->host.needs_program();
+        return event_thread_may_work(run) && run.host_steps_left() && run.plan->host.has_work();
     }
 
-    bool event_thread_works() const { return event_thread_works_; }
+    bool event_thread_works() const { return event_thread_work_ != EventThreadWork::none; }
 
     IntraNodeMessages& intra_node() { return intra_node_; }
 
   private:
     Result take(Run& run, const HostStep& step, Caller caller);
     bool may_work(const Run& run, Caller caller) const {
-        return caller == Caller::program || (event_thread_works_ && !run.plan->host.needs_program());
+        return caller == Caller::program || event_thread_may_work(run);
+    }
+    bool event_thread_may_work(const Run& run) const {
+        return event_thread_works() && !run.plan->host.needs_program() &&
+               (event_thread_work_ == EventThreadWork::all || !run.plan->is_short());
     }
 
     IntraNodeMessages intra_node_;
-    const bool event_thread_works_;
+    const EventThreadWork event_thread_work_;
 };
 
 }  // namespace lapwing::kernel

@@ -26,6 +26,12 @@ class LaneQueue {
     bool has_lane(const Run& run) const {
         return run.plan->peers.empty() || lanes_[run.lane].front() == &run;
     }
+    // Of the lane that the run has, or is in line for.
+    Run& holder(const Run& run) { return *lanes_[run.lane].front(); }
+    // Whether a run is in line behind the one that has the lane.
+    bool another_waits_for(const Run& run) const {
+        return !run.plan->peers.empty() && lanes_[run.lane].size() > 1;
+    }
     bool any_run_waits() const;
 
     template <typename Visit>

@@ -69,6 +69,7 @@ struct Run : Operation {
     HostProgress host;
     bool moved_inline = false;    // the caller moves its chains; none is handed to the kernel meanwhile
     bool awaits_program = false;  // noted among the runs that need a thread of the program to go on
+    bool has_sleeper = false;     // a thread sleeps until something of it completes
 
     const PlannedStep* broken_step = nullptr;  // the first that has failed
     int broken_by = 0;                         // an errno
@@ -87,7 +88,7 @@ struct Run : Operation {
         chains.restart();
         host.next = 0;
         host.intra_node.restart(plan->host.intra_node());
-        moved_inline = awaits_program = false;
+        moved_inline = awaits_program = has_sleeper = false;
         broken_step = nullptr;
         error.clear();
     }

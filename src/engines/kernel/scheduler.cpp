@@ -13,18 +13,6 @@
 #include "engines/kernel/inline_steps.hpp"
 
 namespace lapwing::kernel {
-namespace {
-
-// A caller who waits for a list that moves no more than this does its steps himself: nothing is lost by that,
-// and an interrupt for each message is saved.
-constexpr std::uint64_t most_bytes_inline = 16384;
-
-bool is_short(const Run& run) {
-    return run.plan->wire_bytes <= most_bytes_inline;
-}
-
-}  // namespace
-
 Scheduler::Scheduler(const EngineContext& context, std::function<void()> request_event_thread)
     : connections_(*context.connections),
       event_thread_submits_(context.options.event_thread_submits),
@@ -33,7 +21,7 @@ Scheduler::Scheduler(const EngineContext& context, std::function<void()> request
           static_cast<std::size_t>(std::max(1, context.connections->lanes() - context.options.kept_lanes))),
       submission_(ring_, context.options.zero_copy_bytes),
       completions_(ring_, runs_, submission_, changed_),
-      host_steps_(context.intra_node, context.options.event_thread_works) {}
+      host_steps_(context.intra_node, context.options.event_thread_work) {}
 
 void Scheduler::want(const ChainPlan& plan) {
     for (std::size_t lane = 0; lane < lanes_.shared(); ++lane) {
@@ -51,6 +39,8 @@ void Scheduler::start(Run& run, std::uint32_t channel) {
     }
     runs_.add(run);
     lanes_.add(run);
+    // The one before it may stay in the sockets no longer.
+    if (!lanes_.has_lane(run)) changed_.push_back(&lanes_.holder(run));
     // What the first sends must wait for is done before; the rest while they are on their way.
     if (run.plan->stages.front().host_steps > 0) advance(run, Caller::program);
     launch(run);
@@ -62,6 +52,7 @@ void Scheduler::start(Run& run, std::uint32_t channel) {
 void Scheduler::look(Run& run) {
     run.moved_inline = false;
     completions_.take_in();
+    if (may_stay_in_sockets(run)) move_inline_or_fail(run);
     changed_.push_back(&run);
     resume_awaiting_program();
     settle(Caller::program);
@@ -72,7 +63,9 @@ void Scheduler::progress(Run& run) {
     resume_awaiting_program();
     settle(Caller::program);
     if (run.state == Run::State::queued) launch(run);
-    if (run.state == Run::State::running && is_short(run)) {
+    // A caller who waits for a short list does its steps itself: nothing is lost by that, and an interrupt
+    // for each message is saved.
+    if (run.state == Run::State::running && run.plan->is_short()) {
         run.moved_inline = true;
         take_back(run);
         if (run.state == Run::State::running) move_inline_or_fail(run);
@@ -85,6 +78,7 @@ void Scheduler::progress(Run& run) {
 
 void Scheduler::prepare_to_sleep(Run& run) {
     run.moved_inline = false;
+    run.has_sleeper = true;
     changed_.push_back(&run);
     resume_awaiting_program();
     settle(Caller::program);
@@ -104,7 +98,9 @@ bool Scheduler::run_on_event_thread() {
     });
     if (event_thread_submits_) {
         for (Run* run : runs_.by_id()) {
-            if (run != nullptr && run->state == Run::State::running && !run->moved_inline) submit(*run);
+            if (run != nullptr && run->state == Run::State::running && !run->moved_inline &&
+                !may_stay_in_sockets(*run))
+                submit(*run);
         }
     }
     const std::size_t awaiting = awaiting_program_.size();
@@ -117,7 +113,7 @@ bool Scheduler::needs_event_thread() const {
     if (lanes_.any_run_waits()) return true;
     const std::vector<Run*>& runs = runs_.by_id();
     return host_steps_.event_thread_works() && std::any_of(runs.begin(), runs.end(), [this](const Run* run) {
-               return run != nullptr && run->state == Run::State::running &&
+               return run != nullptr && run->state == Run::State::running && !may_stay_in_sockets(*run) &&
                       host_steps_.event_thread_may_help(*run);
            });
 }
@@ -173,13 +169,23 @@ void Scheduler::launch(Run& run) {
 
 void Scheduler::begin_stage(Run& run) {
     run.chains.begin_stage(*run.plan);
-    if (is_short(run)) move_inline_or_fail(run);
+    if (run.plan->is_short()) move_inline_or_fail(run);
     hand_over(run);
+}
+
+// A short list that only receives now: its messages wait in the sockets as well as in the program's memory,
+// and no other rank waits for what this one does with them. To hand it to the kernel, and an interrupt for
+// each message, would cost more than the copy that they hide.
+bool Scheduler::may_stay_in_sockets(const Run& run) const {
+    return run.plan->is_short() && !run.has_sleeper && run.state == Run::State::running &&
+           !lanes_.another_waits_for(run) && !run.chains.any_in_kernel() &&
+           run.chains.only_receives_left(*run.plan) && run.plan->host.intra_node().empty();
 }
 
 // Chains that are not in the kernel go there, unless a caller is about to do their steps inline.
 void Scheduler::hand_over(Run& run) {
     if (run.moved_inline || run.state != Run::State::running || run.chains.all_in_kernel()) return;
+    if (may_stay_in_sockets(run)) return;
     if (event_thread_submits_) {
         request_event_thread_();
     } else {

@@ -53,6 +53,7 @@ class Scheduler {
     void settle(Caller caller);
     void launch(Run& run);
     void begin_stage(Run& run);
+    bool may_stay_in_sockets(const Run& run) const;
     void hand_over(Run& run);
     void submit(Run& run);
     void take_back(Run& run);

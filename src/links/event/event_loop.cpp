@@ -50,7 +50,8 @@ struct EventLoop::State {
     bool ending = false;
     bool woken = false;
     std::vector<Work> posted;
-    std::multimap<Clock::time_point, Work> later;
+    std::map<std::pair<Clock::time_point, std::uint64_t>, Work> later;
+    std::uint64_t last_timer = 0;
     // By a number of their own, which travels in the epoll event: an event that was fetched before its watch
     // was replaced or forgotten meets none.
     std::uint64_t last_watch = 0;
@@ -82,7 +83,7 @@ struct EventLoop::State {
         std::unique_lock lock(mutex);
         woken = false;
         batch.swap(posted);
-        for (const auto now = Clock::now(); !later.empty() && later.begin()->first <= now;
+        for (const auto now = Clock::now(); !later.empty() && later.begin()->first.first <= now;
              later.erase(later.begin()))
             batch.push_back(std::move(later.begin()->second));
         for (Work& work : batch) {
@@ -95,7 +96,8 @@ struct EventLoop::State {
         if (ending) return -2;
         if (!posted.empty()) return 0;
         if (later.empty()) return -1;
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(later.begin()->first - Clock::now());
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(later.begin()->first.first - Clock::now());
         return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 3600 * 1000));
     }
 
@@ -174,12 +176,22 @@ void EventLoop::post(Work work) {
     state_->wake();
 }
 
-void EventLoop::post_after(std::chrono::milliseconds delay, Work work) {
+EventLoop::Timer EventLoop::post_after(std::chrono::milliseconds delay, Work work) {
     const std::lock_guard lock(state_->mutex);
-    const auto when = Clock::now() + delay;
-    const bool first = state_->later.empty() || when < state_->later.begin()->first;
-    state_->later.emplace(when, std::move(work));
+    const Timer timer{Clock::now() + delay, ++state_->last_timer};
+    const bool first = state_->later.empty() || timer.when < state_->later.begin()->first.first;
+    state_->later.emplace(std::pair(timer.when, timer.number), std::move(work));
     if (first) state_->wake();
+    return timer;
+}
+
+void EventLoop::cancel(const Timer& timer) {
+    Work dropped;  // goes after the lock
+    const std::lock_guard lock(state_->mutex);
+    const auto found = state_->later.find(std::pair(timer.when, timer.number));
+    if (found == state_->later.end()) return;
+    dropped = std::move(found->second);
+    state_->later.erase(found);
 }
 
 void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsigned)> work) {

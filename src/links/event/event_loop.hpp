@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -25,7 +26,13 @@ class EventLoop {
     // Runs `work` soon.
     void post(std::function<void()> work);
     // Runs `work` after `delay`.
-    void post_after(std::chrono::milliseconds delay, std::function<void()> work);
+    struct Timer {
+        std::chrono::steady_clock::time_point when{};
+        std::uint64_t number = 0;  // 0: none
+    };
+    Timer post_after(std::chrono::milliseconds delay, std::function<void()> work);
+    // Drops such work, and what it holds. Nothing happens when it runs already, or has run.
+    void cancel(const Timer& timer);
     // Runs `work(events)` whenever `descriptor` has one of the epoll `events` (EPOLLIN, ...; EPOLLET for
     // edges). A second call for the same descriptor replaces the first.
     void watch(int descriptor, unsigned events, std::function<void(unsigned)> work);

@@ -44,9 +44,13 @@ struct Elsewhere {
 // How far an offered message has come. The receiver opens it. Then both copy chunks of it, whoever has time;
 // or the sender sends pieces, and who looks for pieces, or for room for them, in vain copies some that nobody
 // has claimed. The sender may use it again when the receiver has closed it.
+//
+// The system may refuse copies at any time (a process that changes its user, say). Then the message begins
+// again, in pieces: the receiver refuses, the sender stops and says so, and the receiver opens it anew. A
+// sender whose own copy is refused stops unasked.
 template <typename Platform>
 struct alignas(cache_line) Ticket {
-    enum State : std::uint32_t { free, offered, shared, wants_pieces, closed };
+    enum State : std::uint32_t { free, offered, shared, wants_pieces, refused, stopped, closed };
 
     Word<Platform, std::uint32_t> state;
     Word<Platform, std::uint32_t> claimed;  // chunks or pieces that somebody copies
@@ -81,8 +85,9 @@ struct Geometry {
     }
 
     // Messages up to this go in pieces, which stay in the processors' caches; of longer ones it pays that
-    // each byte is copied once.
+    // each byte is copied once. Where ways are measured this is the first guess.
     std::uint64_t most_in_pieces = 2097152;
+    bool measures_ways = false;
     // Who looks for a piece, or for room for one, copies itself after so many nanoseconds. Longer than the
     // other side's own copies take: else both would go on copying, each in vain waiting for the other's
     // pieces.

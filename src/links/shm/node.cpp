@@ -1,12 +1,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
 #include <sodium.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <map>
 
 #include "base/error.hpp"
 #include "links/shm/memory.hpp"
@@ -59,6 +64,31 @@ Proof proof_of(const ShmAddress& address) {
     Proof proof{};
     std::memcpy(proof.data(), address.proof, proof.size());
     return proof;
+}
+
+// One row for each class of sizes, of all pairs.
+std::vector<TransferTimes> merged(const std::vector<std::vector<TransferTimes>>& pairs) {
+    std::map<std::uint64_t, TransferTimes> by_size;
+    for (const auto& pair : pairs) {
+        for (const TransferTimes& times : pair) {
+            TransferTimes& sum = by_size[times.most_bytes];
+            sum.most_bytes = times.most_bytes;
+            sum.messages += times.messages;
+            for (const int way : {0, 1}) {
+                sum.nanoseconds[way] += times.nanoseconds[way];
+                sum.measured[way] += times.measured[way];
+                sum.pairs[way] += times.pairs[way];
+            }
+        }
+    }
+    std::vector<TransferTimes> all;
+    for (auto& [size, sum] : by_size) {
+        for (const int way : {0, 1})
+            if (sum.measured[way] > 0) sum.nanoseconds[way] /= sum.measured[way];
+        sum.chosen = sum.pairs[0] >= sum.pairs[1] ? Way::pieces : Way::direct;
+        all.push_back(sum);
+    }
+    return all;
 }
 
 class GroupLink : public Link {
@@ -194,6 +224,7 @@ std::string ShmNode::join(std::span<const ShmAddress> addresses, int self) {
     };
     Geometry geometry = Geometry::of(count);
     if (state.method == TransferMethod::kernel) geometry.most_in_pieces = 0;
+    geometry.measures_ways = state.method == TransferMethod::automatic;
     const auto fifo = [&](int from, int to) {
         const auto number = static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(count) +
                             static_cast<std::uint64_t>(to);
@@ -236,6 +267,18 @@ const std::string& ShmNode::why_in_pieces() const {
     return state_->why_in_pieces;
 }
 
+std::vector<TransferTimes> ShmNode::transfer_times() const {
+    if (state_->protocol == nullptr) return {};
+    const auto held = state_->protocol->hold();
+    return merged(state_->protocol->transfer_times());
+}
+
+std::string ShmNode::copies_refused() const {
+    if (state_->protocol == nullptr) return "";
+    const auto held = state_->protocol->hold();
+    return state_->protocol->why_refused();
+}
+
 std::unique_ptr<Link> ShmNode::link(std::uint64_t group, std::vector<int> members) {
     for (int& member : members) member = state_->places[static_cast<std::size_t>(member)];
     if (state_->shared) return std::make_unique<SharedLink>(*state_->protocol, group, std::move(members));
@@ -249,34 +292,108 @@ std::string in_words(const std::string& why_none, const std::string& why_in_piec
     return "shared memory; long messages may be copied once, by the kernel";
 }
 
-std::string survey(TransferMethod method) {
+std::string in_words(const TransferTimes& times) {
+    const auto size = times.most_bytes >= 1U << 20 ? fmt::format("{} MiB", times.most_bytes >> 20)
+                                                   : fmt::format("{} KiB", times.most_bytes >> 10);
+    const auto microseconds = [&](Way way) {
+        const double value = times.nanoseconds[static_cast<int>(way)] * 1e-3;
+        return value > 0 ? fmt::format(" {:.{}f} us", value, value < 100 ? 1 : 0) : std::string();
+    };
+    const std::string pieces = fmt::format("pieces{}", microseconds(Way::pieces));
+    const std::string kernel = fmt::format("kernel{}", microseconds(Way::direct));
+    const bool first = times.chosen == Way::pieces;
+    std::string text = fmt::format("{}: {}", size, first ? pieces : kernel);
+    if (times.measured[0] > 0 && times.measured[1] > 0)
+        text += fmt::format(", not {}", first ? kernel : pieces);
+    if (times.pairs[0] > 0 && times.pairs[1] > 0)
+        text += fmt::format(" (between {} of {} pairs)", times.pairs[static_cast<int>(times.chosen)],
+                            times.pairs[0] + times.pairs[1]);
+    return text;
+}
+
+namespace {
+
+// So many messages of a size that both ways are measured.
+constexpr std::uint64_t surveyed_bytes[] = {1U << 16, 1U << 18, 1U << 20, 1U << 23};
+constexpr int surveyed_messages = 2 * TransferChoice::samples;
+
+// What both processes of a survey do. False: the other one has ended.
+bool exchange_long_messages(Link& link, int self, const std::function<bool()>& other_lives) {
+    const std::vector<std::byte> sent(*std::rbegin(surveyed_bytes));
+    std::vector<std::byte> received(sent.size());
+    for (const std::uint64_t bytes : surveyed_bytes) {
+        for (int i = 0; i < surveyed_messages; ++i) {
+            Link::Transfer send;
+            Link::Transfer receive;
+            link.recv(1 - self, received.data(), bytes, 0, receive);
+            link.send(1 - self, sent.data(), bytes, 0, send);
+            link.flush();
+            for (int tests = 1; !link.test(receive) || !link.test(send); ++tests) {
+                if (tests % 1024 == 0 && !other_lives()) return false;
+                ::sched_yield();
+            }
+        }
+    }
+    return true;
+}
+
+struct SurveyAnswer {
+    ShmAddress address;
+    bool may_measure;
+    char words[512];
+};
+
+void answer_survey(TransferMethod method, ShmNode& own, pid_t parent, int answers) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // The parent is no descendant of the child's, as little as one rank is another's.
+    if (::getppid() != parent) return;
+    ShmNode other(2, method);
+    const ShmAddress addresses[] = {own.address(), other.address()};
+    // As both would: who has made the memory says what is wrong with it.
+    std::string trouble = own.join(addresses, 0);
+    if (trouble.empty()) trouble = other.join(addresses, 1);
+    SurveyAnswer answer{};
+    answer.address = other.address();
+    answer.may_measure =
+        trouble.empty() && other.why_in_pieces().empty() && method == TransferMethod::automatic;
+    const std::string words = in_words(trouble, other.why_in_pieces());
+    words.copy(answer.words, sizeof answer.words - 1);
+    if (::write(answers, &answer, sizeof answer) != sizeof answer || !answer.may_measure) return;
+    exchange_long_messages(*other.link(1, {0, 1}), 1, [] { return true; });
+}
+
+}  // namespace
+
+Survey survey(TransferMethod method) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return fmt::format("not known here: pipe: {}", std::strerror(errno));
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+        return {fmt::format("not known here: pipe: {}", std::strerror(errno)), {}};
     ShmNode own(2, method);
     const pid_t parent = ::getpid();
     const pid_t child = ::fork();
     if (child == 0) {
-        // The parent is no descendant of the child's, as little as one rank is another's.
-        std::string found;
-        if (::getppid() == parent) {
-            ShmNode other(2, method);
-            const ShmAddress addresses[] = {own.address(), other.address()};
-            // As both would: who has made the memory says what is wrong with it.
-            std::string trouble = own.join(addresses, 0);
-            if (trouble.empty()) trouble = other.join(addresses, 1);
-            found = in_words(trouble, other.why_in_pieces());
-        }
-        static_cast<void>(!::write(ends[1], found.data(), found.size()));
+        answer_survey(method, own, parent, ends[1]);
         ::_exit(0);
     }
     ::close(ends[1]);
-    std::string found;
-    char piece[256];
-    for (ssize_t bytes = 0; (bytes = ::read(ends[0], piece, sizeof piece)) > 0;)
-        found.append(piece, static_cast<std::size_t>(bytes));
+    Survey found{"not known here: no child process", {}};
+    SurveyAnswer answer{};
+    // Less than a page: a pipe does not tear it.
+    if (child > 0 && ::read(ends[0], &answer, sizeof answer) == sizeof answer) {
+        found.shared_memory = answer.words;
+        const ShmAddress addresses[] = {own.address(), answer.address};
+        const auto child_lives = [&] {
+            siginfo_t ended{};
+            return ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                   ended.si_pid == 0;
+        };
+        if (answer.may_measure && own.join(addresses, 0).empty() &&
+            exchange_long_messages(*own.link(1, {0, 1}), 0, child_lives))
+            found.times = own.transfer_times();
+    }
     ::close(ends[0]);
     if (child > 0) ::waitpid(child, nullptr, 0);
-    return found.empty() ? "not known here: no child process" : found;
+    return found;
 }
 
 bool ShmNode::sleep(std::chrono::nanoseconds limit) {

@@ -17,6 +17,7 @@
 #include "links/shm/doorbell.hpp"
 #include "links/shm/fifo.hpp"
 #include "links/shm/platform.hpp"
+#include "links/shm/transfer_choice.hpp"
 
 namespace lapwing::shm {
 
@@ -30,7 +31,7 @@ class Protocol {
         Doorbell<Platform>* doorbell = nullptr;
         pid_t process = 0;
         int rank = 0;                  // in the job, for messages
-        bool copies_directly = false;  // the kernel lets both copy
+        bool copies_directly = false;  // the kernel lets this rank copy
     };
     Protocol(const std::vector<Place>& places, Doorbell<Platform>& own_doorbell);
 
@@ -77,6 +78,14 @@ class Protocol {
     bool has_news_for_progress_thread() { return has_news() || completed_ != known_completed_; }
     // Nobody else waits for what has completed until now.
     void forget_completed() { known_completed_ = completed_; }
+    // By every peer that has a choice, what is received from it; why copies are refused by now, if they are.
+    std::vector<std::vector<TransferTimes>> transfer_times() const {
+        std::vector<std::vector<TransferTimes>> all;
+        for (const Peer& peer : peers_)
+            if (peer.choice != nullptr) all.push_back(peer.choice->times());
+        return all;
+    }
+    const std::string& why_refused() const { return why_refused_; }
     // Without holding it: whether the others ring here; how often it was rung; to ring; to sleep since then.
     // Who lets them ring looks for news afterwards.
     void let_ring(bool on);
@@ -106,6 +115,10 @@ class Protocol {
         std::uint64_t moved = 0;       // pieces that this side has sent, got or copied
         std::uint64_t in_vain = 0;     // since when it looks for a piece, or for room for one; 0: it does not
         std::uint64_t offered_at = 0;  // its address in the sender's memory
+        bool in_pieces = false;        // how the receiver has opened it, as far as is known
+        std::uint64_t opened = 0;      // when, if it is timed; else 0
+        int copying = 0;               // threads that copy bytes of it now
+        bool failed = false;           // a copy was refused: it begins again
         std::uint64_t completed = 0;   // the how many-th
     };
     // What came before its receive.
@@ -130,6 +143,7 @@ class Protocol {
         std::vector<Message*> offered;    // sends whose bytes the receiver is to fetch
         std::deque<Message*> waiting;     // sends that found no room, in order
         std::deque<Early> early;
+        std::unique_ptr<TransferChoice> choice;  // of what is received; made for the first long message
     };
 
     Peer& peer_of(int place) { return peers_[static_cast<std::size_t>(place)]; }
@@ -152,12 +166,8 @@ class Protocol {
     std::uint32_t pieces_of(std::uint64_t bytes) const {
         return static_cast<std::uint32_t>((bytes + eager_limit_ - 1) / eager_limit_);
     }
-    bool goes_in_pieces(const Peer& peer, std::uint64_t bytes) const {
-        return !peer.copies_directly || bytes <= geometry_.most_in_pieces;
-    }
-    bool may_copy_pieces(const Peer& peer, const Message& message) const {
-        return peer.copies_directly && goes_in_pieces(peer, message.bytes);
-    }
+    void choose_way(Peer& peer, Message& message);
+    void complete_receive(Peer& peer, Message& message, Ticket& ticket);
     bool out_of_patience(Message& message) const {
         const std::uint64_t now = Platform::nanoseconds();
         if (message.in_vain == 0) message.in_vain = now;
@@ -166,10 +176,20 @@ class Protocol {
     void look_for_end(Peer& peer, Message& message);
     std::uint32_t copy_pieces(Peer& peer, Message& message, Ticket& ticket);
     void send_pieces(Peer& peer, Message& message, Ticket& ticket);
-    [[noreturn]] void fail_to_copy(const Peer& peer, const Message& message, std::uint64_t bytes, int error);
     bool copy_chunks(Peer& peer, Message& message, Ticket& ticket);
-    int copy_chunk(const Peer& peer, const Message& message, std::uint64_t target, std::uint64_t at,
-                   std::uint64_t bytes);
+    bool copy_chunk(Peer& peer, Message& message, std::uint64_t target, std::uint64_t at,
+                    std::uint64_t bytes);
+    // Of a receive: copies are needed that the system refuses, and none is on its way.
+    bool must_refuse(const Peer& peer, const Message& message, std::uint32_t state) const {
+        return (state == Ticket::shared || state == Ticket::wants_pieces) && message.copying == 0 &&
+               (message.failed || (!message.in_pieces && !peer.copies_directly));
+    }
+    bool all_chunks_copied(const Message& message, const Ticket& ticket) const {
+        return !message.in_pieces &&
+               ticket.copied.load(std::memory_order_acquire) == chunks_of(message.bytes);
+    }
+    bool begin_again(Peer& peer, Message& message, Ticket& ticket);
+    void stop_sending(Peer& peer, Message& message, Ticket& ticket);
     void go_on_receiving(Peer& peer, Message& message);
     void go_on_sending(Peer& peer, Message& message);
     bool move_sends(Peer& peer);
@@ -192,6 +212,7 @@ class Protocol {
     std::atomic<bool> given_up_{false};
     std::mutex why_mutex_;
     std::string why_;
+    std::string why_refused_;
     // Where several threads use it:
     bool shared_ = false;
     typename Platform::Mutex mutex_;

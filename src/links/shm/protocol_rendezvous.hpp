@@ -11,6 +11,17 @@
 
 namespace lapwing::shm {
 
+// Which way a receive asks for.
+template <typename Platform>
+void Protocol<Platform>::choose_way(Peer& peer, Message& message) {
+    message.in_pieces = !peer.copies_directly || message.bytes <= geometry_.most_in_pieces;
+    if (!peer.copies_directly || !geometry_.measures_ways) return;
+    if (peer.choice == nullptr) peer.choice = std::make_unique<TransferChoice>(geometry_.most_in_pieces);
+    const auto [way, timed] = peer.choice->next(message.bytes);
+    message.in_pieces = way == Way::pieces;
+    if (timed) message.opened = Platform::nanoseconds();
+}
+
 // A receive meets an offer.
 template <typename Platform>
 void Protocol<Platform>::begin_receiving(Peer& peer, Message& message, std::uint64_t bytes,
@@ -28,13 +39,21 @@ void Protocol<Platform>::begin_receiving(Peer& peer, Message& message, std::uint
     message.offered_at = where.at;
     peer.receiving.push_back(&message);
     ticket.target.store(reinterpret_cast<std::uintptr_t>(message.target), std::memory_order_relaxed);
-    if (goes_in_pieces(peer, bytes)) {
-        ticket.state.store(Ticket::wants_pieces, std::memory_order_release);
-    } else {
-        ticket.state.store(Ticket::shared, std::memory_order_release);
-        if (bytes < 2 * geometry_.chunk) return;  // nothing to help with
-    }
+    choose_way(peer, message);
+    ticket.state.store(message.in_pieces ? Ticket::wants_pieces : Ticket::shared, std::memory_order_release);
+    // Else there is nothing to help with.
+    if (message.in_pieces || bytes >= 2 * geometry_.chunk) tell(peer, message.place);
+}
+
+template <typename Platform>
+void Protocol<Platform>::complete_receive(Peer& peer, Message& message, Ticket& ticket) {
+    ticket.state.store(Ticket::closed, std::memory_order_release);
     tell(peer, message.place);
+    std::erase(peer.receiving, &message);
+    complete(message);
+    if (message.opened == 0) return;
+    peer.choice->took(message.bytes, message.in_pieces ? Way::pieces : Way::direct,
+                      Platform::nanoseconds() - message.opened);
 }
 
 template <typename Platform>
@@ -58,50 +77,93 @@ void Protocol<Platform>::add_piece(Peer& peer, const Slot& slot) {
 template <typename Platform>
 void Protocol<Platform>::look_for_end(Peer& peer, Message& message) {
     Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
-    if (message.moved + ticket.copied.load(std::memory_order_acquire) < pieces_of(message.bytes)) return;
-    ticket.state.store(Ticket::closed, std::memory_order_release);
-    tell(peer, message.place);
-    std::erase(peer.receiving, &message);
-    complete(message);
+    if (message.moved + ticket.copied.load(std::memory_order_acquire) == pieces_of(message.bytes))
+        complete_receive(peer, message, ticket);
 }
 
-// Others may have the traffic meanwhile: the message stays in its place until this chunk is counted.
+// Others may have the traffic meanwhile: the message stays in its place until this chunk is counted. False:
+// the system refuses it.
 template <typename Platform>
-int Protocol<Platform>::copy_chunk(const Peer& peer, const Message& message, std::uint64_t target,
-                                   std::uint64_t at, std::uint64_t bytes) {
+bool Protocol<Platform>::copy_chunk(Peer& peer, Message& message, std::uint64_t target, std::uint64_t at,
+                                    std::uint64_t bytes) {
+    ++message.copying;
     if (shared_) mutex_.unlock();
     const int error = message.sends ? Platform::copy_to(peer.process, target + at, message.source + at, bytes)
                                     : Platform::copy_from(peer.process, message.offered_at + at,
                                                           message.target + at, bytes);
     if (shared_) mutex_.lock();
-    return error;
+    --message.copying;
+    if (error == 0) return true;
+    if (error == ESRCH) fail(fmt::format("rank {} has ended", peer.rank));
+    if (error != EPERM && error != EACCES && error != ENOSYS) {
+        fail(fmt::format("copying {} bytes {} the memory of rank {}: {}", bytes,
+                         message.sends ? "to" : "from", peer.rank, std::strerror(error)));
+    }
+    message.failed = true;
+    peer.copies_directly = false;
+    if (why_refused_.empty())
+        why_refused_ = fmt::format("{}: {}", message.sends ? "process_vm_writev" : "process_vm_readv",
+                                   std::strerror(error));
+    return false;
+}
+
+// Of a receive: what the system refuses comes in pieces, from the beginning. True when it waits for that, or
+// begins.
+template <typename Platform>
+bool Protocol<Platform>::begin_again(Peer& peer, Message& message, Ticket& ticket) {
+    const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
+    // The sender does not stop then.
+    if (all_chunks_copied(message, ticket)) return false;
+    if (state == Ticket::stopped && message.copying == 0) {
+        // What the sender has sent before it stopped is in the FIFO.
+        read(peer);
+        peer.copies_directly = false;
+        message.failed = false;
+        message.in_pieces = true;
+        message.moved = 0;
+        message.opened = 0;
+        ticket.claimed.store(0, std::memory_order_relaxed);
+        ticket.copied.store(0, std::memory_order_relaxed);
+        ticket.state.store(Ticket::wants_pieces, std::memory_order_release);
+        tell(peer, message.place);
+        return true;
+    }
+    if (must_refuse(peer, message, state)) {
+        ticket.state.store(Ticket::refused, std::memory_order_release);
+        tell(peer, message.place);
+        return true;
+    }
+    return state == Ticket::refused || state == Ticket::stopped;
+}
+
+// Of a send: what it has claimed is copied, or was refused.
+template <typename Platform>
+void Protocol<Platform>::stop_sending(Peer& peer, Message& message, Ticket& ticket) {
+    if (message.copying > 0) return;
+    peer.copies_directly = false;
+    message.failed = false;
+    message.in_pieces = true;
+    message.moved = 0;
+    ticket.state.store(Ticket::stopped, std::memory_order_release);
+    tell(peer, message.place);
 }
 
 // Copies chunks that nobody else copies, in either direction. True when all are copied.
 template <typename Platform>
 bool Protocol<Platform>::copy_chunks(Peer& peer, Message& message, Ticket& ticket) {
     const std::uint32_t chunks = chunks_of(message.bytes);
-    while (ticket.claimed.load(std::memory_order_relaxed) < chunks) {
+    while (peer.copies_directly && ticket.claimed.load(std::memory_order_relaxed) < chunks) {
         const std::uint32_t mine = ticket.claimed.fetch_add(1, std::memory_order_relaxed);
         if (mine >= chunks) break;
         const std::uint64_t chunk = geometry_.chunk_of(message.bytes);
         const std::uint64_t at = mine * chunk;
         const std::uint64_t bytes = std::min(chunk, message.bytes - at);
         const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
-        const int error = copy_chunk(peer, message, target, at, bytes);
-        if (error != 0) fail_to_copy(peer, message, bytes, error);
+        if (!copy_chunk(peer, message, target, at, bytes)) return false;
         ticket.copied.fetch_add(1, std::memory_order_acq_rel);
         tell(peer, message.place);
     }
     return ticket.copied.load(std::memory_order_acquire) == chunks;
-}
-
-template <typename Platform>
-void Protocol<Platform>::fail_to_copy(const Peer& peer, const Message& message, std::uint64_t bytes,
-                                      int error) {
-    fail(error == ESRCH ? fmt::format("rank {} has ended", peer.rank)
-                        : fmt::format("copying {} bytes {} the memory of rank {}: {}", bytes,
-                                      message.sends ? "to" : "from", peer.rank, std::strerror(error)));
 }
 
 // The other side does something else: this one copies some pieces that nobody has claimed. Not many at once,
@@ -117,8 +179,7 @@ std::uint32_t Protocol<Platform>::copy_pieces(Peer& peer, Message& message, Tick
     const std::uint64_t at = first * eager_limit_;
     const std::uint64_t bytes = std::min(some * eager_limit_, message.bytes - at);
     const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
-    if (const int error = copy_chunk(peer, message, target, at, bytes); error != 0)
-        fail_to_copy(peer, message, bytes, error);
+    if (!copy_chunk(peer, message, target, at, bytes)) return 0;
     const std::uint32_t copied = std::min(some, pieces - first);
     message.moved += copied;
     return copied;
@@ -127,16 +188,15 @@ std::uint32_t Protocol<Platform>::copy_pieces(Peer& peer, Message& message, Tick
 template <typename Platform>
 void Protocol<Platform>::go_on_receiving(Peer& peer, Message& message) {
     Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
-    if (goes_in_pieces(peer, message.bytes)) {
+    if (begin_again(peer, message, ticket)) return;
+    if (message.in_pieces) {
         if (peer.copies_directly && out_of_patience(message)) copy_pieces(peer, message, ticket);
         // The sender may have copied the last ones, even where this side may not.
-        return look_for_end(peer, message);
+        look_for_end(peer, message);
+    } else if (copy_chunks(peer, message, ticket)) {
+        complete_receive(peer, message, ticket);
     }
-    if (!copy_chunks(peer, message, ticket)) return;
-    ticket.state.store(Ticket::closed, std::memory_order_release);
-    tell(peer, message.place);
-    std::erase(peer.receiving, &message);
-    complete(message);
+    if (message.failed) begin_again(peer, message, ticket);
 }
 
 template <typename Platform>
@@ -152,7 +212,7 @@ void Protocol<Platform>::send_pieces(Peer& peer, Message& message, Ticket& ticke
         message.in_vain = 0;
         tell(peer, message.place);
     }
-    if (!may_copy_pieces(peer, message) || ticket.claimed.load(std::memory_order_relaxed) >= pieces) return;
+    if (!peer.copies_directly || ticket.claimed.load(std::memory_order_relaxed) >= pieces) return;
     if (!out_of_patience(message)) return;
     if (const std::uint32_t copied = copy_pieces(peer, message, ticket); copied > 0) {
         ticket.copied.fetch_add(copied, std::memory_order_acq_rel);
@@ -164,19 +224,22 @@ void Protocol<Platform>::send_pieces(Peer& peer, Message& message, Ticket& ticke
 template <typename Platform>
 void Protocol<Platform>::go_on_sending(Peer& peer, Message& message) {
     Ticket& ticket = peer.to.ticket(message.ticket);
-    switch (ticket.state.load(std::memory_order_acquire)) {
+    const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
+    switch (state) {
+        case Ticket::refused:
+            if (!all_chunks_copied(message, ticket)) return stop_sending(peer, message, ticket);
+            break;
         case Ticket::shared:
-            if (peer.copies_directly
-                    ? !copy_chunks(peer, message, ticket)
-                    : ticket.copied.load(std::memory_order_acquire) < chunks_of(message.bytes)) {
-                return;
-            }
-            break;
+            if (copy_chunks(peer, message, ticket)) break;
+            if (message.failed) stop_sending(peer, message, ticket);
+            return;
         case Ticket::wants_pieces:
+            message.in_pieces = true;
             send_pieces(peer, message, ticket);
+            if (message.moved == pieces_of(message.bytes)) break;
+            if (message.failed) stop_sending(peer, message, ticket);
             // Else the receiver has the rest, or may take it.
-            if (message.moved < pieces_of(message.bytes)) return;
-            break;
+            return;
         case Ticket::closed:
             break;
         default:

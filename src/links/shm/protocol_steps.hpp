@@ -247,8 +247,10 @@ bool Protocol<Platform>::has_news() {
             const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
             const std::uint32_t claimed = ticket.claimed.load(std::memory_order_relaxed);
             if (state == Ticket::closed) return true;
+            const bool must_stop = state == Ticket::refused || message->failed;
+            if (must_stop && message->copying == 0) return true;
             if (state == Ticket::wants_pieces && claimed < pieces_of(message->bytes) &&
-                (may_copy_pieces(peer, *message) || peer.to.has_room(eager_limit_))) {
+                (peer.copies_directly || peer.to.has_room(eager_limit_))) {
                 return true;
             }
             if (state == Ticket::shared && peer.copies_directly && claimed < chunks_of(message->bytes))
@@ -260,8 +262,11 @@ bool Protocol<Platform>::has_news() {
         if (peer.from.next() != nullptr) return true;
         for (const Message* message : peer.receiving) {
             const Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message->ticket));
-            const bool in_pieces = goes_in_pieces(peer, message->bytes);
-            const std::uint32_t all = in_pieces ? pieces_of(message->bytes) : chunks_of(message->bytes);
+            const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
+            if (state == Ticket::stopped && message->copying == 0) return true;
+            if (must_refuse(peer, *message, state)) return true;
+            const std::uint32_t all =
+                message->in_pieces ? pieces_of(message->bytes) : chunks_of(message->bytes);
             if ((peer.copies_directly && ticket.claimed.load(std::memory_order_relaxed) < all) ||
                 message->moved + ticket.copied.load(std::memory_order_acquire) == all) {
                 return true;

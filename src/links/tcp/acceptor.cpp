@@ -90,7 +90,7 @@ void Acceptor::let_wait(Socket socket, const std::string& address) {
                     Handshake::accepting(job_.key, static_cast<std::uint32_t>(job_.self),
                                          static_cast<std::uint32_t>(job_.members.size()), random_nonce()),
                     address});
-    event_loop_.post_after(job_.options.handshake, [this, number] {
+    pending_.at(number).timer = event_loop_.post_after(job_.options.handshake, [this, number] {
         const auto connection = pending_.find(number);
         if (connection != pending_.end())
             turn_away(connection,
@@ -124,6 +124,7 @@ void Acceptor::go_on(std::uint64_t number) {
         return;
     }
     event_loop_.forget(descriptor);
+    event_loop_.cancel(connection.timer);
     PendingConnection in = std::move(connection);
     pending_.erase(found);
     --greeted_;
@@ -138,6 +139,7 @@ void Acceptor::turn_away(PendingConnections::iterator connection, const std::str
 
 void Acceptor::let_go(PendingConnections::iterator connection) {
     event_loop_.forget(connection->second.socket.get());
+    event_loop_.cancel(connection->second.timer);
     if (connection->second.handshake.greeted()) --greeted_;
     pending_.erase(connection);
 }

@@ -38,6 +38,7 @@ class Acceptor {
         Handshake handshake;
         std::string address;
         unsigned waits = 0;
+        EventLoop::Timer timer{};  // until it must have proved itself
     };
     // By arrival; the oldest first.
     using PendingConnections = std::map<std::uint64_t, PendingConnection>;

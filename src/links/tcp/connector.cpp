@@ -39,6 +39,7 @@ struct Connector::Attempt {
     Socket socket;
     std::optional<Handshake> handshake;  // the socket is connected
     unsigned step = 0;                   // counts what is waited for: a timer of an earlier step does nothing
+    EventLoop::Timer timer;              // of this step
     unsigned waits = 0;                  // the events that are watched
     milliseconds pause = first_pause;
     Clock::time_point begin = Clock::now();
@@ -77,8 +78,14 @@ void Connector::drop_closed() {
 bool Connector::given_up(const Shared& attempt) {
     if (!attempt->table->closed()) return false;
     close_attempt(*attempt);
-    attempts_.erase(attempt);
+    end(attempt);
     return true;
+}
+
+// Its timer would keep its memory for seconds: of every connection, where communicators come and go.
+void Connector::end(const Shared& attempt) {
+    event_loop_.cancel(attempt->timer);
+    attempts_.erase(attempt);
 }
 
 void Connector::close_attempt(Attempt& attempt) {
@@ -90,7 +97,8 @@ void Connector::close_attempt(Attempt& attempt) {
 
 void Connector::after(const Shared& attempt, milliseconds delay, void (Connector::*work)(const Shared&)) {
     const unsigned step = ++attempt->step;
-    event_loop_.post_after(delay, [this, weak = std::weak_ptr(attempt), step, work] {
+    event_loop_.cancel(attempt->timer);
+    attempt->timer = event_loop_.post_after(delay, [this, weak = std::weak_ptr(attempt), step, work] {
         const Shared alive = weak.lock();
         if (alive && alive->step == step) (this->*work)(alive);
     });
@@ -161,7 +169,7 @@ void Connector::go_on(const Shared& attempt) {
         last_good_[member] = place;
         table.tell();
     }
-    attempts_.erase(attempt);
+    end(attempt);
 }
 
 void Connector::too_late(const Shared& attempt) {
@@ -191,7 +199,7 @@ void Connector::round_failed(const Shared& attempt) {
         attempt->places.empty()) {
         attempt->table->fail(attempt->peer, attempt->lane, failure(*attempt));
         const std::shared_ptr<ConnectionTable> table = attempt->table;
-        attempts_.erase(attempt);
+        end(attempt);
         return table->tell();
     }
     attempt->place = 0;

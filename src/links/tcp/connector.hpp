@@ -34,6 +34,8 @@ class Connector {
     void place_failed(const Shared& attempt, const std::string& why);
     void round_failed(const Shared& attempt);
     void close_attempt(Attempt& attempt);
+    // The attempt is over, whatever came of it.
+    void end(const Shared& attempt);
     void after(const Shared& attempt, std::chrono::milliseconds delay,
                void (Connector::*work)(const Shared&));
     void too_late(const Shared& attempt);

@@ -175,13 +175,15 @@ bool Network::reserve_descriptors(int ranks, int lanes) {
     if (all > free_at_start_) free_at_start_ += tcp::raise_descriptor_limit(all - free_at_start_);
     if (all > free_at_start_) {
         if (!told_) {
-            fmt::print(stderr,
-                       "lapwing: rank {}: a communicator of {} ranks takes {} {}connections, but only {} "
-                       "descriptors are free: the host engine runs its {}collectives; raise `ulimit -n`{}\n",
-                       self_, ranks, needed, lanes == this->lanes() ? "" : "more ",
-                       free_at_start_ - std::min(free_at_start_, reserved_),
-                       lanes == this->lanes() ? "" : "persistent ",
-                       this->lanes() > 1 ? ", or lower LAPWING_TCP_LANES" : "");
+            fmt::print(
+                stderr,
+                "lapwing: rank {}: a communicator of {} ranks needs {} descriptors ({} for {}connections, {} "
+                "that stay free for the program and the MPI), and {} are free: the host engine runs "
+                "its {}collectives; raise `ulimit -n`{}\n",
+                self_, ranks, needed + kept_descriptors, needed, lanes == this->lanes() ? "" : "more ",
+                kept_descriptors, free_at_start_ - std::min(free_at_start_, reserved_),
+                lanes == this->lanes() ? "" : "persistent ",
+                this->lanes() > 1 ? ", or lower LAPWING_TCP_LANES" : "");
         }
         told_ = true;
         return false;

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
 
 namespace lapwing {
 namespace {
@@ -42,6 +45,12 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     if (!manner.progress.empty())
         text += fmt::format("inside a host: {}; progress by {}\n", transfer_of(manner.missing),
                             manner.progress == "thread" ? "the progress thread" : "the program's calls");
+    std::string transfers;
+    for (const shm::TransferTimes& times : manner.transfers)
+        transfers += (transfers.empty() ? "" : "; ") + shm::in_words(times);
+    if (!transfers.empty()) text += fmt::format("long messages to rank 0: {}\n", transfers);
+    if (!manner.copies_refused.empty())
+        text += fmt::format("long messages pass in pieces since rank 0 met: {}\n", manner.copies_refused);
     text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
                         "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
                         "left to the native MPI");
@@ -83,6 +92,15 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
     if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;
     if (!manner.progress.empty())
         json["inside_host"] = {{"transfer", transfer_of(manner.missing)}, {"progress", manner.progress}};
+    for (const shm::TransferTimes& times : manner.transfers) {
+        json["inside_host"]["long_messages_to_rank_0"].push_back(
+            {{"bytes", times.most_bytes},
+             {"messages", times.messages},
+             {"chosen", times.chosen == shm::Way::pieces ? "pieces" : "kernel"},
+             {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
+             {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
+    }
+    if (!manner.copies_refused.empty()) json["inside_host"]["copies_refused"] = manner.copies_refused;
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];
@@ -108,6 +126,24 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
         json["collectives"].push_back(row);
     }
     return json.dump(2) + "\n";
+}
+
+// Gives 0 or the error. Leaves a file that it could not complete empty: half a report may look like a whole
+// one.
+int write_file(const std::string& path, const std::string& text) {
+    std::FILE* const file = std::fopen(path.c_str(), "w");
+    if (file == nullptr) return errno;
+    int error = 0;
+    if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) {
+        error = errno;
+        static_cast<void>(!::ftruncate(::fileno(file), 0));
+    }
+    // Network file systems may say only now that there is no room.
+    if (std::fclose(file) != 0 && error == 0) {
+        error = errno;
+        static_cast<void>(!::truncate(path.c_str(), 0));
+    }
+    return error;
 }
 
 }  // namespace
@@ -168,13 +204,13 @@ void write_report(const Report& mine, const std::string& form, const std::string
     if (rank != 0) return;
     const std::string text =
         form == "json" ? as_json(sums, mine, ranks, manner) : as_text(sums, mine, ranks, manner);
-    std::FILE* out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
-    if (out == nullptr) {
-        fmt::print(stderr, "lapwing: the report can not be written to {}: {}\n", file, std::strerror(errno));
-        out = stderr;
+    if (!file.empty()) {
+        const int error = write_file(file, text);
+        if (error == 0) return;
+        fmt::print(stderr, "lapwing: the report cannot be written to {}: {}; here it is:\n", printable(file),
+                   std::strerror(error));
     }
-    std::fwrite(text.data(), 1, text.size(), out);
-    if (out != stderr) std::fclose(out);
+    std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 }  // namespace lapwing

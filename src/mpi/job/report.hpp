@@ -8,6 +8,7 @@
 
 #include "collectives/algorithm.hpp"
 #include "engines/engine.hpp"
+#include "links/shm/transfer_choice.hpp"
 #include "mpi/job/network.hpp"
 
 namespace lapwing {
@@ -45,6 +46,9 @@ struct Manner {
     // Who moves messages inside rank 0's host: "caller" or "progress thread"; empty where its ranks share no
     // memory.
     std::string progress;
+    // There, of long messages that rank 0 has received, and why no more are copied by the kernel.
+    std::vector<shm::TransferTimes> transfers;
+    std::string copies_refused;
 };
 
 struct Report {

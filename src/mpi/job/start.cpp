@@ -115,9 +115,11 @@ void start_job(bool collective) {
 
 void report_job() {
     if (runtime.report_form == "none") return;
-    Manner manner{runtime.options.engine, runtime.network.missing(), ""};
+    Manner manner{runtime.options.engine, runtime.network.missing(), "", {}, ""};
     if (const shm::ShmNode* node = runtime.network.node(); node != nullptr && node->ranks() > 1) {
         manner.progress = runtime.network.progress_thread() != nullptr ? "thread" : "caller";
+        manner.transfers = node->transfer_times();
+        manner.copies_refused = node->copies_refused();
     }
     write_report(runtime.report, runtime.report_form, runtime.report_file, manner);
 }

@@ -1,9 +1,11 @@
 #include "mpi/job/tracing.hpp"
 
+#include <fmt/format.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -46,7 +48,8 @@ void begin_tracing(const Settings& settings, const RankLocations& locations) {
 void end_tracing(const RankLocations& locations) {
     if (!trace::on()) return;
     add_clock_metadata(locations, "end");
-    trace::close();
+    const std::string trouble = trace::close();
+    if (!trouble.empty()) fmt::print(stderr, "lapwing: a part of the trace is incomplete: {}\n", trouble);
 }
 
 }  // namespace lapwing

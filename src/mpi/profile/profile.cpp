@@ -203,7 +203,8 @@ void begin() {
 void end() {
     if (!trace::on()) return;
     add_clock_metadata(state.locations, "end");
-    trace::close();
+    const std::string trouble = trace::close();
+    if (!trouble.empty()) fmt::print(stderr, "lapwing: a part of the profile is incomplete: {}\n", trouble);
 }
 
 std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -13,6 +13,7 @@
 #include "lapwing/bench/table.hpp"
 #include "lapwing/bench/variants.hpp"
 #include "lapwing/common/command.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/arrange.hpp"
 #include "lapwing/launch/program.hpp"
@@ -29,9 +30,7 @@ constexpr std::chrono::seconds time_to_end{20};
 class Output {
   public:
     explicit Output(const std::string& path) : path_(path) {
-        if (path.empty() || path == "-") return;
-        file_.open(path);
-        if (!file_) throw Error(ErrorCode::system, fmt::format("'{}' cannot be written", path));
+        if (!path.empty() && path != "-") file_.emplace(path, "the result");
     }
     void write(const Json& result) {
         if (path_ == "-") {
@@ -40,15 +39,14 @@ class Output {
         }
         fmt::print("{}", bench_tables(result));
         std::fflush(stdout);
-        if (path_.empty()) return;
-        file_ << result.dump(1) << "\n";
-        file_.close();
-        if (!file_) throw Error(ErrorCode::system, fmt::format("'{}' could not be written", path_));
+        if (!file_) return;
+        file_->write(result.dump(1) + "\n");
+        file_->close();
     }
 
   private:
     std::string path_;
-    std::ofstream file_;
+    std::optional<OutputFile> file_;
 };
 
 // Each communicator says its engine; the variable must not say "mpi" for all. Where all ranks are on one

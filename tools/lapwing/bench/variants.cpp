@@ -24,8 +24,8 @@ const char* const default_variants[] = {
     "processor copy, caller:host:LAPWING_TRANSFER=processor",
     "kernel copy, caller:host:LAPWING_TRANSFER=kernel",
     "either copy, caller:host:LAPWING_TRANSFER=auto",
-    "processor copy, progress thread:host:LAPWING_TRANSFER=processor,LAPWING_PROGRESS_THREAD=auto",
-    "kernel copy, progress thread:host:LAPWING_TRANSFER=kernel,LAPWING_PROGRESS_THREAD=auto",
+    "processor copy, progress thread:host:LAPWING_TRANSFER=processor,LAPWING_PROGRESS_THREAD=any",
+    "kernel copy, progress thread:host:LAPWING_TRANSFER=kernel,LAPWING_PROGRESS_THREAD=any",
     "sockets, kernel:kernel:",
 };
 
@@ -35,7 +35,7 @@ MethodVariant read_variant(const std::string& written) {
     if (second == std::string::npos || first == 0) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--variant {}: write NAME:ENGINE:VARIABLES, such as "
-                                "fast:host:LAPWING_TRANSFER=kernel,LAPWING_PROGRESS_THREAD=auto",
+                                "fast:host:LAPWING_TRANSFER=kernel,LAPWING_PROGRESS_THREAD=any",
                                 written));
     }
     const std::vector<std::string> engines = engine_names();

@@ -17,6 +17,7 @@
 #include "lapwing/cluster/inside.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
+#include "lapwing/cluster/processors.hpp"
 #include "lapwing/cluster/shape.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/process.hpp"
@@ -85,8 +86,15 @@ int run(const CLI::App& app, const ClusterOptions& options, const Words& words) 
     if (app.count("--hosts") == 0) {
         throw Error(ErrorCode::invalid_argument, "--hosts is missing; give a number, as in: --hosts 4");
     }
-    const ClusterShape shape = read_shape(options);
+    ClusterShape shape = read_shape(options);
+    shape.asked_for_seed = app.count("--seed") > 0;
     require_network_programs(shape);
+    if (options.cores_per_host == "own" && shape.hosts.front().cores.empty()) {
+        fmt::print(
+            stderr,
+            "lapwing cluster: {} hosts share {} cores; times say less than with a core for each host\n",
+            shape.hosts.size(), usable_processors());
+    }
     signal(SIGCHLD, SIG_DFL);
     sigset_t blocked = handed_signals();
     sigaddset(&blocked, SIGCHLD);
@@ -124,9 +132,15 @@ Command add_cluster(CLI::App& tool, const Words& words) {
     app->add_option("--burst", options->burst,
                     "Bytes that a link passes at once after a pause; see docs/cluster.md")
         ->type_name("BYTES");
-    app->add_option("--cores-per-host", options->cores_per_host,
-                    "Cores of the hosts in turn, such as 0,1 or 0-1,2-3 (all)")
+    app->add_option(
+           "--cores-per-host", options->cores_per_host,
+           "Cores of the hosts in turn, such as 0,1 or 0-1,2-3; own: as many for each; all: shared (own)")
         ->type_name("LIST");
+    app->add_option("--delay", options->delay, "What a packet takes from host to host besides, such as 50us")
+        ->type_name("TIME");
+    app->add_option("--loss", options->loss, "Share of packets that are lost on the way, such as 0.1%")
+        ->type_name("SHARE");
+    app->add_option("--seed", options->seed, "Another sequence of losses (1)")->type_name("N");
     app->add_option("--network", options->network, "Addresses of the hosts (10.77.0.0/24)")->type_name("NET");
     app->footer(
         "Examples:\n"

@@ -15,6 +15,8 @@
 #include "lapwing/cluster/launchers.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
+#include "lapwing/cluster/own_cores.hpp"
+#include "lapwing/cluster/relay.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -53,6 +55,12 @@ void hear_yes(int channel, const std::string& host) {
     throw Error(ErrorCode::system, fmt::format("{} could not be made: {}", host, reason));
 }
 
+// What the command's output is connected to must not seem open because a process of the cluster has it.
+void close_streams() {
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int descriptor = 0; descriptor <= 2; ++descriptor) dup2(nothing, descriptor);
+}
+
 // Keeps a host's namespaces until everything ends.
 [[noreturn]] void hold(const ClusterShape& shape, const ClusterHost& host, int channel) {
     try {
@@ -65,9 +73,7 @@ void hear_yes(int channel, const std::string& host) {
         say(channel, "+");
         hear_yes(channel, host.name);
         make_host_interface(shape, host);
-        // What the command's output is connected to must not seem open because a holder has it.
-        const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-        for (int descriptor = 0; descriptor <= 2; ++descriptor) dup2(nothing, descriptor);
+        close_streams();
         say(channel, "+");
     } catch (const std::exception& error) {
         say(channel, error.what());
@@ -76,28 +82,65 @@ void hear_yes(int channel, const std::string& host) {
     while (true) pause();
 }
 
+// Passes packets on until everything ends.
+[[noreturn]] void relay(const ClusterShape& shape, int channel) {
+    try {
+        leave_for_host_namespaces();
+        prctl(PR_SET_NAME, "relay");
+        say(channel, "+");
+        hear_yes(channel, "the relay");
+        make_relay_interfaces(shape);
+        Relay packets(shape);
+        close_streams();
+        say(channel, "+");
+        packets.run();
+    } catch (const std::exception& error) {
+        say(channel, error.what());
+        _exit(2);
+    }
+}
+
 void make_hosts(ClusterShape& shape) {
     std::vector<int> channels;
-    for (ClusterHost& host : shape.hosts) {
+    std::vector<std::string> names;
+    // Gives true in the new process.
+    const auto split_off = [&](pid_t& process, const std::string& name, int& channel) {
         int ends[2];
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) refuse("socketpair");
-        host.holder = fork();
-        if (host.holder < 0) refuse("fork");
-        if (host.holder == 0) {
+        process = fork();
+        if (process < 0) refuse("fork");
+        channel = ends[1];
+        if (process == 0) {
             close(ends[0]);
-            hold(shape, host, ends[1]);
+            return true;
         }
         close(ends[1]);
         channels.push_back(ends[0]);
+        names.push_back(name);
+        return false;
+    };
+    int channel = -1;
+    if (shape.impaired()) {
+        shape.netem = !shape.asked_for_seed && kernel_has_netem();
+        if (shape.relayed()) {
+            fmt::print(stderr,
+                       "lapwing cluster: a relay process delays and drops packets{}; it takes processor time "
+                       "(docs/cluster.md)\n",
+                       shape.asked_for_seed ? "" : ", because this kernel has no netem");
+            if (split_off(shape.relay, "the relay", channel)) relay(shape, channel);
+        }
+    }
+    for (ClusterHost& host : shape.hosts) {
+        if (split_off(host.holder, host.name, channel)) hold(shape, host, channel);
     }
     const auto all_say_yes = [&] {
-        for (std::size_t i = 0; i < channels.size(); ++i) hear_yes(channels[i], shape.hosts[i].name);
+        for (std::size_t i = 0; i < channels.size(); ++i) hear_yes(channels[i], names[i]);
     };
     all_say_yes();
     make_network(shape);
-    for (const int channel : channels) say(channel, "+");
+    for (const int one : channels) say(one, "+");
     all_say_yes();
-    for (const int channel : channels) close(channel);
+    for (const int one : channels) close(one);
 }
 
 pid_t start_command(const std::vector<std::string>& command, const sigset_t& mask) {
@@ -114,11 +157,13 @@ pid_t start_command(const std::vector<std::string>& command, const sigset_t& mas
 }
 
 // Ended processes whose parents are gone come here, too.
-bool collect(pid_t command, int& status) {
+bool collect(pid_t command, pid_t relay, int& status) {
     bool ended = false;
     int word = 0;
     pid_t process = 0;
     while ((process = waitpid(-1, &word, WNOHANG)) > 0) {
+        if (process == relay)
+            fmt::print(stderr, "lapwing cluster: the relay has ended: the hosts are cut off\n");
         if (process != command) continue;
         ended = true;
         status = WIFEXITED(word) ? WEXITSTATUS(word) : 128 + WTERMSIG(word);
@@ -153,6 +198,7 @@ int run_cluster(ClusterShape shape, const std::vector<std::string>& command, con
     mount_file_over(fmt::format("{}/hosts", cluster_directory), "/etc/hosts");
     make_hosts(shape);
     write_running_shape(shape);
+    write_machine_files(shape);
     prepare_launchers(shape);
     const pid_t process = start_command(command, mask);
     if (write(started, "+", 1) != 1) refuse("pipe");
@@ -160,7 +206,7 @@ int run_cluster(ClusterShape shape, const std::vector<std::string>& command, con
     sigset_t awaited = handed_signals();
     sigaddset(&awaited, SIGCHLD);
     int status = 0;
-    while (!collect(process, status)) {
+    while (!collect(process, shape.relay, status)) {
         siginfo_t arrived{};
         const int signal = sigwaitinfo(&awaited, &arrived);
         const bool handed = arrived.si_code == SI_QUEUE && arrived.si_value.sival_int == handed_word;

@@ -1,13 +1,13 @@
 #include "lapwing/cluster/launchers.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "lapwing/cluster/processors.hpp"
 #include "lapwing/common/process.hpp"
 
 namespace lapwing::tool {
@@ -25,10 +25,7 @@ std::string lines(const ClusterShape& shape, const char* form) {
 }
 
 bool hosts_outnumber_cores(const ClusterShape& shape) {
-    cpu_set_t usable;
-    CPU_ZERO(&usable);
-    sched_getaffinity(0, sizeof usable, &usable);
-    return static_cast<int>(shape.hosts.size()) > CPU_COUNT(&usable);
+    return static_cast<int>(shape.hosts.size()) > usable_processors();
 }
 
 void prepare_openmpi_4(const std::string& shell, const std::string& hosts, bool oversubscribed) {

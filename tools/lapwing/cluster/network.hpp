@@ -9,6 +9,12 @@ namespace lapwing::tool {
 // Throws Error (system) that names the package when `ip` or `tc` is missing.
 void require_network_programs(const ClusterShape& shape);
 
+// In the head's network namespace: whether the kernel has netem.
+bool kernel_has_netem();
+
+// In the relay's network namespace, once the links are there: they carry packets, and nothing of their own.
+void make_relay_interfaces(const ClusterShape& shape);
+
 // In the head's namespaces: the bridge, and a link into each host's namespaces, which its holder keeps. The
 // ends at the bridge have the hosts' names and are shaped towards the hosts.
 void make_network(const ClusterShape& shape);

@@ -7,14 +7,18 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.hpp"
 #include "base/values.hpp"
+#include "lapwing/cluster/processors.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {
@@ -41,7 +45,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 std::vector<int> read_cores(const std::string& entry) {
     const std::optional<std::vector<int>> cores = parse_processors(entry);
     if (!cores || cores->back() >= CPU_SETSIZE) {
-        refuse(fmt::format("'{}' names no cores; --cores-per-host is a list such as 0,1 or 0-1,2-3", entry));
+        refuse(fmt::format(
+            "'{}' names no cores; --cores-per-host is a list such as 0,1 or 0-1,2-3; own; or all", entry));
     }
     cpu_set_t usable;
     CPU_ZERO(&usable);
@@ -84,6 +89,16 @@ ClusterHost host_of(const nlohmann::json& json) {
     return {json.at("name"), json.at("address"), json.at("cores"), json.at("holder")};
 }
 
+// Takes a number such as 0.5 from the beginning of the text; the rest stays.
+std::optional<double> read_leading_number(std::string_view& text) {
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + digits, number);
+    if (error != std::errc() || end != text.data() + digits) return std::nullopt;
+    text.remove_prefix(digits);
+    return number;
+}
+
 }  // namespace
 
 double read_rate(std::string_view written) {
@@ -111,6 +126,27 @@ double read_rate(std::string_view written) {
     return bits;
 }
 
+std::uint64_t read_delay(std::string_view written) {
+    struct Unit {
+        std::string_view name;
+        double nanoseconds;
+    };
+    static constexpr std::array units = {Unit{"us", 1e3}, Unit{"ms", 1e6}, Unit{"s", 1e9}};
+    const std::optional<double> number = read_leading_number(written);
+    const auto* found =
+        std::find_if(units.begin(), units.end(), [&](const Unit& known) { return known.name == written; });
+    if (!number || found == units.end() || *number * found->nanoseconds > 1e9)
+        refuse("--delay is a time of up to 1s, written like 50us, 1.5ms or 1s");
+    return static_cast<std::uint64_t>(std::llround(*number * found->nanoseconds));
+}
+
+double read_loss(std::string_view written) {
+    const std::optional<double> number = read_leading_number(written);
+    if (!number || written != "%" || *number > 50)
+        refuse("--loss is a share of all packets of up to 50%, written like 0.1%");
+    return *number / 100;
+}
+
 ClusterShape read_shape(const ClusterOptions& options) {
     if (options.hosts < 1 || options.hosts > most_hosts) {
         refuse(fmt::format("--hosts {}: must be 1 to {}", options.hosts, most_hosts));
@@ -130,8 +166,13 @@ ClusterShape read_shape(const ClusterOptions& options) {
                                options.mtu + 18));
         }
     }
+    if (!options.delay.empty()) shape.delay = read_delay(options.delay);
+    if (!options.loss.empty()) shape.loss = read_loss(options.loss);
+    shape.seed = options.seed;
     std::vector<std::vector<int>> cores;
-    if (!options.cores_per_host.empty()) {
+    if (options.cores_per_host == "own") {
+        cores = divide_processors(options.hosts);
+    } else if (options.cores_per_host != "all") {
         for (const std::string& entry : split(options.cores_per_host, ','))
             cores.push_back(read_cores(entry));
     }
@@ -147,16 +188,19 @@ ClusterShape read_shape(const ClusterOptions& options) {
 
 void write_cluster_file(const std::string& name, std::string_view content, mode_t mode) {
     const std::string path = fmt::format("{}/{}", cluster_directory, name);
-    std::ofstream file(path, std::ios::binary);
-    file << content;
-    file.close();
-    if (!file || chmod(path.c_str(), mode) != 0) {
-        throw Error(ErrorCode::system, fmt::format("{} could not be written", path));
-    }
+    write_file(path, content, "a file of the cluster");
+    if (chmod(path.c_str(), mode) != 0)
+        throw Error(ErrorCode::system, fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
 void write_running_shape(const ClusterShape& shape) {
     nlohmann::json json = {{"rate", shape.rate}, {"burst", shape.burst}, {"mtu", shape.mtu}};
+    if (shape.impaired()) {
+        json["delay"] = static_cast<double>(shape.delay) * 1e-9;
+        json["loss"] = shape.loss;
+        json["by"] = shape.netem ? "netem" : "relay";
+        if (!shape.netem) json["seed"] = shape.seed;
+    }
     json["head"] = as_json(shape.head);
     json["hosts"] = nlohmann::json::array();
     for (const ClusterHost& host : shape.hosts) json["hosts"].push_back(as_json(host));

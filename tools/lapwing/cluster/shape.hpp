@@ -23,6 +23,16 @@ struct ClusterShape {
     std::string rate;         // as tc writes it; empty: the links are not shaped
     std::uint64_t burst = 0;  // bytes that a link passes at once after a pause
     int mtu = 0;              // bytes
+    // From one host to another, in one direction.
+    std::uint64_t delay = 0;      // nanoseconds
+    double loss = 0;              // of all packets, 0 to 1
+    std::uint64_t seed = 1;       // of the relay's losses
+    bool asked_for_seed = false;  // which only the relay has everywhere
+    bool netem = false;           // the kernel delays and drops; else a relay
+    pid_t relay = 0;              // the relay, by its number inside the cluster
+
+    bool impaired() const { return delay > 0 || loss > 0; }
+    bool relayed() const { return impaired() && !netem; }
 };
 
 struct ClusterOptions {
@@ -30,7 +40,10 @@ struct ClusterOptions {
     std::string rate = "1gbit";
     std::string burst;
     int mtu = 9000;
-    std::string cores_per_host;
+    std::string cores_per_host = "own";
+    std::string delay;
+    std::string loss;
+    std::uint64_t seed = 1;
     std::string network = "10.77.0.0/24";
 };
 
@@ -39,6 +52,11 @@ ClusterShape read_shape(const ClusterOptions& options);
 
 // Bits per second of "100mbit", "1gbit", "10MBps" as tc reads them. Throws Error (invalid_argument).
 double read_rate(std::string_view written);
+
+// Nanoseconds of "50us", "1.5ms", "1s". Throws Error (invalid_argument).
+std::uint64_t read_delay(std::string_view written);
+// 0.001 of "0.1%". Throws Error (invalid_argument).
+double read_loss(std::string_view written);
 
 // Where a cluster keeps what its programs read, on a tmpfs that the head and all hosts see.
 inline constexpr const char* cluster_directory = "/dev/shm/lapwing";

@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -14,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "lapwing/cluster/namespaces.hpp"
+#include "lapwing/cluster/own_cores.hpp"
 #include "lapwing/cluster/shape.hpp"
 #include "lapwing/common/command.hpp"
 
@@ -55,21 +55,11 @@ ClusterHost find_host(const ClusterShape& shape, const std::string& written) {
                 fmt::format("unknown host '{}'{}", written, suggestion(written, names)));
 }
 
-void take_cores(const std::vector<int>& cores) {
-    if (cores.empty()) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : cores) CPU_SET(core, &set);
-    if (sched_setaffinity(0, sizeof set, &set) == 0) return;
-    throw Error(ErrorCode::system,
-                fmt::format("cores {} may not be used: {}", fmt::join(cores, ","), std::strerror(errno)));
-}
-
 int run(const std::vector<std::string>& words) {
     const Call call = read_call(words);
     const ClusterHost host = find_host(read_running_shape(), call.host);
     enter_namespaces_of(host.holder);
-    take_cores(host.cores);
+    take_processors(host);
     // On the head the user's own stays.
     if (host.holder != 1) setenv("TMPDIR", host_temporary_directory, 1);
     if (getenv("HOSTNAME") != nullptr) setenv("HOSTNAME", host.name.c_str(), 1);

@@ -139,7 +139,6 @@ Sizes read_sizes(std::string_view written) {
 }
 
 Hosts read_hosts(std::string_view written) {
-    constexpr int most_ranks = 1 << 20;
     static const std::string words[] = {"one", "several"};
     if (written.find_first_of("0123456789") == std::string_view::npos) {
         return {pick("number of hosts", written, words) == 1, nullptr};
@@ -188,6 +187,8 @@ RankRange read_rank_range(std::string_view written) {
         range.last < range.first) {
         refuse(fmt::format("'{}' is not a range of ranks; write it like 8 or 1:64", written));
     }
+    if (range.last > most_ranks)
+        refuse(fmt::format("{} ranks are too many; at most {}", range.last, most_ranks));
     return range;
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "collectives/catalogue.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/process.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
@@ -286,10 +286,7 @@ int explain(const Options& options) {
         fmt::print("{}", text);
         return success;
     }
-    std::ofstream file(options.output, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) throw Error(ErrorCode::system, fmt::format("{}: cannot be written", options.output));
+    write_file(options.output, text, fmt::format("the {}", format));
     return success;
 }
 

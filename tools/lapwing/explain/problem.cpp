@@ -150,6 +150,7 @@ AskedProblem read_problem(const ProblemOptions& options) {
         refuse("give the number of ranks, as in --ranks 4, or their hosts, as in --hosts 2x4");
     }
     problem.ranks = options.ranks ? *options.ranks : hosts.placement->ranks();
+    if (problem.ranks > most_ranks) refuse(fmt::format("--ranks {}: at most {}", problem.ranks, most_ranks));
     problem.root = options.root;
     problem.in_place = options.in_place;
     read_reduction(options, problem);

@@ -3,14 +3,19 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <vector>
 
 #include "base/error.hpp"
 #include "lapwing/cluster/inside.hpp"
@@ -22,10 +27,124 @@ namespace {
     throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
+// Of children that have ended takes the launcher's status; those of others come here because the tool adopts
+// what loses its parent.
+bool collect(pid_t launcher, int& status) {
+    bool ended = false;
+    int word = 0;
+    pid_t process = 0;
+    while ((process = waitpid(-1, &word, WNOHANG)) > 0) {
+        if (process != launcher) continue;
+        ended = true;
+        status = word;
+    }
+    return ended;
+}
+
+struct Process {
+    pid_t id;
+    pid_t parent;
+    pid_t group;
+};
+
+std::vector<Process> all_processes() {
+    std::vector<Process> found;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+        std::ifstream file(entry.path() / "stat");
+        std::string line;
+        if (!std::getline(file, line)) continue;
+        Process process{std::atoi(line.c_str()), 0, 0};
+        // "7 (name, which may have any character) S 1 7 ..."
+        const std::size_t name_end = std::min(line.rfind(')'), line.size() - 1);
+        if (std::sscanf(line.c_str() + name_end + 1, " %*c %d %d", &process.parent, &process.group) == 2)
+            found.push_back(process);
+    }
+    return found;
+}
+
+std::vector<pid_t> children() {
+    std::vector<pid_t> found;
+    for (const Process& process : all_processes()) {
+        if (process.parent == getpid()) found.push_back(process.id);
+    }
+    return found;
+}
+
+// To the launcher, and to what it has started in the tool's process group, as a terminal's key would do: a
+// script waits for its launcher before it heeds a signal. The group itself may have others, who called the
+// tool.
+void signal_job(pid_t launcher, int signal) {
+    const std::vector<Process> all = all_processes();
+    std::vector<pid_t> job = {launcher};
+    for (std::size_t i = 0; i < job.size(); ++i) {
+        for (const Process& process : all) {
+            if (process.parent == job[i] && process.group == getpgrp()) job.push_back(process.id);
+        }
+    }
+    for (const pid_t process : job) kill(process, signal);
+}
+
+bool ends_jobs(int signal) {
+    return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+// A launcher that dies of a signal may leave its ranks, and a script its launcher: they are told to end, too.
+// What then still runs is killed.
+void end_what_is_left(const sigset_t& awaited) {
+    constexpr int patience = 10;  // seconds
+    const timespec second{1, 0};
+    std::vector<pid_t> told;
+    for (int waited = 0;;) {
+        int unused = 0;
+        collect(-1, unused);
+        const std::vector<pid_t> left = children();
+        if (left.empty()) return;
+        for (const pid_t process : left) {
+            const bool new_one = std::find(told.begin(), told.end(), process) == told.end();
+            if (new_one) told.push_back(process);
+            if (waited >= patience) {
+                kill(process, SIGKILL);
+            } else if (new_one) {
+                kill(process, SIGTERM);
+                kill(process, SIGCONT);  // one that was stopped could not end
+            }
+        }
+        if (sigtimedwait(&awaited, nullptr, &second) < 0) ++waited;
+    }
+}
+
 }  // namespace
+
+void leave_guard() {
+    ::signal(SIGCHLD, SIG_DFL);
+    sigset_t awaited = handed_signals();
+    sigaddset(&awaited, SIGCHLD);
+    sigset_t before;
+    sigprocmask(SIG_BLOCK, &awaited, &before);
+    std::fflush(nullptr);
+    const pid_t tool = getpid();
+    const pid_t child = fork();
+    if (child < 0) refuse("fork");
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != tool) _exit(127);
+        sigprocmask(SIG_SETMASK, &before, nullptr);
+        return;
+    }
+    int status = 0;
+    while (!collect(child, status)) {
+        siginfo_t arrived{};
+        const int signal = sigwaitinfo(&awaited, &arrived);
+        if (signal > 0 && signal != SIGCHLD && arrived.si_code <= 0) kill(child, signal);
+    }
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    _exit(end_as(status));
+}
 
 int run_job(const Launch& launch) {
     ::signal(SIGCHLD, SIG_DFL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigset_t awaited = handed_signals();
     sigaddset(&awaited, SIGCHLD);
     sigset_t before;
@@ -33,9 +152,13 @@ int run_job(const Launch& launch) {
     int failed[2];  // says why nothing was started
     if (pipe2(failed, O_CLOEXEC) != 0) refuse("pipe");
     std::fflush(nullptr);
+    const pid_t tool = getpid();
     const pid_t child = fork();
     if (child < 0) refuse("fork");
     if (child == 0) {
+        // The tool may be killed without a chance to end the job.
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (getppid() != tool) _exit(127);
         sigprocmask(SIG_SETMASK, &before, nullptr);
         try {
             execute(launch);
@@ -50,12 +173,21 @@ int run_job(const Launch& launch) {
     const ssize_t length = read(failed[0], why, sizeof why);
     close(failed[0]);
     int status = 0;
-    while (waitpid(child, &status, WNOHANG) == 0) {
+    int passed = 0;
+    while (!collect(child, status)) {
         siginfo_t arrived{};
         const int signal = sigwaitinfo(&awaited, &arrived);
-        if (signal > 0 && signal != SIGCHLD && arrived.si_code <= 0) kill(child, signal);
+        if (signal <= 0 || signal == SIGCHLD || arrived.si_code > 0) continue;
+        if (!ends_jobs(signal)) {
+            kill(child, signal);
+            continue;
+        }
+        signal_job(child, signal);
+        passed = signal;
     }
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (passed != 0) end_what_is_left(awaited);
+    // Else a second signal would end the tool before it has seen to the ranks' files.
+    if (passed == 0) sigprocmask(SIG_SETMASK, &before, nullptr);
     if (length > 0) throw Error(ErrorCode::system, std::string(why, static_cast<std::size_t>(length)));
     return status;
 }
@@ -67,6 +199,10 @@ int end_as(int wait_status) {
     setrlimit(RLIMIT_CORE, &no_core);
     std::fflush(nullptr);
     ::signal(signal, SIG_DFL);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, signal);
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);
     raise(signal);
     return 128 + signal;
 }

@@ -7,9 +7,13 @@
 
 namespace lapwing::tool {
 
+// The caller goes on in a child of this process, which passes signals on to it and ends as it does. When any
+// signal kills this process, the child gets SIGTERM: it can end its job and see to the files of the ranks.
+void leave_guard();
+
 // Runs the launcher and waits for its end. Passes on signals that other processes send to the tool; those of
-// the terminal's keys reach the launcher directly. Gives the status as waitpid() does. Throws Error
-// (system) when nothing was started.
+// the terminal's keys reach the launcher directly. After one that ends jobs, nothing of the job runs on on
+// this host. Gives the status as waitpid() does. Throws Error (system) when nothing was started.
 int run_job(const Launch& launch);
 
 // Ends as the launcher has ended, by the same signal if it was one: gives the exit status otherwise.

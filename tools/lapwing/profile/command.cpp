@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "lapwing/common/command.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/arrange.hpp"
@@ -159,15 +160,18 @@ Json as_json(const Profile& profile) {
     return json;
 }
 
+// A profile that its file has no room for is not lost.
 void say(const std::string& text, const std::string& file) {
-    std::FILE* const out = file.empty() ? stderr : std::fopen(file.c_str(), "w");
-    bool good = out != nullptr && std::fwrite(text.data(), 1, text.size(), out) == text.size();
-    const int error = errno;
-    if (out != nullptr && out != stderr) good = std::fclose(out) == 0 && good;
-    if (!good) {
-        throw Error(ErrorCode::system,
-                    fmt::format("the profile cannot be written to {}: {}", file, std::strerror(error)));
+    if (!file.empty()) {
+        try {
+            write_file(file, text, "the profile");
+            return;
+        } catch (const std::exception&) {
+            fmt::print(stderr, "{}", text);
+            throw;
+        }
     }
+    fmt::print(stderr, "{}", text);
 }
 
 void warn(const Profile& profile) {
@@ -198,6 +202,7 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
         return success;
     }
     if (!options.file.empty()) require_writable(place, "the profile");
+    leave_guard();
     settings.trace = make_parts_directory(place);
     int status = 0;
     try {

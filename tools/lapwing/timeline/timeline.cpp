@@ -11,6 +11,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/timeline/tracks.hpp"
 
 namespace lapwing::tool {
@@ -45,38 +46,20 @@ std::string blocking_name(std::string function) {
 // One event after the other goes to the file.
 class Writer {
   public:
-    explicit Writer(const std::string& file) : file_(file), out_(std::fopen(file.c_str(), "w")) {
-        if (out_ == nullptr) refuse();
-    }
-    ~Writer() {
-        if (out_ != nullptr) std::fclose(out_);
-    }
-    Writer(const Writer&) = delete;
-    Writer& operator=(const Writer&) = delete;
+    explicit Writer(const std::string& file) : out_(file, "the timeline") {}
 
-    void text(const std::string& text) {
-        if (std::fwrite(text.data(), 1, text.size(), out_) != text.size()) refuse();
-    }
+    void text(const std::string& text) { out_.write(text); }
     void event(const Json& json) {
         text(fmt::format("{}{}", first_ ? "\n" : ",\n", print(json)));
         first_ = false;
     }
-    void close() {
-        std::FILE* const out = out_;
-        out_ = nullptr;
-        if (std::fclose(out) != 0) refuse();
-    }
+    void close() { out_.close(); }
     static std::string print(const Json& json) {
         return json.dump(-1, ' ', false, Json::error_handler_t::replace);
     }
 
   private:
-    [[noreturn]] void refuse() const {
-        throw Error(ErrorCode::system,
-                    fmt::format("the timeline can not be written to {}: {}", file_, std::strerror(errno)));
-    }
-    std::string file_;
-    std::FILE* out_;
+    OutputFile out_;
     bool first_ = true;
 };
 

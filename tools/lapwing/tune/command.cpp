@@ -16,6 +16,7 @@
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
 #include "lapwing/common/command.hpp"
+#include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/arrange.hpp"
 #include "lapwing/launch/program.hpp"
@@ -111,32 +112,40 @@ Json read_file(const std::string& path) {
     return Json::parse(file);
 }
 
-// Written beside the file and then renamed, so that nobody reads half of it. A file that cannot be written is
-// noticed before the measurement.
+// Written beside the file and then renamed, so that nobody reads half of it. What is no regular file, such as
+// /dev/stdout, is written itself. A file that cannot be written is noticed before the measurement.
 class NewFile {
   public:
-    explicit NewFile(const std::string& path) : path_(path), beside_(path + ".new") {
-        file_.open(beside_, std::ios::binary);
-        if (!file_) throw Error(ErrorCode::system, fmt::format("'{}' cannot be written", path));
-    }
+    explicit NewFile(const std::string& path)
+        : path_(path), beside_(is_special(path) ? path : path + ".new"), file_(beside_, "the tuning file") {}
     ~NewFile() {
         std::error_code none;
-        std::filesystem::remove(beside_, none);
+        if (beside_ != path_) std::filesystem::remove(beside_, none);
     }
     NewFile(const NewFile&) = delete;
     NewFile& operator=(const NewFile&) = delete;
+    // What was measured for minutes goes to standard output rather than being lost.
     void write(const std::string& text) {
-        file_ << text;
-        file_.close();
-        std::error_code error;
-        if (file_) std::filesystem::rename(beside_, path_, error);
-        if (!file_ || error) throw Error(ErrorCode::system, fmt::format("'{}' could not be written", path_));
+        try {
+            file_.write(text);
+            file_.close();
+            if (beside_ != path_) std::filesystem::rename(beside_, path_);
+        } catch (const std::exception&) {
+            fmt::print("{}", text);
+            throw;
+        }
     }
 
   private:
+    static bool is_special(const std::string& path) {
+        std::error_code none;
+        const std::filesystem::file_status status = std::filesystem::status(path, none);
+        return std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+    }
+
     std::string path_;
     std::string beside_;
-    std::ofstream file_;
+    OutputFile file_;
 };
 
 // One line for each row, so that files are readable and can be compared.

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <span>
 
 #include "base/error.hpp"
@@ -19,6 +18,8 @@
 
 namespace lapwing::tool {
 namespace {
+
+constexpr std::size_t most_bytes_of_lists = std::size_t{512} << 20;
 
 struct Verified {
     std::string file;
@@ -39,7 +40,21 @@ std::string read(const std::string& file) {
     if (std::filesystem::is_directory(file)) throw Error(ErrorCode::system, file + ": is a directory");
     std::ifstream stream(file, std::ios::binary);
     if (!stream) throw Error(ErrorCode::system, fmt::format("{}: {}", file, std::strerror(errno)));
-    return {std::istreambuf_iterator<char>(stream), {}};
+    // Devices and pipes have no size that could be asked for.
+    std::string text;
+    std::vector<char> block(std::size_t{1} << 20);
+    while (stream.read(block.data(), static_cast<std::streamsize>(block.size())) || stream.gcount() > 0) {
+        const std::string_view more(block.data(), static_cast<std::size_t>(stream.gcount()));
+        if (more.find('\0') != std::string_view::npos)
+            throw Error(ErrorCode::parse, fmt::format("{}: is no list file: it is not text", file));
+        if (text.size() + more.size() > most_bytes_of_lists) {
+            throw Error(ErrorCode::unsupported,
+                        fmt::format("{}: is longer than {} MiB, the most that is read", file,
+                                    most_bytes_of_lists >> 20));
+        }
+        text += more;
+    }
+    return text;
 }
 
 // Why the lists have no chain form that can be proven; empty when they have.

@@ -1,0 +1,92 @@
+#include "links/shm/transfer_choice.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace lapwing::shm {
+namespace {
+
+// A change of ways must pay by so much: within it, medians of the same way differ.
+constexpr float clearly = 0.95F;
+
+std::size_t index(Way way) {
+    return static_cast<std::size_t>(way);
+}
+Way other(Way way) {
+    return way == Way::pieces ? Way::direct : Way::pieces;
+}
+
+}  // namespace
+
+TransferChoice::TransferChoice(std::uint64_t most_in_pieces) {
+    for (std::size_t i = 0; i < classes; ++i)
+        classes_[i].chosen = most_bytes_of(i) <= most_in_pieces ? Way::pieces : Way::direct;
+}
+
+std::size_t TransferChoice::class_of(std::uint64_t bytes) {
+    const auto width = static_cast<std::size_t>(std::bit_width(std::max<std::uint64_t>(bytes, 1) - 1));
+    return std::min(std::max<std::size_t>(width, 14) - 14, classes - 1);
+}
+
+float TransferChoice::median(const Class& of, Way way) {
+    auto last = of.last[index(way)];
+    const auto end = last.begin() + std::min<std::uint32_t>(of.measured[index(way)], samples);
+    const auto middle = last.begin() + (end - last.begin()) / 2;
+    std::nth_element(last.begin(), middle, end);
+    return *middle;
+}
+
+TransferChoice::Decision TransferChoice::next(std::uint64_t bytes) {
+    Class& of = classes_[class_of(bytes)];
+    const std::uint64_t number = of.messages++;
+    if (number < 2 * samples) {
+        of.next_look = 2 * samples + of.interval;
+        return {number % 2 == 0 ? of.chosen : other(of.chosen), true};
+    }
+    if (number >= of.next_look) {
+        of.interval = std::min<std::uint32_t>(2 * of.interval, longest_look);
+        of.next_look = number + of.interval;
+        return {other(of.chosen), true};
+    }
+    return {of.chosen, number % timed_of == 0};
+}
+
+void TransferChoice::took(std::uint64_t bytes, Way way, std::uint64_t nanoseconds) {
+    Class& of = classes_[class_of(bytes)];
+    const float sample = static_cast<float>(nanoseconds) / static_cast<float>(bytes);
+    of.last[index(way)][of.measured[index(way)]++ % samples] = sample;
+    const Way alternative = other(of.chosen);
+    if (of.measured[0] < samples || of.measured[1] < samples) return;
+    const float standing = median(of, of.chosen);
+    if (median(of, alternative) < clearly * standing) {
+        of.chosen = alternative;
+        of.interval = shortest_look;
+        of.next_look = of.messages + of.interval;
+    } else if (way == alternative && sample < clearly * standing) {
+        // Perhaps the times have changed: until the old samples are outvoted, or right.
+        of.interval = shortest_look;
+        of.next_look = of.messages;
+    }
+}
+
+std::vector<TransferTimes> TransferChoice::times() const {
+    std::vector<TransferTimes> all;
+    for (std::size_t i = 0; i < classes; ++i) {
+        const Class& of = classes_[i];
+        if (of.messages == 0) continue;
+        TransferTimes& times = all.emplace_back();
+        times.most_bytes = most_bytes_of(i);
+        times.messages = of.messages;
+        times.chosen = of.chosen;
+        times.pairs[index(of.chosen)] = 1;
+        for (const Way way : {Way::pieces, Way::direct}) {
+            if (of.measured[index(way)] == 0) continue;
+            times.measured[index(way)] = 1;
+            times.nanoseconds[index(way)] =
+                static_cast<double>(median(of, way)) * static_cast<double>(times.most_bytes);
+        }
+    }
+    return all;
+}
+
+}  // namespace lapwing::shm

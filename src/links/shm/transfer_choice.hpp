@@ -1,0 +1,70 @@
+// Which way long messages from another rank of the host take, by what both ways took before.
+//
+// Which of the two is faster depends on the caches that the two processors have in common, on how long the
+// message is and on whether its sender is there: on one machine pieces through shared memory take half the
+// time of the kernel's copy, on another twice. No figure that a machine tells about itself decides that
+// (virtual ones tell wrong ones), so it is measured, for each pair of ranks and each class of sizes: the
+// first ten messages take both ways in turn, then all take the one with the lower median, but for a rare
+// second look. Since both ranks of an exchange count the same messages, they try the same way at the same
+// time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace lapwing::shm {
+
+enum class Way : std::uint8_t {
+    pieces,  // through the shared memory, by the processor
+    direct,  // copied once, by the kernel
+};
+
+// What one class of sizes was found to take. Arrays are by Way.
+struct TransferTimes {
+    std::uint64_t most_bytes = 0;    // of a message; half of it is the most of the class before
+    std::uint64_t messages = 0;      // so far
+    double nanoseconds[2] = {0, 0};  // of most_bytes: the median; of several pairs, the mean of theirs
+    int measured[2] = {0, 0};        // pairs that have measured it
+    int pairs[2] = {0, 0};           // pairs that have chosen it
+    Way chosen = Way::pieces;        // by most pairs
+};
+
+class TransferChoice {
+  public:
+    static constexpr int samples = 5;          // of each way; the median is of these
+    static constexpr int shortest_look = 16;   // messages between two looks at the other way,
+    static constexpr int longest_look = 1024;  // more each time that it is slower
+    static constexpr int timed_of = 8;         // one of so many messages is timed when the choice stands
+
+    // Messages up to `most_in_pieces` begin with pieces.
+    explicit TransferChoice(std::uint64_t most_in_pieces);
+
+    struct Decision {
+        Way way;
+        bool timed;  // took() is to be called when the message is there
+    };
+    Decision next(std::uint64_t bytes);
+    void took(std::uint64_t bytes, Way way, std::uint64_t nanoseconds);
+
+    // The classes that have had messages, by size.
+    std::vector<TransferTimes> times() const;
+
+  private:
+    static constexpr std::size_t classes = 16;  // up to 2^14 bytes, 2^15, ..., and all above
+    struct Class {
+        std::array<std::array<float, samples>, 2> last{};  // nanoseconds for a byte
+        std::array<std::uint32_t, 2> measured{};           // how many, ever
+        std::uint64_t messages = 0;
+        std::uint64_t next_look = 0;
+        std::uint32_t interval = shortest_look;
+        Way chosen = Way::pieces;
+    };
+    static std::size_t class_of(std::uint64_t bytes);
+    static std::uint64_t most_bytes_of(std::size_t number) { return std::uint64_t{1} << (number + 14); }
+    static float median(const Class& of, Way way);
+
+    std::array<Class, classes> classes_{};
+};
+
+}  // namespace lapwing::shm

@@ -1,0 +1,102 @@
+"""lapwing cluster: delay and loss of links, by the kernel's netem or by a relay."""
+
+import os
+import pathlib
+import struct
+import sys
+import tempfile
+
+import support
+from support import ClusterTest
+
+EXCHANGE = pathlib.Path(__file__).resolve().parent / "exchange.py"
+# With a seed it is the relay in any kernel.
+SEED = 7
+MASK = 2**64 - 1
+
+
+class Generator:
+    """SplitMix64, as the relay's."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def draw(self):
+        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+        return z ^ (z >> 31)
+
+
+def losses(host, packets, share):
+    """How many of the first packets to a host, from 0, are lost."""
+    generator = Generator(Generator(SEED + host).draw())
+    return sum((generator.draw() >> 11) / 2**53 < share for _ in range(packets))
+
+
+class Impairments(ClusterTest):
+    def exchange(self, rounds, *options, after=""):
+        """Round trips between two hosts: the least one's seconds, and what the shell says `after`."""
+        output = self.shell(2, f"ssh node2 {sys.executable} {EXCHANGE} answer & "
+                               f"ssh node1 {sys.executable} {EXCHANGE} ask node2 {rounds}; wait; {after}", *options)
+        lines = [line for line in output.splitlines() if not line.startswith("lapwing cluster: a relay process ")]
+        return float(lines[0]), lines[1:]
+
+    def test_a_packet_takes_the_delay_in_each_direction(self):
+        for delay, seconds in (("50us", 50e-6), ("3ms", 3e-3)):
+            for options in ((), ("--seed", SEED), ("--rate", "none")):
+                least, _ = self.exchange(100, "--delay", delay, *options)
+                self.assertGreaterEqual(least, 2 * seconds, (delay, options))
+
+    def test_losses_follow_the_seed(self):
+        counts = "od -A n -v -w16 -t u8 /dev/shm/lapwing/relay.counts"
+        for share, options in ((0.05, ("--loss", "5%")), (0.05, ("--loss", "5%", "--delay", "100us"))):
+            # Read until nothing is under way.
+            _, rows = self.exchange(1000, *options, "--seed", SEED,
+                                    after=f"a=; b=-; while [ \"$a\" != \"$b\" ]; do b=$a; sleep 0.5; a=$({counts}); done; echo \"$a\"")
+            found = [[int(word) for word in row.split()] for row in rows]
+            self.assertEqual(len(found), 2, rows)
+            for host, (packets, lost) in enumerate(found):
+                self.assertGreaterEqual(packets, 1000)
+                self.assertEqual(lost, losses(host, packets, share), found)
+                self.assertGreater(lost, 0)
+
+    def test_without_losses_all_packets_arrive(self):
+        _, rows = self.exchange(200, "--delay", "1ms", "--seed", SEED, after="od -A n -v -w16 -t u8 /dev/shm/lapwing/relay.counts")
+        for row in rows:
+            packets, lost = map(int, row.split())
+            self.assertGreaterEqual(packets, 200)
+            self.assertEqual(lost, 0)
+
+    def test_links_can_still_be_cut(self):
+        output = self.shell(2, f"ssh node2 {sys.executable} {EXCHANGE} answer & ip link set node2 down; sleep 1; "
+                               "grep -c . /proc/net/route; ip link set node2 up; "
+                               f"ssh node1 {sys.executable} {EXCHANGE} ask node2 10 && echo done; wait", "--delay", "1ms")
+        self.assertIn("\ndone\n", output)
+
+    def test_it_is_told(self):
+        with tempfile.TemporaryDirectory() as directory:
+            program = pathlib.Path(directory) / "tc"
+            program.write_text("#!/bin/sh\necho 'Error: Specified qdisc kind is unknown.' >&2\nexit 1\n")
+            program.chmod(0o755)
+            path = f"{directory}:{os.environ['PATH']}"
+            output = self.shell(2, "cat /dev/shm/lapwing/cluster.json", "--rate", "none", "--delay", "50us", PATH=path)
+            self.assertIn("a relay process delays and drops packets, because this kernel has no netem", output)
+            self.assertIn('"by": "relay"', output)
+            # One that takes everything stands for a kernel with netem.
+            program.write_text(f"#!/bin/sh\necho \"$@\" >> {directory}/calls; cat >> {directory}/calls\n")
+            output = self.shell(2, "cat /dev/shm/lapwing/cluster.json", "--rate", "1gbit", "--delay", "50us", "--loss", "0.1%",
+                                PATH=path)
+            self.assertNotIn("relay", output)
+            self.assertIn('"by": "netem"', output)
+            calls = (pathlib.Path(directory) / "calls").read_text()
+            self.assertIn("qdisc add dev node2 root handle 1: netem limit 1000000 delay 50us loss 0.1%\n"
+                          "qdisc add dev node2 parent 1:1 handle 2: tbf rate 1gbit ", calls)
+            self.assertIn("qdisc add dev eth0 root tbf rate 1gbit ", calls)
+            # What has been tried is taken away.
+            self.assertIn("qdisc del dev lo root netem", calls)
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,83 @@
+#include "lapwing/cluster/processors.hpp"
+
+#include <fmt/format.h>
+#include <hwloc.h>
+#include <sched.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+[[noreturn]] void refuse(const char* what) {
+    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+cpu_set_t usable() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    sched_getaffinity(0, sizeof set, &set);
+    return set;
+}
+
+// The usable processors of each core, neighbours in the machine next to each other.
+std::vector<std::vector<int>> usable_cores(hwloc_topology_t machine) {
+    const cpu_set_t set = usable();
+    std::vector<std::vector<int>> cores;
+    hwloc_obj_t last = nullptr;
+    for (hwloc_obj_t processor = nullptr;
+         (processor = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PU, processor)) != nullptr;) {
+        const auto number = static_cast<int>(processor->os_index);
+        if (number >= CPU_SETSIZE || !CPU_ISSET(number, &set)) continue;
+        const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(machine, HWLOC_OBJ_CORE, processor);
+        if (cores.empty() || core == nullptr || core != last) cores.emplace_back();
+        cores.back().push_back(number);
+        last = core;
+    }
+    return cores;
+}
+
+}  // namespace
+
+void FreeMachine::operator()(hwloc_topology* machine) const {
+    hwloc_topology_destroy(machine);
+}
+
+Machine load_machine() {
+    hwloc_topology_t machine = nullptr;
+    if (hwloc_topology_init(&machine) != 0) refuse("hwloc");
+    Machine owner(machine);
+    if (hwloc_topology_load(machine) != 0) refuse("hwloc cannot read this machine");
+    return owner;
+}
+
+int usable_processors() {
+    const cpu_set_t set = usable();
+    return CPU_COUNT(&set);
+}
+
+std::vector<std::vector<int>> divide_processors(int hosts) {
+    if (hosts > usable_processors()) return {};
+    std::vector<std::vector<int>> units = usable_cores(load_machine().get());
+    const auto count = static_cast<std::size_t>(hosts);
+    if (units.size() < count) {
+        std::vector<std::vector<int>> single;
+        for (const std::vector<int>& core : units) {
+            for (const int processor : core) single.push_back({processor});
+        }
+        units = std::move(single);
+    }
+    if (units.size() < count) return {};
+    const std::size_t each = units.size() / count;
+    std::vector<std::vector<int>> result(count);
+    for (std::size_t unit = 0; unit < each * count; ++unit) {
+        std::vector<int>& host = result[unit / each];
+        host.insert(host.end(), units[unit].begin(), units[unit].end());
+    }
+    return result;
+}
+
+}  // namespace lapwing::tool
