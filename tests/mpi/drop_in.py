@@ -27,7 +27,7 @@ RUNS = [(ranks, [], []) for ranks in range(1, 6)] + [
     (3, ["--engine", "kernel", "--algorithm", "ialltoall=pairwise:window=1,ibcast=scatter_ring,igather=sequential"], []),
     (3, ["--engine", "kernel", "--algorithm", "ialltoall=bruck,ibcast=k_nomial:k=3,igather=binomial"], []),
     (2, ["--engine", "kernel"], ["--threads"]),
-    (3, ["--engine", "kernel", "LAPWING_SUBMIT=thread", "LAPWING_PROGRESS_THREAD=auto"], []),
+    (3, ["--engine", "kernel", "LAPWING_SUBMIT=thread"], []),
 ]
 
 

@@ -13,8 +13,8 @@ bool ReductionCall::refused(const Problem& problem, const void* send_buffer, boo
     };
     if (has_result && none(elements.address, elements.count)) return true;
     return !problem.in_place &&
-           (none(send_buffer, sent) ||
-            (has_result && is_aliased(problem.collective, send_buffer, elements.address, sent)));
+           (none(send_buffer, sent) || (has_result && send_buffer == elements.address &&
+                                        is_aliased(problem.collective, send_buffer, elements.address, sent)));
 }
 
 Started ReductionCall::start(CallContext& context, Problem& problem, const void* send_buffer,

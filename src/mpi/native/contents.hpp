@@ -8,7 +8,11 @@
 
 namespace lapwing {
 
-bool is_predefined(MPI_Datatype type);
+// The way in which it was made; MPI_COMBINER_NAMED: it is predefined.
+int combiner_of(MPI_Datatype type);
+inline bool is_predefined(MPI_Datatype type) {
+    return combiner_of(type) == MPI_COMBINER_NAMED;
+}
 
 // A handle that is freed, unless it is that of a predefined type.
 class TypeHandle {

@@ -8,10 +8,8 @@ namespace {
 
 // Whether the data of consecutive elements stand in memory without holes and in the order of the type map.
 // Equal size and extent do not imply it: an indexed type can fill its extent in another order.
-bool is_contiguous(MPI_Datatype type) {
-    Contents contents;
-    if (contents.read(type) != MPI_SUCCESS) return false;
-    if (contents.combiner == MPI_COMBINER_NAMED) {
+bool is_contiguous(MPI_Datatype type, int combiner) {
+    if (combiner == MPI_COMBINER_NAMED) {
         MPI_Count size = 0;
         MPI_Count lower = 0;
         MPI_Count extent = 0;
@@ -19,8 +17,11 @@ bool is_contiguous(MPI_Datatype type) {
         PMPI_Type_get_extent_x(type, &lower, &extent);
         return lower == 0 && size == extent;  // not MPI_DOUBLE_INT, which has a hole at its end
     }
-    return (contents.combiner == MPI_COMBINER_CONTIGUOUS || contents.combiner == MPI_COMBINER_DUP) &&
-           is_contiguous(contents.types.front().handle());
+    if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP) return false;
+    Contents contents;
+    if (contents.read(type) != MPI_SUCCESS) return false;
+    const MPI_Datatype base = contents.types.front().handle();
+    return is_contiguous(base, combiner_of(base));
 }
 
 // Predefined types live as long as the program, so what is known of them can be kept by handle.
@@ -42,8 +43,9 @@ Layout layout_of(MPI_Datatype type) {
     if (layout.error == MPI_SUCCESS) layout.error = PMPI_Type_get_extent(type, &lower, &layout.extent);
     if (layout.error != MPI_SUCCESS) return layout;
     layout.size = static_cast<std::uint64_t>(size);
-    layout.contiguous = is_contiguous(type);
-    if (is_predefined(type))
+    const int combiner = combiner_of(type);
+    layout.contiguous = is_contiguous(type, combiner);
+    if (combiner == MPI_COMBINER_NAMED)
         last_predefined = {true, type, layout};
     else
         layout.committed = !is_uncommitted(type);
