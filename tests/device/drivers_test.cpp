@@ -1,5 +1,6 @@
 // The drivers, by doubles of their libraries (doubles/), and what is built on them.
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,7 +22,7 @@ class Library {
   public:
     explicit Library(const char* name)
         : library_(
-              ::dlopen((std::string(LAPWING_TEST_DOUBLES) + "/" + name).c_str(), RTLD_NOW | RTLD_GLOBAL)) {}
+              ::dlopen(fmt::format("{}/{}", LAPWING_TEST_DOUBLES, name).c_str(), RTLD_NOW | RTLD_GLOBAL)) {}
     void* handle() const { return library_; }
     template <typename... Arguments>
     long operator()(const char* function, Arguments... arguments) const {

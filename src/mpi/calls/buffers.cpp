@@ -154,9 +154,8 @@ void Blocks::find_device(const Elements& elements) {
 
 bool Blocks::in_place() const {
     return device_error_ == MPI_SUCCESS && !place_.on_device() &&
-           std::all_of(blocks_.begin(), blocks_.end(), [](const Block& block) {
-        return is_contiguous(block.elements);
-    });
+           std::all_of(blocks_.begin(), blocks_.end(),
+                       [](const Block& block) { return is_contiguous(block.elements); });
 }
 
 std::uint64_t Blocks::bytes() const {
