@@ -96,7 +96,10 @@ struct TypedBlocksArgument {
         if (counts == nullptr || displacements == nullptr || types == nullptr) return blocks == 0;
         for (std::size_t i = 0; i < blocks; ++i) {
             if (counts[i] < 0 || (counts[i] > 0 && types[i] == MPI_DATATYPE_NULL)) return false;
-            if (may_be_no_buffer(buffer) && is_no_buffer(buffer, counts[i] > 0, types[i])) return false;
+            // Displacements from MPI_BOTTOM are addresses.
+            const bool at_buffer = buffer != nullptr || displacements[i] == 0;
+            if (may_be_no_buffer(buffer) && at_buffer && is_no_buffer(buffer, counts[i] > 0, types[i]))
+                return false;
         }
         return true;
     }

@@ -7,9 +7,9 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <vector>
 
 #include "device/memory.hpp"
+#include "mpi/native/contents.hpp"
 #include "mpi/native/packing.hpp"
 
 namespace lapwing {
@@ -37,59 +37,14 @@ char* moved(const void* address, MPI_Aint distance) {
                                    static_cast<std::uintptr_t>(distance));
 }
 
-// A datatype's own description, with handles of the types that it is made of.
-class Contents {
-  public:
-    explicit Contents(MPI_Datatype type) {
-        int integers = 0;
-        int addresses = 0;
-        int types = 0;
-        if (PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) != MPI_SUCCESS ||
-            combiner == MPI_COMBINER_NAMED) {
-            return;
-        }
-        integer.resize(static_cast<std::size_t>(integers) + 1);
-        address.resize(static_cast<std::size_t>(addresses) + 1);
-        base.resize(static_cast<std::size_t>(types));
-        if (PMPI_Type_get_contents(type, integers, addresses, types, integer.data(), address.data(),
-                                   base.data()) != MPI_SUCCESS) {
-            base.clear();
-            combiner = MPI_COMBINER_NAMED;
-        }
-        // Elements of them are packed alone; the program need not have committed them.
-        for (MPI_Datatype& part : base) {
-            if (!is_named(part)) PMPI_Type_commit(&part);
-        }
-    }
-    ~Contents() {
-        for (MPI_Datatype& type : base) {
-            if (!is_named(type)) PMPI_Type_free(&type);
-        }
-    }
-    Contents(const Contents&) = delete;
-    Contents& operator=(const Contents&) = delete;
-
-    int combiner = MPI_COMBINER_NAMED;
-    std::vector<int> integer;
-    std::vector<MPI_Aint> address;
-    std::vector<MPI_Datatype> base;
-
-  private:
-    static bool is_named(MPI_Datatype type) {
-        int counts[3];
-        int made_by = MPI_COMBINER_NAMED;
-        PMPI_Type_get_envelope(type, &counts[0], &counts[1], &counts[2], &made_by);
-        return made_by == MPI_COMBINER_NAMED;
-    }
-};
-
 // Elements at MPI_BOTTOM may be anywhere: calls `part(address, count, type, layout)` for each of those that a
 // datatype of addresses is made of, in the order in which they travel.
 template <typename Part>
 void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
                    const Part& part) {
-    const Contents contents(type);
-    const int made_by = contents.combiner;
+    Contents contents;
+    const bool known = contents.read(type) == MPI_SUCCESS;
+    const int made_by = known ? contents.combiner : MPI_COMBINER_NAMED;
     const bool of_several = made_by == MPI_COMBINER_STRUCT;
     const bool of_addresses =
         of_several || made_by == MPI_COMBINER_HINDEXED || made_by == MPI_COMBINER_HINDEXED_BLOCK;
@@ -100,14 +55,15 @@ void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type,
     }
     for (std::uint64_t element = 0; element < count; ++element) {
         const char* const begin = moved(elements, static_cast<MPI_Aint>(element) * layout.extent);
-        const int blocks = same ? 1 : contents.integer[0];
-        for (int i = 0; i < blocks; ++i) {
-            const auto at = static_cast<std::size_t>(i);
-            const int length = same                                     ? 1
-                               : made_by == MPI_COMBINER_HINDEXED_BLOCK ? contents.integer[1]
-                                                                        : contents.integer[at + 1];
-            const MPI_Datatype base = contents.base[of_several ? at : 0];
-            for_each_part(same ? begin : moved(begin, contents.address[at]),
+        const std::size_t blocks = same ? 1 : static_cast<std::size_t>(contents.integers[0]);
+        for (std::size_t i = 0; i < blocks; ++i) {
+            const std::int64_t length = same                                     ? 1
+                                        : made_by == MPI_COMBINER_HINDEXED_BLOCK ? contents.integers[1]
+                                                                                 : contents.integers[i + 1];
+            MPI_Datatype base = contents.types[of_several ? i : 0].handle();
+            // Elements of it are packed alone; the program need not have committed it.
+            if (!is_predefined(base)) PMPI_Type_commit(&base);
+            for_each_part(same ? begin : moved(begin, contents.addresses[i]),
                           static_cast<std::uint64_t>(length), base, layout_of(base), part);
         }
     }
