@@ -79,6 +79,10 @@ tcp::Options options_of(const Settings& settings) {
     if (!buffer || *buffer > 1U << 30)
         refuse("LAPWING_TCP_BUFFER", "a number of bytes up to 1Gi", settings.tcp_buffer);
     options.buffer_bytes = static_cast<int>(*buffer);
+    const auto unsent = parse_bytes(settings.tcp_unsent);
+    if (!unsent || *unsent > (1U << 30))
+        refuse("LAPWING_TCP_UNSENT", "a number of bytes up to 1Gi", settings.tcp_unsent);
+    options.unsent_bytes = static_cast<int>(*unsent);
     tcp::check(options);
     return options;
 }

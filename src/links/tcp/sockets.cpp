@@ -110,6 +110,7 @@ std::vector<Socket> listen_on(const std::vector<Address::Place>& places, const O
 }
 
 void set_buffers(int descriptor, const Options& options) {
+    if (options.unsent_bytes > 0) set(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, options.unsent_bytes);
     if (options.buffer_bytes == 0) return;
     set(descriptor, SOL_SOCKET, SO_SNDBUF, options.buffer_bytes);
     set(descriptor, SOL_SOCKET, SO_RCVBUF, options.buffer_bytes);
