@@ -77,7 +77,7 @@ def add_options(parser, default):
     parser.add_argument("--mpi", type=lambda text: text.split(","), default=default, metavar="M,...",
                         help=f"usually {','.join(default)}; of {', '.join(NAMES)}")
     parser.add_argument("--results", type=pathlib.Path, metavar="DIRECTORY",
-                        help="save the table there, too, as docs/results")
+                        help="save the table there, too, as docs/results/$(bench/processor)")
 
 
 def add_passes(parser):

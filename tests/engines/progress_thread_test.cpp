@@ -18,6 +18,7 @@
 #include "collectives/catalogue.hpp"
 #include "engines/expected.hpp"
 #include "engines/host/engine.hpp"
+#include "engines/progress_advice.hpp"
 #include "engines/shm_hosts.hpp"
 #include "task/text.hpp"
 
@@ -265,6 +266,19 @@ TEST(ProgressByThread, WhatFailsIsReportedToWhoWaits) {
         other.join();
         together.arrive_and_wait();
     });
+}
+
+TEST(ProgressAdvice, IsGivenWhereAThreadWouldHavePaid) {
+    const Progressed good{.waited = 1.5, .elsewhere = 2, .processors = 4, .ranks = 2};
+    EXPECT_EQ(
+        advise_progress_thread(good),
+        "rank 0 waited 1.500 s, and its host has 4 processors for 2 ranks: LAPWING_PROGRESS_THREAD=any might "
+        "hide some of it");
+    for (Progressed poor : {Progressed{.waited = 1.5, .elsewhere = 2, .processors = 2, .ranks = 2},
+                            Progressed{.waited = 0.001, .elsewhere = 0.001, .processors = 4, .ranks = 2},
+                            Progressed{.waited = 0.1, .elsewhere = 2, .processors = 4, .ranks = 2},
+                            Progressed{.waited = 1.5, .elsewhere = 0.1, .processors = 4, .ranks = 2}})
+        EXPECT_EQ(advise_progress_thread(poor), "");
 }
 
 }  // namespace

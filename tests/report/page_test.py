@@ -16,7 +16,7 @@ from browser import Browser
 REPORT = os.environ["LAPWING_REPORT"]
 ATTACK = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>\"'{{}}${alert(1)}"
 # What docs/results shows, as it was measured.
-SAVED = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "suite"
+SAVED = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "amd-epyc" / "suite"
 
 
 def hostile():

@@ -65,6 +65,7 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     for (const shm::TransferTimes& times : manner.transfers)
         transfers += (transfers.empty() ? "" : "; ") + shm::in_words(times);
     if (!transfers.empty()) text += fmt::format("long messages to rank 0: {}\n", transfers);
+    if (!manner.advice.empty()) text += manner.advice + "\n";
     if (!manner.copies_refused.empty())
         text += fmt::format("long messages pass in pieces since rank 0 met: {}\n", manner.copies_refused);
     text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
@@ -123,6 +124,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
              {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
     }
     if (!manner.copies_refused.empty()) json["inside_host"]["copies_refused"] = manner.copies_refused;
+    if (!manner.advice.empty()) json["inside_host"]["advice"] = manner.advice;
     if (const StagedBytes staged = staged_bytes(sums); staged.buffers > 0) {
         json["device_memory"] = {{"buffers", staged.buffers},
                                  {"bytes_to_host", staged.to_host},

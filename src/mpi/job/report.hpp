@@ -52,6 +52,7 @@ struct Manner {
     // There, of long messages that rank 0 has received, and why no more are copied by the kernel.
     std::vector<shm::TransferTimes> transfers;
     std::string copies_refused;
+    std::string advice;
 };
 
 struct Report {

@@ -12,6 +12,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "device/memory.hpp"
+#include "engines/progress_advice.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/job/tracing.hpp"
@@ -97,6 +98,17 @@ void start_network(const Settings& settings) {
     runtime.network.start(locations, memories);
 }
 
+Progressed progressed(int ranks) {
+    Progressed lists;
+    for (const CollectiveCount& count : runtime.report.collectives) {
+        lists.waited += static_cast<double>(count.wait_time) * 1e-9;
+        lists.elsewhere += static_cast<double>(count.hidden_time) * 1e-9;
+    }
+    lists.processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+    lists.ranks = ranks;
+    return lists;
+}
+
 }  // namespace
 
 void start_job(bool collective) {
@@ -117,11 +129,12 @@ void start_job(bool collective) {
 
 void report_job() {
     if (runtime.report_form == "none") return;
-    Manner manner{runtime.options.engine, runtime.network.missing(), "", {}, ""};
+    Manner manner{runtime.options.engine, runtime.network.missing(), "", {}, "", ""};
     if (const shm::ShmNode* node = runtime.network.node(); node != nullptr && node->ranks() > 1) {
         manner.progress = runtime.network.progress_thread() != nullptr ? "thread" : "caller";
         manner.transfers = node->transfer_times();
         manner.copies_refused = node->copies_refused();
+        if (manner.progress == "caller") manner.advice = advise_progress_thread(progressed(node->ranks()));
     }
     write_report(runtime.report, runtime.report_form, runtime.report_file, manner);
 }

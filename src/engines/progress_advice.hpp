@@ -1,0 +1,33 @@
+// Whether a progress thread would have paid inside a host, in words.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace lapwing {
+
+// What one rank's lists took: seconds in calls that waited for them, and in flight while the program was
+// elsewhere; on `processors`, which its host has, of `ranks`.
+struct Progressed {
+    double waited = 0;
+    double elsewhere = 0;
+    long processors = 0;
+    int ranks = 0;
+};
+
+// Empty: no. A thread needs a processor that no rank has, a program that computes meanwhile, and waits that
+// are worth it.
+inline std::string advise_progress_thread(const Progressed& lists) {
+    constexpr double least_seconds = 0.01;
+    constexpr double least_share = 0.1;
+    if (lists.processors <= lists.ranks || lists.waited < least_seconds) return "";
+    if (lists.waited < least_share * lists.elsewhere || lists.elsewhere < least_share * lists.waited)
+        return "";
+    return fmt::format(
+        "rank 0 waited {:.3f} s, and its host has {} processors for {} ranks: "
+        "LAPWING_PROGRESS_THREAD=any might hide some of it",
+        lists.waited, lists.processors, lists.ranks);
+}
+
+}  // namespace lapwing
