@@ -69,6 +69,7 @@ void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type,
     }
 }
 
+// `work` gives back an int: MPI_SUCCESS may be an enumerator.
 template <typename Work>
 int told(Work work) {
     try {
@@ -143,7 +144,7 @@ int DeviceData::pack(const device::Place& place, const void* elements, std::uint
         std::memcpy(bytes, elements, count * layout.size);
         return MPI_SUCCESS;
     }
-    return told([&] {
+    return told([&]() -> int {
         if (place.in_parts) {
             int error = MPI_SUCCESS;
             for_each_part(
@@ -171,7 +172,7 @@ int DeviceData::pack(const device::Place& place, const void* elements, std::uint
 int DeviceData::unpack(const device::Place& place, const std::byte* bytes, void* elements,
                        std::uint64_t count, MPI_Datatype type, const Layout& layout) {
     if (!place.on_device()) return lapwing::unpack(bytes, elements, count, type, layout);
-    return told([&] {
+    return told([&]() -> int {
         if (place.in_parts) {
             int error = MPI_SUCCESS;
             for_each_part(
@@ -200,7 +201,7 @@ int DeviceData::unpack(const device::Place& place, const std::byte* bytes, void*
 }
 
 int DeviceData::finish() {
-    return told([&] {
+    return told([&]() -> int {
         copies_.finish();
         return MPI_SUCCESS;
     });
