@@ -113,7 +113,7 @@ bool Scheduler::needs_event_thread() const {
     if (lanes_.any_run_waits()) return true;
     const std::vector<Run*>& runs = runs_.by_id();
     return host_steps_.event_thread_works() && std::any_of(runs.begin(), runs.end(), [this](const Run* run) {
-               return run != nullptr && run->state == Run::State::running && !may_stay_in_sockets(*run) &&
+               return run != nullptr && run->state == Run::State::running &&
                       host_steps_.event_thread_may_help(*run);
            });
 }
@@ -178,8 +178,9 @@ void Scheduler::begin_stage(Run& run) {
 // each message, would cost more than the copy that they hide.
 bool Scheduler::may_stay_in_sockets(const Run& run) const {
     return run.plan->is_short() && !run.has_sleeper && run.state == Run::State::running &&
-           !lanes_.another_waits_for(run) && !run.chains.any_in_kernel() &&
-           run.chains.only_receives_left(*run.plan) && run.plan->host.intra_node().empty();
+           !lanes_.another_waits_for(run) && !host_steps_.event_thread_may_help(run) &&
+           !run.chains.any_in_kernel() && run.chains.only_receives_left(*run.plan) &&
+           run.plan->host.intra_node().empty();
 }
 
 // Chains that are not in the kernel go there, unless a caller is about to do their steps inline.
