@@ -67,7 +67,9 @@ class Launchers(ClusterTest):
         if len(os.sched_getaffinity(0)) < 2:
             self.skipTest("one core")
         option = "--bind-to" if MPI == "openmpi" else "-bind-to"
-        show = [sys.executable, "-c", "import os, socket; print('on', socket.gethostname(), *os.sched_getaffinity(0))"]
+        # In one piece: launchers mix the pieces of several ranks.
+        show = [sys.executable, "-c",
+                "import os, socket; os.write(1, ' '.join(['on', socket.gethostname(), *map(str, os.sched_getaffinity(0))]).encode() + b'\\n')"]
         for options in ([option, "core"], []):
             output = self.cluster("--hosts", 2, "--", f"mpirun.{MPI}", *options, "-n", 2, *show)
             found = dict(re.findall(r"^on (\S+) (.*)$", output, re.MULTILINE))
