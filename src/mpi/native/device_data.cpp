@@ -37,8 +37,8 @@ char* moved(const void* address, MPI_Aint distance) {
                                    static_cast<std::uintptr_t>(distance));
 }
 
-// Elements at MPI_BOTTOM may be anywhere: calls `part(address, count, type, layout)` for each of those that a
-// datatype of addresses is made of, in the order in which they travel.
+// Elements at MPI_BOTTOM may be anywhere: calls `part(address, count, type, layout)` for each of those with
+// bytes that a datatype of addresses is made of, in the order in which they travel.
 template <typename Part>
 void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
                    const Part& part) {
@@ -50,7 +50,7 @@ void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type,
         of_several || made_by == MPI_COMBINER_HINDEXED || made_by == MPI_COMBINER_HINDEXED_BLOCK;
     const bool same = made_by == MPI_COMBINER_DUP || made_by == MPI_COMBINER_RESIZED;
     if (!of_addresses && !same) {
-        if (count > 0) part(elements, count, type, layout);
+        if (count * layout.size > 0) part(elements, count, type, layout);
         return;
     }
     for (std::uint64_t element = 0; element < count; ++element) {
@@ -67,6 +67,22 @@ void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type,
                           static_cast<std::uint64_t>(length), base, layout_of(base), part);
         }
     }
+}
+
+// The same until `work(place, address, count, type, layout, bytes)` gives back an error; `bytes` are the
+// packed ones of the part. `near` is where some of them are.
+template <typename Bytes, typename Work>
+int for_each_placed_part(const device::Place& near, const void* elements, std::uint64_t count,
+                         MPI_Datatype type, const Layout& layout, Bytes bytes, const Work& work) {
+    int error = MPI_SUCCESS;
+    for_each_part(elements, count, type, layout,
+                  [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
+                      if (error != MPI_SUCCESS) return;
+                      error = work(place_of(address, number, part, of_part, near), address, number, part,
+                                   of_part, bytes);
+                      bytes += number * of_part.size;
+                  });
+    return error;
 }
 
 // `work` gives back an int: MPI_SUCCESS may be an enumerator.
@@ -88,7 +104,6 @@ device::Place place_of(const void* elements, std::uint64_t count, MPI_Datatype t
         for_each_part(
             elements, count, type, layout,
             [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
-                if (number * of_part.size == 0) return;
                 const device::Place place = place_of(address, number, part, of_part, near);
                 if (place.on_device()) found = place;
             });
@@ -146,16 +161,8 @@ int DeviceData::pack(const device::Place& place, const void* elements, std::uint
     }
     return told([&]() -> int {
         if (place.in_parts) {
-            int error = MPI_SUCCESS;
-            for_each_part(
-                elements, count, type, layout,
-                [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
-                    if (error != MPI_SUCCESS || number * of_part.size == 0) return;
-                    error = pack(place_of(address, number, part, of_part, place), address, number, part,
-                                 of_part, bytes);
-                    bytes += number * of_part.size;
-                });
-            return error;
+            return for_each_placed_part(place, elements, count, type, layout, bytes,
+                                        [&](const auto&... part) { return pack(part...); });
         }
         if (layout.contiguous) {
             copies_.to_host(place, bytes, elements, count * layout.size);
@@ -174,16 +181,12 @@ int DeviceData::unpack(const device::Place& place, const std::byte* bytes, void*
     if (!place.on_device()) return lapwing::unpack(bytes, elements, count, type, layout);
     return told([&]() -> int {
         if (place.in_parts) {
-            int error = MPI_SUCCESS;
-            for_each_part(
-                elements, count, type, layout,
-                [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
-                    if (error != MPI_SUCCESS || number * of_part.size == 0) return;
-                    error = unpack(place_of(address, number, part, of_part, place), bytes,
-                                   const_cast<void*>(address), number, part, of_part);
-                    bytes += number * of_part.size;
+            return for_each_placed_part(
+                place, elements, count, type, layout, bytes,
+                [&](const device::Place& of_part, const void* address, std::uint64_t number,
+                    MPI_Datatype part, const Layout& part_layout, const std::byte* packed) {
+                    return unpack(of_part, packed, const_cast<void*>(address), number, part, part_layout);
                 });
-            return error;
         }
         if (layout.contiguous) {
             copies_.to_device(place, elements, bytes, count * layout.size);
