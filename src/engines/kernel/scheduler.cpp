@@ -98,9 +98,7 @@ bool Scheduler::run_on_event_thread() {
     });
     if (event_thread_submits_) {
         for (Run* run : runs_.by_id()) {
-            if (run != nullptr && run->state == Run::State::running && !run->moved_inline &&
-                !may_stay_in_sockets(*run))
-                submit(*run);
+            if (run != nullptr && awaits_submission(*run)) submit(*run);
         }
     }
     const std::size_t awaiting = awaiting_program_.size();
@@ -184,9 +182,13 @@ bool Scheduler::may_stay_in_sockets(const Run& run) const {
 }
 
 // Chains that are not in the kernel go there, unless a caller is about to do their steps inline.
+bool Scheduler::awaits_submission(const Run& run) const {
+    return !run.moved_inline && run.state == Run::State::running && !run.chains.all_in_kernel() &&
+           !may_stay_in_sockets(run);
+}
+
 void Scheduler::hand_over(Run& run) {
-    if (run.moved_inline || run.state != Run::State::running || run.chains.all_in_kernel()) return;
-    if (may_stay_in_sockets(run)) return;
+    if (!awaits_submission(run)) return;
     if (event_thread_submits_) {
         request_event_thread_();
     } else {

@@ -54,6 +54,7 @@ class Scheduler {
     void launch(Run& run);
     void begin_stage(Run& run);
     bool may_stay_in_sockets(const Run& run) const;
+    bool awaits_submission(const Run& run) const;
     void hand_over(Run& run);
     void submit(Run& run);
     void take_back(Run& run);
