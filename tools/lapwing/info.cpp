@@ -204,7 +204,7 @@ int info(bool json, bool algorithms_only) {
             for (const shm::TransferTimes& times : host.times) {
                 all["long_messages_inside_a_host"].push_back(
                     {{"bytes", times.most_bytes},
-                     {"chosen", times.chosen == shm::Way::pieces ? "pieces" : "kernel"},
+                     {"chosen", shm::name(times.chosen)},
                      {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
                      {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
             }

@@ -93,7 +93,7 @@ struct Geometry {
     // pieces.
     std::uint64_t patience = 50000;
 
-    // Lanes grow with the square of the ranks, so they are smaller where there are many. Only what is used
+    // FIFOs grow with the square of the ranks, so they are smaller where there are many. Only what is used
     // becomes memory.
     static Geometry of(int ranks) {
         Geometry geometry;

@@ -1,4 +1,4 @@
-// How Protocol moves long messages: the third part of traffic.hpp.
+// How Protocol moves long messages: the third part of protocol.hpp.
 #pragma once
 
 #include <fmt/format.h>

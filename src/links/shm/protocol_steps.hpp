@@ -1,4 +1,4 @@
-// What Protocol does: the second part of traffic.hpp.
+// What Protocol does: the second part of protocol.hpp.
 #pragma once
 
 #include <fmt/format.h>

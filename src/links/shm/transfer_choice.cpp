@@ -18,6 +18,10 @@ Way other(Way way) {
 
 }  // namespace
 
+const char* name(Way way) {
+    return way == Way::pieces ? "pieces" : "kernel";
+}
+
 TransferChoice::TransferChoice(std::uint64_t most_in_pieces) {
     for (std::size_t i = 0; i < classes; ++i)
         classes_[i].chosen = most_bytes_of(i) <= most_in_pieces ? Way::pieces : Way::direct;

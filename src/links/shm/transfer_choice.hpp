@@ -19,6 +19,8 @@ enum class Way : std::uint8_t {
     pieces,  // through the shared memory, by the processor
     direct,  // copied once, by the kernel
 };
+// For people: "pieces", "kernel".
+const char* name(Way way);
 
 // What one class of sizes was found to take. Arrays are by Way.
 struct TransferTimes {

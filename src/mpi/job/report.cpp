@@ -119,7 +119,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
         json["inside_host"]["long_messages_to_rank_0"].push_back(
             {{"bytes", times.most_bytes},
              {"messages", times.messages},
-             {"chosen", times.chosen == shm::Way::pieces ? "pieces" : "kernel"},
+             {"chosen", shm::name(times.chosen)},
              {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
              {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
     }
