@@ -114,52 +114,54 @@ void end_what_is_left(const sigset_t& awaited) {
     }
 }
 
+// Signals that the tool waits for from now on, with the ends of its children, instead of being ended by them.
+struct HeldSignals {
+    HeldSignals() {
+        ::signal(SIGCHLD, SIG_DFL);
+        sigaddset(&awaited, SIGCHLD);
+        sigprocmask(SIG_BLOCK, &awaited, &before);
+    }
+    sigset_t awaited = handed_signals();
+    sigset_t before;
+};
+
+// A child that has the signals as they were, and ends when this process is killed, without a chance to end
+// it.
+pid_t fork_below(const HeldSignals& held) {
+    std::fflush(nullptr);
+    const pid_t parent = getpid();
+    const pid_t child = fork();
+    if (child < 0) refuse("fork");
+    if (child > 0) return child;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) _exit(127);
+    sigprocmask(SIG_SETMASK, &held.before, nullptr);
+    return 0;
+}
+
 }  // namespace
 
 void leave_guard() {
-    ::signal(SIGCHLD, SIG_DFL);
-    sigset_t awaited = handed_signals();
-    sigaddset(&awaited, SIGCHLD);
-    sigset_t before;
-    sigprocmask(SIG_BLOCK, &awaited, &before);
-    std::fflush(nullptr);
-    const pid_t tool = getpid();
-    const pid_t child = fork();
-    if (child < 0) refuse("fork");
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != tool) _exit(127);
-        sigprocmask(SIG_SETMASK, &before, nullptr);
-        return;
-    }
+    const HeldSignals held;
+    const pid_t child = fork_below(held);
+    if (child == 0) return;
     int status = 0;
     while (!collect(child, status)) {
         siginfo_t arrived{};
-        const int signal = sigwaitinfo(&awaited, &arrived);
+        const int signal = sigwaitinfo(&held.awaited, &arrived);
         if (signal > 0 && signal != SIGCHLD && arrived.si_code <= 0) kill(child, signal);
     }
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    sigprocmask(SIG_SETMASK, &held.before, nullptr);
     _exit(end_as(status));
 }
 
 int run_job(const Launch& launch) {
-    ::signal(SIGCHLD, SIG_DFL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    sigset_t awaited = handed_signals();
-    sigaddset(&awaited, SIGCHLD);
-    sigset_t before;
-    sigprocmask(SIG_BLOCK, &awaited, &before);
+    const HeldSignals held;
     int failed[2];  // says why nothing was started
     if (pipe2(failed, O_CLOEXEC) != 0) refuse("pipe");
-    std::fflush(nullptr);
-    const pid_t tool = getpid();
-    const pid_t child = fork();
-    if (child < 0) refuse("fork");
+    const pid_t child = fork_below(held);
     if (child == 0) {
-        // The tool may be killed without a chance to end the job.
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != tool) _exit(127);
-        sigprocmask(SIG_SETMASK, &before, nullptr);
         try {
             execute(launch);
         } catch (const std::exception& error) {
@@ -176,7 +178,7 @@ int run_job(const Launch& launch) {
     int passed = 0;
     while (!collect(child, status)) {
         siginfo_t arrived{};
-        const int signal = sigwaitinfo(&awaited, &arrived);
+        const int signal = sigwaitinfo(&held.awaited, &arrived);
         if (signal <= 0 || signal == SIGCHLD || arrived.si_code > 0) continue;
         if (!ends_jobs(signal)) {
             kill(child, signal);
@@ -185,9 +187,9 @@ int run_job(const Launch& launch) {
         signal_job(child, signal);
         passed = signal;
     }
-    if (passed != 0) end_what_is_left(awaited);
+    if (passed != 0) end_what_is_left(held.awaited);
     // Else a second signal would end the tool before it has seen to the ranks' files.
-    if (passed == 0) sigprocmask(SIG_SETMASK, &before, nullptr);
+    if (passed == 0) sigprocmask(SIG_SETMASK, &held.before, nullptr);
     if (length > 0) throw Error(ErrorCode::system, std::string(why, static_cast<std::size_t>(length)));
     return status;
 }
