@@ -1,10 +1,52 @@
 #include "engines/local_work.hpp"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <cstring>
 #include <type_traits>
 
 namespace lapwing {
 namespace {
+
+// More than a processor's own caches hold.
+constexpr std::uint64_t least_past_caches = std::uint64_t{4} << 20;
+
+#if defined(__SSE2__)
+// Writes without reading the target's lines first, a third of the traffic. memcpy does so only from a share
+// of the last cache on, and what a virtual machine says of that is often many times what it has.
+void copy_past_caches(std::byte* target, const std::byte* source, std::uint64_t bytes) {
+    constexpr std::uint64_t line = 64;
+    const std::uint64_t head = -reinterpret_cast<std::uintptr_t>(target) % line;
+    std::memcpy(target, source, head);
+    std::uint64_t at = head;
+    for (; at + line <= bytes; at += line) {
+        auto* const to = reinterpret_cast<__m128i*>(target + at);
+        const auto* const from = reinterpret_cast<const __m128i*>(source + at);
+        const __m128i a = _mm_loadu_si128(from);
+        const __m128i b = _mm_loadu_si128(from + 1);
+        const __m128i c = _mm_loadu_si128(from + 2);
+        const __m128i d = _mm_loadu_si128(from + 3);
+        _mm_stream_si128(to, a);
+        _mm_stream_si128(to + 1, b);
+        _mm_stream_si128(to + 2, c);
+        _mm_stream_si128(to + 3, d);
+    }
+    std::memcpy(target + at, source + at, bytes - at);
+    // Other threads see it before whatever says that it is there.
+    _mm_sfence();
+}
+#else
+void copy_past_caches(std::byte* target, const std::byte* source, std::uint64_t bytes) {
+    std::memcpy(target, source, bytes);
+}
+#endif
+
+void copy(std::byte* target, const std::byte* source, std::uint64_t bytes) {
+    if (bytes >= least_past_caches) return copy_past_caches(target, source, bytes);
+    std::memcpy(target, source, bytes);
+}
 
 template <Operator op, typename Element>
 Element combine(Element first, Element second) {
@@ -62,7 +104,7 @@ void reduce(Operator op, Type type, std::byte* target, const std::byte* source, 
 void work(const Memory& memory, std::span<const Task> tasks) {
     for (const Task& task : tasks) {
         if (task.kind == Kind::copy) {
-            std::memcpy(memory.target(task.target), memory.source(task.source), task.target.length);
+            copy(memory.target(task.target), memory.source(task.source), task.target.length);
         } else if (task.op == Operator::user) {
             memory.buffers.reducer->reduce(memory.target(task.target), memory.source(task.source),
                                            task.target.length);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <limits>
@@ -127,6 +128,31 @@ TEST(Work, CopiesAndReducesInOrder) {
     work(memory, tasks);
     EXPECT_STREQ(out, "ab bba");
     EXPECT_EQ(strings.calls, 2);
+}
+
+// Longer than the processors' caches, from and to addresses of any alignment, and nothing beside the target.
+TEST(Work, CopiesOfAnyLengthAreExact) {
+    constexpr std::uint64_t most = (std::uint64_t{4} << 20) + 67;
+    constexpr std::byte untouched{0xee};
+    std::vector<std::byte> in(most + 64);
+    for (std::uint64_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i * 31 + (i >> 9));
+    std::vector<std::byte> out(most + 128);
+    for (const std::uint64_t length : {most - 68, most - 67, most}) {
+        for (const std::uint64_t skewed : {0, 1, 16, 63}) {
+            std::fill(out.begin(), out.end(), untouched);
+            Memory memory;
+            memory.buffers = {in.data(), out.data(), nullptr};
+            Task copy;
+            copy.kind = Kind::copy;
+            copy.source = {Space::in, 63 - skewed, length};
+            copy.target = {Space::out, skewed, length};
+            work(memory, std::vector<Task>{copy});
+            EXPECT_EQ(std::memcmp(out.data() + skewed, in.data() + 63 - skewed, length), 0) << length;
+            EXPECT_EQ(std::count(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(skewed), untouched),
+                      static_cast<std::ptrdiff_t>(skewed));
+            EXPECT_EQ(out[skewed + length], untouched);
+        }
+    }
 }
 
 }  // namespace
