@@ -81,7 +81,7 @@ class Docs(unittest.TestCase):
 
     def test_the_reference_lists_the_commands_and_their_options(self):
         reference = (ROOT / "docs/reference.md").read_text()
-        commands = re.findall(r"^  (\w+)  +\S", self.help_of().partition("Subcommands:")[2], re.MULTILINE)
+        commands = re.findall(r"^  (\w+)  +\S", self.help_of().partition("\nRun programs:")[2], re.MULTILINE)
         self.assertEqual(sorted(commands), sorted(re.findall(r"^\| `lapwing (\w+)", reference, re.MULTILINE)))
         sections = re.split(r"^##+ (.*)\n", reference, flags=re.MULTILINE)
         sections = dict(zip(sections[1::2], sections[2::2]))

@@ -8,6 +8,8 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
@@ -17,11 +19,11 @@ namespace lapwing::tool {
 namespace {
 
 // `run`, `profile`, `bench`, `tune`, `topology` and `cluster` pass on the words after "--"; `cluster-shell`
-// gets ssh's words.
+// gets ssh's words, and `complete` those of another command line.
 Words split_words(std::vector<std::string>& arguments) {
     Words result;
     if (arguments.empty()) return result;
-    if (arguments.front() == "cluster-shell") {
+    if (arguments.front() == "cluster-shell" || arguments.front() == "complete") {
         result.words.assign(arguments.begin() + 1, arguments.end());
         arguments.resize(1);
         return result;
@@ -36,6 +38,15 @@ Words split_words(std::vector<std::string>& arguments) {
     arguments.erase(separator, arguments.end());
     return result;
 }
+
+// By what people want.
+const std::pair<const char*, std::vector<const char*>> groups[] = {
+    {"Run programs", {"run", "cluster"}},
+    {"Understand", {"profile", "explain", "topology", "report"}},
+    {"Measure", {"bench", "tune"}},
+    {"Check", {"verify", "info"}},
+    {"Shell", {"completion"}},
+};
 
 // The named subcommand; empty without one. Throws Error for an unknown one.
 std::string subcommand_of(const std::vector<std::string>& arguments, const std::vector<Command>& commands) {
@@ -79,11 +90,25 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
         "  lapwing explain barrier --ranks 4\n"
         "  lapwing verify --all\n"
         "\n`lapwing SUBCOMMAND --help` describes each.");
-    const std::vector<Command> commands = {
-        add_explain(tool),         add_verify(tool),         add_run(tool, words),
-        add_profile(tool, words),  add_bench(tool, words),   add_tune(tool, words),
-        add_topology(tool, words), add_cluster(tool, words), add_cluster_shell(tool, words),
-        add_report(tool),          add_info(tool),           add_probe(tool)};
+    // The order of the help.
+    const std::vector<Command> commands = {add_run(tool, words),
+                                           add_cluster(tool, words),
+                                           add_profile(tool, words),
+                                           add_explain(tool),
+                                           add_topology(tool, words),
+                                           add_report(tool),
+                                           add_bench(tool, words),
+                                           add_tune(tool, words),
+                                           add_verify(tool),
+                                           add_info(tool),
+                                           add_completion(tool),
+                                           add_complete(tool, words),
+                                           add_cluster_shell(tool, words),
+                                           add_man_pages(tool),
+                                           add_probe(tool)};
+    for (const auto& [group, names] : groups) {
+        for (const char* name : names) tool.get_subcommand(name)->group(group);
+    }
     if (arguments.empty()) {
         fmt::print(stderr, "{}", tool.help());
         return wrong_usage;
