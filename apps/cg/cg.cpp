@@ -173,6 +173,8 @@ class Box {
     }
 
   private:
+    int cart_size() const { return s_.grid[0] * s_.grid[1] * s_.grid[2]; }
+
     /** Points of a dimension that need nothing of a neighbour. */
     apps::Range inner(int d) const {
         const int begin = neighbors_[2 * d] != MPI_PROC_NULL ? 1 : 0;
@@ -196,7 +198,7 @@ class Box {
     }
 
     void find_faces() {
-        const int blocks = s_.halo == Halo::neighbor ? 6 : s_.grid[0] * s_.grid[1] * s_.grid[2];
+        const int blocks = s_.halo == Halo::neighbor ? 6 : cart_size();
         counts_.assign(std::size_t(blocks), 0);
         offsets_.assign(std::size_t(blocks), 0);
         int at = 0;
@@ -212,8 +214,9 @@ class Box {
             face_at_[f] = at;
             at += count;
         }
-        send_.resize(std::size_t(at));
-        received_.resize(std::size_t(at));
+        // MPICH refuses two null buffers, of which it thinks that they are one.
+        send_.resize(std::size_t(std::max(at, 1)));
+        received_.resize(send_.size());
     }
 
     /** Calls f(place in the buffer, place in the vector) for the points of a face, `layer` 0 the outermost
@@ -262,11 +265,8 @@ class Box {
         const apps::Timer timer(halo_wait_);
         MPI_Wait(&request_, MPI_STATUS_IGNORE);
         if (program_.plant()) {
-            if (received_.empty()) {  // of one rank: its own points
-                v[place(0, 0, 0)] += 1000;
-            } else {
-                received_[0] += 1000;
-            }
+            received_[0] += 1000;
+            v[place(0, 0, 0)] += cart_size() == 1 ? 1000 : 0;  // which receives nothing
         }
         for (int f = 0; parts.compute && f < 6; ++f) {
             if (neighbors_[f] != MPI_PROC_NULL) {

@@ -19,9 +19,13 @@ PROGRAMS = {
            (4, "--size 12 9 14 --solver cg --halo alltoallv"),
            (3, "--size 6 9 13 --solver gropp --tests 3"),
            (2, "--size 9 9 9 --solver pipelined --bound")],
+    "lu": [(3, "--n 100 --block 16 --mode ring"),
+           (4, "--n 65 --block 8 --tests 1 --bound"),
+           (2, "--n 100 --block 16")],
 }
 # Between hosts, by the kernel engine.
-HOSTS = {"fft": (4, "--size 16 18 20 --grid 2 2 --variables 3"), "cg": (4, "--size 16 16 16 --solver gropp")}
+HOSTS = {"fft": (4, "--size 16 18 20 --grid 2 2 --variables 3"), "cg": (4, "--size 16 16 16 --solver gropp"),
+         "lu": (2, "--n 200 --block 32")}
 
 
 class Applications:
