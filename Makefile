@@ -3,11 +3,12 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build demo test test-mpich-suite check format install clean
+.PHONY: help build apps demo test test-mpich-suite check format install clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
+	@echo "make apps              the sample applications, build/apps"
 	@echo "make demo              overlap on four virtual hosts, the MPI beside Lapwing, with plots"
 	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
@@ -16,13 +17,18 @@ help:
 	@echo "make install PREFIX=   install what make build has built, in $(PREFIX)"
 	@echo "make clean             remove all build directories"
 	@echo
-	@echo "build, demo and test install the Debian packages that are missing (as root or by sudo)."
+	@echo "build, apps, demo and test install the Debian packages that are missing (as root or by sudo)."
 
 # A build directory that is configured stays as it is: after make test it holds the tests, too.
 build:
 	@scripts/install-dependencies build
 	@test -f build/build.ninja || cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF
 	cmake --build --preset release --parallel $(JOBS)
+
+apps:
+	@scripts/install-dependencies build apps
+	@if test -f build/build.ninja; then cmake build >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF; fi
+	cmake --build --preset release --parallel $(JOBS) --target apps lapwing_tool lapwing-openmpi lapwing-mpich
 
 demo:
 	@scripts/install-dependencies demo

@@ -1,0 +1,542 @@
+// Fourier transforms in three dimensions of several real variables at once, on a grid of ranks: rows x
+// columns.
+//
+// Each rank has pencils (P3DFFT; Pekurovsky 2012). A variable is real with x whole, y cut over the ranks of a
+// row and z over those of a column. It is transformed in x, exchanged inside the row so that y is whole,
+// transformed in y, exchanged inside the column so that z is whole, and transformed in z.
+//
+// The exchange in the column is what can be hidden (Kandalla et al. 2011, section IV): while that of one
+// variable is under way, the next variable is transformed in x and y and the one before in z. `window` is the
+// number of exchanges in flight. With `tiles` the planes of one variable are exchanged in so many parts, so a
+// single variable can be hidden, too (Kaiser, Hoefler et al. 2009). An exchange is a *unit*: one tile of one
+// variable.
+#pragma once
+
+#include <fftw3.h>
+#include <mpi.h>
+
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "program.hpp"
+
+namespace fft {
+
+using Complex = std::complex<double>;
+
+enum class Mode { blocking, nonblocking, one_sided };
+
+struct Settings {
+    std::array<int, 3> n{};  // x, y, z
+    int rows = 1;            // ranks in a row: y is cut over them
+    int columns = 1;         // ranks in a column: z is cut over them
+    int tiles = 1;
+    int window = 2;
+    Mode mode = Mode::nonblocking;
+    int tests = 0;  // calls of MPI_Test for each exchange, while others are computed
+};
+
+/** Blocks of lines that are turned: target[c][r] = source[r][c]. */
+inline void transpose(const Complex* source, std::size_t source_stride, int rows, int columns,
+                      Complex* target, std::size_t target_stride) {
+    constexpr int tile = 8;
+    for (int r0 = 0; r0 < rows; r0 += tile) {
+        for (int c0 = 0; c0 < columns; c0 += tile) {
+            for (int c = c0; c < std::min(c0 + tile, columns); ++c) {
+                for (int r = r0; r < std::min(r0 + tile, rows); ++r) {
+                    target[c * target_stride + r] = source[r * source_stride + c];
+                }
+            }
+        }
+    }
+}
+
+class Pencils {
+  public:
+    /** Phases of `program` get the seconds in the exchanges. */
+    Pencils(const Settings& settings, apps::Program& program)
+        : s_(settings),
+          row_seconds_(program.phase("row exchange")),
+          start_seconds_(program.phase("start")),
+          wait_seconds_(program.phase("wait")),
+          program_(program) {
+        const int row = program.rank / s_.rows;
+        const int column = program.rank % s_.rows;
+        MPI_Comm_split(MPI_COMM_WORLD, row, column, &row_);
+        MPI_Comm_split(MPI_COMM_WORLD, column, row, &column_);
+        me_row_ = column;
+        me_column_ = row;
+        half_ = s_.n[0] / 2 + 1;
+        for (int r = 0; r < s_.rows; ++r) {
+            x_of_.push_back(apps::part_of(half_, s_.rows, r));
+            y_of_row_.push_back(apps::part_of(s_.n[1], s_.rows, r));
+        }
+        for (int r = 0; r < s_.columns; ++r) {
+            y_of_.push_back(apps::part_of(s_.n[1], s_.columns, r));
+            z_of_.push_back(apps::part_of(s_.n[2], s_.columns, r));
+        }
+        x_ = x_of_[me_row_];
+        y_real_ = y_of_row_[me_row_];
+        y_ = y_of_[me_column_];
+        z_ = z_of_[me_column_];
+        // Open MPI makes no window on a communicator of one rank, which has nothing to put, anyway.
+        if (s_.columns == 1 && s_.mode == Mode::one_sided) {
+            s_.mode = Mode::blocking;
+        }
+        make_buffers();
+        make_plans();
+    }
+    ~Pencils() {
+        for (fftw_plan plan : {forward_x_, forward_y_, forward_z_, backward_x_, backward_y_, backward_z_}) {
+            if (plan != nullptr) {
+                fftw_destroy_plan(plan);
+            }
+        }
+        for (Slot& slot : slots_) {
+            if (slot.window != MPI_WIN_NULL) {
+                MPI_Win_free(&slot.window);
+            }
+        }
+        MPI_Comm_free(&row_);
+        MPI_Comm_free(&column_);
+    }
+    Pencils(const Pencils&) = delete;
+    Pencils& operator=(const Pencils&) = delete;
+
+    /** A real variable is [z][y][x], its spectrum [x][y][z] with x from 0 to n/2; both of this rank's part.
+     */
+    std::size_t real_size() const { return std::size_t(z_.length) * y_real_.length * s_.n[0]; }
+    std::size_t spectrum_size() const { return std::size_t(x_.length) * y_.length * s_.n[2]; }
+    apps::Range real_y() const { return y_real_; }
+    apps::Range real_z() const { return z_; }
+    apps::Range spectrum_x() const { return x_; }
+    apps::Range spectrum_y() const { return y_; }
+
+    void forward(const std::vector<double*>& real, const std::vector<Complex*>& spectrum,
+                 apps::Parts parts = {}) {
+        pipeline(
+            real.size(), true, parts,
+            [&](std::size_t v, int tile, Slot& slot) { to_column(real[v], tile, slot, parts); },
+            [&](std::size_t v, int tile, Slot& slot) { from_column(slot, tile, spectrum[v]); });
+    }
+
+    /** Without the factor 1 / (nx ny nz); the spectrum is used up. */
+    void backward(const std::vector<Complex*>& spectrum, const std::vector<double*>& real,
+                  apps::Parts parts = {}) {
+        pipeline(
+            real.size(), false, parts,
+            [&](std::size_t v, int tile, Slot& slot) {
+                if (parts.compute) {
+                    back_to_column(spectrum[v], tile, slot);
+                }
+            },
+            [&](std::size_t v, int tile, Slot& slot) { back_from_column(slot, tile, real[v], parts); });
+    }
+
+  private:
+    struct Counts {
+        std::vector<int> send, send_at, receive, receive_at;
+        bool equal = false;
+    };
+
+    struct Slot {
+        std::vector<Complex> send;
+        std::vector<Complex> received;
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Win window = MPI_WIN_NULL;
+    };
+
+    static void offsets(const std::vector<int>& counts, std::vector<int>& at) {
+        at.assign(counts.size(), 0);
+        for (std::size_t i = 1; i < counts.size(); ++i) {
+            at[i] = at[i - 1] + counts[i - 1];
+        }
+    }
+
+    /** The planes of a rank of the column that are in this tile, counted from that rank's first. */
+    apps::Range tile_of(int r, int tile) const { return apps::part_of(z_of_[r].length, s_.tiles, tile); }
+
+    /** Blocks in the column are [x][z][y], forward from the ranks that have z to those that have y. */
+    Counts column_counts(int tile, bool forward) const {
+        Counts counts;
+        const int mine = tile_of(me_column_, tile).length;
+        counts.equal = s_.n[1] % s_.columns == 0;
+        for (int r = 0; r < s_.columns; ++r) {
+            counts.send.push_back(x_.length * mine * y_of_[r].length);
+            counts.receive.push_back(x_.length * tile_of(r, tile).length * y_.length);
+            counts.equal = counts.equal && tile_of(r, tile).length == mine;
+        }
+        if (!forward) {
+            std::swap(counts.send, counts.receive);
+        }
+        offsets(counts.send, counts.send_at);
+        offsets(counts.receive, counts.receive_at);
+        return counts;
+    }
+
+    /** Blocks in the row are [z][y][x], forward from the ranks that have y to those that have x. */
+    Counts row_counts(int planes, bool forward) const {
+        Counts counts;
+        for (int r = 0; r < s_.rows; ++r) {
+            counts.send.push_back(planes * y_real_.length * x_of_[r].length);
+            counts.receive.push_back(planes * y_of_row_[r].length * x_.length);
+        }
+        if (!forward) {
+            std::swap(counts.send, counts.receive);
+        }
+        offsets(counts.send, counts.send_at);
+        offsets(counts.receive, counts.receive_at);
+        return counts;
+    }
+
+    void make_buffers() {
+        const int planes = apps::part_of(z_.length, s_.tiles, 0).length;  // the first tile is the longest
+        const std::size_t row = std::size_t(planes) * std::max(std::size_t(y_real_.length) * half_,
+                                                               std::size_t(x_.length) * s_.n[1]);
+        row_send_.resize(row);
+        row_received_.resize(s_.rows > 1 ? row : 0);
+        work_x_.resize(std::size_t(y_real_.length) * half_);
+        work_y_.resize(std::size_t(x_.length) * s_.n[1]);
+        int longest = 0;
+        for (int r = 0; r < s_.columns; ++r) {
+            longest += tile_of(r, 0).length;
+        }
+        const std::size_t column =
+            std::max(std::size_t(x_.length) * planes * s_.n[1], std::size_t(x_.length) * longest * y_.length);
+        slots_.resize(s_.window);
+        for (Slot& slot : slots_) {
+            slot.send.resize(column);
+            slot.received.resize(column);
+            if (s_.mode == Mode::one_sided) {
+                MPI_Win_create(slot.received.data(), MPI_Aint(column * sizeof(Complex)), sizeof(Complex),
+                               MPI_INFO_NULL, column_, &slot.window);
+            }
+        }
+        for (int tile = 0; tile < s_.tiles; ++tile) {
+            for (const bool forward : {true, false}) {
+                column_counts_[forward].push_back(column_counts(tile, forward));
+            }
+        }
+    }
+
+    void make_plans() {
+        std::vector<double> real(std::size_t(y_real_.length) * s_.n[0]);
+        std::vector<Complex> z(std::size_t(y_.length) * s_.n[2]);
+        auto* in_x = reinterpret_cast<fftw_complex*>(work_x_.data());
+        auto* in_y = reinterpret_cast<fftw_complex*>(work_y_.data());
+        auto* in_z = reinterpret_cast<fftw_complex*>(z.data());
+        // A plane of an odd number of doubles: the next one begins elsewhere in a vector of the processor.
+        const unsigned flags = FFTW_MEASURE | (real.size() % 2 != 0 ? FFTW_UNALIGNED : 0);
+        if (y_real_.length > 0) {
+            forward_x_ = fftw_plan_many_dft_r2c(1, &s_.n[0], y_real_.length, real.data(), nullptr, 1, s_.n[0],
+                                                in_x, nullptr, 1, half_, flags);
+            backward_x_ = fftw_plan_many_dft_c2r(1, &s_.n[0], y_real_.length, in_x, nullptr, 1, half_,
+                                                 real.data(), nullptr, 1, s_.n[0], flags);
+        }
+        const auto lines = [](int n, int count, fftw_complex* data, int sign) {
+            return count == 0 ? nullptr
+                              : fftw_plan_many_dft(1, &n, count, data, nullptr, 1, n, data, nullptr, 1, n,
+                                                   sign, FFTW_MEASURE);
+        };
+        forward_y_ = lines(s_.n[1], x_.length, in_y, FFTW_FORWARD);
+        backward_y_ = lines(s_.n[1], x_.length, in_y, FFTW_BACKWARD);
+        forward_z_ = lines(s_.n[2], y_.length, in_z, FFTW_FORWARD);
+        backward_z_ = lines(s_.n[2], y_.length, in_z, FFTW_BACKWARD);
+    }
+
+    /** Begins unit after unit; ends the oldest when the window is full. This order is the paper's for a
+     * window of 2, and that of a program without overlap for a window of 1. */
+    template <typename Begin, typename End>
+    void pipeline(std::size_t variables, bool forward, apps::Parts parts, Begin begin, End end) {
+        const std::size_t units = variables * s_.tiles;
+        // Between the start and the end of an exchange: the steps of one unit.
+        const int steps = (s_.window - 1) * (2 * z_.length / s_.tiles + x_.length);
+        pace_ = apps::Pace(s_.window > 1 ? s_.tests : 0, steps);
+        const auto finish = [&](std::size_t unit) {
+            Slot& slot = slots_[unit % s_.window];
+            if (parts.communicate) {
+                wait_for(slot);
+                if (!slot.received.empty() && program_.plant()) {
+                    slot.received.front() += 1000.;
+                }
+            }
+            end(unit / s_.tiles, int(unit % s_.tiles), slot);
+        };
+        for (std::size_t unit = 0; unit < units; ++unit) {
+            Slot& slot = slots_[unit % s_.window];
+            begin(unit / s_.tiles, int(unit % s_.tiles), slot);
+            if (parts.communicate) {
+                start(slot, int(unit % s_.tiles), forward);
+            }
+            if (unit + 1 >= std::size_t(s_.window)) {
+                finish(unit + 1 - s_.window);
+            }
+        }
+        for (std::size_t unit = units - std::min(units, std::size_t(s_.window) - 1); unit < units; ++unit) {
+            finish(unit);
+        }
+    }
+
+    void start(Slot& slot, int tile, bool forward) {
+        const apps::Timer timer(start_seconds_);
+        const Counts& c = column_counts_[forward][tile];
+        switch (s_.mode) {
+            case Mode::blocking:
+                if (c.equal) {
+                    MPI_Alltoall(slot.send.data(), c.send[0], MPI_C_DOUBLE_COMPLEX, slot.received.data(),
+                                 c.send[0], MPI_C_DOUBLE_COMPLEX, column_);
+                } else {
+                    MPI_Alltoallv(slot.send.data(), c.send.data(), c.send_at.data(), MPI_C_DOUBLE_COMPLEX,
+                                  slot.received.data(), c.receive.data(), c.receive_at.data(),
+                                  MPI_C_DOUBLE_COMPLEX, column_);
+                }
+                break;
+            case Mode::nonblocking:
+                if (c.equal) {
+                    MPI_Ialltoall(slot.send.data(), c.send[0], MPI_C_DOUBLE_COMPLEX, slot.received.data(),
+                                  c.send[0], MPI_C_DOUBLE_COMPLEX, column_, &slot.request);
+                } else {
+                    MPI_Ialltoallv(slot.send.data(), c.send.data(), c.send_at.data(), MPI_C_DOUBLE_COMPLEX,
+                                   slot.received.data(), c.receive.data(), c.receive_at.data(),
+                                   MPI_C_DOUBLE_COMPLEX, column_, &slot.request);
+                }
+                break;
+            case Mode::one_sided:
+                MPI_Win_fence(MPI_MODE_NOPRECEDE, slot.window);
+                for (int r = 0; r < s_.columns; ++r) {
+                    if (c.send[r] > 0) {
+                        MPI_Put(slot.send.data() + c.send_at[r], c.send[r], MPI_C_DOUBLE_COMPLEX, r,
+                                place_at(r, tile, forward), c.send[r], MPI_C_DOUBLE_COMPLEX, slot.window);
+                    }
+                }
+                break;
+        }
+    }
+
+    /** Where this rank's block begins in the receive buffer of a rank of the column. */
+    MPI_Aint place_at(int r, int tile, bool forward) const {
+        MPI_Aint at = 0;
+        for (int before = 0; before < me_column_; ++before) {
+            at += forward ? MPI_Aint(x_.length) * tile_of(before, tile).length * y_of_[r].length
+                          : MPI_Aint(x_.length) * tile_of(r, tile).length * y_of_[before].length;
+        }
+        return at;
+    }
+
+    void wait_for(Slot& slot) {
+        const apps::Timer timer(wait_seconds_);
+        if (s_.mode == Mode::one_sided) {
+            MPI_Win_fence(MPI_MODE_NOSUCCEED, slot.window);
+        } else {
+            MPI_Wait(&slot.request, MPI_STATUS_IGNORE);
+        }
+    }
+
+    /** After each plane. */
+    void progress() {
+        if (pace_.due()) {
+            for (Slot& slot : slots_) {
+                int done = 0;
+                MPI_Test(&slot.request, &done, MPI_STATUS_IGNORE);
+            }
+        }
+    }
+
+    const Complex* exchange_row(int planes, bool forward, apps::Parts parts) {
+        if (s_.rows == 1) {
+            return row_send_.data();
+        }
+        if (parts.communicate) {
+            const apps::Timer timer(row_seconds_);
+            const Counts c = row_counts(planes, forward);
+            MPI_Alltoallv(row_send_.data(), c.send.data(), c.send_at.data(), MPI_C_DOUBLE_COMPLEX,
+                          row_received_.data(), c.receive.data(), c.receive_at.data(), MPI_C_DOUBLE_COMPLEX,
+                          row_);
+        }
+        return row_received_.data();
+    }
+
+    /** Forward: x, the exchange in the row, y. */
+    void to_column(double* real, int tile, Slot& slot, apps::Parts parts) {
+        const apps::Range planes = tile_of(me_column_, tile);
+        const auto transform_x = [&](int plane) {
+            double* from = real + std::size_t(planes.begin + plane) * y_real_.length * s_.n[0];
+            if (forward_x_ != nullptr) {
+                fftw_execute_dft_r2c(forward_x_, from, reinterpret_cast<fftw_complex*>(work_x_.data()));
+            }
+        };
+        const Counts& column = column_counts_[true][tile];
+        const auto transform_y = [&](int plane) {
+            if (forward_y_ != nullptr) {
+                fftw_execute_dft(forward_y_, reinterpret_cast<fftw_complex*>(work_y_.data()),
+                                 reinterpret_cast<fftw_complex*>(work_y_.data()));
+            }
+            for (int r = 0; r < s_.columns; ++r) {
+                const int length = y_of_[r].length;
+                for (int x = 0; x < x_.length; ++x) {
+                    std::memcpy(slot.send.data() + column.send_at[r] +
+                                    (std::size_t(x) * planes.length + plane) * length,
+                                work_y_.data() + std::size_t(x) * s_.n[1] + y_of_[r].begin,
+                                length * sizeof(Complex));
+                }
+            }
+        };
+        if (s_.rows == 1) {
+            for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
+                transform_x(plane);
+                transpose(work_x_.data(), half_, s_.n[1], half_, work_y_.data(), s_.n[1]);
+                transform_y(plane);
+                progress();
+            }
+            return;
+        }
+        const Counts send = row_counts(planes.length, true);
+        for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
+            transform_x(plane);
+            for (int r = 0; r < s_.rows; ++r) {
+                const int length = x_of_[r].length;
+                for (int y = 0; y < y_real_.length; ++y) {
+                    std::memcpy(row_send_.data() + send.send_at[r] +
+                                    (std::size_t(plane) * y_real_.length + y) * length,
+                                work_x_.data() + std::size_t(y) * half_ + x_of_[r].begin,
+                                length * sizeof(Complex));
+                }
+            }
+            progress();
+        }
+        const Complex* received = exchange_row(planes.length, true, parts);
+        for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
+            for (int r = 0; r < s_.rows; ++r) {
+                const int lines = y_of_row_[r].length;
+                transpose(received + send.receive_at[r] + std::size_t(plane) * lines * x_.length, x_.length,
+                          lines, x_.length, work_y_.data() + y_of_row_[r].begin, s_.n[1]);
+            }
+            transform_y(plane);
+            progress();
+        }
+    }
+
+    /** Forward: z, when all tiles are here. */
+    void from_column(Slot& slot, int tile, Complex* spectrum) {
+        const Counts& column = column_counts_[true][tile];
+        for (int x = 0; x < x_.length; ++x) {
+            Complex* plane = spectrum + std::size_t(x) * y_.length * s_.n[2];
+            for (int r = 0; r < s_.columns; ++r) {
+                const apps::Range z = tile_of(r, tile);
+                transpose(slot.received.data() + column.receive_at[r] + std::size_t(x) * z.length * y_.length,
+                          y_.length, z.length, y_.length, plane + z_of_[r].begin + z.begin, s_.n[2]);
+            }
+            if (tile == s_.tiles - 1 && forward_z_ != nullptr) {
+                fftw_execute_dft(forward_z_, reinterpret_cast<fftw_complex*>(plane),
+                                 reinterpret_cast<fftw_complex*>(plane));
+            }
+            progress();
+        }
+    }
+
+    /** Backward: z, before the first tile goes out. */
+    void back_to_column(Complex* spectrum, int tile, Slot& slot) {
+        const Counts& column = column_counts_[false][tile];
+        for (int x = 0; x < x_.length; ++x) {
+            Complex* plane = spectrum + std::size_t(x) * y_.length * s_.n[2];
+            if (tile == 0 && backward_z_ != nullptr) {
+                fftw_execute_dft(backward_z_, reinterpret_cast<fftw_complex*>(plane),
+                                 reinterpret_cast<fftw_complex*>(plane));
+            }
+            for (int r = 0; r < s_.columns; ++r) {
+                const apps::Range z = tile_of(r, tile);
+                transpose(plane + z_of_[r].begin + z.begin, s_.n[2], y_.length, z.length,
+                          slot.send.data() + column.send_at[r] + std::size_t(x) * z.length * y_.length,
+                          y_.length);
+            }
+            progress();
+        }
+    }
+
+    /** Backward: y, the exchange in the row, x. */
+    void back_from_column(Slot& slot, int tile, double* real, apps::Parts parts) {
+        const apps::Range planes = tile_of(me_column_, tile);
+        const Counts& column = column_counts_[false][tile];
+        const auto transform_y = [&](int plane) {
+            for (int r = 0; r < s_.columns; ++r) {
+                const int length = y_of_[r].length;
+                for (int x = 0; x < x_.length; ++x) {
+                    std::memcpy(work_y_.data() + std::size_t(x) * s_.n[1] + y_of_[r].begin,
+                                slot.received.data() + column.receive_at[r] +
+                                    (std::size_t(x) * planes.length + plane) * length,
+                                length * sizeof(Complex));
+                }
+            }
+            if (backward_y_ != nullptr) {
+                fftw_execute_dft(backward_y_, reinterpret_cast<fftw_complex*>(work_y_.data()),
+                                 reinterpret_cast<fftw_complex*>(work_y_.data()));
+            }
+        };
+        const auto transform_x = [&](int plane) {
+            double* to = real + std::size_t(planes.begin + plane) * y_real_.length * s_.n[0];
+            if (backward_x_ != nullptr) {
+                fftw_execute_dft_c2r(backward_x_, reinterpret_cast<fftw_complex*>(work_x_.data()), to);
+            }
+        };
+        if (s_.rows == 1) {
+            for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
+                transform_y(plane);
+                transpose(work_y_.data(), s_.n[1], half_, s_.n[1], work_x_.data(), half_);
+                transform_x(plane);
+                progress();
+            }
+            return;
+        }
+        const Counts receive = row_counts(planes.length, false);
+        for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
+            transform_y(plane);
+            for (int r = 0; r < s_.rows; ++r) {
+                const int lines = y_of_row_[r].length;
+                transpose(work_y_.data() + y_of_row_[r].begin, s_.n[1], x_.length, lines,
+                          row_send_.data() + receive.send_at[r] + std::size_t(plane) * lines * x_.length,
+                          x_.length);
+            }
+            progress();
+        }
+        const Complex* received = exchange_row(planes.length, false, parts);
+        for (int plane = 0; parts.compute && plane < planes.length; ++plane) {
+            for (int r = 0; r < s_.rows; ++r) {
+                const int length = x_of_[r].length;
+                for (int y = 0; y < y_real_.length; ++y) {
+                    std::memcpy(
+                        work_x_.data() + std::size_t(y) * half_ + x_of_[r].begin,
+                        received + receive.receive_at[r] + (std::size_t(plane) * y_real_.length + y) * length,
+                        length * sizeof(Complex));
+                }
+            }
+            transform_x(plane);
+            progress();
+        }
+    }
+
+    Settings s_;
+    double& row_seconds_;
+    double& start_seconds_;
+    double& wait_seconds_;
+    apps::Program& program_;
+    MPI_Comm row_ = MPI_COMM_NULL;
+    MPI_Comm column_ = MPI_COMM_NULL;
+    int me_row_ = 0;
+    int me_column_ = 0;
+    int half_ = 0;
+    std::vector<apps::Range> x_of_, y_of_row_;  // of the ranks of the row
+    std::vector<apps::Range> y_of_, z_of_;      // of the ranks of the column
+    apps::Range x_, y_real_, y_, z_;            // this rank's
+    std::vector<Complex> row_send_, row_received_, work_x_, work_y_;
+    std::vector<Slot> slots_;
+    std::array<std::vector<Counts>, 2> column_counts_;  // [forward][tile]
+    fftw_plan forward_x_ = nullptr, forward_y_ = nullptr, forward_z_ = nullptr;
+    fftw_plan backward_x_ = nullptr, backward_y_ = nullptr, backward_z_ = nullptr;
+    apps::Pace pace_;
+};
+
+}  // namespace fft

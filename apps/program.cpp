@@ -1,0 +1,201 @@
+#include "program.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace apps {
+
+namespace {
+
+double slowest(double mine) {
+    double all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return all;
+}
+
+double median(std::vector<double> samples) {
+    std::sort(samples.begin(), samples.end());
+    return samples.empty() ? 0 : (samples[(samples.size() - 1) / 2] + samples[samples.size() / 2]) / 2;
+}
+
+nlohmann::ordered_json object(const std::vector<std::pair<std::string, Program::Value>>& values) {
+    auto all = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : values) {
+        std::visit([&, key = name](const auto& held) { all[key] = held; }, value);
+    }
+    return all;
+}
+
+}  // namespace
+
+struct Program::Options {
+    CLI::App parser;
+};
+
+Program::Program(int argc, char** argv, const std::string& name, const std::string& description)
+    : options_(std::make_unique<Options>()), name_(name), argc_(argc), argv_(argv) {
+    MPI_Init(&argc_, &argv_);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    options_->parser.description(description);
+    options_->parser.name(name);
+    option("--repeat", repeat_, "repetitions, each timed and checked", 1);
+    options_->parser.add_flag("--bound", bound_, "also time the computation and the communication alone");
+    options_->parser.add_flag(
+        "--plant-error", plant_error_,
+        "change one received number in the last repetition: the program must notice and fail");
+    options_->parser.add_flag("--json", json_, "print one JSON object instead of text");
+    options_->parser.add_flag("--quick", quick,
+                              "sizes of a test, which takes a few seconds; overrides the sizes given");
+}
+
+Program::~Program() {
+    MPI_Finalize();
+}
+
+void Program::option(const std::string& name, int& value, const std::string& meaning, int least) {
+    options_->parser.add_option(name, value, meaning)
+        ->check(CLI::Range(least, 1 << 30))
+        ->capture_default_str();
+}
+
+void Program::option(const std::string& name, double& value, const std::string& meaning) {
+    options_->parser.add_option(name, value, meaning)->capture_default_str();
+}
+
+void Program::option(const std::string& name, std::vector<int>& values, const std::string& meaning) {
+    options_->parser.add_option(name, values, meaning)
+        ->expected(int(values.size()))
+        ->check(CLI::Range(1, 1 << 30))
+        ->capture_default_str();
+}
+
+void Program::option(const std::string& name, std::string& value, const std::string& meaning,
+                     const std::vector<std::string>& choices) {
+    options_->parser.add_option(name, value, meaning)->check(CLI::IsMember(choices))->capture_default_str();
+}
+
+bool Program::parse() {
+    try {
+        options_->parser.parse(argc_, argv_);
+    } catch (const CLI::ParseError& error) {
+        std::ostringstream out;
+        std::ostringstream errors;
+        status = options_->parser.exit(error, out, errors) == 0 ? 0 : 2;
+        if (rank == 0) {
+            std::fputs(out.str().c_str(), stdout);
+            std::fputs(errors.str().c_str(), stderr);
+        }
+        return false;
+    }
+    return true;
+}
+
+int Program::refuse(const std::string& why) {
+    if (rank == 0) {
+        std::fprintf(stderr, "%s: %s\n", name_.c_str(), why.c_str());
+    }
+    return status = 2;
+}
+
+bool Program::plant() {
+    const bool now = planting_;
+    planting_ = false;
+    return now;
+}
+
+void Program::result(const std::string& name, const Value& value) {
+    for (auto& [known, held] : results_) {
+        if (known == name) {
+            held = value;
+            return;
+        }
+    }
+    results_.emplace_back(name, value);
+}
+
+int Program::measure(const std::function<void()>& prepare, const std::function<void(Parts)>& run,
+                     const std::function<double()>& check, double limit) {
+    for (int repetition = 0; repetition < repeat_; ++repetition) {
+        prepare();
+        for (auto& [name, sum] : phases_) {
+            sum = 0;
+        }
+        planting_ = plant_error_ && rank == ranks - 1 && repetition == repeat_ - 1;
+        seconds_.push_back(timed(run, {}));
+        planting_ = false;
+        for (const auto& [name, sum] : phases_) {
+            phase_seconds_[name].push_back(slowest(sum));
+        }
+        note_error(check(), limit);
+        if (bound_) {
+            prepare();
+            computing_.push_back(timed(run, {true, false}));
+            prepare();
+            communicating_.push_back(timed(run, {false, true}));
+        }
+    }
+    print(verified_);
+    return status = verified_ ? 0 : 1;
+}
+
+void Program::note_error(double error, double limit) {
+    // NaN would get lost in a maximum.
+    const double worst = slowest(std::isnan(error) ? HUGE_VAL : error);
+    error_ = std::max(error_, worst);
+    verified_ = verified_ && worst <= limit;
+}
+
+double Program::timed(const std::function<void(Parts)>& run, Parts parts) const {
+    MPI_Barrier(MPI_COMM_WORLD);
+    const double begin = MPI_Wtime();
+    run(parts);
+    return slowest(MPI_Wtime() - begin);
+}
+
+void Program::print(bool good) {
+    rate(median(seconds_));
+    if (rank != 0) {
+        return;
+    }
+    const auto sizes = object(sizes_);
+    const auto results = object(results_);
+    if (json_) {
+        nlohmann::ordered_json result = {
+            {"app", name_}, {"variant", variant}, {"ranks", ranks}, {"sizes", sizes}, {"seconds", seconds_}};
+        if (bound_) {
+            result["computing"] = computing_;
+            result["communicating"] = communicating_;
+        }
+        for (const auto& [name, samples] : phase_seconds_) {
+            result["phases"][name] = samples;
+        }
+        result["results"] = results;
+        result["verification"] = {{"passed", good}, {"error", std::min(error_, 1e300)}};
+        std::printf("%s\n", result.dump().c_str());
+        return;
+    }
+    std::printf("%s, %s, ranks: %d\n", name_.c_str(), variant.c_str(), ranks);
+    for (const auto& [name, value] : sizes.items()) {
+        std::printf("  %s: %s\n", name.c_str(), value.dump().c_str());
+    }
+    std::printf("  %.4f s, the median of the repetitions\n", median(seconds_));
+    for (const auto& [name, samples] : phase_seconds_) {
+        std::printf("  %.4f s in: %s\n", median(samples), name.c_str());
+    }
+    if (bound_) {
+        const double compute = median(computing_);
+        const double communicate = median(communicating_);
+        std::printf("  alone: computation %.4f s, communication %.4f s; overlap hides at most %.0f %%\n",
+                    compute, communicate, 100 * std::min(compute, communicate) / (compute + communicate));
+    }
+    for (const auto& [name, value] : results.items()) {
+        std::printf("  %s: %s\n", name.c_str(), value.dump().c_str());
+    }
+    std::printf("  verification %s, greatest error %.2g\n", good ? "passed" : "FAILED", error_);
+}
+
+}  // namespace apps
