@@ -50,6 +50,8 @@ struct EngineOptions {
     // So many of the connections' lanes, the last ones, are for kept channels (link.hpp): channel
     // first_kept_channel + i has lane i of them. The others are taken in turn.
     int kept_lanes = 0;
+    // So many bytes wait in a socket for a receiver that does something else.
+    std::uint64_t socket_bytes = 131072;
 };
 
 // What a group provides for its engines. All of it outlives what engines make with it.

@@ -124,6 +124,9 @@ NetworkSettings read_network_settings(const Settings& settings) {
     network.lanes = static_cast<int>(number_of("LAPWING_TCP_LANES", settings.tcp_lanes, 1, most_lanes));
     read_progress_thread(settings, network);
     read_engine_options(settings, network.engine_options);
+    if (network.tcp.buffer_bytes != 0)
+        network.engine_options.socket_bytes =
+            std::min<std::uint64_t>(network.engine_options.socket_bytes, network.tcp.buffer_bytes);
     return network;
 }
 

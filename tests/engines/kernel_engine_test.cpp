@@ -69,19 +69,33 @@ TEST_F(KernelEngine, ListsRunAlone) {
     }
 }
 
-// The last receives of a short list wait in the sockets for a call, unless the next list needs the lane.
-TEST_F(KernelEngine, ShortListsThatOnlyReceiveWaitForACall) {
-    std::atomic<int> incomplete{0};
-    const Setting setting{.problem = alltoall(3, 100), .algorithm = "flat"};
-    on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+// The last receives of a list wait in the sockets for a call, if these hold them, unless the next list needs
+// the lane.
+TEST_F(KernelEngine, ListsThatOnlyReceiveWaitForACall) {
+    for (const std::uint64_t bytes : {100U, 20000U}) {
+        std::atomic<int> incomplete{0};
+        const Setting setting{.problem = alltoall(3, bytes), .algorithm = "flat"};
+        on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+            one.start();
+            if (!one.becomes_right(200ms)) ++incomplete;
+            wait_in_turn(one, rank, 3, together);
+        });
+        EXPECT_GT(incomplete, 0) << bytes;
+        on_all_ranks(setting, [](Rank& one, int rank, std::barrier<>& together) {
+            for (int i = 0; i < 7; ++i) one.start();
+            wait_in_turn(one, rank, 3, together, true);
+        });
+    }
+}
+
+// What the sockets do not hold does not wait there: its sender would wait, too.
+TEST_F(KernelEngine, LongListsThatOnlyReceiveRunAlone) {
+    const Setting setting{.problem = alltoall(3, 20000), .algorithm = "flat", .buffer_bytes = 65536};
+    on_all_ranks(setting, [](Rank& one, int, std::barrier<>& together) {
         one.start();
-        if (!one.becomes_right(200ms)) ++incomplete;
-        wait_in_turn(one, rank, 3, together);
-    });
-    EXPECT_GT(incomplete, 0);
-    on_all_ranks(setting, [](Rank& one, int rank, std::barrier<>& together) {
-        for (int i = 0; i < 7; ++i) one.start();
-        wait_in_turn(one, rank, 3, together, true);
+        EXPECT_TRUE(one.becomes_right());
+        together.arrive_and_wait();
+        one.wait_all();
     });
 }
 

@@ -158,7 +158,10 @@ struct Setting {
     const char* algorithm = "flat";
     std::optional<ListSet> lists = std::nullopt;  // instead
     int lanes = 2;
-    int buffer_bytes = 0;
+    int buffer_bytes = 0;  // of the sockets; 0: the system's choice
+    std::uint64_t socket_bytes() const {
+        return buffer_bytes == 0 ? EngineOptions{}.socket_bytes : static_cast<std::uint64_t>(buffer_bytes);
+    }
     EventThreadWork event_thread_work = EventThreadWork::none;
     bool event_thread_submits = false;
     std::vector<int> hosts =
@@ -193,7 +196,8 @@ inline void on_all_ranks(const Setting& setting,
                                         .intra_node_peers = intra_node_peers(setting.hosts, rank),
                                         .options = {.event_thread_work = setting.event_thread_work,
                                                     .event_thread_submits = setting.event_thread_submits,
-                                                    .kept_lanes = setting.kept_lanes}};
+                                                    .kept_lanes = setting.kept_lanes,
+                                                    .socket_bytes = setting.socket_bytes()}};
             try {
                 Rank one(lists, rank, context);
                 body(one, rank, together);

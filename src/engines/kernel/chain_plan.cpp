@@ -22,7 +22,7 @@ bool work_may_follow(const Stage& stage) {
 
 }  // namespace
 
-ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node)
+ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, std::uint64_t socket_bytes)
     : gates(all.gates), scratch_bytes(all.scratch_bytes) {
     Receipts receipts;
     for (const Chain& chain : all.receives) receives.push_back(plan(chain, receipts));
@@ -39,6 +39,29 @@ ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node)
     }
     if (!all.last.empty()) host.add_end();
     add_host_steps(all.last, intra_node, receipts);
+    fits_sockets_ = fits(socket_bytes);
+}
+
+// No send waits for anything, and what comes needs no more than a quarter of a socket: a peer's send must end
+// however little this rank's window lets through.
+bool ChainPlan::fits(std::uint64_t socket_bytes) const {
+    if (stages.size() > 1 || wire_bytes > socket_bytes) return false;
+    std::vector<std::uint64_t> received(peers.size());
+    bool sends_first = true;
+    const auto look = [&](const PlannedChain& chain) {
+        bool waits = false;
+        for (const PlannedStep& step : chain) {
+            if (step.kind == Step::Kind::receive) received[step.slot] += step.bytes;
+            if (step.kind == Step::Kind::send && waits) sends_first = false;
+            waits = waits || !step.sends();
+        }
+    };
+    for (const PlannedChain& chain : receives) look(chain);
+    for (const PlannedStage& stage : stages) {
+        for (const PlannedChain& chain : stage.chains) look(chain);
+    }
+    return sends_first && std::all_of(received.begin(), received.end(),
+                                      [&](std::uint64_t bytes) { return bytes <= socket_bytes / 4; });
 }
 
 PlannedChain ChainPlan::plan(const Chain& chain, Receipts& receipts) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engines/engine.hpp"
 #include "engines/kernel/host_step_plan.hpp"
 #include "task/chains.hpp"
 
@@ -44,9 +45,13 @@ struct ChainPlan {
 
     // What it moves fits into the sockets, and takes no longer than a few interrupts.
     bool is_short() const { return wire_bytes <= 16384; }
+    // Its messages may wait in the sockets for a call. Of a longer list: nobody waits for what this rank does
+    // with what it receives.
+    bool may_wait_in_sockets() const { return is_short() || fits_sockets_; }
 
-    // `intra_node` as it was when the chains were made.
-    explicit ChainPlan(const Chains& chains, const std::vector<bool>& intra_node = {});
+    // `intra_node` as it was when the chains were made. `socket_bytes`: what each socket holds.
+    explicit ChainPlan(const Chains& chains, const std::vector<bool>& intra_node = {},
+                       std::uint64_t socket_bytes = EngineOptions{}.socket_bytes);
 
   private:
     // Where a message from an inter-node peer has been received: after so many steps of a chain.
@@ -63,8 +68,11 @@ struct ChainPlan {
                         const Receipts& receipts);
     PlannedChain& chain(std::uint32_t number);
 
+    bool fits(std::uint64_t socket_bytes) const;
+
     std::unordered_map<int, std::uint32_t> slots_;  // of the peers
     std::uint32_t chains_ = 0;
+    bool fits_sockets_ = false;
 };
 
 }  // namespace lapwing::kernel

@@ -15,17 +15,19 @@ class KernelGroupEngine final : public GroupEngine {
   public:
     explicit KernelGroupEngine(const EngineContext& context)
         : intra_node_peers_(context.intra_node_peers),
+          socket_bytes_(context.options.socket_bytes),
           group_(std::make_shared<kernel::KernelGroup>(context)) {}
 
     std::unique_ptr<Prepared> prepare(const List& list, Inside inside) override {
         static const std::vector<bool> none;
         const std::vector<bool>& intra_node = inside == Inside::by_memory ? intra_node_peers_ : none;
-        return std::make_unique<kernel::KernelPrepared>(list, intra_node,
-                                                        lower_to_chains(list, {}, intra_node), group_);
+        return std::make_unique<kernel::KernelPrepared>(
+            list, intra_node, lower_to_chains(list, {}, intra_node), socket_bytes_, group_);
     }
 
   private:
     const std::vector<bool> intra_node_peers_;
+    const std::uint64_t socket_bytes_;
     const std::shared_ptr<kernel::KernelGroup> group_;  // also of what is prepared, which may outlive this
 };
 

@@ -38,7 +38,7 @@ class HostSteps {
     }
     bool event_thread_may_work(const Run& run) const {
         return event_thread_works() && !run.plan->host.needs_program() &&
-               (event_thread_work_ == EventThreadWork::all || !run.plan->is_short());
+               (event_thread_work_ == EventThreadWork::all || !run.plan->may_wait_in_sockets());
     }
 
     IntraNodeMessages intra_node_;

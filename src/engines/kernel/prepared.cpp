@@ -7,8 +7,8 @@
 namespace lapwing::kernel {
 
 KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                               std::shared_ptr<KernelGroup> group)
-    : plan_(chains, intra_node), group_(std::move(group)) {
+                               std::uint64_t socket_bytes, std::shared_ptr<KernelGroup> group)
+    : plan_(chains, intra_node, socket_bytes), group_(std::move(group)) {
     // Connections are asked for now, so that the first start may find them made.
     group_->want(plan_);
     if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, chains, plan_);

@@ -12,9 +12,9 @@ namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
   public:
-    // `chains` are those of `list`, with `intra_node`.
+    // `chains` are those of `list`, with `intra_node`; a socket holds `socket_bytes`.
     KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                   std::shared_ptr<KernelGroup> group);
+                   std::uint64_t socket_bytes, std::shared_ptr<KernelGroup> group);
     ~KernelPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;

@@ -63,9 +63,9 @@ void Scheduler::progress(Run& run) {
     resume_awaiting_program();
     settle(Caller::program);
     if (run.state == Run::State::queued) launch(run);
-    // A caller who waits for a short list does its steps itself: nothing is lost by that, and an interrupt
-    // for each message is saved.
-    if (run.state == Run::State::running && run.plan->is_short()) {
+    // A caller who waits for a short list, or for what has stayed in the sockets, does the steps itself:
+    // nothing is lost by that, and an interrupt for each message is saved.
+    if (run.state == Run::State::running && (run.plan->is_short() || may_stay_in_sockets(run))) {
         run.moved_inline = true;
         take_back(run);
         if (run.state == Run::State::running) move_inline_or_fail(run);
@@ -167,15 +167,15 @@ void Scheduler::launch(Run& run) {
 
 void Scheduler::begin_stage(Run& run) {
     run.chains.begin_stage(*run.plan);
-    if (run.plan->is_short()) move_inline_or_fail(run);
+    if (run.plan->may_wait_in_sockets()) move_inline_or_fail(run);
     hand_over(run);
 }
 
-// A short list that only receives now: its messages wait in the sockets as well as in the program's memory,
-// and no other rank waits for what this one does with them. To hand it to the kernel, and an interrupt for
-// each message, would cost more than the copy that they hide.
+// A list that only receives now: its messages wait in the sockets as well as in the program's memory, and no
+// other rank waits for what this one does with them. To hand it to the kernel, and an interrupt for each
+// message, would cost more than the copy that they hide.
 bool Scheduler::may_stay_in_sockets(const Run& run) const {
-    return run.plan->is_short() && !run.has_sleeper && run.state == Run::State::running &&
+    return run.plan->may_wait_in_sockets() && !run.has_sleeper && run.state == Run::State::running &&
            !lanes_.another_waits_for(run) && !host_steps_.event_thread_may_help(run) &&
            !run.chains.any_in_kernel() && run.chains.only_receives_left(*run.plan) &&
            run.plan->host.intra_node().empty();
