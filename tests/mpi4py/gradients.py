@@ -3,7 +3,6 @@
 import importlib.machinery
 import importlib.util
 import json
-import os
 import pathlib
 import sys
 
@@ -22,10 +21,7 @@ def main():
     source, build = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     mpi = run.MPIS[sys.argv[3]](sys.argv[3], build)
     mpi.prepare()
-    variables = mpi.environment()
-    # numpy is Debian's, mpi4py the environment's, whatever else Debian has.
-    packages = next((mpi.wheel.home / "lib").glob("python3*/site-packages"))
-    variables["PYTHONPATH"] = f"{packages}{os.pathsep}/usr/lib/python3/dist-packages"
+    variables = mpi.numpy_environment()
     failed = 0
     for engine, ranks, words, wanted in CASES:
         before = [] if engine == "mpi" else [build / "bin" / "lapwing", "run", "--report", "--engine", engine, "--"]
