@@ -91,6 +91,10 @@ bool Program::parse() {
         }
         return false;
     }
+    if (bound_ && !separable) {
+        refuse("its parts cannot run alone, so there is no --bound");
+        return false;
+    }
     return true;
 }
 
