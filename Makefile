@@ -8,7 +8,7 @@ export JOBS
 
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
-	@echo "make apps              the sample applications, build/apps"
+	@echo "make apps              the sample applications, build/apps (docs/applications.md)"
 	@echo "make demo              overlap on four virtual hosts, the MPI beside Lapwing, with plots"
 	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"

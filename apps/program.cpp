@@ -91,6 +91,10 @@ bool Program::parse() {
         }
         return false;
     }
+    if (bound_ && !separable) {
+        refuse("its parts cannot run alone, so there is no --bound");
+        return false;
+    }
     return true;
 }
 
@@ -124,7 +128,8 @@ int Program::measure(const std::function<void()>& prepare, const std::function<v
         for (auto& [name, sum] : phases_) {
             sum = 0;
         }
-        planting_ = plant_error_ && rank == ranks - 1 && repetition == repeat_ - 1;
+        planting_ =
+            plant_error_ && rank == (plant_on < 0 ? ranks - 1 : plant_on) && repetition == repeat_ - 1;
         seconds_.push_back(timed(run, {}));
         planting_ = false;
         for (const auto& [name, sum] : phases_) {

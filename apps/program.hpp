@@ -123,6 +123,8 @@ class Program {
     /** Makes results of the seconds of a repetition: GFlop/s and the like. */
     std::function<void(double)> rate = [](double) {};
     std::string variant;
+    bool separable = true;  // computation and communication can run alone: --bound
+    int plant_on = -1;      // the rank that plants errors; usually the last
     bool quick = false;
     int rank = 0;
     int ranks = 1;

@@ -19,26 +19,13 @@
 #include <complex>
 #include <cstddef>
 #include <cstring>
-#include <memory>
+#include <optional>
 #include <vector>
 
+#include "fft/column.hpp"
 #include "program.hpp"
 
 namespace fft {
-
-using Complex = std::complex<double>;
-
-enum class Mode { blocking, nonblocking, one_sided };
-
-struct Settings {
-    std::array<int, 3> n{};  // x, y, z
-    int rows = 1;            // ranks in a row: y is cut over them
-    int columns = 1;         // ranks in a column: z is cut over them
-    int tiles = 1;
-    int window = 2;
-    Mode mode = Mode::nonblocking;
-    int tests = 0;  // calls of MPI_Test for each exchange, while others are computed
-};
 
 /** Blocks of lines that are turned: target[c][r] = source[r][c]. */
 inline void transpose(const Complex* source, std::size_t source_stride, int rows, int columns,
@@ -59,34 +46,22 @@ class Pencils {
   public:
     /** Phases of `program` get the seconds in the exchanges. */
     Pencils(const Settings& settings, apps::Program& program)
-        : s_(settings),
-          row_seconds_(program.phase("row exchange")),
-          start_seconds_(program.phase("start")),
-          wait_seconds_(program.phase("wait")),
-          program_(program) {
-        const int row = program.rank / s_.rows;
-        const int column = program.rank % s_.rows;
-        MPI_Comm_split(MPI_COMM_WORLD, row, column, &row_);
-        MPI_Comm_split(MPI_COMM_WORLD, column, row, &column_);
-        me_row_ = column;
-        me_column_ = row;
+        : s_(settings), row_seconds_(program.phase("row exchange")), program_(program) {
+        const int in_column = program.rank / s_.rows;
+        me_row_ = program.rank % s_.rows;
         half_ = s_.n[0] / 2 + 1;
         for (int r = 0; r < s_.rows; ++r) {
             x_of_.push_back(apps::part_of(half_, s_.rows, r));
             y_of_row_.push_back(apps::part_of(s_.n[1], s_.rows, r));
         }
-        for (int r = 0; r < s_.columns; ++r) {
-            y_of_.push_back(apps::part_of(s_.n[1], s_.columns, r));
-            z_of_.push_back(apps::part_of(s_.n[2], s_.columns, r));
-        }
         x_ = x_of_[me_row_];
         y_real_ = y_of_row_[me_row_];
-        y_ = y_of_[me_column_];
-        z_ = z_of_[me_column_];
-        // Open MPI makes no window on a communicator of one rank, which has nothing to put, anyway.
-        if (s_.columns == 1 && s_.mode == Mode::one_sided) {
-            s_.mode = Mode::blocking;
-        }
+        MPI_Comm column = MPI_COMM_NULL;
+        MPI_Comm_split(MPI_COMM_WORLD, in_column, me_row_, &row_);
+        MPI_Comm_split(MPI_COMM_WORLD, me_row_, in_column, &column);
+        column_.emplace(column, s_, x_.length, program);
+        y_ = column_->y_of(in_column);
+        z_ = column_->z_of(in_column);
         make_buffers();
         make_plans();
     }
@@ -96,13 +71,7 @@ class Pencils {
                 fftw_destroy_plan(plan);
             }
         }
-        for (Slot& slot : slots_) {
-            if (slot.window != MPI_WIN_NULL) {
-                MPI_Win_free(&slot.window);
-            }
-        }
         MPI_Comm_free(&row_);
-        MPI_Comm_free(&column_);
     }
     Pencils(const Pencils&) = delete;
     Pencils& operator=(const Pencils&) = delete;
@@ -120,8 +89,8 @@ class Pencils {
                  apps::Parts parts = {}) {
         pipeline(
             real.size(), true, parts,
-            [&](std::size_t v, int tile, Slot& slot) { to_column(real[v], tile, slot, parts); },
-            [&](std::size_t v, int tile, Slot& slot) { from_column(slot, tile, spectrum[v]); });
+            [&](std::size_t v, int tile, Column::Slot& slot) { to_column(real[v], tile, slot, parts); },
+            [&](std::size_t v, int tile, Column::Slot& slot) { from_column(slot, tile, spectrum[v]); });
     }
 
     /** Without the factor 1 / (nx ny nz); the spectrum is used up. */
@@ -129,55 +98,17 @@ class Pencils {
                   apps::Parts parts = {}) {
         pipeline(
             real.size(), false, parts,
-            [&](std::size_t v, int tile, Slot& slot) {
+            [&](std::size_t v, int tile, Column::Slot& slot) {
                 if (parts.compute) {
                     back_to_column(spectrum[v], tile, slot);
                 }
             },
-            [&](std::size_t v, int tile, Slot& slot) { back_from_column(slot, tile, real[v], parts); });
+            [&](std::size_t v, int tile, Column::Slot& slot) {
+                back_from_column(slot, tile, real[v], parts);
+            });
     }
 
   private:
-    struct Counts {
-        std::vector<int> send, send_at, receive, receive_at;
-        bool equal = false;
-    };
-
-    struct Slot {
-        std::vector<Complex> send;
-        std::vector<Complex> received;
-        MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Win window = MPI_WIN_NULL;
-    };
-
-    static void offsets(const std::vector<int>& counts, std::vector<int>& at) {
-        at.assign(counts.size(), 0);
-        for (std::size_t i = 1; i < counts.size(); ++i) {
-            at[i] = at[i - 1] + counts[i - 1];
-        }
-    }
-
-    /** The planes of a rank of the column that are in this tile, counted from that rank's first. */
-    apps::Range tile_of(int r, int tile) const { return apps::part_of(z_of_[r].length, s_.tiles, tile); }
-
-    /** Blocks in the column are [x][z][y], forward from the ranks that have z to those that have y. */
-    Counts column_counts(int tile, bool forward) const {
-        Counts counts;
-        const int mine = tile_of(me_column_, tile).length;
-        counts.equal = s_.n[1] % s_.columns == 0;
-        for (int r = 0; r < s_.columns; ++r) {
-            counts.send.push_back(x_.length * mine * y_of_[r].length);
-            counts.receive.push_back(x_.length * tile_of(r, tile).length * y_.length);
-            counts.equal = counts.equal && tile_of(r, tile).length == mine;
-        }
-        if (!forward) {
-            std::swap(counts.send, counts.receive);
-        }
-        offsets(counts.send, counts.send_at);
-        offsets(counts.receive, counts.receive_at);
-        return counts;
-    }
-
     /** Blocks in the row are [z][y][x], forward from the ranks that have y to those that have x. */
     Counts row_counts(int planes, bool forward) const {
         Counts counts;
@@ -188,39 +119,18 @@ class Pencils {
         if (!forward) {
             std::swap(counts.send, counts.receive);
         }
-        offsets(counts.send, counts.send_at);
-        offsets(counts.receive, counts.receive_at);
+        counts.find_offsets();
         return counts;
     }
 
     void make_buffers() {
-        const int planes = apps::part_of(z_.length, s_.tiles, 0).length;  // the first tile is the longest
+        const int planes = column_->tile_of(column_->me(), 0).length;  // the first tile is the longest
         const std::size_t row = std::size_t(planes) * std::max(std::size_t(y_real_.length) * half_,
                                                                std::size_t(x_.length) * s_.n[1]);
         row_send_.resize(row);
         row_received_.resize(s_.rows > 1 ? row : 0);
         work_x_.resize(std::size_t(y_real_.length) * half_);
         work_y_.resize(std::size_t(x_.length) * s_.n[1]);
-        int longest = 0;
-        for (int r = 0; r < s_.columns; ++r) {
-            longest += tile_of(r, 0).length;
-        }
-        const std::size_t column =
-            std::max(std::size_t(x_.length) * planes * s_.n[1], std::size_t(x_.length) * longest * y_.length);
-        slots_.resize(s_.window);
-        for (Slot& slot : slots_) {
-            slot.send.resize(column);
-            slot.received.resize(column);
-            if (s_.mode == Mode::one_sided) {
-                MPI_Win_create(slot.received.data(), MPI_Aint(column * sizeof(Complex)), sizeof(Complex),
-                               MPI_INFO_NULL, column_, &slot.window);
-            }
-        }
-        for (int tile = 0; tile < s_.tiles; ++tile) {
-            for (const bool forward : {true, false}) {
-                column_counts_[forward].push_back(column_counts(tile, forward));
-            }
-        }
     }
 
     void make_plans() {
@@ -257,9 +167,9 @@ class Pencils {
         const int steps = (s_.window - 1) * (2 * z_.length / s_.tiles + x_.length);
         pace_ = apps::Pace(s_.window > 1 ? s_.tests : 0, steps);
         const auto finish = [&](std::size_t unit) {
-            Slot& slot = slots_[unit % s_.window];
+            Column::Slot& slot = column_->slot(unit);
             if (parts.communicate) {
-                wait_for(slot);
+                column_->wait_for(slot);
                 if (!slot.received.empty() && program_.plant()) {
                     slot.received.front() += 1000.;
                 }
@@ -267,10 +177,10 @@ class Pencils {
             end(unit / s_.tiles, int(unit % s_.tiles), slot);
         };
         for (std::size_t unit = 0; unit < units; ++unit) {
-            Slot& slot = slots_[unit % s_.window];
+            Column::Slot& slot = column_->slot(unit);
             begin(unit / s_.tiles, int(unit % s_.tiles), slot);
             if (parts.communicate) {
-                start(slot, int(unit % s_.tiles), forward);
+                column_->start(slot, int(unit % s_.tiles), forward);
             }
             if (unit + 1 >= std::size_t(s_.window)) {
                 finish(unit + 1 - s_.window);
@@ -281,68 +191,10 @@ class Pencils {
         }
     }
 
-    void start(Slot& slot, int tile, bool forward) {
-        const apps::Timer timer(start_seconds_);
-        const Counts& c = column_counts_[forward][tile];
-        switch (s_.mode) {
-            case Mode::blocking:
-                if (c.equal) {
-                    MPI_Alltoall(slot.send.data(), c.send[0], MPI_C_DOUBLE_COMPLEX, slot.received.data(),
-                                 c.send[0], MPI_C_DOUBLE_COMPLEX, column_);
-                } else {
-                    MPI_Alltoallv(slot.send.data(), c.send.data(), c.send_at.data(), MPI_C_DOUBLE_COMPLEX,
-                                  slot.received.data(), c.receive.data(), c.receive_at.data(),
-                                  MPI_C_DOUBLE_COMPLEX, column_);
-                }
-                break;
-            case Mode::nonblocking:
-                if (c.equal) {
-                    MPI_Ialltoall(slot.send.data(), c.send[0], MPI_C_DOUBLE_COMPLEX, slot.received.data(),
-                                  c.send[0], MPI_C_DOUBLE_COMPLEX, column_, &slot.request);
-                } else {
-                    MPI_Ialltoallv(slot.send.data(), c.send.data(), c.send_at.data(), MPI_C_DOUBLE_COMPLEX,
-                                   slot.received.data(), c.receive.data(), c.receive_at.data(),
-                                   MPI_C_DOUBLE_COMPLEX, column_, &slot.request);
-                }
-                break;
-            case Mode::one_sided:
-                MPI_Win_fence(MPI_MODE_NOPRECEDE, slot.window);
-                for (int r = 0; r < s_.columns; ++r) {
-                    if (c.send[r] > 0) {
-                        MPI_Put(slot.send.data() + c.send_at[r], c.send[r], MPI_C_DOUBLE_COMPLEX, r,
-                                place_at(r, tile, forward), c.send[r], MPI_C_DOUBLE_COMPLEX, slot.window);
-                    }
-                }
-                break;
-        }
-    }
-
-    /** Where this rank's block begins in the receive buffer of a rank of the column. */
-    MPI_Aint place_at(int r, int tile, bool forward) const {
-        MPI_Aint at = 0;
-        for (int before = 0; before < me_column_; ++before) {
-            at += forward ? MPI_Aint(x_.length) * tile_of(before, tile).length * y_of_[r].length
-                          : MPI_Aint(x_.length) * tile_of(r, tile).length * y_of_[before].length;
-        }
-        return at;
-    }
-
-    void wait_for(Slot& slot) {
-        const apps::Timer timer(wait_seconds_);
-        if (s_.mode == Mode::one_sided) {
-            MPI_Win_fence(MPI_MODE_NOSUCCEED, slot.window);
-        } else {
-            MPI_Wait(&slot.request, MPI_STATUS_IGNORE);
-        }
-    }
-
     /** After each plane. */
     void progress() {
         if (pace_.due()) {
-            for (Slot& slot : slots_) {
-                int done = 0;
-                MPI_Test(&slot.request, &done, MPI_STATUS_IGNORE);
-            }
+            column_->test();
         }
     }
 
@@ -361,26 +213,26 @@ class Pencils {
     }
 
     /** Forward: x, the exchange in the row, y. */
-    void to_column(double* real, int tile, Slot& slot, apps::Parts parts) {
-        const apps::Range planes = tile_of(me_column_, tile);
+    void to_column(double* real, int tile, Column::Slot& slot, apps::Parts parts) {
+        const apps::Range planes = column_->tile_of(column_->me(), tile);
         const auto transform_x = [&](int plane) {
             double* from = real + std::size_t(planes.begin + plane) * y_real_.length * s_.n[0];
             if (forward_x_ != nullptr) {
                 fftw_execute_dft_r2c(forward_x_, from, reinterpret_cast<fftw_complex*>(work_x_.data()));
             }
         };
-        const Counts& column = column_counts_[true][tile];
+        const Counts& column = column_->counts(tile, true);
         const auto transform_y = [&](int plane) {
             if (forward_y_ != nullptr) {
                 fftw_execute_dft(forward_y_, reinterpret_cast<fftw_complex*>(work_y_.data()),
                                  reinterpret_cast<fftw_complex*>(work_y_.data()));
             }
             for (int r = 0; r < s_.columns; ++r) {
-                const int length = y_of_[r].length;
+                const int length = column_->y_of(r).length;
                 for (int x = 0; x < x_.length; ++x) {
                     std::memcpy(slot.send.data() + column.send_at[r] +
                                     (std::size_t(x) * planes.length + plane) * length,
-                                work_y_.data() + std::size_t(x) * s_.n[1] + y_of_[r].begin,
+                                work_y_.data() + std::size_t(x) * s_.n[1] + column_->y_of(r).begin,
                                 length * sizeof(Complex));
                 }
             }
@@ -421,14 +273,14 @@ class Pencils {
     }
 
     /** Forward: z, when all tiles are here. */
-    void from_column(Slot& slot, int tile, Complex* spectrum) {
-        const Counts& column = column_counts_[true][tile];
+    void from_column(Column::Slot& slot, int tile, Complex* spectrum) {
+        const Counts& column = column_->counts(tile, true);
         for (int x = 0; x < x_.length; ++x) {
             Complex* plane = spectrum + std::size_t(x) * y_.length * s_.n[2];
             for (int r = 0; r < s_.columns; ++r) {
-                const apps::Range z = tile_of(r, tile);
+                const apps::Range z = column_->tile_of(r, tile);
                 transpose(slot.received.data() + column.receive_at[r] + std::size_t(x) * z.length * y_.length,
-                          y_.length, z.length, y_.length, plane + z_of_[r].begin + z.begin, s_.n[2]);
+                          y_.length, z.length, y_.length, plane + column_->z_of(r).begin + z.begin, s_.n[2]);
             }
             if (tile == s_.tiles - 1 && forward_z_ != nullptr) {
                 fftw_execute_dft(forward_z_, reinterpret_cast<fftw_complex*>(plane),
@@ -439,8 +291,8 @@ class Pencils {
     }
 
     /** Backward: z, before the first tile goes out. */
-    void back_to_column(Complex* spectrum, int tile, Slot& slot) {
-        const Counts& column = column_counts_[false][tile];
+    void back_to_column(Complex* spectrum, int tile, Column::Slot& slot) {
+        const Counts& column = column_->counts(tile, false);
         for (int x = 0; x < x_.length; ++x) {
             Complex* plane = spectrum + std::size_t(x) * y_.length * s_.n[2];
             if (tile == 0 && backward_z_ != nullptr) {
@@ -448,8 +300,8 @@ class Pencils {
                                  reinterpret_cast<fftw_complex*>(plane));
             }
             for (int r = 0; r < s_.columns; ++r) {
-                const apps::Range z = tile_of(r, tile);
-                transpose(plane + z_of_[r].begin + z.begin, s_.n[2], y_.length, z.length,
+                const apps::Range z = column_->tile_of(r, tile);
+                transpose(plane + column_->z_of(r).begin + z.begin, s_.n[2], y_.length, z.length,
                           slot.send.data() + column.send_at[r] + std::size_t(x) * z.length * y_.length,
                           y_.length);
             }
@@ -458,14 +310,14 @@ class Pencils {
     }
 
     /** Backward: y, the exchange in the row, x. */
-    void back_from_column(Slot& slot, int tile, double* real, apps::Parts parts) {
-        const apps::Range planes = tile_of(me_column_, tile);
-        const Counts& column = column_counts_[false][tile];
+    void back_from_column(Column::Slot& slot, int tile, double* real, apps::Parts parts) {
+        const apps::Range planes = column_->tile_of(column_->me(), tile);
+        const Counts& column = column_->counts(tile, false);
         const auto transform_y = [&](int plane) {
             for (int r = 0; r < s_.columns; ++r) {
-                const int length = y_of_[r].length;
+                const int length = column_->y_of(r).length;
                 for (int x = 0; x < x_.length; ++x) {
-                    std::memcpy(work_y_.data() + std::size_t(x) * s_.n[1] + y_of_[r].begin,
+                    std::memcpy(work_y_.data() + std::size_t(x) * s_.n[1] + column_->y_of(r).begin,
                                 slot.received.data() + column.receive_at[r] +
                                     (std::size_t(x) * planes.length + plane) * length,
                                 length * sizeof(Complex));
@@ -520,20 +372,14 @@ class Pencils {
 
     Settings s_;
     double& row_seconds_;
-    double& start_seconds_;
-    double& wait_seconds_;
     apps::Program& program_;
     MPI_Comm row_ = MPI_COMM_NULL;
-    MPI_Comm column_ = MPI_COMM_NULL;
+    std::optional<Column> column_;
     int me_row_ = 0;
-    int me_column_ = 0;
     int half_ = 0;
     std::vector<apps::Range> x_of_, y_of_row_;  // of the ranks of the row
-    std::vector<apps::Range> y_of_, z_of_;      // of the ranks of the column
     apps::Range x_, y_real_, y_, z_;            // this rank's
     std::vector<Complex> row_send_, row_received_, work_x_, work_y_;
-    std::vector<Slot> slots_;
-    std::array<std::vector<Counts>, 2> column_counts_;  // [forward][tile]
     fftw_plan forward_x_ = nullptr, forward_y_ = nullptr, forward_z_ = nullptr;
     fftw_plan backward_x_ = nullptr, backward_y_ = nullptr, backward_z_ = nullptr;
     apps::Pace pace_;

@@ -51,6 +51,10 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("throughput_alone", "Throughput without noise", "rate", "more", "work per second on quiet processors"),
     Quantity("throughput_noise", "Throughput with noise", "rate", "more", "work per second beside the competing process"),
     Quantity("loss", "Loss by noise", "share", "less", "by how much the noise lowers the throughput"),
+    Quantity("gain", "Gain", "share", "more", "by how much the program takes less time than with blocking collectives of the MPI"),
+    Quantity("saved", "Time saved", "time", "more", "by how much the program is shorter than with blocking collectives of the MPI"),
+    Quantity("bound", "Bound", "share", "",
+             "what overlap can gain at most: the shorter of computation and communication, each measured alone, over both"),
 )}
 
 # By the method, where it has a meaning of its own there.
@@ -68,6 +72,7 @@ OVERRIDES = {
                                     "the overhead over the time of the collective alone"),
     ("throughput", "share"): Quantity("share", "Throughput kept", "share", "more",
                                       "computation beside the collective over computation alone"),
+    ("applications", "total"): Quantity("total", "Time of the program", "time", "less", "from its start to the slowest rank's end"),
     ("total", "total"): Quantity("total", "Latency with work beside it", "time", "less",
                                  "the collective and the work that overlaps it, together"),
 }
@@ -77,6 +82,11 @@ TABLE = pathlib.Path(__file__).with_name("benchmarks.json")
 BENCHMARKS = {row["name"]: Benchmark(row["name"], row["question"], tuple(row["quantities"]), row["explanation"], row["x_title"],
                                      tuple(row["finding"]))
               for row in json.loads(TABLE.read_text(encoding="utf-8"))}
+# That of bench/applications.
+BENCHMARKS["applications"] = Benchmark(
+    "applications", "How much faster are programs?", ("gain", "saved", "total", "bound"),
+    "Each program runs with blocking collectives of the MPI, and with nonblocking ones on each engine. Overlap can gain the bound at "
+    "most; a gain above it comes from collectives that are faster by themselves.", "size")
 
 METHODS = {
     "wait": ("one block of work, then one wait", "Nothing calls MPI in between: the collective moves only if something "
@@ -87,7 +97,7 @@ METHODS = {
     "fixed": ("work for the base time, then one wait", "Work that takes just as long as the collective alone."),
 }
 
-ENGINES = {"mpi": "the MPI itself", "host": "Lapwing's host engine", "kernel": "Lapwing's kernel engine",
+ENGINES = {"blocking": "blocking collectives of the MPI", "mpi": "the MPI itself", "host": "Lapwing's host engine", "kernel": "Lapwing's kernel engine",
            "auto": "Lapwing's choice"}
 
 
