@@ -16,8 +16,8 @@
 namespace lapwing::tool {
 namespace {
 
-// `run`, `profile`, `bench`, `tune`, `topology` and `cluster` pass on the words after "--"; `cluster-shell`
-// gets ssh's words.
+// `run`, `profile`, `bench`, `tune`, `topology`, `doctor` and `cluster` pass on the words after "--";
+// `cluster-shell` gets ssh's words.
 Words split_words(std::vector<std::string>& arguments) {
     Words result;
     if (arguments.empty()) return result;
@@ -27,7 +27,7 @@ Words split_words(std::vector<std::string>& arguments) {
         return result;
     }
     const std::string& first = arguments.front();
-    const auto takes_words = {"run", "profile", "bench", "tune", "topology", "cluster"};
+    const auto takes_words = {"run", "profile", "bench", "tune", "topology", "doctor", "cluster"};
     if (std::find(takes_words.begin(), takes_words.end(), first) == takes_words.end()) return result;
     const auto separator = std::find(arguments.begin(), arguments.end(), "--");
     if (separator == arguments.end()) return result;
@@ -83,7 +83,8 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
         add_explain(tool),         add_verify(tool),         add_run(tool, words),
         add_profile(tool, words),  add_bench(tool, words),   add_tune(tool, words),
         add_topology(tool, words), add_cluster(tool, words), add_cluster_shell(tool, words),
-        add_report(tool),          add_info(tool),           add_probe(tool)};
+        add_report(tool),          add_info(tool),           add_probe(tool),
+        add_doctor(tool, words),   add_doctor_agent(tool),   add_doctor_fabric(tool)};
     if (arguments.empty()) {
         fmt::print(stderr, "{}", tool.help());
         return wrong_usage;

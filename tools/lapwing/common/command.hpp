@@ -52,6 +52,11 @@ Command add_bench(CLI::App& tool, const Words& words);
 Command add_tune(CLI::App& tool, const Words& words);
 Command add_topology(CLI::App& tool, const Words& words);
 Command add_cluster(CLI::App& tool, const Words& words);
+Command add_doctor(CLI::App& tool, const Words& words);
+// Hidden: what `lapwing doctor` starts on hosts, and what these start to load a library in a process of its
+// own.
+Command add_doctor_agent(CLI::App& tool);
+Command add_doctor_fabric(CLI::App& tool);
 // Hidden: the launchers in a cluster call it in place of ssh.
 Command add_cluster_shell(CLI::App& tool, const Words& words);
 // Hidden: the tool starts itself with it, to load an MPI library into another process and ask its version.

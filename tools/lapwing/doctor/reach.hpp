@@ -1,0 +1,48 @@
+// Which addresses and ports of the other hosts a host reaches, and how fast: connections as Lapwing makes
+// them, handshake included, by one agent on each host.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "links/tcp/address.hpp"
+#include "links/tcp/options.hpp"
+
+namespace lapwing::tool {
+
+// What all agents are told. It travels in an environment variable.
+struct ReachTask {
+    struct Member {
+        std::uint64_t host = 0;  // its number
+        std::string name;
+        std::vector<std::uint16_t> ports;
+        std::vector<tcp::Address::Place> places;
+    };
+    tcp::Key key{};
+    std::chrono::milliseconds late{0};  // that one agent may start after another
+    std::vector<Member> members;
+
+    std::string write() const;
+    // Throws Error (invalid_argument).
+    static ReachTask read(const std::string& text);
+};
+
+inline constexpr const char* reach_variable = "DOCTOR_OF_LAPWING";  // LAPWING_* are settings
+
+// Tries all the others as one of the members. Tells first
+//   {"self": 1, "tried": 6, "reached": [2],
+//    "failures": [{"to": 2, "place": "4/24/0a4d0003", "port": 33000, "why": "no answer within 2 s",
+//                  "silent": true, "reached": "nothing"}]}     (of that member; or "other port", "other
+//                  address")
+// and then
+//   {"self": 1, "measured": [{"to": 2, "place": ..., "round_trip_us": ..., "sends_mbit_per_s": ...,
+//                             "receives_mbit_per_s": ..., "clock_us": ..., "clock_error_us": ...}]}
+// or {"wrong": ...}.
+void reach(const ReachTask& task, const tcp::Options& options,
+           const std::function<void(const nlohmann::json&)>& tell);
+
+}  // namespace lapwing::tool
