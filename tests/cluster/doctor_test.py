@@ -28,9 +28,10 @@ class DoctorTest(ClusterTest):
         """What the doctor says of a cluster after `prepare` has run in its head."""
         told = self.folder / "told.json"
         launcher = launcher or f"mpirun.{MPI} -n {ranks or hosts}"
-        script = f"{prepare}\n{TOOL} doctor --limit {limit} --json -- {launcher} > {told}"
-        output = self.shell(hosts, script, "--rate", "none", status=status, limit=100, **variables)
+        script = f"{prepare}\n{TOOL} doctor --limit {limit} --json -- {launcher} > {told}; echo status $?"
+        output = self.shell(hosts, script, "--rate", "none", limit=100, **variables)
         found = json.loads(told.read_text())
+        self.assertIn(f"status {status}\n", output, json.dumps(found["problems"], indent=1))
         self.assertEqual(found["works"], status == 0, output)
         self.assertEqual(bool(found["problems"]), status != 0)
         return found
@@ -105,8 +106,9 @@ class Hosts(DoctorTest):
 
     def test_little_memory_for_a_card(self):
         """A double of libfabric stands for a host with a card of InfiniBand."""
-        double = f"LD_LIBRARY_PATH={BUILD}/tests/doubles/fabrics"
-        found = self.examine(launcher=self.launcher_with(f"ulimit -l 64; export {double}; exec"))
+        # For the agent only: an MPI may use the real ones.
+        double = f'case "$1" in *lapwing) export LD_LIBRARY_PATH={BUILD}/tests/doubles/fabrics ;; esac'
+        found = self.examine(launcher=self.launcher_with(f"ulimit -l 64; {double}; exec"))
         self.expect(found, "hints", "node2", "a process may lock 64 KiB of memory", "verbs;ofi_rxm/mlx5_0")
         self.expect(found, "hints", "node2", "libfabric's version is 1.9, but 1.")
         self.assertEqual(found["hosts"][1]["facts"]["libfabric"]["devices"], ["verbs;ofi_rxm/mlx5_0"])
@@ -139,7 +141,8 @@ class Networks(DoctorTest):
         ports = "ipproto tcp dport 1024-65534"
         prepare = f"""
 for i in 1 2 3 4; do
-    ssh node$i "ip link add eth1 type dummy; ip address add 10.88.0.$i/24 dev eth1; ip link set eth1 up"
+    ssh node$i "ip link add eth1 type veth peer name end1; ip address add 10.88.0.$i/24 dev eth1"
+    ssh node$i "ip link set end1 up; ip link set eth1 up"
 done
 ssh node4 ip link set eth1 down
 ssh node2 "ip rule add pref 5 lookup local; ip rule del pref 0; ip rule add pref 1 from 10.77.0.1 {ports} blackhole"
@@ -153,14 +156,14 @@ ssh node4 "ip rule add pref 1 from 10.77.0.3 ipproto tcp dport 51000-65534 black
         one = self.expect(found, "problems", "node3 to node4", "no answer within 2 s", "other ports there answer")
         self.assertIn("ip_local_port_range", one["advice"])
         self.expect(found, "hints", "node4", "the interface eth1 is down, and up on node1, node2, node3")
-        self.expect(found, "hints", "node1, node3, node4 to node2", "10.88.0.2 (eth1)", "another address there answers")
+        self.expect(found, "hints", "node3 to node2", "10.88.0.2 (eth1)", "another address there answers")
         self.assertFalse(found["steps"]["network"]["works"])
         self.assertTrue(found["steps"]["launcher"]["works"])
 
     def test_an_interface_that_is_asked_for_is_down(self):
         prepare = """
 for i in 1 2; do
-    ssh node$i "ip link add eth1 type dummy; ip address add 10.88.0.$i/24 dev eth1"
+    ssh node$i "ip link add eth1 type veth peer name end1; ip address add 10.88.0.$i/24 dev eth1; ip link set end1 up"
 done
 ssh node1 ip link set eth1 up
 """
@@ -174,7 +177,9 @@ class Launchers(DoctorTest):
         shell.write_text('#!/bin/sh\ncase "$*" in *node2*) sleep 100 ;; *) exec ssh "$@" ;; esac\n')
         shell.chmod(0o755)
         found = self.examine(f"export OMPI_MCA_plm_rsh_agent={shell} HYDRA_LAUNCHER_EXEC={shell}", status=1, limit=6)
-        one = self.expect(found, "problems", "", "the launcher started no rank within 2 s", "it still waits for", "node2")
+        # Open MPI waits for all hosts before it starts anything.
+        started = "no rank" if MPI == "openmpi" else "1 of 2 ranks, on node1"
+        one = self.expect(found, "problems", "", f"the launcher started {started} within 2 s", "it still waits for", "node2")
         self.assertIn("before MPI and Lapwing", one["advice"])
         self.only(found, "problems")
         self.assertFalse(found["steps"]["launcher"]["works"])

@@ -48,6 +48,7 @@ milliseconds share(int limit, double of) {
 }
 
 void examine(const JobToExamine& job, int limit, Examination& found) {
+    const auto begin = std::chrono::steady_clock::now();
     milliseconds arrival{0};
     found.report = survey_job(job, share(limit, 0.32), found.findings, found.launcher, arrival);
     if (!found.launcher.works) {
@@ -62,8 +63,14 @@ void examine(const JobToExamine& job, int limit, Examination& found) {
         found.networks =
             examine_network(job, found.report, share(limit, 0.3), late, found.findings, found.network);
     }
-    found.mpi = examine_mpi(job, found.report, found.network.works, share(limit, 0.2), share(limit, 0.12),
-                            found.findings, found.job);
+    // What is left, but for the same job without Lapwing; less where the network has been found wanting.
+    const milliseconds without = share(limit, 0.12);
+    const auto spent = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
+    const milliseconds least = share(limit, 0.2);
+    const milliseconds with_lapwing =
+        found.network.works ? std::max(least, share(limit, 0.94) - spent - without) : least;
+    found.mpi =
+        examine_mpi(job, found.report, found.network.works, with_lapwing, without, found.findings, found.job);
 }
 
 double median(const std::vector<double>& sorted) {
@@ -104,11 +111,12 @@ std::string print_networks(const std::vector<NetworkFigures>& networks) {
     return "between hosts, by one TCP connection\n" + align(rows) + "\n";
 }
 
-std::string links_of(const MpiResult& mpi) {
+std::string links_of(const MpiResult& mpi, bool several_hosts) {
     std::string text;
     if (!mpi.engine.empty()) text += fmt::format("engine {}", mpi.engine);
     if (!mpi.link_inside_host.empty()) text += fmt::format(", inside a host {}", mpi.link_inside_host);
-    if (!mpi.link_between_hosts.empty()) text += fmt::format(", between hosts {}", mpi.link_between_hosts);
+    if (several_hosts && !mpi.link_between_hosts.empty())
+        text += fmt::format(", between hosts {}", mpi.link_between_hosts);
     return text;
 }
 
@@ -119,7 +127,7 @@ std::string print_phases(const Examination& found) {
     };
     std::vector<std::vector<std::string>> rows = {row("launcher", found.launcher),
                                                   row("network", found.network), row("MPI job", found.job)};
-    const std::string links = links_of(found.mpi);
+    const std::string links = links_of(found.mpi, found.report.several_hosts());
     if (!links.empty()) rows.push_back({"Lapwing", found.job.works ? "works" : "-", links, ""});
     return "steps\n" + align(rows) + "\n";
 }
@@ -193,12 +201,9 @@ int doctor(const CLI::App& app, const Options& options, const Words& words) {
     check_values(settings);
     const JobToExamine job{find_launcher(words.words, options.mpi), words.words, settings};
     if (options.dry_run) {
-        for (const char* task : {"survey", "reach"}) {
-            fmt::print("{}",
-                       print(arrange(job.starter,
-                                     agent_words(job, {task, "RUN", job.starter.family->name, "SECONDS"}),
-                                     settings, Preload::none)));
-        }
+        fmt::print("{}{}{}", print(agent_launch(job, "survey", options.limit)),
+                   print(agent_launch(job, "reach", options.limit)),
+                   print(mpi_launch(job, Preload::lists, options.limit)));
         return success;
     }
     Examination found;

@@ -175,7 +175,8 @@ LaunchEnd run_with_limit(const Launch& launch, milliseconds limit,
             }
             end_launcher(child, below);
         }
-        while ((output.open() || error.open()) && read_for(milliseconds(20))) continue;
+        // What it says after it was told to end is of no use.
+        while (!ended_here && (output.open() || error.open()) && read_for(milliseconds(20))) continue;
     }
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;

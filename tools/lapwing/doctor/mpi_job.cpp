@@ -72,12 +72,7 @@ struct Trial {
 };
 
 Trial try_job(const JobToExamine& job, Preload preload, milliseconds limit) {
-    std::vector<std::string> words = job.launcher;
-    words.push_back(find_mpi_program(program_name, *job.starter.family));
-    words.push_back(std::to_string(limit.count() / 1000 + 2));
-    Settings settings = job.settings;
-    settings.report = "none";
-    const Launch launch = arrange(job.starter, words, settings, preload);
+    const Launch launch = mpi_launch(job, preload, limit.count() / 1000 + 2);
     Trial trial;
     trial.end = run_with_limit(
         launch, limit, [&](Stream, const std::string& line) { trial.progress.take(line); },
@@ -100,7 +95,8 @@ std::string how_far(const Trial& trial) {
         if (!progress.initialized.empty() && !inside.empty())
             where += fmt::format(", none on {}", fmt::join(inside, ", "));
     }
-    return trial.end.timed_out ? fmt::format("it hung {}", where)
+    return trial.end.timed_out ? fmt::format("it hung {}, for {:.0f} s", where,
+                                             static_cast<double>(trial.end.time.count()) * 1e-3)
                                : fmt::format("it ended with status {} {}{}", trial.end.status, where,
                                              last_words(progress.others));
 }
@@ -140,6 +136,15 @@ void judge_result(const JobToExamine& job, const JobReport& report, const MpiRes
 }
 
 }  // namespace
+
+Launch mpi_launch(const JobToExamine& job, Preload preload, std::int64_t seconds) {
+    std::vector<std::string> words = job.launcher;
+    words.push_back(find_mpi_program(program_name, *job.starter.family));
+    words.push_back(std::to_string(seconds));
+    Settings settings = job.settings;
+    settings.report = "none";
+    return arrange(job.starter, words, settings, preload);
+}
 
 MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool network_works,
                       milliseconds limit, milliseconds limit_without, Findings& findings, Phase& phase) {

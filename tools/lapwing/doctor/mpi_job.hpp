@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "lapwing/doctor/survey.hpp"
@@ -17,6 +18,9 @@ struct MpiResult {
     int right = 0;
     int collectives = 0;
 };
+
+// Its launch; `seconds` after which its ranks end in any case.
+Launch mpi_launch(const JobToExamine& job, Preload preload, std::int64_t seconds);
 
 // `network_works`: the hosts reach each other, so that a failure says something about the MPI.
 MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool network_works,

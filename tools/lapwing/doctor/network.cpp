@@ -12,7 +12,7 @@
 
 #include "lapwing/doctor/launched.hpp"
 #include "lapwing/doctor/places.hpp"
-#include "lapwing/doctor/reach.hpp"
+#include "lapwing/doctor/reach_task.hpp"
 #include "lapwing/doctor/reports.hpp"
 #include "links/tcp/addresses.hpp"
 
@@ -77,10 +77,25 @@ class Judge {
 
     void judge_failures() {
         collect();
-        for (auto& [key, group] : groups_) {
-            const auto& [to, reached, why, silent] = key;
-            // Seen from the other side it may be one host that reaches nobody.
-            tell(to, reached, why, silent, group);
+        for (const auto& [kind, failures] : failures_) {
+            std::vector<Bundle> bundles = by_end(failures, &Failure::to, &Failure::from);
+            const std::vector<Bundle> other = by_end(failures, &Failure::from, &Failure::to);
+            // A host that reaches nobody is one finding, and so is one that nobody reaches.
+            if (other.size() < bundles.size()) bundles = other;
+            constexpr std::size_t most_told = 4;
+            if (bundles.size() <= most_told) {
+                for (const Bundle& bundle : bundles) tell(kind, bundle.where(), bundle);
+                continue;
+            }
+            Bundle all;
+            for (const Bundle& bundle : bundles) {
+                all.places.insert(bundle.places.begin(), bundle.places.end());
+                all.ports.insert(bundle.ports.begin(), bundle.ports.end());
+            }
+            tell(kind,
+                 fmt::format("{} ways from host to host, such as {} to {}", pairs_of(failures).size(),
+                             failures.front().from, failures.front().to),
+                 all);
         }
     }
 
@@ -110,12 +125,54 @@ class Judge {
     }
 
   private:
-    struct Group {
-        std::set<std::string> from;
-        std::set<std::string> places;  // with their interfaces
-        std::set<int> ports;
+    struct Failure {
+        std::string from;
+        std::string to;
+        std::string place;  // with its interface
+        int port = 0;
     };
-    using Key = std::tuple<std::string, std::string, std::string, bool>;  // to, reached, why, silent
+    // What is told as one: what else of the host it reached, why not this, whether nothing came back, and in
+    // which network.
+    struct Kind {
+        std::string reached;
+        std::string why;
+        bool silent = false;
+        std::string network;
+        auto operator<=>(const Kind&) const = default;
+    };
+    // The same hosts do not reach the same others.
+    struct Bundle {
+        std::set<std::string> from;
+        std::set<std::string> to;
+        std::set<std::string> places;
+        std::set<int> ports;
+
+        std::string where() const { return fmt::format("{} to {}", list_names(from), list_names(to)); }
+    };
+
+    static std::set<std::pair<std::string, std::string>> pairs_of(const std::vector<Failure>& failures) {
+        std::set<std::pair<std::string, std::string>> pairs;
+        for (const Failure& one : failures) pairs.emplace(one.from, one.to);
+        return pairs;
+    }
+
+    // Failures with one end in common, and those of several such ends whose other ends are the same.
+    static std::vector<Bundle> by_end(const std::vector<Failure>& failures, std::string Failure::*end,
+                                      std::string Failure::*others) {
+        std::map<std::string, std::set<std::string>> others_of;
+        for (const Failure& one : failures) others_of[one.*end].insert(one.*others);
+        std::map<std::set<std::string>, Bundle> bundles;
+        for (const Failure& one : failures) {
+            Bundle& bundle = bundles[others_of[one.*end]];
+            bundle.from.insert(one.from);
+            bundle.to.insert(one.to);
+            bundle.places.insert(one.place);
+            bundle.ports.insert(one.port);
+        }
+        std::vector<Bundle> result;
+        for (auto& [key, bundle] : bundles) result.push_back(std::move(bundle));
+        return result;
+    }
 
     const std::string& name(int member) const { return task_.members[static_cast<std::size_t>(member)].name; }
 
@@ -138,12 +195,12 @@ class Judge {
                 // An agent that did not start is another finding.
                 if (to < 0 || !reports_.contains(to)) continue;
                 const std::string place = failure.value("place", "");
-                Group& group = groups_[{name(to), failure.value("reached", ""), failure.value("why", ""),
-                                        failure.value("silent", false)}];
-                group.from.insert(name(from));
-                group.places.insert(
-                    fmt::format("{} ({})", tcp::text(read_place(place)), interface_of(to, place)));
-                group.ports.insert(failure.value("port", 0));
+                const Kind kind{failure.value("reached", ""), failure.value("why", ""),
+                                failure.value("silent", false), network_of(read_place(place))};
+                failures_[kind].push_back(
+                    {name(from), name(to),
+                     fmt::format("{} ({})", tcp::text(read_place(place)), interface_of(to, place)),
+                     failure.value("port", 0)});
             }
         }
     }
@@ -162,31 +219,29 @@ class Judge {
                    : fmt::format("{}; a firewall refuses this, or the route (`ip route get ADDRESS`)", open);
     }
 
-    void tell(const std::string& to, const std::string& reached, const std::string& why, bool silent,
-              const Group& group) {
-        const std::string where = fmt::format("{} to {}", list_names(group.from), to);
-        std::vector<std::string> places(group.places.begin(), group.places.end());
+    void tell(const Kind& kind, const std::string& where, const Bundle& bundle) {
+        std::vector<std::string> places(bundle.places.begin(), bundle.places.end());
         constexpr std::size_t most_places = 4;
         if (places.size() > most_places) {
             places.resize(most_places);
             places.emplace_back("...");
         }
-        if (reached == "other port") {
-            findings_.problem(
-                "network", where,
-                fmt::format("{} at {}, port{} {}; other ports there answer", why, fmt::join(places, ", "),
-                            group.ports.size() == 1 ? "" : "s", fmt::join(group.ports, ", ")),
-                advice_for(silent));
-        } else if (reached == "other address") {
+        if (kind.reached == "other port") {
+            findings_.problem("network", where,
+                              fmt::format("{} at {}, port{} {}; other ports there answer", kind.why,
+                                          fmt::join(places, ", "), bundle.ports.size() == 1 ? "" : "s",
+                                          fmt::join(bundle.ports, ", ")),
+                              advice_for(kind.silent));
+        } else if (kind.reached == "other address") {
             findings_.hint(
                 "network", where,
-                fmt::format("{} at {}; another address there answers", why, fmt::join(places, ", ")),
+                fmt::format("{} at {}; another address there answers", kind.why, fmt::join(places, ", ")),
                 fmt::format("{}name the network that works in LAPWING_TCP_INTERFACE",
-                            silent ? "connections may try this one first, for 2 s each: " : ""));
+                            kind.silent ? "connections may try this one first, for 2 s each: " : ""));
         } else {
             findings_.problem("network", where,
-                              fmt::format("not reached: {} at {}", why, fmt::join(places, ", ")),
-                              advice_for(silent));
+                              fmt::format("not reached: {} at {}", kind.why, fmt::join(places, ", ")),
+                              advice_for(kind.silent));
         }
     }
 
@@ -194,7 +249,7 @@ class Judge {
     const ReachTask& task_;
     const std::map<int, Json>& reports_;
     Findings& findings_;
-    std::map<Key, Group> groups_;
+    std::map<Kind, std::vector<Failure>> failures_;
 };
 
 std::vector<NetworkFigures> figures_of(const ReachTask& task, const JobReport& report,
@@ -241,10 +296,7 @@ std::vector<NetworkFigures> examine_network(const JobToExamine& job, const JobRe
         phase.words = "no two hosts have addresses for connections";
         return {};
     }
-    Launch launch = arrange(job.starter,
-                            agent_words(job, {"reach", draw_run(), job.starter.family->name,
-                                              std::to_string(limit.count() / 1000 + 2)}),
-                            job.settings, Preload::none);
+    Launch launch = agent_launch(job, "reach", limit.count() / 1000 + 2);
     pass_unseen(launch, job.starter, reach_variable, task.write());
     ReportReader reader;
     std::vector<std::string> others;

@@ -2,36 +2,13 @@
 // them, handshake included, by one agent on each host.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
-#include "links/tcp/address.hpp"
+#include "lapwing/doctor/reach_task.hpp"
 #include "links/tcp/options.hpp"
 
 namespace lapwing::tool {
-
-// What all agents are told. It travels in an environment variable.
-struct ReachTask {
-    struct Member {
-        std::uint64_t host = 0;  // its number
-        std::string name;
-        std::vector<std::uint16_t> ports;
-        std::vector<tcp::Address::Place> places;
-    };
-    tcp::Key key{};
-    std::chrono::milliseconds late{0};  // that one agent may start after another
-    std::vector<Member> members;
-
-    std::string write() const;
-    // Throws Error (invalid_argument).
-    static ReachTask read(const std::string& text);
-};
-
-inline constexpr const char* reach_variable = "DOCTOR_OF_LAPWING";  // LAPWING_* are settings
 
 // Tries all the others as one of the members. Tells first
 //   {"self": 1, "tried": 6, "reached": [2],

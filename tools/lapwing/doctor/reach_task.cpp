@@ -1,10 +1,11 @@
+#include "lapwing/doctor/reach_task.hpp"
+
 #include <fmt/format.h>
 
 #include <charconv>
 
 #include "base/error.hpp"
 #include "lapwing/doctor/places.hpp"
-#include "lapwing/doctor/reach.hpp"
 
 namespace lapwing::tool {
 

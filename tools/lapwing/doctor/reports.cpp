@@ -53,30 +53,39 @@ void write_report(const nlohmann::json& report) {
     }
 }
 
+// A terminal that a launcher puts between sends the end of a line apart, so that lines of two ranks may stand
+// in one.
 bool ReportReader::take(std::string_view line) {
-    const std::size_t begin = line.rfind(mark);
+    std::size_t begin = line.find(mark);
     if (begin == std::string_view::npos) return false;
-    line.remove_prefix(begin + mark.size());
+    while (begin != std::string_view::npos) {
+        line.remove_prefix(begin + mark.size());
+        begin = line.find(mark);
+        take_part(line.substr(0, begin));
+    }
+    return true;
+}
+
+void ReportReader::take_part(std::string_view line) {
     const std::string sender(next_word(line));
     std::size_t place = 0;
     std::size_t lines = 0;
     const bool numbered = read_count(next_word(line), place) && read_count(next_word(line), lines);
     const std::size_t end = line.rfind(end_of_text);
-    if (!numbered || place >= lines || lines > most_lines || end == std::string_view::npos) return true;
+    if (!numbered || place >= lines || lines > most_lines || end == std::string_view::npos) return;
     Parts& parts = parts_[sender];
     if (parts.texts.empty()) {
         parts.texts.resize(lines);
         parts.missing = lines;
     }
-    if (place >= parts.texts.size() || !parts.texts[place].empty()) return true;
+    if (place >= parts.texts.size() || !parts.texts[place].empty()) return;
     parts.texts[place] = line.substr(0, end);
-    if (--parts.missing > 0) return true;
+    if (--parts.missing > 0) return;
     std::string text;
     for (const std::string& part : parts.texts) text += part;
     parts_.erase(sender);
     nlohmann::json report = nlohmann::json::parse(text, nullptr, false);
     if (report.is_object()) complete_.push_back(std::move(report));
-    return true;
 }
 
 std::vector<nlohmann::json> ReportReader::take_reports() {

@@ -26,10 +26,10 @@ class ReportReader {
     bool take(std::string_view line);
     // The reports that became complete since the last call.
     std::vector<nlohmann::json> take_reports();
-    // Lines whose report is not complete: the launcher has lost some.
-    std::size_t unfinished() const { return parts_.size(); }
 
   private:
+    void take_part(std::string_view line);
+
     struct Parts {
         std::vector<std::string> texts;
         std::size_t missing = 0;

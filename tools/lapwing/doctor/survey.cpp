@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <random>
 #include <set>
@@ -80,10 +81,13 @@ void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds li
                   const std::vector<std::string>& lines, Findings& findings) {
     const std::size_t answered = ranks_that_answered(report);
     const std::vector<int> missing = missing_ranks(report);
-    const std::string found = answered == 0 ? "no rank"
-                                            : fmt::format("{} of {} ranks", answered,
-                                                          report.ranks > 0 ? std::to_string(report.ranks)
-                                                                           : std::string("unknown many"));
+    HostReports hosts;
+    for (const HostReport& host : report.hosts) hosts.push_back(&host);
+    const std::string found =
+        answered == 0
+            ? "no rank"
+            : fmt::format("{} of {} ranks, on {}", answered,
+                          report.ranks > 0 ? std::to_string(report.ranks) : "unknown many", names_of(hosts));
     if (end.timed_out && (answered == 0 || !missing.empty())) {
         findings.problem(
             "launcher", "",
@@ -109,16 +113,21 @@ void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds li
                                      fmt::join(missing, ", ")),
                          "the launcher has lost their output: try again, and look at its own messages");
     }
+    // By the first check that is missing.
+    std::map<std::string, HostReports> ended;
     for (const HostReport& host : report.hosts) {
-        std::vector<std::string> open;
-        for (const Check* check : host_checks()) {
-            if (host.find(check->name) == nullptr) open.emplace_back(check->name);
-        }
-        if (open.empty() || host.ranks.empty()) continue;
-        findings.problem("host", host.name,
-                         fmt::format("the checks ended in '{}'{}", open.front(),
+        const auto checks = host_checks();
+        const auto missing_check = std::find_if(checks.begin(), checks.end(), [&](const Check* check) {
+            return host.find(check->name) == nullptr;
+        });
+        if (missing_check != checks.end() && !host.ranks.empty())
+            ended[(*missing_check)->name].push_back(&host);
+    }
+    for (const auto& [check, checked] : ended) {
+        findings.problem("host", names_of(checked),
+                         fmt::format("no result of the check '{}'{}", check,
                                      end.timed_out ? ", which takes too long" : ""),
-                         "run `lapwing info` there, which shows the same");
+                         "run `lapwing info` there, which shows most of the same");
     }
 }
 
@@ -181,17 +190,14 @@ void judge_settings(const JobReport& report, Findings& findings) {
 
 }  // namespace
 
-std::vector<std::string> agent_words(const JobToExamine& job, const std::vector<std::string>& task) {
-    std::vector<std::string> words = job.launcher;
-    words.push_back(std::filesystem::read_symlink("/proc/self/exe"));
-    words.emplace_back("doctor-agent");
-    words.insert(words.end(), task.begin(), task.end());
-    return words;
-}
-
-std::string draw_run() {
+Launch agent_launch(const JobToExamine& job, const char* task, std::int64_t seconds) {
+    // One word that only this launch has, by which the ranks of a host find out who was first.
     std::random_device random;
-    return fmt::format("{:08x}{:08x}", random(), random());
+    std::vector<std::string> words = job.launcher;
+    words.insert(words.end(), {std::filesystem::read_symlink("/proc/self/exe"), "doctor-agent", task,
+                               fmt::format("{:08x}{:08x}", random(), random()), job.starter.family->name,
+                               std::to_string(seconds)});
+    return arrange(job.starter, words, job.settings, Preload::none);
 }
 
 std::string last_words(const std::vector<std::string>& lines) {
@@ -211,9 +217,7 @@ JobReport survey_job(const JobToExamine& job, milliseconds limit, Findings& find
     report.family = job.starter.family;
     report.settings = job.settings;
     report.network = read_network_settings(job.settings);
-    const std::vector<std::string> task = {"survey", draw_run(), job.starter.family->name,
-                                           std::to_string(limit.count() / 1000 + 2)};
-    const Launch launch = arrange(job.starter, agent_words(job, task), job.settings, Preload::none);
+    const Launch launch = agent_launch(job, "survey", limit.count() / 1000 + 2);
     ReportReader reader;
     std::vector<std::string> others;
     std::optional<Clock::time_point> first;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,10 @@ struct JobToExamine {
 JobReport survey_job(const JobToExamine& job, std::chrono::milliseconds limit, Findings& findings,
                      Phase& phase, std::chrono::milliseconds& arrival);
 
-// The words that start this tool as an agent.
-std::vector<std::string> agent_words(const JobToExamine& job, const std::vector<std::string>& task);
-// A random word that only one launch has.
-std::string draw_run();
-// Its end, for messages: "ended with status 1", with what it has said.
+// Starts this tool on all ranks, as an agent with a task: "survey" or "reach". `seconds` after which it ends
+// in any case.
+Launch agent_launch(const JobToExamine& job, const char* task, std::int64_t seconds);
+// For messages: "; it says: ..." of the first lines that say something; empty without any.
 std::string last_words(const std::vector<std::string>& lines);
 
 }  // namespace lapwing::tool

@@ -8,7 +8,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds partner_limit{3000};   // until a partner begins to measure
+constexpr std::chrono::milliseconds partner_limit{5000};   // until a partner begins to measure
 constexpr std::chrono::milliseconds stranger_limit{1000};  // of one that has not come so far
 constexpr std::chrono::milliseconds serving_limit{6000};
 

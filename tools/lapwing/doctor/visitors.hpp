@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "lapwing/doctor/reach.hpp"
+#include "lapwing/doctor/reach_task.hpp"
 #include "links/tcp/acceptor.hpp"
 #include "links/tcp/handshake.hpp"
 #include "links/tcp/job.hpp"

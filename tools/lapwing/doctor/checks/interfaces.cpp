@@ -34,6 +34,8 @@ Facts all_interfaces() {
         Facts& interface = found[one->ifa_name];
         interface["up"] = (one->ifa_flags & IFF_UP) != 0;
         interface["carrier"] = (one->ifa_flags & IFF_RUNNING) != 0;
+        const int family = one->ifa_addr != nullptr ? one->ifa_addr->sa_family : AF_UNSPEC;
+        if (family == AF_INET || family == AF_INET6) interface["addressed"] = true;
     }
     for (auto& [name, interface] : found.items()) {
         interface["mtu"] = number_of(name, "mtu");
@@ -76,7 +78,8 @@ std::string interfaces_line(const Facts& facts) {
             if (place.value("interface", "") == name)
                 networks.push_back(network_of(read_place(place.value("place", ""))));
         }
-        if (networks.empty() && interface.value("up", false)) continue;
+        if (networks.empty() && (interface.value("up", false) || !interface.value("addressed", false)))
+            continue;
         const long speed = interface.value("mbit_per_s", -1L);
         words.push_back(fmt::format("{}{}{}{}{}", name, networks.empty() ? "" : " ", fmt::join(networks, " "),
                                     speed > 0 ? fmt::format(" ({} Mbit/s)", speed) : "",
