@@ -20,8 +20,6 @@ extern char** environ;
 namespace lapwing::c {
 namespace {
 
-// That the program and the engine's gates may want besides.
-constexpr std::uint64_t kept_descriptors = 48;
 // Connections of one group, by what they are for.
 enum : std::uint64_t { for_lanes = 1, for_messages = 2, for_lives = 3 };
 
@@ -106,7 +104,7 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
 // What this rank can do, and its address.
 void Group::prepare(const GroupSettings& settings, Hello& own) {
     const std::uint64_t peers = static_cast<std::uint64_t>(size_) - 1;
-    const std::uint64_t least = peers + (rank_ == 0 ? peers : 1) + kept_descriptors;
+    const std::uint64_t least = peers + (rank_ == 0 ? peers : 1) + tcp::kept_descriptors;
     const std::uint64_t lanes = peers * static_cast<std::uint64_t>(settings.network.lanes);
     const std::uint64_t free = tcp::make_room_for_descriptors(least + lanes);
     if (free < least) {

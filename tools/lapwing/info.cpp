@@ -13,10 +13,9 @@
 #include "engines/catalogue.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/tables.hpp"
+#include "lapwing/common/this_host.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/mpi/survey.hpp"
-#include "links/shm/node.hpp"
-#include "plan/options.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -47,29 +46,6 @@ bool has_progress_thread() {
     const char* const variable = std::getenv("LAPWING_PROGRESS_THREAD");
     return variable != nullptr && *variable != '\0' && std::string_view(variable) != "none" &&
            std::string_view(variable) != "auto";
-}
-
-Json engines_as_json() {
-    Json rows = Json::array();
-    for (const Engine* engine : engines()) {
-        const Verdict verdict = engine->available();
-        rows.push_back(
-            {{"name", engine->name()}, {"summary", engine->summary()}, {"available", bool(verdict)}});
-        if (!verdict) rows.back()["reason"] = verdict.reason();
-    }
-    return rows;
-}
-
-// How two ranks of one host would exchange messages.
-shm::Survey inside_a_host() {
-    NetworkSettings chosen;
-    try {
-        chosen = read_network_settings(read_settings(environ));
-    } catch (const Error&) {
-        // Told at the end.
-    }
-    if (!chosen.shared_memory) return {"no shared memory: LAPWING_SHARED_MEMORY=0", {}};
-    return shm::survey(chosen.transfer);
 }
 
 Json mpi_as_json() {
@@ -133,7 +109,7 @@ void print_engines() {
         rows.push_back({engine->name(), verdict ? "available" : "unavailable", engine->summary()});
         if (!verdict) reasons += fmt::format("  {} is unavailable: {}\n", engine->name(), verdict.reason());
     }
-    const shm::Survey host = inside_a_host();
+    const shm::Survey host = survey_shared_memory();
     fmt::print("{}{}\ninside a host\n  {}\n", align(rows), reasons, host.shared_memory);
     for (const shm::TransferTimes& times : host.times) fmt::print("  {}\n", shm::in_words(times));
     fmt::print("  progress by the {}\n",
@@ -198,7 +174,7 @@ int info(bool json, bool algorithms_only) {
         all["version"] = LAPWING_VERSION;
         if (!algorithms_only) {
             all["engines"] = engines_as_json();
-            const shm::Survey host = inside_a_host();
+            const shm::Survey host = survey_shared_memory();
             all["inside_a_host"] = host.shared_memory;
             all["long_messages_inside_a_host"] = Json::array();
             for (const shm::TransferTimes& times : host.times) {

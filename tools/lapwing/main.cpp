@@ -18,8 +18,8 @@
 namespace lapwing::tool {
 namespace {
 
-// `run`, `profile`, `bench`, `tune`, `topology` and `cluster` pass on the words after "--"; `cluster-shell`
-// gets ssh's words, and `complete` those of another command line.
+// `run`, `profile`, `bench`, `tune`, `topology`, `doctor` and `cluster` pass on the words after "--";
+// `cluster-shell` gets ssh's words, and `complete` those of another command line.
 Words split_words(std::vector<std::string>& arguments) {
     Words result;
     if (arguments.empty()) return result;
@@ -29,7 +29,7 @@ Words split_words(std::vector<std::string>& arguments) {
         return result;
     }
     const std::string& first = arguments.front();
-    const auto takes_words = {"run", "profile", "bench", "tune", "topology", "cluster"};
+    const auto takes_words = {"run", "profile", "bench", "tune", "topology", "doctor", "cluster"};
     if (std::find(takes_words.begin(), takes_words.end(), first) == takes_words.end()) return result;
     const auto separator = std::find(arguments.begin(), arguments.end(), "--");
     if (separator == arguments.end()) return result;
@@ -44,7 +44,7 @@ const std::pair<const char*, std::vector<const char*>> groups[] = {
     {"Run programs", {"run", "cluster"}},
     {"Understand", {"profile", "explain", "topology", "report"}},
     {"Measure", {"bench", "tune"}},
-    {"Check", {"verify", "info"}},
+    {"Check", {"doctor", "verify", "info"}},
     {"Shell", {"completion"}},
 };
 
@@ -99,13 +99,16 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
                                            add_report(tool),
                                            add_bench(tool, words),
                                            add_tune(tool, words),
+                                           add_doctor(tool, words),
                                            add_verify(tool),
                                            add_info(tool),
                                            add_completion(tool),
                                            add_complete(tool, words),
                                            add_cluster_shell(tool, words),
                                            add_man_pages(tool),
-                                           add_probe(tool)};
+                                           add_probe(tool),
+                                           add_doctor_agent(tool),
+                                           add_doctor_fabric(tool)};
     for (const auto& [group, names] : groups) {
         for (const char* name : names) tool.get_subcommand(name)->group(group);
     }

@@ -5,6 +5,9 @@
 
 namespace lapwing::tcp {
 
+// That stay free of connections, for the program, the MPI and the engine's gates.
+inline constexpr std::uint64_t kept_descriptors = 48;
+
 // How many more descriptors this process may open before it meets its limit (RLIMIT_NOFILE).
 std::uint64_t free_descriptors();
 // Raises the limit by that many, as far as the system lets it; by how many it did.

@@ -44,18 +44,18 @@ std::uint16_t port_of(const Socket& socket) {
     throw Error(ErrorCode::system, fmt::format("cannot listen on {}: {}", where, told(errno)));
 }
 
-Socket listen_anywhere(const Options& options) {
+Socket listen_anywhere(const Options& options, std::uint16_t port) {
     Address::Place any{};  // all zero: any address
     sockaddr_storage address{};
     if (options.family != "ipv4") {
         any.family = 6;
         Socket result =
-            listen_at(address, socket_address(any, 0, address), options.family == "ipv6", options);
+            listen_at(address, socket_address(any, port, address), options.family == "ipv6", options);
         if (result || options.family == "ipv6") return result;
         if (out_of_descriptors(errno)) return {};
     }
     any.family = 4;
-    const socklen_t size = socket_address(any, 0, address);
+    const socklen_t size = socket_address(any, port, address);
     return listen_at(address, size, false, options);
 }
 
@@ -84,16 +84,17 @@ std::vector<Socket> listen_on(const std::vector<Address::Place>& places, const O
                               std::uint16_t& port) {
     std::vector<Socket> result;
     if (options.interfaces.empty()) {
-        result.push_back(listen_anywhere(options));
-        if (!result.back()) refuse("any address");
+        result.push_back(listen_anywhere(options, port));
+        if (!result.back()) refuse(port == 0 ? "any address" : fmt::format("port {}", port));
         port = port_of(result.back());
         return result;
     }
     // The first place gets a free port of the system's choice; another may have it in use already.
-    constexpr int attempts = 20;
+    const int attempts = port == 0 ? 20 : 1;
+    const std::uint16_t wanted = port;
     for (int attempt = 1;; ++attempt) {
         result.clear();
-        port = 0;
+        port = wanted;
         for (const Address::Place& place : places) {
             sockaddr_storage address{};
             const socklen_t size = socket_address(place, port, address);

@@ -10,12 +10,6 @@
 #include "plan/group_engines.hpp"
 
 namespace lapwing {
-namespace {
-
-// That the program, the MPI and the engine's gates may want besides.
-constexpr std::uint64_t kept_descriptors = 48;
-
-}  // namespace
 
 std::vector<std::string> agree_on_troubles(std::span<const std::string> mine, int self) {
     int ranks = 0;
@@ -171,7 +165,7 @@ std::uint64_t Network::draw_number() {
 
 bool Network::reserve_descriptors(int ranks, int lanes) {
     const std::uint64_t needed = static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes);
-    const std::uint64_t all = reserved_ + needed + kept_descriptors;
+    const std::uint64_t all = reserved_ + needed + tcp::kept_descriptors;
     if (all > free_at_start_) free_at_start_ += tcp::raise_descriptor_limit(all - free_at_start_);
     if (all > free_at_start_) {
         if (!told_) {
@@ -180,8 +174,8 @@ bool Network::reserve_descriptors(int ranks, int lanes) {
                 "lapwing: rank {}: a communicator of {} ranks needs {} descriptors ({} for {}connections, {} "
                 "that stay free for the program and the MPI), and {} are free: the host engine runs "
                 "its {}collectives; raise `ulimit -n`{}\n",
-                self_, ranks, needed + kept_descriptors, needed, lanes == this->lanes() ? "" : "more ",
-                kept_descriptors, free_at_start_ - std::min(free_at_start_, reserved_),
+                self_, ranks, needed + tcp::kept_descriptors, needed, lanes == this->lanes() ? "" : "more ",
+                tcp::kept_descriptors, free_at_start_ - std::min(free_at_start_, reserved_),
                 lanes == this->lanes() ? "" : "persistent ",
                 this->lanes() > 1 ? ", or lower LAPWING_TCP_LANES" : "");
         }

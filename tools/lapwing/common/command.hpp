@@ -52,11 +52,16 @@ Command add_bench(CLI::App& tool, const Words& words);
 Command add_tune(CLI::App& tool, const Words& words);
 Command add_topology(CLI::App& tool, const Words& words);
 Command add_cluster(CLI::App& tool, const Words& words);
+Command add_doctor(CLI::App& tool, const Words& words);
 Command add_completion(CLI::App& tool);
 // Hidden: the shells' scripts call it.
 Command add_complete(CLI::App& tool, const Words& words);
 // Hidden: the build calls it.
 Command add_man_pages(CLI::App& tool);
+// Hidden: what `lapwing doctor` starts on hosts, and what these start to load a library in a process of its
+// own.
+Command add_doctor_agent(CLI::App& tool);
+Command add_doctor_fabric(CLI::App& tool);
 // Hidden: the launchers in a cluster call it in place of ssh.
 Command add_cluster_shell(CLI::App& tool, const Words& words);
 // Hidden: the tool starts itself with it, to load an MPI library into another process and ask its version.

@@ -14,8 +14,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "base/error.hpp"
 
@@ -112,6 +115,34 @@ Finished run_program(const std::vector<std::string>& words, std::string_view inp
     finished.out = out.content();
     finished.err = err.content();
     return finished;
+}
+
+std::vector<RunningProcess> all_processes() {
+    std::vector<RunningProcess> found;
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
+        std::ifstream file(entry.path() / "stat");
+        std::string line;
+        if (!std::getline(file, line)) continue;
+        RunningProcess process{std::atoi(line.c_str()), 0, 0};
+        // "7 (name, which may have any character) S 1 7 ..."
+        const std::size_t name_end = std::min(line.rfind(')'), line.size() - 1);
+        if (std::sscanf(line.c_str() + name_end + 1, " %*c %d %d", &process.parent, &process.group) == 2)
+            found.push_back(process);
+    }
+    return found;
+}
+
+std::vector<pid_t> processes_below(pid_t process) {
+    const std::vector<RunningProcess> all = all_processes();
+    std::vector<pid_t> below = {process};
+    for (std::size_t i = 0; i < below.size(); ++i) {
+        for (const RunningProcess& one : all) {
+            if (one.parent == below[i]) below.push_back(one.id);
+        }
+    }
+    below.erase(below.begin());
+    return below;
 }
 
 std::optional<std::string> find_program(const std::string& name) {

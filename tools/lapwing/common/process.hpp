@@ -1,6 +1,8 @@
 // Other programs, started without a shell.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <optional>
 #include <string>
@@ -20,6 +22,16 @@ struct Finished {
 // Throws Error (system) when it cannot be started.
 Finished run_program(const std::vector<std::string>& words, std::string_view input,
                      std::chrono::milliseconds limit);
+
+// What runs on this host, as /proc has it.
+struct RunningProcess {
+    pid_t id;
+    pid_t parent;
+    pid_t group;
+};
+std::vector<RunningProcess> all_processes();
+// Those that the process has started, and those that these have, and so on.
+std::vector<pid_t> processes_below(pid_t process);
 
 // Where on PATH a program is; a name with a slash is taken as it is. None when there is no such executable.
 std::optional<std::string> find_program(const std::string& name);

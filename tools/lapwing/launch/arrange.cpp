@@ -13,6 +13,7 @@ namespace lapwing::tool {
 namespace {
 
 std::string preload_of(const MpiFamily& family, Preload which) {
+    if (which == Preload::none) return "";
     std::vector<std::string> searched;
     const std::string file =
         which == Preload::lists ? family.preload : fmt::format("liblapwing-profile-{}.so", family.name);
@@ -82,6 +83,19 @@ Launch arrange(const Starter& starter, const std::vector<std::string>& words, co
             break;
     }
     return launch_by_environment(words, preload, variables);
+}
+
+void pass_unseen(Launch& launch, const Starter& starter, const std::string& variable,
+                 const std::string& value) {
+    launch.environment.emplace_back(variable, value);
+    // The others pass on all of their environment.
+    if (starter.way != Way::openmpi) return;
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < launch.words.size(); ++i) {
+        words.push_back(launch.words[i]);
+        if (i == 0 || launch.words[i] == ":") words.insert(words.end(), {"-x", variable});
+    }
+    launch.words = std::move(words);
 }
 
 }  // namespace lapwing::tool

@@ -24,11 +24,15 @@ Starter find_starter(const std::vector<std::string>& words, const std::string& m
 // The same where the tool adds a program of its own: throws for words that begin with a program, too.
 Starter find_launcher(const std::vector<std::string>& words, const std::string& mpi);
 
-// Which library is preloaded: the lists, or the clocks of lapwing profile.
-enum class Preload { lists, profile };
+// Which library is preloaded: the lists, the clocks of lapwing profile, or none.
+enum class Preload { lists, profile, none };
 
 // Throws Error when there is no preload library for the MPI, or none that LD_PRELOAD can name.
 Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings,
                Preload which = Preload::lists);
+
+// Passes one more variable to all ranks, whose value is on no command line, where other users would see it.
+void pass_unseen(Launch& launch, const Starter& starter, const std::string& variable,
+                 const std::string& value);
 
 }  // namespace lapwing::tool

@@ -19,6 +19,7 @@
 
 #include "base/error.hpp"
 #include "lapwing/cluster/inside.hpp"
+#include "lapwing/common/process.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -41,31 +42,9 @@ bool collect(pid_t launcher, int& status) {
     return ended;
 }
 
-struct Process {
-    pid_t id;
-    pid_t parent;
-    pid_t group;
-};
-
-std::vector<Process> all_processes() {
-    std::vector<Process> found;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-        std::ifstream file(entry.path() / "stat");
-        std::string line;
-        if (!std::getline(file, line)) continue;
-        Process process{std::atoi(line.c_str()), 0, 0};
-        // "7 (name, which may have any character) S 1 7 ..."
-        const std::size_t name_end = std::min(line.rfind(')'), line.size() - 1);
-        if (std::sscanf(line.c_str() + name_end + 1, " %*c %d %d", &process.parent, &process.group) == 2)
-            found.push_back(process);
-    }
-    return found;
-}
-
 std::vector<pid_t> children() {
     std::vector<pid_t> found;
-    for (const Process& process : all_processes()) {
+    for (const RunningProcess& process : all_processes()) {
         if (process.parent == getpid()) found.push_back(process.id);
     }
     return found;
@@ -75,10 +54,10 @@ std::vector<pid_t> children() {
 // script waits for its launcher before it heeds a signal. The group itself may have others, who called the
 // tool.
 void signal_job(pid_t launcher, int signal) {
-    const std::vector<Process> all = all_processes();
+    const std::vector<RunningProcess> all = all_processes();
     std::vector<pid_t> job = {launcher};
     for (std::size_t i = 0; i < job.size(); ++i) {
-        for (const Process& process : all) {
+        for (const RunningProcess& process : all) {
             if (process.parent == job[i] && process.group == getpgrp()) job.push_back(process.id);
         }
     }

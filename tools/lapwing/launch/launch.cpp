@@ -45,7 +45,7 @@ Launch launch_by_openmpi(const std::vector<std::string>& words, const std::strin
     std::vector<std::string> kept;
     // The user's -x LD_PRELOAD would replace ours, because the last one counts.
     for (std::size_t i = 1; i < words.size(); ++i) {
-        const bool passes = words[i] == "-x" && i + 1 < words.size() &&
+        const bool passes = !preload.empty() && words[i] == "-x" && i + 1 < words.size() &&
                             (words[i + 1] == "LD_PRELOAD" || words[i + 1].starts_with("LD_PRELOAD="));
         if (!passes) {
             kept.push_back(words[i]);
@@ -54,8 +54,9 @@ Launch launch_by_openmpi(const std::vector<std::string>& words, const std::strin
         ++i;
         if (words[i].find('=') != std::string::npos) others = words[i].substr(words[i].find('=') + 1);
     }
-    std::vector<std::string> ours = {"-x",
-                                     fmt::format("{}={}", preload_variable, join_preload(preload, others))};
+    std::vector<std::string> ours;
+    if (!preload.empty())
+        ours = {"-x", fmt::format("{}={}", preload_variable, join_preload(preload, others))};
     for (const auto& [variable, value] : variables) {
         ours.push_back("-x");
         ours.push_back(fmt::format("{}={}", variable, value));
@@ -76,8 +77,8 @@ Launch launch_by_hydra(const std::vector<std::string>& words, const std::string&
     std::string others = from_environment(preload_variable);
     std::vector<std::string> kept;
     for (std::size_t i = 1; i < words.size(); ++i) {
-        const bool passes = (words[i] == "-genv" || words[i] == "-env") && i + 2 < words.size() &&
-                            words[i + 1] == preload_variable;
+        const bool passes = !preload.empty() && (words[i] == "-genv" || words[i] == "-env") &&
+                            i + 2 < words.size() && words[i + 1] == preload_variable;
         if (passes) {
             others = words[i + 2];
             i += 2;
@@ -86,7 +87,9 @@ Launch launch_by_hydra(const std::vector<std::string>& words, const std::string&
         }
     }
     Launch launch;
-    launch.words = {words.front(), "-genv", preload_variable, join_preload(preload, others)};
+    launch.words = {words.front()};
+    if (!preload.empty())
+        launch.words.insert(launch.words.end(), {"-genv", preload_variable, join_preload(preload, others)});
     for (const auto& [variable, value] : variables) {
         launch.words.insert(launch.words.end(), {"-genv", variable, value});
     }
@@ -96,7 +99,11 @@ Launch launch_by_hydra(const std::vector<std::string>& words, const std::string&
 
 Launch launch_by_environment(const std::vector<std::string>& words, const std::string& preload,
                              const Variables& variables) {
-    Launch launch{words, {{preload_variable, join_preload(preload, from_environment(preload_variable))}}};
+    Launch launch{words, {}};
+    if (!preload.empty()) {
+        launch.environment.emplace_back(preload_variable,
+                                        join_preload(preload, from_environment(preload_variable)));
+    }
     launch.environment.insert(launch.environment.end(), variables.begin(), variables.end());
     return launch;
 }

@@ -20,6 +20,7 @@ struct Launch {
     Variables environment;  // set for words[0] itself
 };
 
+// In all three an empty `preload` preloads nothing.
 // `mpirun -x NAME=value ...`: for every program of "mpirun ... : ..." again.
 Launch launch_by_openmpi(const std::vector<std::string>& words, const std::string& preload,
                          const Variables& variables);

@@ -93,15 +93,21 @@ void add_libraries_beside(const std::string& launcher, const MpiFamily& family,
 
 }  // namespace
 
+std::vector<FoundLibrary> find_libraries(const MpiFamily& family) {
+    std::vector<FoundLibrary> found;
+    for (const std::string& soname : family.libraries) {
+        if (auto library = find_library(soname)) found.push_back(std::move(*library));
+    }
+    return found;
+}
+
 std::vector<FoundMpi> survey_mpi() {
     const auto launchers = find_launchers();
     std::vector<FoundMpi> result;
     for (const MpiFamily& family : mpi_families()) {
         FoundMpi& found = result.emplace_back();
         found.family = &family;
-        for (const std::string& soname : family.libraries) {
-            if (auto library = find_library(soname)) found.libraries.push_back(std::move(*library));
-        }
+        found.libraries = find_libraries(family);
         for (const auto& [program, launcher] : launchers) {
             if (launcher.first == &family) found.launchers.push_back(launcher.second);
             // An MPI that the loader does not look for stands beside its launcher.

@@ -24,6 +24,9 @@ struct FoundMpi {
     std::optional<std::string> preload;
 };
 
+// Those of a family that the loader finds.
+std::vector<FoundLibrary> find_libraries(const MpiFamily& family);
+
 // One for every family, even if nothing of it was found.
 std::vector<FoundMpi> survey_mpi();
 

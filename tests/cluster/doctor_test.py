@@ -1,0 +1,199 @@
+"""lapwing doctor on virtual hosts: a sound cluster, and planted faults, each of which is found and named.
+
+python3 doctor_test.py BUILD openmpi|mpich
+"""
+
+import json
+import os
+import pathlib
+import sys
+import tempfile
+
+import jobs
+import support
+from support import BUILD, TOOL, ClusterTest
+
+MPI = sys.argv[2]
+LIMIT = 30  # seconds that the doctor gets; what a fault costs is below
+
+
+class DoctorTest(ClusterTest):
+    def setUp(self):
+        super().setUp()
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.folder = pathlib.Path(self.directory.name)
+
+    def examine(self, prepare="true", hosts=2, ranks=None, status=0, limit=LIMIT, launcher=None, **variables):
+        """What the doctor says of a cluster after `prepare` has run in its head."""
+        told = self.folder / "told.json"
+        launcher = launcher or f"mpirun.{MPI} -n {ranks or hosts}"
+        script = f"{prepare}\n{TOOL} doctor --limit {limit} --json -- {launcher} > {told}; echo status $?"
+        output = self.shell(hosts, script, "--rate", "none", limit=100, **variables)
+        found = json.loads(told.read_text())
+        self.assertIn(f"status {status}\n", output, json.dumps(found["problems"], indent=1))
+        self.assertEqual(found["works"], status == 0, output)
+        self.assertEqual(bool(found["problems"]), status != 0)
+        return found
+
+    def expect(self, found, kind, where, *words):
+        """One of the findings of a kind is of this place, says this, and what to do."""
+        for one in found[kind]:
+            if one["where"] == where and all(word in one["what"] for word in words):
+                self.assertTrue(one["advice"])
+                return one
+        self.fail(f"no {kind} at '{where}' with {words} in {json.dumps(found[kind], indent=1)}")
+
+    def only(self, found, kind, count=1):
+        self.assertEqual(len(found[kind]), count, json.dumps(found[kind], indent=1))
+
+
+class Sound(DoctorTest):
+    def test_nothing_is_found(self):
+        found = self.examine(hosts=3, ranks=6)
+        self.assertEqual(found["problems"], [])
+        self.assertEqual([one for one in found["hints"] if "more ranks than processors" not in one["what"]], [])
+        self.assertEqual([host["name"] for host in found["hosts"]], ["node1", "node2", "node3"])
+        self.assertEqual(sorted(rank for host in found["hosts"] for rank in host["ranks"]), list(range(6)))
+        self.assertTrue(all(step["works"] for step in found["steps"].values()))
+        network, = found["networks"]
+        self.assertEqual((network["network"], network["interface"], network["pairs"]), ("10.77.0.0/24", "eth0", 3))
+        self.assertGreater(network["round_trip_us"], 0)
+        self.assertGreater(network["lowest_mbit_per_s"], 0)
+        mpi = found["mpi"]
+        self.assertEqual((mpi["engine"], mpi["link_between_hosts"]), ("kernel", "tcp"))
+        self.assertEqual(mpi["right"], mpi["collectives"])
+        self.assertGreater(mpi["right"], 0)
+        for host in found["hosts"]:
+            facts = host["facts"]
+            self.assertEqual(facts["kernel"]["release"], os.uname().release)
+            # Debian's Open MPI and MPICH come with both.
+            self.assertRegex(facts["ucx"]["version"], r"^\d+\.\d+")
+            self.assertIn("tcp/eth0", facts["ucx"]["devices"])
+            self.assertRegex(facts["libfabric"]["version"], r"^\d+\.\d+")
+            self.assertIn("tcp/eth0", facts["libfabric"]["devices"])
+
+    def test_the_table_of_one_host(self):
+        command = [TOOL, "doctor", "--", *jobs.launcher(MPI, 2)]
+        status, output = jobs.execute(command, 60, support.environment())
+        self.assertEqual(status, 0, output)
+        for part in ("2 ranks on 1 host\n", "\nsteps\n", "\nhosts\n", "Nothing keeps Lapwing from working."):
+            self.assertIn(part, output)
+        self.assertNotIn("problems", output)
+
+
+class Hosts(DoctorTest):
+    def launcher_with(self, command, ranks=2):
+        """A launcher whose ranks run under this command of a shell on node2."""
+        script = self.folder / "under"
+        script.write_text(f'#!/bin/sh\n[ "$(hostname)" = node2 ] || exec "$@"\n{command} "$@"\n')
+        script.chmod(0o755)
+        return f"mpirun.{MPI} -n {ranks} {script}"
+
+    def test_what_one_host_refuses(self):
+        refuse = f"{BUILD}/tests/refuse io_uring_setup,process_vm_readv"
+        found = self.examine(launcher=self.launcher_with(f"ulimit -l 64; ulimit -n 60; exec {refuse}", ranks=4), status=1)
+        self.expect(found, "problems", "node2", "kernel engine is unavailable: io_uring_setup: not permitted", "seccomp")
+        self.expect(found, "problems", "node2", "a process may open 60 descriptors")
+        self.only(found, "problems", 2)
+        self.expect(found, "hints", "node2", "no copies from process to process: process_vm_readv")
+        facts = [host["facts"] for host in found["hosts"]]
+        self.assertEqual([one["engines"]["seccomp"] == 2 for one in facts], [False, True])
+        # Told, but nothing to worry about without a card that registers memory.
+        self.assertEqual(facts[1]["locked_memory"]["soft"], 65536)
+        self.assertFalse([one for one in found["hints"] if "lock" in one["what"]])
+        self.assertEqual(found["mpi"]["engine"], "host")
+
+    def test_little_memory_for_a_card(self):
+        """A double of libfabric stands for a host with a card of InfiniBand."""
+        # For the agent only: an MPI may use the real ones.
+        double = f'case "$1" in *lapwing) export LD_LIBRARY_PATH={BUILD}/tests/doubles/fabrics ;; esac'
+        found = self.examine(launcher=self.launcher_with(f"ulimit -l 64; {double}; exec"))
+        self.expect(found, "hints", "node2", "a process may lock 64 KiB of memory", "verbs;ofi_rxm/mlx5_0")
+        self.expect(found, "hints", "node2", "libfabric's version is 1.9, but 1.")
+        self.assertEqual(found["hosts"][1]["facts"]["libfabric"]["devices"], ["verbs;ofi_rxm/mlx5_0"])
+        # The double of UCX ends its process.
+        self.expect(found, "hints", "node2", "UCX does not work: the process that loaded it ended by signal 6")
+
+    def test_what_differs_on_one_host(self):
+        tuning = self.folder / "tuning.json"
+        tuning.write_text('{"lapwing_tuning": 1, "tables": []}\n')
+        other = self.folder / "other.json"
+        other.write_text('{"lapwing_tuning": 1,  "tables": []}\n')
+        library = BUILD / "lib" / f"liblapwing-{MPI}.so"
+        build = self.folder / "other.so"
+        build.write_bytes(library.read_bytes() + b"\0")
+        found = self.examine(f"ssh node2 'mount --bind {other} {tuning}; mount --bind {build} {library}'\n"
+                             f"export LAPWING_TUNING={tuning}", hosts=3, status=1,
+                             launcher=self.launcher_with("export LAPWING_TCP_LANES=3 LAPWING_TIMEOUT=20; exec", 3))
+        self.expect(found, "problems", "node2", "tuning file", str(tuning), "not the same as on node1, node3")
+        self.expect(found, "problems", "node2", library.name, "another build than on node1, node3")
+        self.expect(found, "problems", "node2", "LAPWING_TCP_LANES is 3, but 2 on node1, node3")
+        # The job says the same, and that the MPI is well.
+        self.expect(found, "problems", "", "a small job failed with Lapwing, and works without", "differs between ranks")
+        self.only(found, "problems", 4)
+
+
+class Networks(DoctorTest):
+    def test_firewalls_and_interfaces(self):
+        """node1 does not come through to node2, whose firewall drops packets, and is refused on its way to node3; node3
+        comes through to node4 by the lower ports only; node4 has an interface down."""
+        ports = "ipproto tcp dport 1024-65534"
+        prepare = f"""
+for i in 1 2 3 4; do
+    ssh node$i "ip link add eth1 type veth peer name end1; ip address add 10.88.0.$i/24 dev eth1"
+    ssh node$i "ip link set end1 up; ip link set eth1 up"
+done
+ssh node4 ip link set eth1 down
+ssh node2 "ip rule add pref 5 lookup local; ip rule del pref 0; ip rule add pref 1 from 10.77.0.1 {ports} blackhole"
+ssh node1 "ip rule add pref 1 to 10.77.0.3 {ports} unreachable"
+ssh node4 "ip rule add pref 5 lookup local; ip rule del pref 0"
+ssh node4 "ip rule add pref 1 from 10.77.0.3 ipproto tcp dport 51000-65534 blackhole"
+"""
+        found = self.examine(prepare, hosts=4, status=1, limit=20, LAPWING_TCP_FAMILY="ipv4")
+        self.expect(found, "problems", "node1 to node2", "not reached: no answer within 2 s", "10.77.0.2 (eth0)")
+        self.expect(found, "problems", "node1 to node3", "not reached: Network is unreachable", "10.77.0.3 (eth0)")
+        one = self.expect(found, "problems", "node3 to node4", "no answer within 2 s", "other ports there answer")
+        self.assertIn("ip_local_port_range", one["advice"])
+        self.expect(found, "hints", "node4", "the interface eth1 is down, and up on node1, node2, node3")
+        self.expect(found, "hints", "node3 to node2", "10.88.0.2 (eth1)", "another address there answers")
+        self.assertFalse(found["steps"]["network"]["works"])
+        self.assertTrue(found["steps"]["launcher"]["works"])
+
+    def test_an_interface_that_is_asked_for_is_down(self):
+        prepare = """
+for i in 1 2; do
+    ssh node$i "ip link add eth1 type veth peer name end1; ip address add 10.88.0.$i/24 dev eth1; ip link set end1 up"
+done
+ssh node1 ip link set eth1 up
+"""
+        found = self.examine(prepare, status=1, limit=15, LAPWING_TCP_INTERFACE="eth1")
+        self.expect(found, "problems", "node2", "no interface that is up fits 'eth1'")
+
+
+class Launchers(DoctorTest):
+    def test_one_host_never_answers(self):
+        shell = self.folder / "shell"
+        shell.write_text('#!/bin/sh\ncase "$*" in *node2*) sleep 100 ;; *) exec ssh "$@" ;; esac\n')
+        shell.chmod(0o755)
+        found = self.examine(f"export OMPI_MCA_plm_rsh_agent={shell} HYDRA_LAUNCHER_EXEC={shell}", status=1, limit=6)
+        # Open MPI waits for all hosts before it starts anything.
+        started = "no rank" if MPI == "openmpi" else "1 of 2 ranks, on node1"
+        one = self.expect(found, "problems", "", f"the launcher started {started} within 2 s", "it still waits for", "node2")
+        self.assertIn("before MPI and Lapwing", one["advice"])
+        self.only(found, "problems")
+        self.assertFalse(found["steps"]["launcher"]["works"])
+
+    def test_a_launcher_that_fails(self):
+        launcher = self.folder / "mpirun"
+        launcher.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec mpirun.{MPI} --version\necho "no such queue" >&2\nexit 3\n')
+        launcher.chmod(0o755)
+        status, output = jobs.execute([TOOL, "doctor", "--json", "--", launcher, "-n", 2], 60, support.environment())
+        self.assertEqual(status, 1, output)
+        found = json.loads(output)
+        self.expect(found, "problems", "", "ended with status 3 after no rank had answered; it says: no such queue")
+        self.only(found, "problems")
+
+
+if __name__ == "__main__":
+    support.main()

@@ -1,0 +1,123 @@
+#include "lapwing/doctor/agent.hpp"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/doctor/check.hpp"
+#include "lapwing/doctor/reach.hpp"
+#include "lapwing/doctor/reports.hpp"
+#include "links/tcp/addresses.hpp"
+#include "links/tcp/sockets.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// The first of the variables that is set, as a number; -1 without one.
+int number_by(std::initializer_list<const char*> variables) {
+    for (const char* variable : variables) {
+        if (const char* const value = std::getenv(variable)) return std::atoi(value);
+    }
+    return -1;
+}
+
+int own_rank() {
+    return number_by({"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PALS_RANKID", "SLURM_PROCID"});
+}
+
+int job_ranks() {
+    return number_by({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PALS_SIZE", "SLURM_NTASKS"});
+}
+
+// Abstract names of sockets belong to a network namespace, as the numbers of hosts do, and leave no file.
+tcp::Socket be_first_of_host(const std::string& run) {
+    tcp::Socket socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = "lapwing-doctor-" + run;
+    name.copy(address.sun_path + 1, sizeof address.sun_path - 2);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    if (!socket || bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0) return {};
+    return socket;
+}
+
+nlohmann::json variables_that_are_set() {
+    nlohmann::json found = nlohmann::json::object();
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        const std::size_t equals = text.find('=');
+        if (text.starts_with("LAPWING_") && equals != std::string_view::npos && equals + 1 < text.size())
+            found[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+    }
+    return found;
+}
+
+std::string wrong_with_variables() {
+    try {
+        // Files are a check of their own.
+        Settings settings = read_settings(environ);
+        settings.tuning = settings.topology = "";
+        check_values(settings);
+        return "";
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
+}  // namespace
+
+int survey_host(const std::string& run, const std::string& family, int seconds) {
+    // Nothing of it outlives a launcher that was killed.
+    alarm(static_cast<unsigned>(seconds));
+    const tcp::Socket first = be_first_of_host(run);
+    const std::uint64_t host = tcp::host_number();
+    write_report({{"kind", "rank"},
+                  {"host", host},
+                  {"name", tcp::host_name()},
+                  {"rank", own_rank()},
+                  {"ranks", job_ranks()},
+                  {"settings", variables_that_are_set()},
+                  {"wrong", wrong_with_variables()}});
+    if (!first) return success;
+    const MpiFamily& mpi = find_mpi_family(family);
+    for (const Check* check : host_checks()) {
+        Facts facts;
+        try {
+            facts = check->facts(mpi);
+        } catch (const std::exception& error) {
+            facts = {{"error", error.what()}};
+        }
+        write_report({{"kind", "facts"}, {"host", host}, {"check", check->name}, {"facts", facts}});
+    }
+    return success;
+}
+
+int reach_hosts(const std::string& run, int seconds) {
+    alarm(static_cast<unsigned>(seconds));
+    const tcp::Socket first = be_first_of_host(run);
+    if (!first) return success;
+    const char* const told = std::getenv(reach_variable);
+    const auto tell = [](nlohmann::json report) {
+        report["kind"] = "reach";
+        report["host"] = tcp::host_number();
+        report["name"] = tcp::host_name();
+        write_report(report);
+    };
+    try {
+        if (told == nullptr)
+            throw Error(ErrorCode::system, fmt::format("the launcher has not passed on {}", reach_variable));
+        reach(ReachTask::read(told), read_network_settings(read_settings(environ)).tcp, tell);
+    } catch (const Error& error) {
+        tell({{"wrong", error.what()}});
+    }
+    return success;
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,161 @@
+// Network interfaces, and which of their addresses Lapwing uses.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <set>
+
+#include "base/error.hpp"
+#include "lapwing/doctor/check.hpp"
+#include "lapwing/doctor/places.hpp"
+#include "links/tcp/addresses.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+long number_of(const std::string& interface, const char* what) {
+    long value = -1;
+    std::ifstream(fmt::format("/sys/class/net/{}/{}", interface, what)) >> value;
+    return value;
+}
+
+// All but the loopback, also those that are down.
+Facts all_interfaces() {
+    ifaddrs* first = nullptr;
+    if (getifaddrs(&first) != 0) return Facts::object();
+    const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
+    Facts found = Facts::object();
+    for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+        if ((one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+        Facts& interface = found[one->ifa_name];
+        interface["up"] = (one->ifa_flags & IFF_UP) != 0;
+        interface["carrier"] = (one->ifa_flags & IFF_RUNNING) != 0;
+        const int family = one->ifa_addr != nullptr ? one->ifa_addr->sa_family : AF_UNSPEC;
+        if (family == AF_INET || family == AF_INET6) interface["addressed"] = true;
+    }
+    for (auto& [name, interface] : found.items()) {
+        interface["mtu"] = number_of(name, "mtu");
+        interface["mbit_per_s"] = number_of(name, "speed");
+        interface["addresses"] = Facts::array();
+    }
+    return found;
+}
+
+Facts interfaces_facts(const MpiFamily&) {
+    Facts found = all_interfaces();
+    const std::vector<tcp::Interface> up = tcp::interfaces();
+    for (const tcp::Interface& one : up) {
+        if (found.contains(one.name))
+            found[one.name]["addresses"].push_back(fmt::format("{}/{}", text(one.place), one.place.prefix));
+    }
+    Facts facts = {{"interfaces", found}};
+    try {
+        const NetworkSettings network = read_network_settings(read_settings(environ));
+        facts["places"] = Facts::array();
+        for (const tcp::Address::Place& place : tcp::choose(network.tcp, up)) {
+            const auto own = std::find_if(up.begin(), up.end(), [&](const tcp::Interface& one) {
+                return tcp::same_address(one.place, place);
+            });
+            facts["places"].push_back(
+                {{"place", write_place(place)}, {"interface", own == up.end() ? "" : own->name}});
+        }
+        facts["ports"] = free_ports(network.tcp);
+    } catch (const Error& error) {
+        facts["wrong"] = error.what();
+    }
+    return facts;
+}
+
+std::string interfaces_line(const Facts& facts) {
+    std::vector<std::string> words;
+    for (const auto& [name, interface] : facts.at("interfaces").items()) {
+        std::vector<std::string> networks;
+        for (const Facts& place : facts.value("places", Facts::array())) {
+            if (place.value("interface", "") == name)
+                networks.push_back(network_of(read_place(place.value("place", ""))));
+        }
+        if (networks.empty() && (interface.value("up", false) || !interface.value("addressed", false)))
+            continue;
+        const long speed = interface.value("mbit_per_s", -1L);
+        words.push_back(fmt::format("{}{}{}{}{}", name, networks.empty() ? "" : " ", fmt::join(networks, " "),
+                                    speed > 0 ? fmt::format(" ({} Mbit/s)", speed) : "",
+                                    !interface.value("up", false)        ? " down"
+                                    : !interface.value("carrier", false) ? " without a carrier"
+                                                                         : ""));
+    }
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string state_of(const Facts& facts, const std::string& name) {
+    const Facts& interfaces = facts.at("interfaces");
+    const auto found = interfaces.find(name);
+    if (found == interfaces.end()) return "missing";
+    if (!found->value("up", false)) return "down";
+    return found->value("carrier", false) ? "" : "without a carrier";
+}
+
+void judge_states(const JobReport& job, Findings& findings) {
+    std::set<std::string> names;
+    for (const HostReport& host : job.hosts) {
+        const Facts* const facts = host.find("interfaces");
+        if (facts == nullptr) continue;
+        for (const Facts& place : facts->value("places", Facts::array())) {
+            // The loopback is none of those that are compared.
+            if (facts->at("interfaces").contains(place.value("interface", "")))
+                names.insert(place["interface"]);
+        }
+    }
+    for (const std::string& name : names) {
+        const auto states =
+            hosts_by(job, "interfaces", [&](const Facts& facts) { return state_of(facts, name); });
+        const auto good =
+            std::find_if(states.begin(), states.end(), [](const auto& state) { return state.first.empty(); });
+        if (good == states.end()) continue;
+        for (const auto& [state, hosts] : states) {
+            if (state.empty() || state == "missing") continue;
+            findings.hint(
+                "network", names_of(hosts),
+                fmt::format("the interface {} is {}, and up on {}", name, state, names_of(good->second)),
+                state == "down" ? fmt::format("`ip link set {} up`, or leave it out everywhere: "
+                                              "LAPWING_TCP_INTERFACE",
+                                              name)
+                                : "look at its cable and at the switch's port");
+        }
+        const auto mtus = hosts_by(job, "interfaces", [&](const Facts& facts) {
+            const Facts& interfaces = facts.at("interfaces");
+            return interfaces.contains(name) ? fmt::format("{}", interfaces[name].value("mtu", -1L)) : "";
+        });
+        for (std::size_t i = 1; i < mtus.size(); ++i) {
+            if (mtus[i].first.empty() || mtus[0].first.empty()) continue;
+            findings.hint(
+                "network", names_of(mtus[i].second),
+                fmt::format("the MTU of {} is {}, but {} on {}", name, mtus[i].first, mtus[0].first,
+                            names_of(mtus[0].second)),
+                "set one MTU in the whole network: longer packets vanish on their way to a host with "
+                "a shorter one");
+        }
+    }
+}
+
+void judge_interfaces(const JobReport& job, Findings& findings) {
+    for (const auto& [why, hosts] :
+         hosts_by(job, "interfaces", [](const Facts& facts) { return facts.value("wrong", ""); })) {
+        if (why.empty()) continue;
+        findings.add(job.several_hosts() ? Severity::problem : Severity::hint, "network", names_of(hosts),
+                     why,
+                     "name interfaces in LAPWING_TCP_INTERFACE that are up on each host; a network such as "
+                     "10.1.0.0/16 fits hosts whose interfaces have different names");
+    }
+    judge_states(job, findings);
+}
+
+}  // namespace
+
+extern const Check interfaces_check;
+const Check interfaces_check{"interfaces", "interfaces", interfaces_facts, interfaces_line, judge_interfaces};
+
+}  // namespace lapwing::tool

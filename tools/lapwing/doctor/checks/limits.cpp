@@ -1,0 +1,235 @@
+// What the system allows: engines, memory that processes share, descriptors, locked memory.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "engines/catalogue.hpp"
+#include "lapwing/common/this_host.hpp"
+#include "lapwing/doctor/check.hpp"
+#include "lapwing/doctor/checks/fabrics.hpp"
+#include "links/tcp/descriptors.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// A number in a file; -1: there is none.
+long number_in(const char* path) {
+    long value = -1;
+    std::ifstream(path) >> value;
+    return value;
+}
+
+// Of this process: 0: none, 1: strict, 2: a filter; -1: not told.
+int seccomp_mode() {
+    std::ifstream file("/proc/self/status");
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with("Seccomp:")) return std::atoi(line.c_str() + 8);
+    }
+    return -1;
+}
+
+Facts engines_facts(const MpiFamily&) {
+    return {{"engines", engines_as_json()},
+            {"io_uring_disabled", number_in("/proc/sys/kernel/io_uring_disabled")},
+            {"seccomp", seccomp_mode()}};
+}
+
+std::string engines_line(const Facts& facts) {
+    std::vector<std::string> available;
+    std::string missing;
+    for (const Facts& engine : facts.at("engines")) {
+        if (engine.value("available", false)) {
+            available.push_back(engine.value("name", ""));
+        } else {
+            missing += fmt::format("; not {}", engine.value("name", ""));
+        }
+    }
+    return fmt::format("{}{}{}", fmt::join(available, ", "), missing,
+                       facts.value("seccomp", 0) == 2 ? " (under a seccomp filter)" : "");
+}
+
+void judge_engines(const JobReport& job, Findings& findings) {
+    for (const Engine* engine : engines()) {
+        const std::string name = engine->name();
+        const auto reason = [&](const Facts& facts) {
+            for (const Facts& one : facts.at("engines")) {
+                if (one.value("name", "") == name) return one.value("reason", "");
+            }
+            return std::string();
+        };
+        for (const auto& [why, hosts] : hosts_by(job, "engines", reason)) {
+            if (why.empty()) continue;
+            const bool wanted = job.wants_engine(name);
+            findings.add(wanted ? Severity::problem : Severity::hint, "host", names_of(hosts),
+                         fmt::format("the {} engine is unavailable: {}", name, why),
+                         wanted ? "until then the whole job runs on the host engine, which overlaps nothing "
+                                  "between hosts"
+                                : "this job does not need it: its ranks are on one host, or "
+                                  "LAPWING_ENGINE names another");
+        }
+    }
+}
+
+Facts shared_memory_facts(const MpiFamily&) {
+    Facts facts = {{"inside_a_host", survey_shared_memory(false).shared_memory},
+                   {"ptrace_scope", number_in("/proc/sys/kernel/yama/ptrace_scope")}};
+    struct statvfs size {};
+    if (statvfs("/dev/shm", &size) == 0) facts["dev_shm_bytes"] = size.f_blocks * size.f_frsize;
+    return facts;
+}
+
+std::string shared_memory_line(const Facts& facts) {
+    return facts.value("inside_a_host", "");
+}
+
+void judge_shared_memory(const JobReport& job, Findings& findings) {
+    const bool several = std::any_of(job.hosts.begin(), job.hosts.end(),
+                                     [](const HostReport& host) { return host.ranks.size() > 1; });
+    const std::string none = "no shared memory: ";
+    const std::string pieces = "in pieces: ";
+    for (const auto& [line, hosts] : hosts_by(job, "shared_memory", shared_memory_line)) {
+        const std::size_t in_pieces = line.find(pieces);
+        const bool asked = line.find("LAPWING_") != std::string::npos;
+        if (line.starts_with(none)) {
+            findings.add(
+                several && !asked ? Severity::problem : Severity::hint, "host", names_of(hosts), line,
+                "messages between ranks of one host go through the native MPI, and lists of one host "
+                "progress in MPI calls only");
+        } else if (in_pieces != std::string::npos && several && !asked) {
+            findings.hint(
+                "host", names_of(hosts),
+                fmt::format("no copies from process to process: {}", line.substr(in_pieces + pieces.size())),
+                "allow process_vm_readv and process_vm_writev (containers: --cap-add SYS_PTRACE or "
+                "another seccomp profile; sysctl kernel.yama.ptrace_scope below 2); until then long "
+                "messages inside a host pass through shared memory");
+        }
+    }
+    static constexpr std::uint64_t small = std::uint64_t{256} << 20;
+    const auto is_small = [](const Facts& facts) {
+        const std::uint64_t bytes = facts.value("dev_shm_bytes", small);
+        return bytes < small ? fmt::format("/dev/shm has {} MiB", bytes >> 20) : std::string();
+    };
+    for (const auto& [line, hosts] : hosts_by(job, "shared_memory", is_small)) {
+        if (line.empty() || !several) continue;
+        findings.hint("host", names_of(hosts), line,
+                      "Lapwing does without it, but MPI libraries keep memory there: give containers more "
+                      "(--shm-size)");
+    }
+}
+
+Facts limit_facts(int resource) {
+    rlimit limit{};
+    getrlimit(static_cast<__rlimit_resource>(resource), &limit);
+    const auto value = [](rlim_t one) { return one == RLIM_INFINITY ? Facts() : Facts(one); };
+    return {{"soft", value(limit.rlim_cur)}, {"hard", value(limit.rlim_max)}};
+}
+
+// No limit is the largest number.
+std::uint64_t limit_in(const Facts& facts, const char* key) {
+    const auto found = facts.find(key);
+    return found != facts.end() && found->is_number() ? found->get<std::uint64_t>() : UINT64_MAX;
+}
+
+std::string print_limit(const Facts& facts, const char* key, bool bytes) {
+    const std::uint64_t value = limit_in(facts, key);
+    if (value == UINT64_MAX) return "unlimited";
+    return bytes ? fmt::format("{} KiB", value >> 10) : fmt::format("{}", value);
+}
+
+Facts descriptors_facts(const MpiFamily&) {
+    Facts facts = limit_facts(RLIMIT_NOFILE);
+    facts["free"] = tcp::free_descriptors();
+    return facts;
+}
+
+std::string descriptors_line(const Facts& facts) {
+    return fmt::format("{} (ulimit -n), at most {}", print_limit(facts, "soft", false),
+                       print_limit(facts, "hard", false));
+}
+
+void judge_descriptors(const JobReport& job, Findings& findings) {
+    if (!job.several_hosts() || job.ranks == 0 || job.settings.engine == "mpi") return;
+    const auto ranks = static_cast<std::uint64_t>(job.ranks);
+    const std::uint64_t group = (ranks - 1) * static_cast<std::uint64_t>(job.network.lanes);
+    constexpr std::uint64_t groups_of_most_programs = 4;
+    constexpr std::uint64_t of_the_mpi = 32;  // about so many, before Lapwing starts
+    const auto room = [&](const Facts& facts) -> std::string {
+        const std::uint64_t hard = limit_in(facts, "hard");
+        const std::uint64_t used = limit_in(facts, "soft") - facts.value("free", limit_in(facts, "soft"));
+        const std::uint64_t usable = hard - std::min(hard, used + of_the_mpi);
+        if (usable < group + tcp::kept_descriptors) return "none";
+        return usable < groups_of_most_programs * group + tcp::kept_descriptors ? "few" : "";
+    };
+    for (const auto& [how, hosts] : hosts_by(job, "descriptors", room)) {
+        if (how.empty()) continue;
+        const std::string has = print_limit(hosts.front()->facts["descriptors"], "hard", false);
+        findings.add(
+            how == "none" ? Severity::problem : Severity::hint, "host", names_of(hosts),
+            fmt::format("a process may open {} descriptors, and the connections of a communicator of "
+                        "{} ranks take {} of them, with {} that stay free beside the MPI's",
+                        has, ranks, group, tcp::kept_descriptors),
+            how == "none" ? "raise the hard limit of `ulimit -n` (limits.conf, or LimitNOFILE= of the "
+                            "daemon that starts ranks), or lower LAPWING_TCP_LANES: until then the host "
+                            "engine runs everything"
+                          : "raise the hard limit of `ulimit -n` where programs have several such "
+                            "communicators");
+    }
+}
+
+Facts locked_memory_facts(const MpiFamily&) {
+    Facts facts = limit_facts(RLIMIT_MEMLOCK);
+    facts["rdma"] = Facts::array();
+    std::error_code none;
+    for (const char* directory : {"/sys/class/infiniband", "/sys/class/cxi"}) {
+        for (const auto& entry : std::filesystem::directory_iterator(directory, none))
+            facts["rdma"].push_back(entry.path().filename().string());
+    }
+    return facts;
+}
+
+std::string locked_memory_line(const Facts& facts) {
+    return fmt::format("{} (ulimit -l)", print_limit(facts, "soft", true));
+}
+
+void judge_locked_memory(const JobReport& job, Findings& findings) {
+    constexpr std::uint64_t enough = std::uint64_t{256} << 20;
+    HostReports short_of;
+    std::string devices;
+    for (const HostReport& host : job.hosts) {
+        const Facts* const facts = host.find("locked_memory");
+        if (facts == nullptr || limit_in(*facts, "soft") >= enough) continue;
+        std::vector<std::string> found = rdma_devices(host);
+        for (const Facts& device : facts->value("rdma", Facts::array()))
+            found.push_back(device.get<std::string>());
+        if (found.empty()) continue;
+        if (devices.empty()) devices = found.front();
+        short_of.push_back(&host);
+    }
+    if (short_of.empty()) return;
+    findings.hint("host", names_of(short_of),
+                  fmt::format("a process may lock {} of memory, and RDMA (here {}) registers locked memory",
+                              print_limit(short_of.front()->facts["locked_memory"], "soft", true), devices),
+                  "allow it without a limit: `ulimit -l unlimited`, memlock in limits.conf, or "
+                  "LimitMEMLOCK=infinity of the daemon that starts ranks (sshd, slurmd)");
+}
+
+}  // namespace
+
+extern const Check engines_check;
+const Check engines_check{"engines", "engines", engines_facts, engines_line, judge_engines};
+extern const Check shared_memory_check;
+const Check shared_memory_check{"shared_memory", "inside a host", shared_memory_facts, shared_memory_line,
+                                judge_shared_memory};
+extern const Check descriptors_check;
+const Check descriptors_check{"descriptors", "descriptors", descriptors_facts, descriptors_line,
+                              judge_descriptors};
+extern const Check locked_memory_check;
+const Check locked_memory_check{"locked_memory", "locked memory", locked_memory_facts, locked_memory_line,
+                                judge_locked_memory};
+
+}  // namespace lapwing::tool

@@ -1,0 +1,274 @@
+// lapwing doctor: examines the hosts of a job, the networks between them, and a small MPI job with Lapwing.
+#include <fmt/format.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/tables.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/doctor/agent.hpp"
+#include "lapwing/doctor/checks/fabrics.hpp"
+#include "lapwing/doctor/mpi_job.hpp"
+#include "lapwing/doctor/network.hpp"
+#include "lapwing/doctor/survey.hpp"
+#include "lapwing/launch/program.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using std::chrono::milliseconds;
+
+struct Options {
+    bool json = false;
+    int limit = 60;
+    std::string mpi;
+    bool dry_run = false;
+};
+
+struct Examination {
+    JobReport report;
+    std::vector<NetworkFigures> networks;
+    MpiResult mpi;
+    Phase launcher;
+    Phase network;
+    Phase job;
+    Findings findings;
+};
+
+// Shares of the time limit; the rest is for launchers that take their time to end.
+milliseconds share(int limit, double of) {
+    return milliseconds(static_cast<std::int64_t>(limit * 1000 * of));
+}
+
+void examine(const JobToExamine& job, int limit, Examination& found) {
+    const auto begin = std::chrono::steady_clock::now();
+    milliseconds arrival{0};
+    found.report = survey_job(job, share(limit, 0.32), found.findings, found.launcher, arrival);
+    if (!found.launcher.works) {
+        found.network.words = found.job.words = "not tried: the launcher comes first";
+        return;
+    }
+    found.network.works = true;
+    found.network.words = "one host";
+    if (found.report.several_hosts()) {
+        const milliseconds late = std::min(2 * arrival, share(limit, 0.05));
+        found.network.works = false;
+        found.networks =
+            examine_network(job, found.report, share(limit, 0.3), late, found.findings, found.network);
+    }
+    // What is left, but for the same job without Lapwing; less where the network has been found wanting.
+    const milliseconds without = share(limit, 0.12);
+    const auto spent = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
+    const milliseconds least = share(limit, 0.2);
+    const milliseconds with_lapwing =
+        found.network.works ? std::max(least, share(limit, 0.94) - spent - without) : least;
+    found.mpi =
+        examine_mpi(job, found.report, found.network.works, with_lapwing, without, found.findings, found.job);
+}
+
+double median(const std::vector<double>& sorted) {
+    return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+}
+
+std::string print_rate(double mbit_per_s) {
+    return mbit_per_s < 1000 ? fmt::format("{:.0f} Mbit/s", mbit_per_s)
+                             : fmt::format("{:.1f} Gbit/s", mbit_per_s / 1000);
+}
+
+std::string print_hosts(const JobReport& report) {
+    std::string text = "hosts\n";
+    std::vector<std::vector<std::string>> rows;
+    for (const Check* check : host_checks()) {
+        const auto groups = hosts_by(report, check->name, check->line);
+        bool first = true;
+        for (const auto& [line, hosts] : groups) {
+            if (line.empty()) continue;
+            const bool all = groups.size() == 1 && hosts.size() == report.hosts.size();
+            rows.push_back({first ? check->title : "", all ? "all" : names_of(hosts), line});
+            first = false;
+        }
+    }
+    return text + align(rows) + "\n";
+}
+
+std::string print_networks(const std::vector<NetworkFigures>& networks) {
+    if (networks.empty()) return "";
+    std::vector<std::vector<std::string>> rows = {
+        {"network", "interface", "pairs", "round trip", "slowest", "rate", "lowest"}};
+    for (const NetworkFigures& one : networks) {
+        rows.push_back({one.network, one.interface, std::to_string(one.pairs),
+                        fmt::format("{:.0f} us", median(one.round_trips_us)),
+                        fmt::format("{:.0f} us", one.round_trips_us.back()),
+                        print_rate(median(one.mbit_per_s)), print_rate(one.mbit_per_s.front())});
+    }
+    return "between hosts, by one TCP connection\n" + align(rows) + "\n";
+}
+
+std::string links_of(const MpiResult& mpi, bool several_hosts) {
+    std::string text;
+    if (!mpi.engine.empty()) text += fmt::format("engine {}", mpi.engine);
+    if (!mpi.link_inside_host.empty()) text += fmt::format(", inside a host {}", mpi.link_inside_host);
+    if (several_hosts && !mpi.link_between_hosts.empty())
+        text += fmt::format(", between hosts {}", mpi.link_between_hosts);
+    return text;
+}
+
+std::string print_phases(const Examination& found) {
+    const auto row = [](const char* what, const Phase& phase) {
+        return std::vector<std::string>{what, phase.works ? "works" : "-", phase.words,
+                                        phase.seconds > 0 ? fmt::format("{:.1f} s", phase.seconds) : ""};
+    };
+    std::vector<std::vector<std::string>> rows = {row("launcher", found.launcher),
+                                                  row("network", found.network), row("MPI job", found.job)};
+    const std::string links = links_of(found.mpi, found.report.several_hosts());
+    if (!links.empty()) rows.push_back({"Lapwing", found.job.works ? "works" : "-", links, ""});
+    return "steps\n" + align(rows) + "\n";
+}
+
+std::string print(const Examination& found) {
+    const JobReport& report = found.report;
+    std::string text =
+        fmt::format("lapwing {}: {} rank{} on {} host{}\n\n", LAPWING_VERSION, report.ranks,
+                    report.ranks == 1 ? "" : "s", report.hosts.size(), report.hosts.size() == 1 ? "" : "s");
+    const std::size_t width = output_width();
+    text += found.findings.print(Severity::problem, width);
+    text += found.findings.print(Severity::hint, width);
+    text += print_phases(found);
+    if (!report.hosts.empty()) text += print_hosts(report);
+    text += print_networks(found.networks);
+    text += found.findings.any(Severity::problem)
+                ? "Lapwing does not work here as it should: see the problems above.\n"
+                : "Nothing keeps Lapwing from working.\n";
+    return text;
+}
+
+Json as_json(const Examination& found, const std::vector<std::string>& launcher) {
+    const auto phase = [](const Phase& one) {
+        return Json{{"works", one.works}, {"words", one.words}, {"seconds", one.seconds}};
+    };
+    Json all = {
+        {"version", LAPWING_VERSION},
+        {"time", time_of_day()},
+        {"launcher", launcher},
+        {"works", !found.findings.any(Severity::problem)},
+        {"problems", found.findings.as_json(Severity::problem)},
+        {"hints", found.findings.as_json(Severity::hint)},
+        {"steps",
+         {{"launcher", phase(found.launcher)}, {"network", phase(found.network)}, {"mpi", phase(found.job)}}},
+        {"mpi",
+         {{"version", found.mpi.version},
+          {"engine", found.mpi.engine},
+          {"link_inside_host", found.mpi.link_inside_host},
+          {"link_between_hosts", found.mpi.link_between_hosts},
+          {"collectives", found.mpi.collectives},
+          {"right", found.mpi.right}}},
+        {"ranks", found.report.ranks},
+        {"hosts", Json::array()},
+        {"networks", Json::array()}};
+    for (const HostReport& host : found.report.hosts) {
+        Json ranks = Json::array();
+        for (const RankReport& rank : host.ranks) ranks.push_back(rank.rank);
+        all["hosts"].push_back({{"name", host.name}, {"ranks", ranks}, {"facts", host.facts}});
+    }
+    for (const NetworkFigures& one : found.networks) {
+        all["networks"].push_back({{"network", one.network},
+                                   {"interface", one.interface},
+                                   {"pairs", one.pairs},
+                                   {"round_trip_us", median(one.round_trips_us)},
+                                   {"slowest_round_trip_us", one.round_trips_us.back()},
+                                   {"mbit_per_s", median(one.mbit_per_s)},
+                                   {"lowest_mbit_per_s", one.mbit_per_s.front()}});
+    }
+    return all;
+}
+
+int doctor(const CLI::App& app, const Options& options, const Words& words) {
+    constexpr int least_limit = 5;
+    if (options.limit < least_limit)
+        throw Error(ErrorCode::invalid_argument, fmt::format("--limit is at least {} seconds", least_limit));
+    require_words(app, words, "launcher", "lapwing doctor", "no launcher", "mpirun -n 4");
+    Settings settings = read_settings(environ);
+    // Ranks may start in another directory.
+    if (!settings.tuning.empty()) settings.tuning = std::filesystem::absolute(settings.tuning);
+    if (!settings.topology.empty()) settings.topology = std::filesystem::absolute(settings.topology);
+    check_values(settings);
+    const JobToExamine job{find_launcher(words.words, options.mpi), words.words, settings};
+    if (options.dry_run) {
+        fmt::print("{}{}{}", print(agent_launch(job, "survey", options.limit)),
+                   print(agent_launch(job, "reach", options.limit)),
+                   print(mpi_launch(job, Preload::lists, options.limit)));
+        return success;
+    }
+    Examination found;
+    examine(job, options.limit, found);
+    if (options.json) {
+        fmt::print("{}\n", as_json(found, words.words).dump(2, ' ', false, Json::error_handler_t::replace));
+    } else {
+        fmt::print("{}", print(found));
+    }
+    return found.findings.any(Severity::problem) ? violations_found : success;
+}
+
+}  // namespace
+
+Command add_doctor(CLI::App& tool, const Words& words) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = tool.add_subcommand("doctor", "Examine the hosts and networks of a job, and what to do");
+    show_usage(*app, "Usage: lapwing doctor [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->add_flag("--json", options->json, "As JSON");
+    app->add_option("--limit", options->limit, "Seconds for everything (60)")->type_name("S");
+    add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
+    app->footer(
+        "Examples:\n"
+        "  lapwing doctor -- mpirun -n 64\n"
+        "  lapwing doctor --json -- mpiexec -n 16 -ppn 2\n"
+        "  lapwing doctor --mpi mpich -- srun -n 64\n"
+        "\nIt starts three jobs by the launcher: one that examines each host, one that tries connections "
+        "between the\n"
+        "hosts, and a small MPI program with Lapwing. Problems come first, each with what to do. "
+        "docs/doctor.md "
+        "lists\n"
+        "the checks. The exit status is 1 when something keeps Lapwing from working, 0 with hints only, 2 "
+        "when "
+        "nothing\n"
+        "was started.");
+    return {app, [app, options, &words] { return doctor(*app, *options, words); }, false, true};
+}
+
+Command add_doctor_agent(CLI::App& tool) {
+    struct Task {
+        std::string what;
+        std::string run;
+        std::string family;
+        int seconds = 60;
+    };
+    auto task = std::make_shared<Task>();
+    CLI::App* app = tool.add_subcommand("doctor-agent", "Examine this host for `lapwing doctor`")->group("");
+    app->add_option("TASK", task->what)->required();
+    app->add_option("RUN", task->run)->required();
+    app->add_option("FAMILY", task->family)->required();
+    app->add_option("SECONDS", task->seconds)->required();
+    return {app,
+            [task] {
+                return task->what == "reach" ? reach_hosts(task->run, task->seconds)
+                                             : survey_host(task->run, task->family, task->seconds);
+            },
+            true};
+}
+
+Command add_doctor_fabric(CLI::App& tool) {
+    auto library = std::make_shared<std::string>();
+    CLI::App* app =
+        tool.add_subcommand("doctor-fabric", "Load UCX or libfabric and print its devices")->group("");
+    app->add_option("LIBRARY", *library)->required();
+    return {app, [library] { return describe_fabric(*library); }, true};
+}
+
+}  // namespace lapwing::tool

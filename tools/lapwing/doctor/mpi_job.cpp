@@ -1,0 +1,206 @@
+#include "lapwing/doctor/mpi_job.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "lapwing/doctor/launched.hpp"
+#include "lapwing/launch/program.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr const char* program_name = "lapwing-doctor";
+constexpr std::string_view mark = "lapwing-doctor-mpi ";
+// MPICH 4.0 may hang in MPI_Finalize between hosts.
+constexpr milliseconds time_to_finalize{3000};
+
+struct Progress {
+    int started = 0;
+    std::set<int> initialized;
+    std::set<std::string> hosts_started;
+    std::set<std::string> hosts_initialized;
+    std::string running;             // the last collective that rank 0 began
+    std::vector<std::string> wrong;  // "Ibcast on rank 3 (node2)"
+    nlohmann::json result;
+    std::vector<std::string> others;
+
+    void take(const std::string& line) {
+        const std::size_t begin = line.find(mark);
+        if (begin == std::string::npos) {
+            others.push_back(line);
+            return;
+        }
+        std::istringstream words(line.substr(begin + mark.size()));
+        std::string what;
+        words >> what;
+        std::string name;
+        int rank = 0;
+        if (what == "started" && words >> name) {
+            ++started;
+            hosts_started.insert(name);
+        } else if (what == "initialized" && words >> rank >> name) {
+            initialized.insert(rank);
+            hosts_initialized.insert(name);
+        } else if (what == "running") {
+            words >> running;
+        } else if (what == "wrong") {
+            std::string collective;
+            words >> collective >> rank >> name;
+            wrong.push_back(fmt::format("{} on rank {} ({})", collective, rank, name));
+        } else if (what == "result") {
+            std::string rest;
+            std::getline(words, rest);
+            const auto told = nlohmann::json::parse(rest, nullptr, false);
+            if (told.is_object()) result = told;
+        }
+    }
+    bool complete() const { return result.is_object(); }
+};
+
+struct Trial {
+    Progress progress;
+    LaunchEnd end;
+    bool good() const { return progress.complete() && end.status == 0 && progress.wrong.empty(); }
+};
+
+Trial try_job(const JobToExamine& job, Preload preload, milliseconds limit) {
+    const Launch launch = mpi_launch(job, preload, limit.count() / 1000 + 2);
+    Trial trial;
+    trial.end = run_with_limit(
+        launch, limit, [&](Stream, const std::string& line) { trial.progress.take(line); },
+        [&] { return trial.progress.complete(); }, time_to_finalize);
+    return trial;
+}
+
+std::string how_far(const Trial& trial) {
+    const Progress& progress = trial.progress;
+    std::string where = "after MPI_Init, in " + progress.running;
+    if (progress.started == 0) {
+        where = "before the first rank had started";
+    } else if (progress.running.empty()) {
+        where = fmt::format("in MPI_Init: {} of {} ranks came out of it", progress.initialized.size(),
+                            progress.started);
+        std::vector<std::string> inside;
+        std::set_difference(progress.hosts_started.begin(), progress.hosts_started.end(),
+                            progress.hosts_initialized.begin(), progress.hosts_initialized.end(),
+                            std::back_inserter(inside));
+        if (!progress.initialized.empty() && !inside.empty())
+            where += fmt::format(", none on {}", fmt::join(inside, ", "));
+    }
+    return trial.end.timed_out ? fmt::format("it hung {}, for {:.0f} s", where,
+                                             static_cast<double>(trial.end.time.count()) * 1e-3)
+                               : fmt::format("it ended with status {} {}{}", trial.end.status, where,
+                                             last_words(progress.others));
+}
+
+// "Open MPI v4.1.4, package: ..." and MPICH's lines
+std::string short_version(const std::string& version) {
+    std::string text = version.substr(0, version.find_first_of(",\n"));
+    std::replace(text.begin(), text.end(), '\t', ' ');
+    text.erase(std::unique(text.begin(), text.end(),
+                           [](char one, char other) { return one == ' ' && other == ' '; }),
+               text.end());
+    return text;
+}
+
+void judge_result(const JobToExamine& job, const JobReport& report, const MpiResult& result,
+                  Findings& findings) {
+    if (job.settings.engine == "mpi") return;
+    if (result.engine.empty()) {
+        findings.problem(
+            "Lapwing", "",
+            "Lapwing took no call: the launcher has not passed on LD_PRELOAD, or the program "
+            "loads another MPI than the launcher's",
+            "let the launcher pass LD_PRELOAD on to all ranks, and load the MPI of this launcher");
+        return;
+    }
+    if (!report.several_hosts()) return;
+    const bool other_engine = (job.settings.engine == "auto" || job.settings.engine == "kernel") &&
+                              result.engine != "kernel" && !findings.any(Severity::problem);
+    if (other_engine) {
+        findings.hint(
+            "Lapwing", "",
+            fmt::format("lists run on the {} engine, although the kernel engine is available on all "
+                        "hosts",
+                        result.engine),
+            "`lapwing run --report` says why");
+    }
+}
+
+}  // namespace
+
+Launch mpi_launch(const JobToExamine& job, Preload preload, std::int64_t seconds) {
+    std::vector<std::string> words = job.launcher;
+    words.push_back(find_mpi_program(program_name, *job.starter.family));
+    words.push_back(std::to_string(seconds));
+    Settings settings = job.settings;
+    settings.report = "none";
+    return arrange(job.starter, words, settings, preload);
+}
+
+MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool network_works,
+                      milliseconds limit, milliseconds limit_without, Findings& findings, Phase& phase) {
+    MpiResult result;
+    Trial trial;
+    try {
+        trial = try_job(job, Preload::lists, limit);
+    } catch (const Error& error) {
+        phase.words = "not tried";
+        findings.hint("MPI", "", fmt::format("no MPI job was tried: {}", error.what()), "");
+        return result;
+    }
+    phase.seconds = static_cast<double>(trial.end.time.count()) * 1e-3;
+    phase.works = trial.good();
+    const Progress& progress = trial.progress;
+    if (progress.complete()) {
+        const nlohmann::json& told = progress.result;
+        result.version = short_version(told.value("version", ""));
+        result.engine = told.value("engine", "");
+        result.link_inside_host = told.value("link_inside_host", "");
+        result.link_between_hosts = told.value("link_between_hosts", "");
+        result.right = told.value("right", 0);
+        result.collectives = told.value("collectives", 0);
+        phase.words =
+            fmt::format("{}, {} of {} collectives right", result.version, result.right, result.collectives);
+    } else {
+        phase.words = how_far(trial);
+    }
+    if (!progress.wrong.empty()) {
+        findings.problem("Lapwing", "", fmt::format("wrong results: {}", fmt::join(progress.wrong, ", ")),
+                         "compare with LAPWING_ENGINE=mpi, which leaves all to the MPI, and report it");
+    }
+    if (trial.good()) {
+        judge_result(job, report, result, findings);
+        return result;
+    }
+    if (!network_works) {
+        findings.problem("MPI", "", fmt::format("a small job with Lapwing failed: {}", how_far(trial)),
+                         "first see to the network, above");
+        return result;
+    }
+    if (!progress.wrong.empty()) return result;
+    const Trial without = try_job(job, Preload::none, limit_without);
+    if (without.good()) {
+        findings.problem(
+            "Lapwing", "",
+            fmt::format("a small job failed with Lapwing, and works without: {}", how_far(trial)),
+            "run with --engine host, or with LAPWING_ENGINE=mpi, to see which part it is");
+    } else {
+        findings.problem(
+            "MPI", "", fmt::format("a small job failed, also without Lapwing: {}", how_far(without)),
+            fmt::format("{} itself does not work here: see its own documentation on networks and "
+                        "interfaces",
+                        job.starter.family->title));
+    }
+    return result;
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,32 @@
+// What the agents of `lapwing doctor` are told of each other before they connect.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "links/tcp/address.hpp"
+
+namespace lapwing::tool {
+
+// It travels in an environment variable.
+struct ReachTask {
+    struct Member {
+        std::uint64_t host = 0;  // its number
+        std::string name;
+        std::vector<std::uint16_t> ports;
+        std::vector<tcp::Address::Place> places;
+    };
+    tcp::Key key{};
+    std::chrono::milliseconds late{0};  // that one agent may start after another
+    std::vector<Member> members;
+
+    std::string write() const;
+    // Throws Error (invalid_argument).
+    static ReachTask read(const std::string& text);
+};
+
+inline constexpr const char* reach_variable = "DOCTOR_OF_LAPWING";  // LAPWING_* are settings
+
+}  // namespace lapwing::tool

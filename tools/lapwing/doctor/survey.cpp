@@ -1,0 +1,263 @@
+#include "lapwing/doctor/survey.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "lapwing/doctor/launched.hpp"
+#include "lapwing/doctor/reports.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::size_t most_shown = 3;
+
+std::string shorten(const std::string& line) {
+    constexpr std::size_t most = 160;
+    return line.size() <= most ? line : line.substr(0, most) + "...";
+}
+
+HostReport& host_of(JobReport& report, std::uint64_t number) {
+    const auto found = std::find_if(report.hosts.begin(), report.hosts.end(),
+                                    [&](const HostReport& host) { return host.number == number; });
+    if (found != report.hosts.end()) return *found;
+    HostReport& host = report.hosts.emplace_back();
+    host.number = number;
+    host.facts = Facts::object();
+    return host;
+}
+
+void take(JobReport& report, const nlohmann::json& told) {
+    HostReport& host = host_of(report, told.value("host", std::uint64_t{0}));
+    if (told.value("kind", "") == "rank") {
+        host.name = told.value("name", "?");
+        report.ranks = std::max(report.ranks, told.value("ranks", 0));
+        host.ranks.push_back(
+            {told.value("rank", -1), told.value("settings", Facts::object()), told.value("wrong", "")});
+    } else if (told.value("kind", "") == "facts") {
+        host.facts[told.value("check", "")] = told.value("facts", Facts::object());
+    }
+}
+
+std::size_t ranks_that_answered(const JobReport& report) {
+    std::size_t ranks = 0;
+    for (const HostReport& host : report.hosts) ranks += host.ranks.size();
+    return ranks;
+}
+
+// Numbers of ranks that have not answered, where they are told.
+std::vector<int> missing_ranks(const JobReport& report) {
+    std::set<int> seen;
+    for (const HostReport& host : report.hosts) {
+        for (const RankReport& rank : host.ranks) seen.insert(rank.rank);
+    }
+    std::vector<int> missing;
+    for (int rank = 0; rank < report.ranks; ++rank) {
+        if (!seen.contains(rank)) missing.push_back(rank);
+    }
+    return missing;
+}
+
+std::string what_still_runs(const LaunchEnd& end) {
+    if (end.still_running.empty()) return "";
+    std::vector<std::string> shown;
+    for (const std::string& line : end.still_running) {
+        if (shown.size() < most_shown) shown.push_back(shorten(line));
+    }
+    return fmt::format("; it still waits for: {}{}", fmt::join(shown, "; "),
+                       end.still_running.size() > most_shown ? "; ..." : "");
+}
+
+void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds limit,
+                  const std::vector<std::string>& lines, Findings& findings) {
+    const std::size_t answered = ranks_that_answered(report);
+    const std::vector<int> missing = missing_ranks(report);
+    HostReports hosts;
+    for (const HostReport& host : report.hosts) hosts.push_back(&host);
+    const std::string found =
+        answered == 0
+            ? "no rank"
+            : fmt::format("{} of {} ranks, on {}", answered,
+                          report.ranks > 0 ? std::to_string(report.ranks) : "unknown many", names_of(hosts));
+    if (end.timed_out && (answered == 0 || !missing.empty())) {
+        findings.problem(
+            "launcher", "",
+            fmt::format("the launcher started {} within {:.0f} s{}{}", found,
+                        static_cast<double>(limit.count()) * 1e-3, what_still_runs(end), last_words(lines)),
+            "this is before MPI and Lapwing: try `LAUNCHER hostname`, and to reach each host as the launcher "
+            "does (`ssh HOST true`); one host that does not answer can keep all others from starting");
+    } else if (end.status != 0 && !end.timed_out) {
+        findings.problem("launcher", "",
+                         fmt::format("the launcher ended with status {} after {} had answered{}", end.status,
+                                     found, last_words(lines)),
+                         fmt::format("Lapwing must be installed under the same path on all hosts: {}",
+                                     std::filesystem::read_symlink("/proc/self/exe").string()));
+    } else if (answered == 0) {
+        findings.problem(
+            "launcher", "",
+            fmt::format("the launcher ended well, but no rank has answered{}", last_words(lines)),
+            "the standard output of ranks must come back through the launcher: leave out options "
+            "that write it to files");
+    } else if (!missing.empty()) {
+        findings.problem("launcher", "",
+                         fmt::format("nothing was heard of rank{} {}", missing.size() == 1 ? "" : "s",
+                                     fmt::join(missing, ", ")),
+                         "the launcher has lost their output: try again, and look at its own messages");
+    }
+    // By the first check that is missing.
+    std::map<std::string, HostReports> ended;
+    for (const HostReport& host : report.hosts) {
+        const auto checks = host_checks();
+        const auto missing_check = std::find_if(checks.begin(), checks.end(), [&](const Check* check) {
+            return host.find(check->name) == nullptr;
+        });
+        if (missing_check != checks.end() && !host.ranks.empty())
+            ended[(*missing_check)->name].push_back(&host);
+    }
+    for (const auto& [check, checked] : ended) {
+        findings.problem("host", names_of(checked),
+                         fmt::format("no result of the check '{}'{}", check,
+                                     end.timed_out ? ", which takes too long" : ""),
+                         "run `lapwing info` there, which shows most of the same");
+    }
+}
+
+void judge_facts(const JobReport& report, Findings& findings) {
+    for (const Check* check : host_checks()) {
+        check->judge(report, findings);
+        for (const HostReport& host : report.hosts) {
+            const Facts* const facts = host.find(check->name);
+            if (facts == nullptr || !facts->contains("error")) continue;
+            findings.hint("host", host.name,
+                          fmt::format("the check '{}' fails: {}", check->name, facts->value("error", "")),
+                          "");
+        }
+    }
+}
+
+// What ranks must have in common, by the agreement of each variable.
+void judge_settings(const JobReport& report, Findings& findings) {
+    const std::string advice =
+        "pass the LAPWING_* variables to all hosts, as lapwing run does, and set none in a host's own "
+        "profile";
+    for (const HostReport& host : report.hosts) {
+        for (const RankReport& rank : host.ranks) {
+            if (rank.wrong.empty()) continue;
+            findings.problem("Lapwing", host.name, rank.wrong,
+                             "the variable comes from that host's own environment: correct it there");
+            break;
+        }
+    }
+    for (const SettingRow& row : setting_rows()) {
+        const auto value_of = [&](const RankReport& rank) {
+            const std::string value = rank.settings.value(row.variable, std::string(row.usual));
+            if (row.agreement == Agreement::set) return std::string(value == row.usual ? "not set" : "set");
+            return value.empty() ? std::string("empty") : value;
+        };
+        std::vector<std::pair<std::string, HostReports>> values;
+        for (const HostReport& host : report.hosts) {
+            for (const RankReport& rank : host.ranks) {
+                const std::string value = value_of(rank);
+                const auto known = std::find_if(values.begin(), values.end(),
+                                                [&](const auto& one) { return one.first == value; });
+                if (known == values.end()) {
+                    values.push_back({value, {&host}});
+                } else if (known->second.back() != &host) {
+                    known->second.push_back(&host);
+                }
+            }
+        }
+        std::stable_sort(values.begin(), values.end(), [](const auto& one, const auto& other) {
+            return one.second.size() > other.second.size();
+        });
+        for (std::size_t i = 1; i < values.size() && row.agreement != Agreement::own; ++i) {
+            findings.problem("Lapwing", names_of(values[i].second),
+                             fmt::format("{} is {}, but {} on {}", row.variable, values[i].first,
+                                         values[0].first, names_of(values[0].second)),
+                             advice);
+        }
+    }
+}
+
+}  // namespace
+
+Launch agent_launch(const JobToExamine& job, const char* task, std::int64_t seconds) {
+    // One word that only this launch has, by which the ranks of a host find out who was first.
+    std::random_device random;
+    std::vector<std::string> words = job.launcher;
+    words.insert(words.end(), {std::filesystem::read_symlink("/proc/self/exe"), "doctor-agent", task,
+                               fmt::format("{:08x}{:08x}", random(), random()), job.starter.family->name,
+                               std::to_string(seconds)});
+    return arrange(job.starter, words, job.settings, Preload::none);
+}
+
+std::string last_words(const std::vector<std::string>& lines) {
+    constexpr std::size_t most = 4;
+    std::vector<std::string> shown;
+    for (const std::string& line : lines) {
+        // Frames of dashes and empty lines.
+        if (line.find_first_not_of("-=* \t") == std::string::npos) continue;
+        if (shown.size() < most) shown.push_back(shorten(line));
+    }
+    return shown.empty() ? "" : fmt::format("; it says: {}", fmt::join(shown, " / "));
+}
+
+JobReport survey_job(const JobToExamine& job, milliseconds limit, Findings& findings, Phase& phase,
+                     milliseconds& arrival) {
+    JobReport report;
+    report.family = job.starter.family;
+    report.settings = job.settings;
+    report.network = read_network_settings(job.settings);
+    const Launch launch = agent_launch(job, "survey", limit.count() / 1000 + 2);
+    ReportReader reader;
+    std::vector<std::string> others;
+    std::optional<Clock::time_point> first;
+    Clock::time_point last{};
+    const LaunchEnd end = run_with_limit(
+        launch, limit,
+        [&](Stream, const std::string& line) {
+            if (!reader.take(line)) {
+                others.push_back(line);
+                return;
+            }
+            for (const nlohmann::json& told : reader.take_reports()) {
+                take(report, told);
+                if (told.value("kind", "") != "rank") continue;
+                last = Clock::now();
+                if (!first) first = last;
+            }
+        },
+        [] { return false; }, milliseconds(0));
+    arrival = first ? std::chrono::duration_cast<milliseconds>(last - *first) : milliseconds(0);
+    for (HostReport& host : report.hosts) {
+        std::sort(host.ranks.begin(), host.ranks.end(),
+                  [](const RankReport& one, const RankReport& other) { return one.rank < other.rank; });
+    }
+    std::stable_sort(report.hosts.begin(), report.hosts.end(),
+                     [](const HostReport& one, const HostReport& other) {
+                         const auto rank = [](const HostReport& host) {
+                             return host.ranks.empty() ? 0 : host.ranks.front().rank;
+                         };
+                         return rank(one) < rank(other);
+                     });
+    judge_launch(report, end, limit, others, findings);
+    judge_facts(report, findings);
+    judge_settings(report, findings);
+    const std::size_t answered = ranks_that_answered(report);
+    phase.seconds = static_cast<double>(end.time.count()) * 1e-3;
+    phase.works = answered > 0 && missing_ranks(report).empty() && !end.timed_out && end.status == 0;
+    phase.words = fmt::format("{} rank{} on {} host{}", answered, answered == 1 ? "" : "s",
+                              report.hosts.size(), report.hosts.size() == 1 ? "" : "s");
+    return report;
+}
+
+}  // namespace lapwing::tool

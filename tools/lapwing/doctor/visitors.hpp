@@ -1,0 +1,56 @@
+// Connections that agents of other hosts make to this one: let in by Lapwing's own acceptor.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lapwing/doctor/reach_task.hpp"
+#include "links/tcp/acceptor.hpp"
+#include "links/tcp/handshake.hpp"
+#include "links/tcp/job.hpp"
+#include "links/tcp/sockets.hpp"
+
+namespace lapwing::tool {
+
+// What an agent connects for.
+enum class Visit : std::uint64_t {
+    knock = 1,  // nothing more: it is reached
+    measure,
+    farewell,  // it tries nobody any more
+};
+// In a handshake only the higher member may connect to the lower one, and agents try both directions. So each
+// is two members: one that accepts, and a higher one that connects.
+tcp::Claim claim_of(const ReachTask& task, Visit visit, int from, int to);
+
+class Visitors {
+  public:
+    // Listens on the ports of member `self`. Throws Error (system).
+    Visitors(const ReachTask& task, const tcp::Options& options, int self);
+
+    bool has_come(int peer);
+    // Answers the measurements of a peer, who will connect for them; not for longer than some seconds.
+    void serve(int peer);
+    // Until all who have come, or were reached, have said farewell.
+    void await_farewells(const std::set<int>& reached, std::chrono::milliseconds limit);
+
+  private:
+    tcp::Socket await_measurement(int peer, std::chrono::steady_clock::time_point end);
+
+    tcp::Job job_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<bool> came_;
+    std::vector<bool> left_;
+    std::multimap<int, tcp::Socket> measurements_;
+    std::unique_ptr<tcp::Acceptor> acceptor_;
+    EventLoop event_loop_;  // ends before what it uses
+};
+
+}  // namespace lapwing::tool
