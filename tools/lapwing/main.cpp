@@ -79,11 +79,19 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
         "  lapwing explain barrier --ranks 4\n"
         "  lapwing verify --all\n"
         "\n`lapwing SUBCOMMAND --help` describes each.");
-    const std::vector<Command> commands = {
-        add_explain(tool),         add_verify(tool),         add_run(tool, words),
-        add_profile(tool, words),  add_bench(tool, words),   add_tune(tool, words),
-        add_topology(tool, words), add_cluster(tool, words), add_cluster_shell(tool, words),
-        add_report(tool),          add_info(tool),           add_probe(tool)};
+    const std::vector<Command> commands = {add_explain(tool),
+                                           add_verify(tool),
+                                           add_run(tool, words),
+                                           add_profile(tool, words),
+                                           add_bench(tool, words),
+                                           add_tune(tool, words),
+                                           add_topology(tool, words),
+                                           add_cluster(tool, words),
+                                           add_cluster_shell(tool, words),
+                                           add_predict(tool),
+                                           add_report(tool),
+                                           add_info(tool),
+                                           add_probe(tool)};
     if (arguments.empty()) {
         fmt::print(stderr, "{}", tool.help());
         return wrong_usage;
