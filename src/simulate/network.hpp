@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "simulate/time.hpp"
 
@@ -26,7 +28,12 @@ class Network {
 
     int hosts() const { return hosts_; }
     int ranks_per_host() const { return ranks_per_host_; }
-    int host_of(int rank) const { return rank / ranks_per_host_; }
+    // In order, unless they were put elsewhere.
+    int host_of(int rank) const {
+        return host_of_.empty() ? rank / ranks_per_host_ : host_of_[static_cast<std::size_t>(rank)];
+    }
+    // The host of each rank; of no host more ranks than it has room for.
+    void put(std::vector<std::int32_t> host_of) { host_of_ = std::move(host_of); }
     // From link to link.
     Time hop_latency() const { return hop_; }
 
@@ -43,6 +50,7 @@ class Network {
   private:
     int hosts_;
     int ranks_per_host_;
+    std::vector<std::int32_t> host_of_;
     Time hop_;
 };
 

@@ -1,5 +1,7 @@
 #include "simulate/ranks.hpp"
 
+#include "base/error.hpp"
+
 namespace lapwing::simulate {
 namespace {
 
@@ -33,6 +35,10 @@ Ranks::Ranks(const Lists& lists, const Setting& setting)
     }
 }
 
+void Ranks::refuse_late() {
+    throw Error(ErrorCode::unsupported, "the simulated time is longer than 26 days");
+}
+
 void Ranks::start(int rank, State& state) {
     state.program += program_.lateness.of(rank, state.iteration);
     if (program_.beside) {
@@ -53,6 +59,7 @@ void Ranks::finish(int rank, State& state) {
         state.taken = 0;
     }
     if (parameters_.rules == Rules::lapwing) state.program = std::max(state.program, state.runner);
+    if (state.program > latest) refuse_late();
     state.inside = false;
     ++state.iteration;
 }

@@ -78,6 +78,7 @@ class Ranks {
                       : begin + work;
     }
 
+    [[noreturn]] static void refuse_late();
     void start(int rank, State& state);
     void finish(int rank, State& state);
     void work_until(int rank, State& state, Time until);
@@ -135,6 +136,7 @@ Ranks::Progress Ranks::run(int rank, Send&& send) {
                     arrivals_[step.slot] = awaited;
                     return Progress::waits;
                 }
+                if (arrival > latest) refuse_late();
                 consume(step.slot);
                 if (parameters_.rules == Rules::loggopsim) {
                     receive_by_loggopsim(rank, state, arrival, cost);

@@ -26,7 +26,8 @@ struct Outcome {
 bool needs_queue(const Lists& lists, const Setting& setting);
 
 // Throws Error: invalid_argument for parameters that are out of range, a network of another number of ranks,
-// or a worklist where the queue is needed; unsupported for lists of which some rank waits for ever.
+// or a worklist where the queue is needed; unsupported for lists of which some rank waits for ever, and for
+// more than 26 days of simulated time.
 Outcome simulate(const Lists& lists, const Setting& setting);
 
 }  // namespace lapwing::simulate

@@ -62,6 +62,8 @@ std::optional<Compared> compare(const Algorithm& algorithm, int ranks, std::uint
         network = crossbar((ranks + ranks_of_host - 1) / ranks_of_host, ranks_of_host);
     }
     if (!algorithm.applies(problem, choice.parameters)) return std::nullopt;
+    const std::size_t tasks = build(problem, ranks - 1, choice).tasks.size();
+    if (tasks * static_cast<std::size_t>(ranks) > 4 * most_messages) return std::nullopt;
     if (estimate(problem, choice).messages > most_messages) return std::nullopt;
     const Outcome outcome =
         simulate(make_lists(problem, choice),

@@ -202,6 +202,9 @@ TEST(Refusals, SayWhatIsWrong) {
     EXPECT_THROW(simulate(lists, {.parameters = parameters(1000, -1, 1)}), Error);
     EXPECT_THROW(simulate(lists, {.parameters = parameters(1000, 1, 1), .evaluation = Evaluation::worklist}),
                  Error);
+    EXPECT_THROW(simulate(lists, {.parameters = parameters(1000, 1),
+                                  .program = {.iterations = 10000, .work = from_seconds(900)}}),
+                 Error);
     // Both wait before they send.
     Problem problem{.collective = Collective::barrier, .ranks = 2};
     std::vector<List> stuck;

@@ -84,11 +84,24 @@ class Predict(ToolTest):
         self.assertNotEqual(base("dragonfly:8x4x2:valiant"), base("dragonfly:8x4x2"))
         self.assertGreater(base("flat", "--ranks-per-host", 4), 2 * flat)
 
+    def test_rings_that_know_the_hosts_are_faster_on_a_torus(self):
+        def base(placement, *more):
+            return self.value("base", "iallgather", "--ranks", 64, "--bytes", "64Ki", "--algorithm", "ring", "--engine", "card",
+                              "--work", 0, "--network", "torus:4x4x4", "--placement", placement, *more, *ROUND)
+
+        self.assertGreater(base("random"), 1.5 * base("in-order"))
+        self.assertAlmostEqual(base("random-known"), base("in-order"), places=5)
+        self.assertNotEqual(base("random"), base("random", "--seed", 2))
+        self.refused("predict", "barrier", "--ranks", 4, "--placement", "anywhere", because="random")
+
     def test_the_table_says_that_nothing_was_measured(self):
         out, err = self.call("predict", "barrier", "--ranks", 16)
         self.assertTrue(out.startswith("Simulated, not measured: "))
         self.assertIn("recursive_doubling", out)
         self.assertIn("messages", err)
+        self.assertNotIn("Note", out)
+        out, _ = self.call("predict", "ibcast", "--ranks", 16, "--bytes", "64Ki")
+        self.assertIn("Note: host: long messages", out)
 
     def test_a_dry_run_says_what_it_needs(self):
         out, err = self.call("predict", "iallreduce", "--ranks", "1Mi", "--engine", "kernel", "--algorithm", "recursive_doubling",
@@ -100,7 +113,7 @@ class Predict(ToolTest):
         self.refused("predict", "ialltoall", "--ranks", "64Ki", "--algorithm", "pairwise", because="--memory")
         out, _ = self.call("predict", "barrier", "--ranks", 4096, "--algorithm", "all", "--memory", "64Mi", "--work", 0, status=1)
         self.assertIn("left out: barrier, 4096 ranks, flat: it needs about", out)
-        self.assertIn("barrier, 4096 ranks: two_level declines", out)
+        self.assertIn("barrier: two_level declines: it is not known where the ranks stand (4096 ranks)", out)
         out, _ = self.call("predict", "barrier", "--ranks", "16,256Ki", "--time", "0.1", status=1)
         self.assertIn("left out: barrier, 262144 ranks", out)
 
@@ -125,6 +138,8 @@ class Predict(ToolTest):
                 (("barrier", "--ranks", 4, "--constants", "latncy=1us"), "latency"),
                 (("barrier", "--ranks", 4, "--constants", "latency=0ns"), "latency"),
                 (("barrier", "--ranks", 4, "--work", "-1"), "--work"),
+                (("ialltoall", "--ranks", 64, "--bytes", "1Mi", "--work", "1e6"), "too long"),
+                (("barrier", "--ranks", 4, "--work", "900s", "--late", "one:1s", "--iterations", 10000), "26 days"),
                 (("barrier", "--ranks", 4, "--loggopsim"), "--engine host"),
                 (("ialltoallv", "--ranks", 8192), "at most 4096 ranks"),
                 (("barrier", "--ranks", 4, "--tuning", self.directory / "none"), "none")):

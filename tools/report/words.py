@@ -7,6 +7,7 @@ import statistics
 
 import benchmarks
 import values
+from inputs import text_of
 
 
 # Quartiles this far apart, in this part of the points, make a warning.
@@ -321,6 +322,8 @@ def cautions(result):
     said = []
     if result.simulated:
         said.append("Simulated, not measured: no figure here was seen on a machine.")
+        notes = result.head.get("notes")
+        said += [text_of(note) for note in notes if text_of(note)] if isinstance(notes, list) else []
     settings = result.head.get("settings")
     works = not isinstance(settings, dict) or settings.get("compute") != "sleep"
     if result.head.get("more_ranks_than_processors") is True and works:

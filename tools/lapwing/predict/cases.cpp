@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
@@ -18,13 +19,18 @@ namespace {
 constexpr int most_ranks_with_parts = 4096;
 constexpr double messages_per_second = 3e6;
 
+// Where the ranks stand, as far as their lists depend on it.
 std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
-    if (study.network.ranks_per_host == 1) return nullptr;
-    std::vector<std::uint64_t> hosts(static_cast<std::size_t>(ranks));
-    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-        hosts[rank] = rank / static_cast<std::size_t>(study.network.ranks_per_host);
-    }
-    return placement_on_hosts(hosts);
+    const std::vector<std::int32_t> places = places_of(study.network, ranks);
+    const std::vector<std::uint64_t> hosts(places.begin(), places.end());
+    if (!study.lists_follow_hosts)
+        return study.network.ranks_per_host == 1 ? nullptr : placement_on_hosts(hosts);
+    std::vector<int> order(hosts.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int one, int other) {
+        return places[static_cast<std::size_t>(one)] < places[static_cast<std::size_t>(other)];
+    });
+    return std::make_shared<Placement>(hosts, order);
 }
 
 Problem problem_of(const Study& study, Collective collective, int ranks, std::uint64_t bytes) {

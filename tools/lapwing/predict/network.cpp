@@ -4,17 +4,21 @@
 
 #include <functional>
 #include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/values.hpp"
 #include "lapwing/common/values.hpp"
 #include "simulate/networks/networks.hpp"
+#include "simulate/random.hpp"
 
 namespace lapwing::tool {
 namespace {
 
 constexpr std::uint64_t most_hosts = 1 << 20;
 constexpr std::uint64_t most_groups = 1024;
+// Apart from the numbers of processors.
+constexpr std::uint64_t stream_of_places = std::uint64_t{1} << 41;
 
 [[noreturn]] void refuse(const std::string& written, const char* form) {
     throw Error(ErrorCode::invalid_argument,
@@ -68,9 +72,7 @@ std::unique_ptr<simulate::Network> make_dragonfly(const NetworkOptions& options,
                                options.hop);
 }
 
-}  // namespace
-
-std::unique_ptr<simulate::Network> make_network(const NetworkOptions& options, int ranks) {
+std::unique_ptr<simulate::Network> empty_network(const NetworkOptions& options, int ranks) {
     const std::string& written = options.shape;
     const std::size_t colon = std::min(written.find(':'), written.size());
     static const std::string kinds[] = {"flat", "torus", "mesh", "fat-tree", "dragonfly"};
@@ -91,6 +93,26 @@ std::unique_ptr<simulate::Network> make_network(const NetworkOptions& options, i
     const std::vector<int> extents = extents_of(shape);
     if (extents.empty()) refuse(written, kind == 1 ? "torus:8x8x16" : "mesh:8x8");
     return simulate::grid(extents, kind == 1, options.ranks_per_host, options.hop);
+}
+
+}  // namespace
+
+std::vector<std::int32_t> places_of(const NetworkOptions& options, int ranks) {
+    std::vector<std::int32_t> hosts(static_cast<std::size_t>(ranks));
+    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+        hosts[rank] = static_cast<std::int32_t>(rank / static_cast<std::size_t>(options.ranks_per_host));
+    }
+    if (!options.random_places) return hosts;
+    for (std::size_t left = hosts.size(); left > 1; --left) {
+        std::swap(hosts[left - 1], hosts[simulate::random_bits(options.seed, stream_of_places, left) % left]);
+    }
+    return hosts;
+}
+
+std::unique_ptr<simulate::Network> make_network(const NetworkOptions& options, int ranks) {
+    std::unique_ptr<simulate::Network> network = empty_network(options, ranks);
+    if (network != nullptr && options.random_places) network->put(places_of(options, ranks));
+    return network;
 }
 
 }  // namespace lapwing::tool

@@ -1,6 +1,7 @@
 #include "lapwing/predict/result.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* model = "LogGPS, over the task lists";
 constexpr std::size_t most_told = 8;
+// From about here on MPIs move a message by rendezvous.
+constexpr std::uint64_t rendezvous_bytes = 65536;
 
 double loss(double quiet, double disturbed) {
     return 1 - quiet / disturbed;
@@ -141,14 +144,40 @@ Row cells(const Study& study, const Case& of, const Predicted& row) {
     return cells;
 }
 
+// What the model is known to get wrong here.
+std::vector<std::string> notes_of(const Study& study, const Cases& cases) {
+    const bool works = study.work > 0 || study.work_factor > 0;
+    const bool long_by_host = std::any_of(cases.cases.begin(), cases.cases.end(), [](const Case& one) {
+        return one.bytes >= rendezvous_bytes &&
+               std::any_of(one.engines.begin(), one.engines.end(), [](const simulate::Engine* engine) {
+                   return engine->messages == simulate::Runner::calls;
+               });
+    });
+    if (!works || !long_by_host) return {};
+    return {
+        "host: long messages move by themselves here, but most MPIs move them in calls only, so less "
+        "overlaps"};
+}
+
 std::vector<std::string> left_out(const Cases& cases, const std::vector<PredictedCase>& predicted) {
     std::vector<std::string> found = cases.too_large;
     for (const PredictedCase& one : predicted) {
         if (!one.left_out.empty()) found.push_back(fmt::format("{}: {}", what(one.of), one.left_out));
     }
+    // One line for all ranks and bytes.
+    std::vector<std::pair<std::string, std::vector<std::string>>> declined;
     for (const Declined& one : cases.declined) {
-        found.push_back(fmt::format("{}, {} ranks: {} declines: {}", name(one.problem.collective),
-                                    one.problem.ranks, print(one.choice), one.why));
+        const std::string line =
+            fmt::format("{}: {} declines: {}", name(one.problem.collective), print(one.choice), one.why);
+        const std::string ranks = std::to_string(one.problem.ranks);
+        auto same = std::find_if(declined.begin(), declined.end(),
+                                 [&](const auto& other) { return other.first == line; });
+        if (same == declined.end()) same = declined.insert(declined.end(), {line, {}});
+        if (std::find(same->second.begin(), same->second.end(), ranks) == same->second.end())
+            same->second.push_back(ranks);
+    }
+    for (const auto& [line, ranks] : declined) {
+        found.push_back(fmt::format("{} ({} ranks)", line, fmt::join(ranks, ", ")));
     }
     return found;
 }
@@ -165,6 +194,9 @@ Json as_json(const Study& study, const Cases& cases, const std::vector<Predicted
                    {"command", own_command_line()},
                    {"network", study.network.shape},
                    {"ranks_per_host", study.network.ranks_per_host},
+                   {"placement", !study.network.random_places ? "in-order"
+                                 : study.lists_follow_hosts   ? "random-known"
+                                                              : "random"},
                    {"tuning", study.tuning_file.empty() ? "shipped" : study.tuning_file}};
     for (const simulate::Engine* engine : study.engines) {
         const auto case_of = std::find_if(cases.cases.begin(), cases.cases.end(), [&](const Case& one) {
@@ -205,6 +237,7 @@ Json as_json(const Study& study, const Cases& cases, const std::vector<Predicted
         }
     }
     result["rows"] = std::move(rows);
+    for (const std::string& note : notes_of(study, cases)) result["notes"].push_back(note);
     for (const std::string& one : left_out(cases, predicted)) result["left_out"].push_back(one);
     return result;
 }
@@ -217,8 +250,8 @@ std::string as_table(const Study& study, const Cases& cases, const std::vector<P
         std::string where;
         const simulate::Parameters parameters =
             study.parameters(*engine, predicted.front().of.problem, &where);
-        text += fmt::format("{}: latency {:.2f} us, task {:.2f} us, {:.4g} ns a byte{} ({}{})\n",
-                            engine->name, simulate::to_seconds(parameters.latency) * 1e6,
+        text += fmt::format("{}, {}: latency {:.2f} us, task {:.2f} us, {:.4g} ns a byte{} ({}{})\n",
+                            engine->name, engine->meaning, simulate::to_seconds(parameters.latency) * 1e6,
                             simulate::to_seconds(parameters.overhead) * 1e6, parameters.per_byte / 1e3,
                             parameters.gap > 0
                                 ? fmt::format(", gap {:.2f} us", simulate::to_seconds(parameters.gap) * 1e6)
@@ -230,6 +263,7 @@ std::string as_table(const Study& study, const Cases& cases, const std::vector<P
         for (const Predicted& row : one.rows) rows.push_back(cells(study, one.of, row));
     }
     text += "\n" + align(rows);
+    for (const std::string& note : notes_of(study, cases)) text += fmt::format("\nNote: {}\n", note);
     const std::vector<std::string> missing = left_out(cases, predicted);
     for (std::size_t i = 0; i < missing.size() && i < most_told; ++i) {
         text += fmt::format("{}left out: {}\n", i == 0 ? "\n" : "", missing[i]);

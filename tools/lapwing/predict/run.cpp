@@ -9,7 +9,9 @@
 #include <mutex>
 #include <thread>
 
+#include "base/error.hpp"
 #include "lapwing/common/progress_bar.hpp"
+#include "lapwing/common/values.hpp"
 #include "lapwing/predict/network.hpp"
 #include "simulate/simulation.hpp"
 
@@ -55,6 +57,11 @@ class CaseRun {
         plain.engine = &engine;
         plain.base = simulate::to_seconds(alone.end());
         plain.messages = alone.messages;
+        if (study_.work_factor * plain.base > simulate::most_seconds) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--work: {} times {} is too long", study_.work_factor,
+                                    print_seconds(plain.base)));
+        }
         const simulate::Time work =
             study_.work > 0 ? study_.work : simulate::from_seconds(study_.work_factor * plain.base);
         for (const int tests : study_.tests) {

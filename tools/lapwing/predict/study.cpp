@@ -188,6 +188,8 @@ void add_predict_options(CLI::App& app, PredictOptions& options) {
     app.add_option("--ranks-per-host", options.ranks_per_host, "They share the host's links (1)")
         ->type_name("N")
         ->check(CLI::Range(1, 4096).description(""));
+    text("--placement", options.placement, "P",
+         "in-order; random: ranks stand anywhere; random-known: and rings go from host to host (in-order)");
     text("--hop", options.hop, "TIME", "From link to link in a network with links (100ns)");
     text("--tuning", options.tuning, "FILE",
          "Constants and choices of this file (LAPWING_TUNING, or what is shipped)");
@@ -262,6 +264,11 @@ Study read_study(const PredictOptions& options) {
     study.late = options.late;
     study.network.shape = options.network;
     study.network.ranks_per_host = options.ranks_per_host;
+    static const std::string placements[] = {"in-order", "random", "random-known"};
+    const std::size_t placement = pick("placement", options.placement, placements);
+    study.network.random_places = placement > 0;
+    study.lists_follow_hosts = placement == 2;
+    study.network.seed = options.seed;
     study.network.hop = simulate::from_seconds(read_time("--hop", options.hop));
     study.tuning_file = options.tuning.empty() ? read_settings(environ).tuning : options.tuning;
     if (!study.tuning_file.empty()) study.tuning = Tuning::read(study.tuning_file);

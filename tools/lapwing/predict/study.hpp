@@ -30,6 +30,7 @@ struct PredictOptions {
     std::string late;
     std::string network = "flat";
     int ranks_per_host = 1;
+    std::string placement = "in-order";
     std::string hop = "100ns";
     std::string tuning;
     std::string constants;
@@ -68,6 +69,7 @@ struct Study {
     simulate::Lateness lateness;
     std::string late;
     NetworkOptions network;
+    bool lists_follow_hosts = false;  // where ranks stand in no order
     std::optional<Tuning> tuning;
     std::string tuning_file;
     std::string constants;  // that stand in for those of the tuning
