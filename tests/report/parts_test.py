@@ -206,6 +206,17 @@ class Figures(Scratch):
                 self.assertIn(name, benchmarks.QUANTITIES)
 
 
+    def test_what_was_simulated_says_so_in_each_title(self):
+        figure, = self.figures(samples.predict())
+        self.assertEqual(figure.title, "By number of ranks")
+        panels = [panel for view in figure.views for panel in view.panels]
+        self.assertEqual(len(panels), 2 * 5)
+        for panel in panels:
+            self.assertTrue(panel.title.endswith(", simulated"), panel.title)
+            self.assertEqual(panel.xs, [4, 16, 32])
+        self.assertEqual(panels[0].title, "MPI_Ibarrier, noise 10hz:2500us, simulated")
+
+
 class Documents(Scratch):
     def test_every_value_names_its_source(self):
         for entry in figures.PAPERS["values"]:
@@ -271,6 +282,15 @@ class Words(Scratch):
         for name, make in samples.ALL.items():
             with self.subTest(name):
                 self.assertEqual(bool(self.said(make())), name != "unknown")
+
+    def test_what_was_simulated(self):
+        result = self.result(samples.predict())
+        self.assertEqual(words.where(result), "simulated, 4 to 32 ranks, network flat, Lapwing 0.1.0")
+        self.assertIn("not measured", words.cautions(result)[0])
+        self.assertEqual(words.cautions(result)[1:], ["host: overstated"])
+        self.assertIn("In the simulation a network card loses 2.0 % on 4 ranks and 16.0 % on 32 ranks by noise or late ranks.",
+                      [str(one) for one in words.findings(result)])
+        self.assertEqual(words.headline([result]), "")
 
     def test_engines_that_did_not_do_it(self):
         content = samples.base()

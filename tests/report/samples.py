@@ -123,6 +123,17 @@ def methods():
                             for place, (way, name) in enumerate(ways.items())])
 
 
+def predict():
+    """As `lapwing predict --json` writes it: no MPI, no hosts, ranks as the parameter."""
+    rows = [row("MPI_Ibarrier", 0, "wait",
+                [engine(name, base=1e-5 * ranks, total=2e-5 * ranks, overlap=overlap, loss=loss, slowdown=1 / (1 - loss))
+                 for name, overlap, loss in (("host", 0.1, 0.02 * ranks), ("card", 1.0, 0.005 * ranks))],
+                parameter={"name": "ranks", "value": ranks}, noise=noise, tests=0)
+            for noise in ("10hz:2500us", "1000hz:25us") for ranks in (4, 16, 32)]
+    return {"benchmark": "predict", "simulated": True, "model": "LogGPS, over the task lists", "lapwing": "0.1.0", "network": "flat", "notes": ["host: overstated"],
+            "command": ["lapwing", "predict", "barrier"], "time": "2026-05-31T12:00:00Z", "rows": rows}
+
+
 def unknown():
     return head("warp", [row("MPI_Ifuture", size, "warp", [engine("photon", speed=size * 2.5)], parameter={
         "name": "factor", "value": size}) for size in (1, 2, 3)])
@@ -131,7 +142,7 @@ def unknown():
 ALL = {"overlap": overlap, "idle": idle, "poll": lambda: overlap("poll"), "fixed": lambda: overlap("fixed"),
        "steps": overlap_by_steps,
        "base": base, "latency": latency, "total": total, "window": window, "concurrent": concurrent, "tests": tests,
-       "overhead": overhead, "throughput": throughput, "noise": noise, "connections": connections, "methods": methods,
+       "overhead": overhead, "throughput": throughput, "noise": noise, "connections": connections, "methods": methods, "predict": predict,
        "unknown": unknown}
 
 

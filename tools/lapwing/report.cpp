@@ -68,10 +68,10 @@ Command add_report(CLI::App& tool) {
     auto options = std::make_shared<Options>();
     CLI::App* app = tool.add_subcommand("report", "Make one page from results of bench and traces of run");
     show_usage(*app, "Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
-    app->add_option(
-           "files", options->files,
-           "Results of `lapwing bench --json` and traces of `lapwing run --trace`; for a directory, all "
-           "files *.json and *.json.gz in it and below")
+    app->add_option("files", options->files,
+                    "Results of `lapwing bench --json` and `lapwing predict --json`, and traces of `lapwing "
+                    "run --trace`; "
+                    "for a directory, all files *.json and *.json.gz in it and below")
         ->type_name("FILE|DIRECTORY");
     app->add_option("-o,--output", options->output, "The page; - for standard output")->type_name("PAGE");
     app->add_option("--title", options->title, "The page's title")->type_name("TEXT");

@@ -50,6 +50,10 @@ QUANTITIES = {quantity.name: quantity for quantity in (
              "floating-point operations per second while the collective is in flight"),
     Quantity("throughput_alone", "Throughput without noise", "rate", "more", "work per second on quiet processors"),
     Quantity("throughput_noise", "Throughput with noise", "rate", "more", "work per second beside the competing process"),
+    Quantity("slowdown", "Slow-down by noise", "ratio", "less", "the time with noise or late ranks over the undisturbed time"),
+    Quantity("iteration", "Undisturbed iteration", "time", "", "work and collective, one of many in a row"),
+    Quantity("iteration_noise", "Disturbed iteration", "time", "less", "the same with noise or late ranks"),
+    Quantity("loss_of_work", "Loss of the work alone", "share", "", "what the noise takes from work without any collective"),
     Quantity("loss", "Loss by noise", "share", "less", "by how much the noise lowers the throughput"),
     Quantity("gain", "Gain", "share", "more", "by how much the program takes less time than with blocking collectives of the MPI"),
     Quantity("saved", "Time saved", "time", "more", "by how much the program is shorter than with blocking collectives of the MPI"),
@@ -88,6 +92,12 @@ BENCHMARKS["applications"] = Benchmark(
     "Each program runs with blocking collectives of the MPI, and with nonblocking ones on each engine. Overlap can gain the bound at "
     "most; a gain above it comes from collectives that are faster by themselves.", "size")
 
+# What `lapwing predict` writes; it is no benchmark.
+BENCHMARKS["predict"] = Benchmark(
+    "predict", "Simulated: how is it on more ranks?", ("overlap", "loss", "slowdown", "base", "total"),
+    "The task lists of all ranks, run in simulated time. Nothing here was measured.", "ranks")
+COMMANDS = {"predict": "lapwing predict"}  # those that are not `lapwing bench`
+
 METHODS = {
     "wait": ("one block of work, then one wait", "Nothing calls MPI in between: the collective moves only if something "
                                                 "moves it while the program computes."),
@@ -98,7 +108,7 @@ METHODS = {
 }
 
 ENGINES = {"blocking": "blocking collectives of the MPI", "mpi": "the MPI itself", "host": "Lapwing's host engine", "kernel": "Lapwing's kernel engine",
-           "auto": "Lapwing's choice"}
+           "auto": "Lapwing's choice", "thread": "Lapwing's host engine with a progress thread", "card": "a network card"}
 
 
 def benchmark_of(name):

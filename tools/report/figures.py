@@ -229,6 +229,8 @@ def view_of(result, figure_key, rows, name, references):
             panel.title += f", {panel.axis.shown(panel.xs[0])}"
         elif panel.is_bars and panel.axis.kind == "number" and result.benchmark in benchmarks.BENCHMARKS:
             panel.title += f", {panel.axis.title.split(',')[0]}: {panel.axis.shown(panel.xs[0])}"
+        if result.simulated:
+            panel.title += ", simulated"
         panels.append(panel)
     return View(quantity, panels)
 

@@ -151,9 +151,10 @@ class Page:
                                viewBox="0 0 100 6", preserveAspectRatio="none", aria_hidden="true"))
 
     def summary(self):
-        places = list(dict.fromkeys(words.where(result) for result in self.results))
+        measured = [result for result in self.results if not result.simulated]
+        places = list(dict.fromkeys(words.where(result) for result in measured))
         lead = words.headline(self.results)
-        common = E("p", f"Everything was measured with {places[0]}.") if len(places) == 1 and len(self.results) > 1 else None
+        common = E("p", f"Everything was measured with {places[0]}.") if len(places) == 1 and len(self.results) > 1 and len(measured) == len(self.results) else None
         cards = []
         for name, results in self.by_benchmark().items():
             parts = []
@@ -196,7 +197,7 @@ class Page:
             key = f"{self.results.index(results[0])}-by-{len(parts)}"
             parts.append(E("div", E("p", f"All of these by their number of ranks; {where}.", class_="place"),
                            [self.figure(figure) for figure in figures.figures_of(joined, key)], class_="card"))
-        return E("section", E("h2", known.question), E("p", E("code", f"lapwing bench {name}"),
+        return E("section", E("h2", known.question), E("p", E("code", benchmarks.COMMANDS.get(name, f"lapwing bench {name}")),
                  f"  {known.explanation}" if known.explanation else ""), parts, id=self.anchor(name))
 
     def timelines(self):

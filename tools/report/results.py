@@ -1,4 +1,4 @@
-"""Reads the files that a report is made of: results of `lapwing bench --json`, and traces.
+"""Reads the files that a report is made of: results of `lapwing bench --json` and `lapwing predict --json`, and traces.
 
 What is wrong with a file is an InputError that names it; nothing in a file is trusted to have the right type.
 """
@@ -68,6 +68,10 @@ class Result:
     def hosts(self):
         hosts = self.head.get("hosts")
         return len({str(host) for host in hosts}) if isinstance(hosts, list) else None
+
+    @property
+    def simulated(self):
+        return self.head.get("simulated") is True
 
     @property
     def mpi(self):
@@ -185,7 +189,7 @@ class Reader:
                          traces.Events(self.path, document["traceEvents"]))
         if isinstance(document, dict) and "benchmark" in document:
             return self.result(document)
-        self.fail("", "neither a result of `lapwing bench --json` nor a trace of `lapwing run --trace`")
+        self.fail("", "neither a result of `lapwing bench --json` or `lapwing predict --json` nor a trace of `lapwing run --trace`")
 
 
 def read(path):

@@ -7,6 +7,7 @@ import statistics
 
 import benchmarks
 import values
+from inputs import text_of
 
 
 # Quartiles this far apart, in this part of the points, make a warning.
@@ -26,8 +27,14 @@ class Finding:
 
 
 def where(result):
-    """What was measured where, in a sentence."""
+    """What was measured where, in a sentence; or what was simulated."""
     head = result.head
+    if result.simulated:
+        ranks = [row.parameter[1] for row in result.rows if row.parameter and row.parameter[0] == "ranks"]
+        on = f"{span('number', ranks)} ranks" if ranks else ""
+        network = f"network {head['network']}" if isinstance(head.get("network"), str) else ""
+        version = f"Lapwing {head['lapwing']}" if isinstance(head.get("lapwing"), str) else ""
+        return ", ".join(text for text in ("simulated", on, network, version) if text)
     words = []
     if result.ranks:
         words.append(values.plural(result.ranks, "rank"))
@@ -228,6 +235,24 @@ def methods_words(result, rows):
                     statistics.median(numbers), engine) for (variant, engine), numbers in found.items()]
 
 
+def predict_words(result, rows):
+    """From the fewest to the most ranks."""
+    sentences = []
+    for quantity, verb, by in (("overlap", "hides", ""), ("loss", "loses", " by noise or late ranks")):
+        for engine in engines_of(rows):
+            points = {}
+            for row in rows:
+                for m in row.engines:
+                    if m.engine == engine and quantity in m.summary and row.parameter:
+                        points.setdefault(row.parameter[1], []).append(clipped(m.summary[quantity].median))
+            if not points:
+                continue
+            ends = [f"{values.share(statistics.median(points[ranks]))} on {values.number(ranks)} ranks"
+                    for ranks in sorted({min(points), max(points)})]
+            sentences.append(f"In the simulation {benchmarks.engine_label(result, engine)} {verb} {values.listed(ends)}{by}.")
+    return sentences
+
+
 def findings(result):
     """Sentences; empty for an unknown benchmark, whose quantities have no known meaning."""
     rows = result.rows
@@ -248,6 +273,8 @@ def findings(result):
                 sentences += [Finding(f"{one.text[:-1]}, by the {method} method.", one.share, one.engine)
                               for one in some if isinstance(one, Finding)]
         return sentences
+    if name == "predict":
+        return predict_words(result, rows)
     if name == "total" and {"total", "latency"} <= present:
         return total_words(result, rows)
     if name == "tests":
@@ -293,6 +320,10 @@ def lies_apart(kind, spread):
 def cautions(result):
     """What to know before the figures are believed."""
     said = []
+    if result.simulated:
+        said.append("Simulated, not measured: no figure here was seen on a machine.")
+        notes = result.head.get("notes")
+        said += [text_of(note) for note in notes if text_of(note)] if isinstance(notes, list) else []
     settings = result.head.get("settings")
     works = not isinstance(settings, dict) or settings.get("compute") != "sleep"
     if result.head.get("more_ranks_than_processors") is True and works:

@@ -116,10 +116,11 @@ double cost_of_flat(int ranks, double bytes, const Machine& machine) {
 }
 
 double cost_of_pairwise(int ranks, double bytes, std::int64_t most, const Machine& machine) {
+    // Of an odd number of ranks one sits out in each round, and its partner in the next has to wait for it.
     const int rounds = Tournament(ranks, 0).rounds();
     const int window = static_cast<int>(std::min<std::int64_t>(most, std::max(1, rounds)));
-    return (rounds + window - 1) / window * machine.latency +
-           (ranks - 1) * (2 * machine.task + bytes * machine.per_byte);
+    return (rounds + window - 1) / window * machine.latency + (ranks - 1) * 2 * machine.task +
+           rounds * bytes * machine.per_byte;
 }
 
 }  // namespace lapwing::alltoall

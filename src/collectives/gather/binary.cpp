@@ -34,8 +34,16 @@ List build(const Problem& problem, int rank, const Parameters&) {
     return build_along_tree(problem, rank, place);
 }
 
+// Along the first children, whose subtrees are the largest: each waits for all that comes into it.
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
-    return cost_along_tree(problem, ceil_log2(problem.ranks + 1), machine);
+    double seconds = 0;
+    for (int size = problem.ranks; size > 1; size /= 2) {
+        const double children = size > 2 ? 2 : 1;
+        const double blocks = size - 1;
+        seconds += machine.latency + (1 + children) * machine.task +
+                   blocks * static_cast<double>(problem.bytes) * machine.per_byte;
+    }
+    return seconds;
 }
 
 }  // namespace

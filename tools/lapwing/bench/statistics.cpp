@@ -25,12 +25,6 @@ double quantile(const std::vector<double>& sorted, double share) {
     return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-Json spread(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return {
-        {"q1", quantile(values, 0.25)}, {"median", quantile(values, 0.5)}, {"q3", quantile(values, 0.75)}};
-}
-
 // What `value` gives for each round.
 Json over_rounds(std::size_t rounds, const std::function<double(std::size_t)>& value) {
     std::vector<double> values;
@@ -170,6 +164,12 @@ Json summary_of(const Json& rounds) {
 }
 
 }  // namespace
+
+Json spread(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return {
+        {"q1", quantile(values, 0.25)}, {"median", quantile(values, 0.5)}, {"q3", quantile(values, 0.75)}};
+}
 
 void summarize(Json& result) {
     const bool works = result.at("settings").at("compute") == "work";

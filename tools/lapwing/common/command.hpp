@@ -45,6 +45,7 @@ void require_words(const CLI::App& app, const Words& words, const char* what, co
 Command add_explain(CLI::App& tool);
 Command add_verify(CLI::App& tool);
 Command add_info(CLI::App& tool);
+Command add_predict(CLI::App& tool);
 Command add_report(CLI::App& tool);
 Command add_run(CLI::App& tool, const Words& words);
 Command add_profile(CLI::App& tool, const Words& words);

@@ -66,6 +66,14 @@ void add_choice_options(CLI::App& app, ChoiceOptions& options) {
     app.add_option("--engine", options.engine, "Choose for this engine (LAPWING_ENGINE)")->type_name("E");
 }
 
+Machine machine_for(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {
+    const Settings settings = read_settings(environ);
+    std::optional<Tuning> tuning;
+    if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);
+    return Guidance{tuning ? &*tuning : nullptr, surroundings_of(options, several_hosts, settings)}.machine(
+        problem);
+}
+
 Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several_hosts) {
     const Settings settings = read_settings(environ);
     Chosen chosen;

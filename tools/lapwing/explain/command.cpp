@@ -17,6 +17,7 @@
 #include "lapwing/explain/choice.hpp"
 #include "lapwing/explain/problem.hpp"
 #include "lapwing/explain/totals.hpp"
+#include "simulate/goal.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
 #include "task/drawing.hpp"
@@ -247,9 +248,9 @@ void lower_to(Level level, Explained& explained) {
 
 // What --format says, or what the name of the output file ends in.
 std::string format_of(const Options& options) {
-    static const std::string formats[] = {"table", "text", "dot", "svg", "json"};
+    static const std::string formats[] = {"table", "text", "dot", "svg", "json", "goal"};
     if (!options.format.empty()) return formats[pick("format", options.format, formats)];
-    for (const char* format : {"dot", "svg", "json"}) {
+    for (const char* format : {"dot", "svg", "json", "goal"}) {
         if (options.output.ends_with(fmt::format(".{}", format))) return format;
     }
     return "table";
@@ -265,6 +266,11 @@ int explain(const Options& options) {
                     fmt::format("chains cannot be drawn: use --format table, text or json, not {}", format));
     }
 
+    if (format == "goal" && (level != Level::list || options.rank)) {
+        throw Error(ErrorCode::unsupported,
+                    "a GOAL schedule has the lists of all ranks: leave out --level and --rank");
+    }
+
     Explained explained;
     explained.asked = read(options);
     explained.chosen = choose(options.choice, explained.problem(), explained.asked.several_hosts);
@@ -276,6 +282,10 @@ int explain(const Options& options) {
         text = as_json(explained, level).dump(2) + "\n";
     } else if (format == "text") {
         text = as_text(explained, level);
+    } else if (format == "goal") {
+        const Machine machine =
+            machine_for(options.choice, explained.problem(), explained.asked.several_hosts);
+        text = simulate::print_goal(explained.all, simulate::parameters_of(machine));
     } else if (format == "table") {
         text = as_table(explained, level);
     } else {
@@ -302,9 +312,10 @@ Command add_explain(CLI::App& tool) {
     app->add_option("--level", options->level,
                     "list; or queues, chains: what hardware or the kernel engine receives")
         ->type_name("L");
-    app->add_option("--format", options->format, "table, text (a list file), dot, svg, json")->type_name("F");
+    app->add_option("--format", options->format, "table, text (a list file), dot, svg, json, goal")
+        ->type_name("F");
     app->add_option("-o,--output", options->output,
-                    "Write to this file; the endings .dot, .svg and .json set the format")
+                    "Write to this file; the endings .dot, .svg, .json and .goal set the format")
         ->type_name("FILE");
     app->footer(
         "Examples:\n"
@@ -313,9 +324,11 @@ Command add_explain(CLI::App& tool) {
         "  lapwing explain broadcast --ranks 8 --root 2 -o broadcast.svg\n"
         "  lapwing explain alltoallv --ranks 4 --bytes 1000 --sizes uneven\n"
         "  lapwing explain broadcast --hosts 2x4 --algorithm two_level --bytes 1Ki\n"
+        "  lapwing explain barrier --ranks 64 -o barrier.goal\n"
         "  lapwing explain scan --ranks 6 --op user --type opaque:24 --ordered\n"
         "\nWithout --algorithm the choice follows LAPWING_ALGORITHM, as in a run.\n"
-        "`lapwing verify` reads the list files that --format text prints.");
+        "`lapwing verify` reads the list files that --format text prints; LogGOPSim and ATLAHS read --format "
+        "goal.");
     return {app, [options] { return explain(*options); }};
 }
 

@@ -1,0 +1,74 @@
+// Events in the order of time: a calendar queue (Brown 1988) whose buckets are as wide as the shortest time
+// from an event to one that it causes. So nothing that happens in a bucket adds to it, and a bucket is sorted
+// once.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "simulate/time.hpp"
+
+namespace lapwing::simulate {
+
+// Event has a `time` and is ordered by <, times first.
+template <class Event>
+class CalendarQueue {
+  public:
+    explicit CalendarQueue(Time width) : width_(width), ring_(days) {}
+
+    // No earlier than the end of the bucket that was taken last.
+    void push(const Event& event) {
+        const Time day = event.time / width_;
+        if (day < today_ + static_cast<Time>(days)) {
+            std::vector<Event>& bucket = ring_[static_cast<std::size_t>(day) % days];
+            if (bucket.capacity() == 0 && !spare_.empty()) {
+                bucket = std::move(spare_.back());
+                spare_.pop_back();
+            }
+            bucket.push_back(event);
+            ++near_;
+        } else {
+            far_[day].push_back(event);
+        }
+    }
+
+    bool empty() const { return near_ == 0 && far_.empty(); }
+    Time bucket_end() const { return today_ * width_; }  // of the bucket that was taken last
+
+    // All events of the next bucket that has any, in order; the queue is not empty.
+    void take(std::vector<Event>& events) {
+        events.clear();
+        if (near_ == 0) today_ = std::max(today_, far_.begin()->first);
+        while (ring_[static_cast<std::size_t>(today_) % days].empty() &&
+               (far_.empty() || far_.begin()->first != today_)) {
+            ++today_;
+        }
+        // What buckets have held is memory for a few to come, not for all of the ring.
+        if (spare_.size() < most_spare) spare_.push_back(std::move(events));
+        events = std::move(ring_[static_cast<std::size_t>(today_) % days]);
+        ring_[static_cast<std::size_t>(today_) % days] = {};
+        near_ -= events.size();
+        if (!far_.empty() && far_.begin()->first == today_) {
+            const std::vector<Event>& more = far_.begin()->second;
+            events.insert(events.end(), more.begin(), more.end());
+            far_.erase(far_.begin());
+        }
+        std::sort(events.begin(), events.end());
+        ++today_;
+    }
+
+  private:
+    static constexpr std::size_t days = 4096;
+    static constexpr std::size_t most_spare = 4;
+
+    const Time width_;
+    std::vector<std::vector<Event>> ring_;  // from today_ on
+    std::map<Time, std::vector<Event>> far_;
+    std::vector<std::vector<Event>> spare_;
+    Time today_ = 0;
+    std::size_t near_ = 0;
+};
+
+}  // namespace lapwing::simulate

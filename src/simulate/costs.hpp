@@ -1,0 +1,44 @@
+// What each length that occurs costs, computed once.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "simulate/lists.hpp"
+#include "simulate/parameters.hpp"
+
+namespace lapwing::simulate {
+
+struct Cost {
+    Time processor = 0;  // of a send, and of a wait
+    Time wire = 0;       // of an interface or a link, without the gap
+    Time near_processor = 0;
+    Time near_wire = 0;
+    Time copy = 0;
+    Time reduce = 0;
+};
+
+inline std::vector<Cost> costs_of(const Lists& lists, const Parameters& parameters) {
+    std::vector<Cost> costs;
+    costs.reserve(lists.lengths.size());
+    for (const std::uint64_t length : lists.lengths) {
+        // LogGP counts the bytes after the first; a message has one at least.
+        const std::uint64_t counted =
+            parameters.rules == Rules::loggopsim ? std::max<std::uint64_t>(length, 1) - 1 : length;
+        const auto of = [](std::uint64_t bytes, double each) {
+            return static_cast<Time>(std::llround(static_cast<double>(bytes) * each));
+        };
+        Cost cost;
+        cost.processor = parameters.overhead + of(counted, parameters.overhead_per_byte);
+        cost.wire = of(counted, parameters.per_byte);
+        cost.near_processor = parameters.near_overhead + of(counted, parameters.overhead_per_byte);
+        cost.near_wire = of(counted, parameters.near_per_byte);
+        cost.reduce = of(length, parameters.copy_per_byte);
+        cost.copy = parameters.copy + cost.reduce;
+        costs.push_back(cost);
+    }
+    return costs;
+}
+
+}  // namespace lapwing::simulate

@@ -1,0 +1,66 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "simulate/networks/networks.hpp"
+
+namespace lapwing::simulate {
+namespace {
+
+// Each host has a router. Links: out of the hosts, into them, and two of each router in each dimension.
+class Grid : public Network {
+  public:
+    Grid(std::vector<int> extents, bool wraps, int ranks_per_host, Time hop)
+        : Network(std::accumulate(extents.begin(), extents.end(), 1, std::multiplies<>()), ranks_per_host,
+                  hop),
+          extents_(std::move(extents)),
+          wraps_(wraps) {}
+
+    std::uint32_t links() const override {
+        return static_cast<std::uint32_t>(hosts()) * static_cast<std::uint32_t>(2 + 2 * extents_.size());
+    }
+
+    Hop next(std::int32_t place, std::int32_t to, std::int32_t) const override {
+        const std::int32_t count = hosts();
+        if (place < count) return {.link = static_cast<std::uint32_t>(place), .place = count + place};
+        const std::int32_t router = place - count;
+        if (router == to) return {.link = static_cast<std::uint32_t>(count + to), .place = to};
+        std::int32_t stride = 1;
+        for (std::size_t d = 0; d < extents_.size(); ++d) {
+            const int extent = extents_[d];
+            const int here = router / stride % extent;
+            const int there = to / stride % extent;
+            if (here != there) {
+                const int upwards = (there - here + extent) % extent;
+                const bool up = wraps_ ? 2 * upwards <= extent : there > here;
+                const int beside = (here + (up ? 1 : extent - 1)) % extent;
+                const auto link =
+                    static_cast<std::uint32_t>(2 * count) +
+                    static_cast<std::uint32_t>(router) * static_cast<std::uint32_t>(2 * extents_.size()) +
+                    static_cast<std::uint32_t>(2 * d + (up ? 0 : 1));
+                return {.link = link, .place = place + (beside - here) * stride};
+            }
+            stride *= extent;
+        }
+        return {};
+    }
+
+    std::string what() const override {
+        return fmt::format("{} of {} hosts", wraps_ ? "torus" : "mesh", fmt::join(extents_, "x"));
+    }
+
+  private:
+    std::vector<int> extents_;
+    bool wraps_;
+};
+
+}  // namespace
+
+std::unique_ptr<Network> grid(std::vector<int> extents, bool wraps, int ranks_per_host, Time hop) {
+    return std::make_unique<Grid>(std::move(extents), wraps, ranks_per_host, hop);
+}
+
+}  // namespace lapwing::simulate

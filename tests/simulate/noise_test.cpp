@@ -1,0 +1,149 @@
+// What takes processors away: lengths of work by hand, shares of time, and traces.
+#include "simulate/noise.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "base/error.hpp"
+#include "cases.hpp"
+
+namespace lapwing::simulate {
+namespace {
+
+constexpr const char* trace_text =
+    "# a trace of Netgauge\n"
+    "10\t5\n"
+    "30 2.5 # behind it\n"
+    "\n"
+    "31\t4\n"
+    "100\t50\n";
+
+Noise trace_noise() {
+    Noise noise{.kind = Noise::Kind::trace, .together = true};
+    noise.trace = std::make_shared<NoiseTrace>(NoiseTrace::parse(trace_text, "trace"));
+    return noise;
+}
+
+TEST(Trace, LinesAreInterruptionsAndTheLastOneIsTheEnd) {
+    const NoiseTrace trace = NoiseTrace::parse(trace_text, "trace");
+    ASSERT_EQ(trace.interruptions.size(), 2);
+    EXPECT_EQ(trace.interruptions[0].start, 10 * nanosecond);
+    EXPECT_EQ(trace.interruptions[0].length, 5 * nanosecond);
+    // One that begins in another makes it longer.
+    EXPECT_EQ(trace.interruptions[1].length, 5 * nanosecond);
+    EXPECT_EQ(trace.period, 100 * nanosecond);
+    EXPECT_DOUBLE_EQ(trace_noise().share(), 0.1);
+}
+
+TEST(Trace, WhatIsWrongIsSaidWithItsLine) {
+    const auto message = [](const char* text) -> std::string {
+        try {
+            NoiseTrace::parse(text, "file");
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_THAT(message("1 2\n3\n"), testing::HasSubstr("file:2: "));
+    EXPECT_THAT(message("1 2\n3 x\n"), testing::HasSubstr("'x' is no duration"));
+    EXPECT_THAT(message("1 2 3\n"), testing::HasSubstr("file:1: "));
+    EXPECT_THAT(message("5 2\n3 1\n"), testing::HasSubstr("file:2: "));
+    EXPECT_THAT(message("-5 2\n3 1\n"), testing::HasSubstr("file:1: "));
+    EXPECT_THAT(message("nan 2\n3 1\n"), testing::HasSubstr("file:1: "));
+    EXPECT_THAT(message("# nothing\n"), testing::HasSubstr("two lines"));
+    EXPECT_THAT(message("1 2\n"), testing::HasSubstr("two lines"));
+}
+
+// The noise of a trace strikes at 10 to 15 and at 30 to 35 of each 100, from a random place on.
+TEST(Stream, WorkEndsWhenSoMuchTimeWasUndisturbed) {
+    const Noise noise = trace_noise();
+    // Where it begins: work of no length stands still at the first interruption only.
+    NoiseStream probe(noise, 0);
+    Time first = 0;
+    while (probe.finish(noise, first, 1) == first + 1) ++first;
+    const auto finish = [&](Time begin, Time work) {
+        NoiseStream stream(noise, 0);
+        return stream.finish(noise, first + begin, work) - first;
+    };
+    const Time gap = finish(0, 0) == 0 ? 0 : finish(0, 0);
+    EXPECT_EQ(gap, 0);
+    const bool short_gap = finish(0, 15001) == 25001;  // the 15 between the first and the second
+    const Time round = 100 * nanosecond;
+    if (short_gap) {
+        EXPECT_EQ(finish(0, 15000), 20000);
+        EXPECT_EQ(finish(0, 15001), 25001);
+        EXPECT_EQ(finish(4000, 1), 5001);
+    } else {
+        EXPECT_EQ(finish(0, 75000), 80000);
+        EXPECT_EQ(finish(0, 75001), 85001);
+    }
+    // Of each round 90 are left.
+    EXPECT_EQ(finish(0, 900000), 10 * round);
+    EXPECT_EQ(finish(1000 * round, 1), 1000 * round + 5001);
+}
+
+TEST(Stream, PeriodicNoiseTakesItsShare) {
+    const Noise noise{.kind = Noise::Kind::periodic, .period = 1000000, .length = 25000};
+    EXPECT_DOUBLE_EQ(noise.share(), 0.025);
+    NoiseStream stream(noise, 7);
+    // A thousand times 975 of work take a thousand periods, from wherever it begins.
+    const Time end = stream.finish(noise, 0, 975000 * 1000);
+    EXPECT_NEAR(static_cast<double>(end), 1e9, 25000);
+}
+
+TEST(Stream, PoissonNoiseTakesAsMuch) {
+    const Noise noise{.kind = Noise::Kind::poisson, .period = 1000000, .length = 25000};
+    NoiseStream stream(noise, 7);
+    const Time end = stream.finish(noise, 0, Time{975000} * 100000);
+    // 100,000 interruptions: 5 standard deviations.
+    EXPECT_NEAR(static_cast<double>(end) / 1e11, 1, 5 * 0.025 / std::sqrt(1e5));
+}
+
+TEST(Stream, ProcessorsAreStruckAtTheirOwnTimesOrTogether) {
+    for (const bool together : {false, true}) {
+        const Noise noise{
+            .kind = Noise::Kind::periodic, .period = 1000000, .length = 25000, .together = together};
+        std::set<Time> ends;
+        for (std::uint64_t processor = 0; processor < 20; ++processor) {
+            ends.insert(NoiseStream(noise, processor).finish(noise, 0, 990000));
+        }
+        EXPECT_EQ(ends.size() == 1, together);
+    }
+}
+
+TEST(Stream, WhatHappensDependsOnTheSeed) {
+    const auto end = [](std::uint64_t seed) {
+        const Noise noise{.kind = Noise::Kind::poisson, .period = 1000000, .length = 25000, .seed = seed};
+        return NoiseStream(noise, 3).finish(noise, 0, 100000000);
+    };
+    EXPECT_EQ(end(1), end(1));
+    EXPECT_NE(end(1), end(2));
+}
+
+// Ferreira, Bridges, Brightwell 2008: a burst that is longer than the collective delays it with a probability
+// that grows with the ranks, until it always does.
+TEST(Barriers, OfManyRanksMeetTheLongestBurstEachTime) {
+    const auto slowdown = [](const char* name, int ranks, Time frequency, bool together) {
+        Setting setting{.engine = engine(name), .parameters = parameters(6000, 1000)};
+        setting.program = {.iterations = 40, .work = 100000 * nanosecond};
+        const Lists lists = lists_for(Collective::barrier, "dissemination", ranks);
+        const double quiet = to_seconds(simulate(lists, setting).end());
+        setting.noise = {.kind = Noise::Kind::periodic,
+                         .period = 1000000000 * nanosecond / frequency,
+                         .length = 25000000 * nanosecond / frequency,
+                         .together = together};
+        return to_seconds(simulate(lists, setting).end()) / quiet;
+    };
+    // 10 Hz x 2500 us.
+    EXPECT_LT(slowdown("host", 4, 10, false), 4);
+    EXPECT_GT(slowdown("host", 1024, 10, false), 10);
+    // Many short bursts take little more than their share; so does noise that strikes all at the same time.
+    EXPECT_LT(slowdown("host", 1024, 1000, false), 1.5);
+    EXPECT_LT(slowdown("host", 1024, 10, true), 1.8);
+}
+
+}  // namespace
+}  // namespace lapwing::simulate

@@ -1,0 +1,157 @@
+"""lapwing predict: tables, JSON, what it refuses and what it leaves out."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+from support import ToolTest
+
+# Two overheads of 1 us, 5 us between them.
+ROUND = ["--constants", "latency=5us,task=1us,per_byte=1ns,copy=0ns,copy_per_byte=0ns"]
+
+
+class Predict(ToolTest):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def rows(self, *arguments, status=0):
+        out, _ = self.call("predict", *arguments, "--json", "-", status=status)
+        result = json.loads(out)
+        self.assertTrue(result["simulated"])
+        return [(row, engine) for row in result["rows"] for engine in row["engines"]]
+
+    def value(self, quantity, *arguments):
+        (_, engine), = self.rows(*arguments)
+        return engine["summary"][quantity]["median"]
+
+    def test_base_times_are_sums(self):
+        for ranks, steps in ((2, 1), (8, 3), (1024, 10)):
+            base = self.value("base", "barrier", "--ranks", ranks, "--algorithm", "dissemination", "--engine", "card",
+                              "--work", 0, *ROUND)
+            self.assertAlmostEqual(base, steps * 7e-6, places=12)
+
+    def test_rows_stand_in_order_with_engines_side_by_side(self):
+        rows = self.rows("barrier,ibcast", "--ranks", "4:64", "--bytes", "8,1Ki", "--engine", "host,card", "--algorithm", "all",
+                         "--tests", "0,5", *ROUND)
+        places = [(row["collective"], row["bytes"], row["parameter"]["value"]) for row, _ in rows]
+        self.assertEqual(len(dict.fromkeys(places)), 3 + 2 * 3)
+        self.assertEqual({len(row["engines"]) for row, _ in rows}, {2})
+        self.assertIn("binomial, 5 tests", {row["variant"] for row, _ in rows})
+
+    def test_a_card_hides_all_and_the_host_engine_what_tests_let_it(self):
+        rows = self.rows("ialltoall", "--ranks", 64, "--bytes", "4Ki", "--algorithm", "pairwise:window=4", "--tests", "0,1000",
+                         "--engine", "host,card", "--constants", "task=100ns,latency=5us,per_byte=1ns")
+        overlap = {(engine["engine"], row["tests"]): engine["summary"]["overlap"]["median"] for row, engine in rows}
+        self.assertEqual(overlap["card", 0], 1)
+        self.assertLess(overlap["host", 0], 0.2)
+        self.assertGreater(overlap["host", 1000], 0.8)
+
+    def test_noise_has_a_round_for_each_seed_and_repeats(self):
+        words = ("barrier", "--ranks", 64, "--engine", "host", "--work", "1ms", "--noise", "poisson:100hz:250us", "--iterations",
+                 20, "--rounds", 5)
+        (row, engine), = self.rows(*words)
+        self.assertEqual(row["noise"], "poisson:100hz:250us")
+        losses = [one["loss"] for one in engine["rounds"]]
+        self.assertEqual(len(set(losses)), 5)
+        self.assertTrue(all(0 < loss < 1 for loss in losses), losses)
+        for more in (("--threads", 1), ("--threads", 7)):
+            self.assertEqual(self.rows(*words, *more), [(row, engine)])
+        self.assertNotEqual(self.rows(*words, "--seed", 9), [(row, engine)])
+
+    def test_traces_and_late_ranks(self):
+        trace = self.directory / "noise.txt"
+        trace.write_text("# of a machine\n0\t0\n50000\t25000\n100000\t0\n")
+        share = self.value("loss_of_work", "barrier", "--ranks", 2, "--engine", "card", "--noise", trace, "--work", "1ms",
+                           "--rounds", 1)
+        self.assertAlmostEqual(share, 0.25, places=2)
+        # One rank of two is late by as much as an iteration takes.
+        slowdown = self.value("slowdown", "barrier", "--ranks", 2, "--engine", "card", "--late", "one:1ms", "--work", "1ms")
+        self.assertAlmostEqual(slowdown, 2, places=2)
+
+    def test_networks(self):
+        def base(network, *more):
+            return self.value("base", "ialltoall", "--ranks", 64, "--bytes", "64Ki", "--algorithm", "pairwise", "--engine", "card",
+                              "--work", 0, "--network", network, *more, *ROUND)
+
+        flat = base("flat")
+        self.assertGreaterEqual(base("fat-tree:8x8"), flat)
+        self.assertGreater(base("fat-tree:8x8:1x2"), 2 * base("fat-tree:8x8"))
+        self.assertGreater(base("mesh:64"), 2 * base("torus:4x4x4"))
+        self.assertGreater(base("dragonfly:8x4x2"), flat)
+        self.assertNotEqual(base("dragonfly:8x4x2:valiant"), base("dragonfly:8x4x2"))
+        self.assertGreater(base("flat", "--ranks-per-host", 4), 2 * flat)
+
+    def test_rings_that_know_the_hosts_are_faster_on_a_torus(self):
+        def base(placement, *more):
+            return self.value("base", "iallgather", "--ranks", 64, "--bytes", "64Ki", "--algorithm", "ring", "--engine", "card",
+                              "--work", 0, "--network", "torus:4x4x4", "--placement", placement, *more, *ROUND)
+
+        self.assertGreater(base("random"), 1.5 * base("in-order"))
+        self.assertAlmostEqual(base("random-known"), base("in-order"), places=5)
+        self.assertNotEqual(base("random"), base("random", "--seed", 2))
+        self.refused("predict", "barrier", "--ranks", 4, "--placement", "anywhere", because="random")
+
+    def test_the_table_says_that_nothing_was_measured(self):
+        out, err = self.call("predict", "barrier", "--ranks", 16)
+        self.assertTrue(out.startswith("Simulated, not measured: "))
+        self.assertIn("recursive_doubling", out)
+        self.assertIn("messages", err)
+        self.assertNotIn("Note", out)
+        out, _ = self.call("predict", "ibcast", "--ranks", 16, "--bytes", "64Ki")
+        self.assertIn("Note: host: long messages", out)
+
+    def test_a_dry_run_says_what_it_needs(self):
+        out, err = self.call("predict", "iallreduce", "--ranks", "1Mi", "--engine", "kernel", "--algorithm", "recursive_doubling",
+                             "--work", 0, "--dry-run")
+        self.assertRegex(out, r"^1 case, about 21 million messages, up to \d+ MiB for a case; about \d+ s\n$")
+        self.assertEqual(err, "")
+
+    def test_what_does_not_fit_is_refused_or_left_out(self):
+        self.refused("predict", "ialltoall", "--ranks", "64Ki", "--algorithm", "pairwise", because="--memory")
+        out, _ = self.call("predict", "barrier", "--ranks", 4096, "--algorithm", "all", "--memory", "64Mi", "--work", 0, status=1)
+        self.assertIn("left out: barrier, 4096 ranks, flat: it needs about", out)
+        self.assertIn("barrier: two_level declines: it is not known where the ranks stand (4096 ranks)", out)
+        out, _ = self.call("predict", "barrier", "--ranks", "16,256Ki", "--time", "0.1", status=1)
+        self.assertIn("left out: barrier, 262144 ranks", out)
+
+    def test_what_is_wrong_is_refused(self):
+        for words, because in (
+                (("barier", "--ranks", 4), "barrier"),
+                (("barrier", "--ranks", 1), "--ranks"),
+                (("barrier", "--ranks", "64:4"), "ends before it begins"),
+                (("barrier", "--ranks", "2Mi"), "--ranks"),
+                (("barrier", "--ranks", 4, "--engine", "kernl"), "kernel"),
+                (("barrier", "--ranks", 4, "--algorithm", "ring"), "no algorithm 'ring'"),
+                (("barrier", "--ranks", 4, "--algorithm", "two_level"), "it is not known where the ranks stand"),
+                (("barrier", "--ranks", 4, "--noise", "10hz"), "10hz"),
+                (("barrier", "--ranks", 4, "--noise", "10hz:2500"), "is not a time"),
+                (("barrier", "--ranks", 4, "--noise", "10hz:200ms"), "leaves nothing"),
+                (("barrier", "--ranks", 4, "--late", "uniform"), "--late"),
+                (("barrier", "--ranks", 4, "--network", "torus"), "torus:8x8x16"),
+                (("barrier", "--ranks", 4, "--network", "ring:4"), "unknown network"),
+                (("barrier", "--ranks", 9, "--network", "mesh:2x4"), "do not fit"),
+                (("barrier", "--ranks", 4, "--network", "fat-tree:4x4:1"), "fat-tree"),
+                (("barrier", "--ranks", 4, "--network", "dragonfly:1x1x1"), "dragonfly"),
+                (("barrier", "--ranks", 4, "--constants", "latncy=1us"), "latency"),
+                (("barrier", "--ranks", 4, "--constants", "latency=0ns"), "latency"),
+                (("barrier", "--ranks", 4, "--work", "-1"), "--work"),
+                (("ialltoall", "--ranks", 64, "--bytes", "1Mi", "--work", "1e6"), "too long"),
+                (("barrier", "--ranks", 4, "--work", "900s", "--late", "one:1s", "--iterations", 10000), "26 days"),
+                (("barrier", "--ranks", 4, "--loggopsim"), "--engine host"),
+                (("ialltoallv", "--ranks", 8192), "at most 4096 ranks"),
+                (("barrier", "--ranks", 4, "--tuning", self.directory / "none"), "none")):
+            with self.subTest(words=words):
+                _, err = self.call("predict", *words, status=2)
+                self.assertIn(because, err)
+
+    def test_loggopsims_values(self):
+        base = self.value("base", "barrier", "--ranks", 16, "--algorithm", "dissemination", "--loggopsim", "--engine", "host",
+                          "--work", 0, "--constants", "latency=2500ns,task=1500ns,gap=1000ns,per_byte=6ns")
+        self.assertAlmostEqual(base, 22e-6, places=12)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,167 @@
+#include "lapwing/predict/cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "lapwing/common/values.hpp"
+#include "lapwing/predict/network.hpp"
+#include "plan/selection.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// Every rank has a block for each other.
+constexpr int most_ranks_with_parts = 4096;
+constexpr double messages_per_second = 3e6;
+
+// Where the ranks stand, as far as their lists depend on it.
+std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
+    const std::vector<std::int32_t> places = places_of(study.network, ranks);
+    const std::vector<std::uint64_t> hosts(places.begin(), places.end());
+    if (!study.lists_follow_hosts)
+        return study.network.ranks_per_host == 1 ? nullptr : placement_on_hosts(hosts);
+    std::vector<int> order(hosts.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int one, int other) {
+        return places[static_cast<std::size_t>(one)] < places[static_cast<std::size_t>(other)];
+    });
+    return std::make_shared<Placement>(hosts, order);
+}
+
+Problem problem_of(const Study& study, Collective collective, int ranks, std::uint64_t bytes) {
+    if (has_parts(collective) && ranks > most_ranks_with_parts) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("{} has blocks of its own for each two ranks: at most {} ranks",
+                                name(collective), most_ranks_with_parts));
+    }
+    Problem problem = measured_problem(collective, ranks, bytes);
+    problem.placement = placement_of(study, ranks);
+    return problem;
+}
+
+// The algorithms of a collective that the study names; empty: as a run would choose.
+std::vector<Choice> named_choices(const Study& study, Collective collective) {
+    std::vector<Choice> choices;
+    if (study.algorithms == "chosen") return choices;
+    if (study.algorithms == "all") {
+        for (const Algorithm* algorithm : algorithms_of(collective)) {
+            choices.push_back({algorithm, usual_parameters(*algorithm)});
+        }
+        return choices;
+    }
+    read_list("--algorithm", study.algorithms, [&](const std::string& word) {
+        const std::string wanted = word.substr(0, word.find(':'));
+        const auto has = [&](Collective one) {
+            const std::vector<const Algorithm*> all = algorithms_of(one);
+            return std::any_of(all.begin(), all.end(), [&](const Algorithm* a) { return a->name == wanted; });
+        };
+        // Of several collectives not all need to have it; of none, the message names the nearest.
+        if (has(collective) || std::none_of(study.collectives.begin(), study.collectives.end(), has)) {
+            choices.push_back(parse_choice(collective, word));
+        }
+        return word;
+    });
+    return choices;
+}
+
+// How many times the messages of one run of the lists are simulated, for one engine.
+std::uint64_t runs_of(const Study& study) {
+    const std::uint64_t tests = study.tests.size();
+    std::uint64_t runs = 1;
+    if (study.work_factor > 0 || study.work > 0) runs += tests;
+    if (study.disturbed()) {
+        const std::uint64_t disturbances = std::max<std::size_t>(study.noises.size(), 1);
+        runs += tests * static_cast<std::uint64_t>(study.iterations) *
+                (1 + disturbances * static_cast<std::uint64_t>(study.rounds));
+    }
+    return runs;
+}
+
+void add_case(const Study& study, const Problem& problem, std::uint64_t bytes, const Choice& choice,
+              const std::vector<const simulate::Engine*>& engines, Cases& found) {
+    const Verdict verdict = choice.algorithm->applies(problem, choice.parameters);
+    if (!verdict) {
+        found.declined.push_back({problem, choice, verdict.reason()});
+        return;
+    }
+    Case one{problem, bytes, choice, engines, {}, 0, 0};
+    one.needs = simulate::estimate(problem, choice);
+    one.messages = one.needs.messages * engines.size() * runs_of(study);
+    one.memory = one.needs.memory();
+    if (const auto network = make_network(study.network, problem.ranks)) {
+        one.memory += network->links() * sizeof(simulate::Time);
+    }
+    if (one.memory > study.memory) {
+        const std::string why =
+            fmt::format("needs about {} MiB, more than the {} MiB that it may use (--memory)",
+                        one.memory >> 20, study.memory >> 20);
+        // What was asked for by its name is not left out in silence.
+        if (study.algorithms != "all") {
+            throw Error(ErrorCode::unsupported, fmt::format("{} {}", what(one), why));
+        }
+        found.too_large.push_back(fmt::format("{}: it {}", what(one), why));
+        return;
+    }
+    found.cases.push_back(std::move(one));
+}
+
+void add_chosen(const Study& study, const Problem& problem, std::uint64_t bytes, Cases& found) {
+    // Engines that choose the same algorithm share its lists.
+    std::vector<std::pair<Choice, std::vector<const simulate::Engine*>>> chosen;
+    for (const simulate::Engine* engine : study.engines) {
+        const Guidance guidance{study.tuning ? &*study.tuning : nullptr, {engine->tuned, true}};
+        const Choice choice = select(problem, {}, guidance).choice;
+        const auto same =
+            std::find_if(chosen.begin(), chosen.end(), [&](const auto& one) { return one.first == choice; });
+        if (same != chosen.end()) {
+            same->second.push_back(engine);
+        } else {
+            chosen.push_back({choice, {engine}});
+        }
+    }
+    for (const auto& [choice, engines] : chosen) add_case(study, problem, bytes, choice, engines, found);
+}
+
+}  // namespace
+
+std::string what(const Case& one) {
+    std::string text = name(one.problem.collective);
+    if (one.problem.collective != Collective::barrier) text += fmt::format(", {} bytes", one.bytes);
+    return text + fmt::format(", {} ranks, {}", one.problem.ranks, print(one.choice));
+}
+
+double seconds_of(std::uint64_t messages) {
+    return static_cast<double>(messages) / messages_per_second;
+}
+
+Cases cases_of(const Study& study) {
+    Cases found;
+    for (const Collective collective : study.collectives) {
+        const std::vector<Choice> choices = named_choices(study, collective);
+        const bool barrier = collective == Collective::barrier;
+        for (const std::uint64_t bytes : barrier ? std::vector<std::uint64_t>{0} : study.bytes) {
+            for (const int ranks : study.ranks) {
+                const Problem problem = problem_of(study, collective, ranks, bytes);
+                if (study.algorithms == "chosen") add_chosen(study, problem, bytes, found);
+                for (const Choice& choice : choices)
+                    add_case(study, problem, bytes, choice, study.engines, found);
+            }
+        }
+    }
+    if (found.cases.empty()) {
+        std::string why;
+        for (const Declined& one : found.declined) {
+            why += fmt::format("{}{} on {} ranks: {}", why.empty() ? "" : "; ", print(one.choice),
+                               one.problem.ranks, one.why);
+        }
+        throw Error(ErrorCode::unsupported, fmt::format("no algorithm applies: {}", why));
+    }
+    return found;
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,38 @@
+// Runs the simulations of a study, several at a time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lapwing/predict/cases.hpp"
+
+namespace lapwing::tool {
+
+// Of one engine with so many tests and one disturbance. Seconds; shares are fractions.
+struct Predicted {
+    const simulate::Engine* engine = nullptr;
+    int tests = 0;
+    std::string noise;            // empty: none
+    double base = 0;              // the collective alone, nothing disturbed
+    std::optional<double> alone;  // the work
+    std::optional<double> total;  // both
+    std::optional<double> overlap;
+    // For each seed, and for each iteration on average.
+    double quiet = 0;
+    std::vector<double> disturbed;
+    std::vector<double> alone_disturbed;  // work without a collective: what the noise takes from that
+    std::uint64_t messages = 0;
+};
+
+struct PredictedCase {
+    Case of;
+    std::vector<Predicted> rows;
+    std::string left_out;  // why there are no rows
+    double seconds = 0;    // that it took
+};
+
+// In the order of the cases. What would not end in the study's time is left out.
+std::vector<PredictedCase> run(const Study& study, const std::vector<Case>& cases);
+
+}  // namespace lapwing::tool

@@ -1,0 +1,303 @@
+#include "lapwing/predict/study.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <functional>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/text_file.hpp"
+#include "base/values.hpp"
+#include "lapwing/common/values.hpp"
+#include "plan/selection.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+constexpr int most_tests = 100000;
+constexpr std::uint64_t step_of_range = 4;
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, why);
+}
+
+double read_number(const char* option, std::string_view written, std::string_view number, double least,
+                   double most) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (error != std::errc{} || end != number.data() + number.size() || !(value >= least && value <= most)) {
+        refuse(
+            fmt::format("{}: '{}' is not of its form, or not from {} to {}", option, written, least, most));
+    }
+    return value;
+}
+
+// "250us"; seconds.
+double read_time(const char* option, std::string_view written) {
+    struct Unit {
+        const char* name;
+        double seconds;
+    };
+    for (const Unit unit : {Unit{"ns", 1e-9}, Unit{"us", 1e-6}, Unit{"ms", 1e-3}, Unit{"s", 1}}) {
+        if (!written.ends_with(unit.name)) continue;
+        const std::string_view number =
+            written.substr(0, written.size() - std::string_view(unit.name).size());
+        return read_number(option, written, number, 0, simulate::most_seconds / unit.seconds) * unit.seconds;
+    }
+    refuse(fmt::format("{}: '{}' is not a time; write it like 100ns, 250us or 1.5ms", option, written));
+}
+
+// "8,100", or "16:1Mi" for 16, 64, 256, ...
+std::vector<int> read_ranks(const std::string& written) {
+    std::vector<int> ranks;
+    const auto read = [&](const std::string& word) {
+        const auto number = parse_bytes(word);
+        if (!number || *number < 2 || *number > static_cast<std::uint64_t>(most_ranks)) {
+            refuse(fmt::format("--ranks: '{}' is not a number of ranks from 2 to {}", word, most_ranks));
+        }
+        return static_cast<int>(*number);
+    };
+    const std::size_t colon = written.find(':');
+    if (colon == std::string::npos) {
+        read_list("--ranks", written, [&](const std::string& word) {
+            ranks.push_back(read(word));
+            return word;
+        });
+        return ranks;
+    }
+    const int first = read(written.substr(0, colon));
+    const int last = read(written.substr(colon + 1));
+    if (last < first) refuse(fmt::format("--ranks: '{}' ends before it begins", written));
+    for (std::uint64_t count = static_cast<std::uint64_t>(first); count <= static_cast<std::uint64_t>(last);
+         count *= step_of_range) {
+        ranks.push_back(static_cast<int>(count));
+    }
+    return ranks;
+}
+
+// "10hz:2500us", "poisson:10hz:2500us", or the file of a trace.
+simulate::Noise read_noise(const std::string& written) {
+    simulate::Noise noise{.kind = simulate::Noise::Kind::periodic};
+    std::string_view text = written;
+    if (text.starts_with("poisson:")) {
+        noise.kind = simulate::Noise::Kind::poisson;
+        text.remove_prefix(std::string_view("poisson:").size());
+    }
+    const std::size_t colon = text.find(':');
+    const std::string_view frequency = text.substr(0, colon);
+    if (frequency.ends_with("hz") && colon != std::string_view::npos) {
+        const double hertz =
+            read_number("--noise", written, frequency.substr(0, frequency.size() - 2), 0.001, 1e6);
+        noise.period = simulate::from_seconds(1 / hertz);
+        noise.length = simulate::from_seconds(read_time("--noise", text.substr(colon + 1)));
+        if (noise.length >= noise.period)
+            refuse(fmt::format("--noise: '{}' leaves nothing of the processor", written));
+        return noise;
+    }
+    if (text != written) refuse(fmt::format("--noise: '{}' is not of the form poisson:10hz:2500us", written));
+    noise.kind = simulate::Noise::Kind::trace;
+    noise.trace = std::make_shared<simulate::NoiseTrace>(
+        simulate::NoiseTrace::parse(read_text_file(written, "noise trace"), written));
+    return noise;
+}
+
+// "uniform:100us" or "one:1ms".
+simulate::Lateness read_lateness(const std::string& written) {
+    simulate::Lateness lateness;
+    if (written.empty()) return lateness;
+    const std::size_t colon = std::min(written.find(':'), written.size());
+    static const std::string kinds[] = {"uniform", "one"};
+    lateness.kind = pick("--late", written.substr(0, colon), kinds) == 0 ? simulate::Lateness::Kind::uniform
+                                                                         : simulate::Lateness::Kind::one;
+    if (colon == written.size()) refuse("--late: the time is missing, as in uniform:100us or one:1ms");
+    lateness.most = simulate::from_seconds(read_time("--late", written.substr(colon + 1)));
+    return lateness;
+}
+
+void read_work(const std::string& written, Study& study) {
+    if (written.ends_with("s")) {
+        study.work = simulate::from_seconds(read_time("--work", written));
+    } else {
+        study.work_factor = read_number("--work", written, written, 0, 1e6);
+    }
+}
+
+// "latency=2us,per_byte=0.04ns"
+void set_constants(const std::string& written, simulate::Parameters& parameters) {
+    if (written.empty()) return;
+    using simulate::from_seconds;
+    struct Constant {
+        std::string name;
+        std::function<void(double seconds)> set;
+    };
+    const std::vector<Constant> constants = {
+        {"latency", [&](double s) { parameters.latency = from_seconds(s); }},
+        {"task", [&](double s) { parameters.overhead = from_seconds(s); }},
+        {"gap", [&](double s) { parameters.gap = from_seconds(s); }},
+        {"per_byte", [&](double s) { parameters.per_byte = s * 1e12; }},
+        {"task_per_byte", [&](double s) { parameters.overhead_per_byte = s * 1e12; }},
+        {"copy", [&](double s) { parameters.copy = from_seconds(s); }},
+        {"copy_per_byte", [&](double s) { parameters.copy_per_byte = s * 1e12; }},
+        {"intra_node_latency", [&](double s) { parameters.near_latency = from_seconds(s); }},
+        {"intra_node_task", [&](double s) { parameters.near_overhead = from_seconds(s); }},
+        {"intra_node_per_byte", [&](double s) { parameters.near_per_byte = s * 1e12; }},
+    };
+    std::vector<std::string> names;
+    for (const Constant& constant : constants) names.push_back(constant.name);
+    read_list("--constants", written, [&](const std::string& word) {
+        const std::size_t equals = std::min(word.find('='), word.size());
+        const Constant& constant = constants[pick("constant", word.substr(0, equals), names)];
+        if (equals == word.size())
+            refuse(fmt::format("--constants: '{}' has no value, as in latency=2us", word));
+        constant.set(read_time("--constants", word.substr(equals + 1)));
+        return word;
+    });
+}
+
+std::uint64_t quarter_of_memory() {
+    return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 4;
+}
+
+}  // namespace
+
+void add_predict_options(CLI::App& app, PredictOptions& options) {
+    const auto text = [&app](const char* name, std::string& value, const char* type, const char* about) {
+        return app.add_option(name, value, about)->type_name(type);
+    };
+    app.add_option("COLLECTIVE", options.collectives, "Such as barrier, or ibcast,iallreduce")->required();
+    text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, each 4 times the last")
+        ->required();
+    text("--bytes", options.bytes, "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, each 4 times the last (8)");
+    text("--algorithm", options.algorithms, "A,...",
+         "Such as ring,pairwise:window=6; chosen: as a run would; all: each that applies (chosen)");
+    text("--engine", options.engines, "E,...", "Some of host,thread,kernel,card (host,kernel)");
+    text("--work", options.work, "X", "Work beside: times the base time, or 1ms; 0: none (1.2)");
+    text("--tests", options.tests, "N,...", "Calls of MPI_Test in the work (0)");
+    text("--noise", options.noise, "NOISE,...",
+         "10hz:2500us, periodic; poisson:10hz:2500us; or files of traces, as Netgauge writes them");
+    app.add_flag("--together", options.together, "Noise strikes all processors at the same time");
+    text("--late", options.late, "LATE",
+         "Ranks come late: uniform:100us, at most so long; one:1ms, one of them");
+    text("--network", options.network, "NET",
+         "flat, torus:8x8x16, mesh:8x8, fat-tree:..., dragonfly:... (flat)");
+    app.add_option("--ranks-per-host", options.ranks_per_host, "They share the host's links (1)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 4096).description(""));
+    text("--placement", options.placement, "P",
+         "in-order; random: ranks stand anywhere; random-known: and rings go from host to host (in-order)");
+    text("--hop", options.hop, "TIME", "From link to link in a network with links (100ns)");
+    text("--tuning", options.tuning, "FILE",
+         "Constants and choices of this file (LAPWING_TUNING, or what is shipped)");
+    text("--constants", options.constants, "C=TIME,...",
+         "In place of the file's: latency=2us,task=1us,per_byte=0.1ns");
+    text("--wake-up", options.wake_up, "TIME", "Until a progress thread that sleeps runs (5us)");
+    app.add_option("--taken", options.taken,
+                   "Of the time of a thread's or the kernel's tasks, the part that the program loses (0)")
+        ->type_name("X")
+        ->check(CLI::Range(0.0, 1.0).description(""));
+    text("--test-time", options.test, "TIME", "Of a call of MPI_Test that finds nothing (0us)");
+    app.add_flag("--loggopsim", options.loggopsim,
+                 "LogGOPSim's rules for overheads, gaps and bytes; host engine only");
+    app.add_option("--iterations", options.iterations, "With noise or late ranks: so many in a row (100)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000000).description(""));
+    app.add_option("--rounds", options.rounds, "With noise or late ranks: seeds to try (3)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000).description(""));
+    app.add_option("--seed", options.seed, "The first of them (1)")->type_name("N");
+    app.add_option("--threads", options.threads,
+                   "Simulations at a time; they change no result (all processors)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1024).description(""));
+    text("--memory", options.memory, "N",
+         "Refuse what needs more, such as 4Gi (a quarter of this machine's)");
+    app.add_option("--time", options.seconds, "Leave out what would not end in so many seconds (no limit)")
+        ->type_name("S")
+        ->check(CLI::Range(0.0, 1e9).description(""));
+    app.add_flag("--dry-run", options.dry_run, "Say what it needs, and simulate nothing");
+    text("--json", options.json, "FILE", "Write the result for `lapwing report`; - for standard output");
+}
+
+simulate::Parameters Study::parameters(const simulate::Engine& engine, const Problem& problem,
+                                       std::string* where) const {
+    const Guidance guidance{tuning ? &*tuning : nullptr, {engine.tuned, true}};
+    simulate::Parameters parameters = simulate::parameters_of(guidance.machine(problem, where));
+    parameters.rules = rules;
+    set_constants(constants, parameters);
+    return parameters;
+}
+
+Study read_study(const PredictOptions& options) {
+    Study study;
+    read_list("COLLECTIVE", options.collectives, [&](const std::string& word) {
+        study.collectives.push_back(read_collective(word));
+        return word;
+    });
+    study.ranks = read_ranks(options.ranks);
+    study.bytes = read_blocks(options.bytes);
+    study.algorithms = options.algorithms;
+    std::vector<std::string> engine_names;
+    for (const simulate::Engine& engine : simulate::engines()) engine_names.emplace_back(engine.name);
+    read_list("--engine", options.engines, [&](const std::string& word) {
+        study.engines.push_back(&simulate::engines()[pick("engine", word, engine_names)]);
+        return word;
+    });
+    read_list("--tests", options.tests, [&](const std::string& word) {
+        study.tests.push_back(static_cast<int>(read_number("--tests", word, word, 0, most_tests)));
+        return word;
+    });
+    read_work(options.work, study);
+    if (!options.noise.empty()) {
+        read_list("--noise", options.noise, [&](const std::string& word) {
+            NoiseOfStudy& one = study.noises.emplace_back(NoiseOfStudy{word, read_noise(word)});
+            one.noise.together = options.together;
+            if (options.together) one.what += ", together";
+            return word;
+        });
+    }
+    study.lateness = read_lateness(options.late);
+    study.late = options.late;
+    study.network.shape = options.network;
+    study.network.ranks_per_host = options.ranks_per_host;
+    static const std::string placements[] = {"in-order", "random", "random-known"};
+    const std::size_t placement = pick("placement", options.placement, placements);
+    study.network.random_places = placement > 0;
+    study.lists_follow_hosts = placement == 2;
+    study.network.seed = options.seed;
+    study.network.hop = simulate::from_seconds(read_time("--hop", options.hop));
+    study.tuning_file = options.tuning.empty() ? read_settings(environ).tuning : options.tuning;
+    if (!study.tuning_file.empty()) study.tuning = Tuning::read(study.tuning_file);
+    study.constants = options.constants;
+    study.costs = {.wake_up = simulate::from_seconds(read_time("--wake-up", options.wake_up)),
+                   .taken = options.taken,
+                   .test = simulate::from_seconds(read_time("--test-time", options.test))};
+    if (options.loggopsim) {
+        study.rules = simulate::Rules::loggopsim;
+        if (study.engines.size() != 1 || std::string_view(study.engines.front()->name) != "host") {
+            refuse("--loggopsim knows no engines: add --engine host");
+        }
+        if (options.network != "flat" || options.ranks_per_host > 1)
+            refuse("--loggopsim has no links to share");
+    }
+    study.iterations = options.iterations;
+    study.rounds = options.rounds;
+    study.seed = options.seed;
+    study.threads = options.threads > 0 ? options.threads
+                                        : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    study.memory = options.memory.empty() ? quarter_of_memory() : read_bytes(options.memory);
+    study.seconds = options.seconds;
+    // What is wrong with these is known before anything runs.
+    simulate::Parameters parameters;
+    parameters.latency = simulate::nanosecond;
+    set_constants(study.constants, parameters);
+    simulate::check(parameters);
+    make_network(study.network, study.ranks.front());
+    return study;
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,94 @@
+// What `lapwing predict` is asked: its options, and what they mean.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lapwing/predict/network.hpp"
+#include "plan/tuning.hpp"
+#include "simulate/setting.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace lapwing::tool {
+
+struct PredictOptions {
+    std::string collectives;
+    std::string ranks;
+    std::string bytes = "8";
+    std::string algorithms = "chosen";
+    std::string engines = "host,kernel";
+    std::string tests = "0";
+    std::string work = "1.2";
+    std::string noise;
+    bool together = false;
+    std::string late;
+    std::string network = "flat";
+    int ranks_per_host = 1;
+    std::string placement = "in-order";
+    std::string hop = "100ns";
+    std::string tuning;
+    std::string constants;
+    std::string wake_up = "5us";
+    double taken = 0;
+    std::string test = "0us";
+    bool loggopsim = false;
+    int iterations = 100;
+    int rounds = 3;
+    std::uint64_t seed = 1;
+    int threads = 0;
+    std::string memory;
+    double seconds = 0;
+    bool dry_run = false;
+    std::string json;
+};
+
+void add_predict_options(CLI::App& app, PredictOptions& options);
+
+struct NoiseOfStudy {
+    std::string what;  // as it was written
+    simulate::Noise noise;
+};
+
+struct Study {
+    std::vector<Collective> collectives;
+    std::vector<int> ranks;
+    std::vector<std::uint64_t> bytes;
+    std::string algorithms;  // "chosen", "all", or "ring,bruck"
+    std::vector<const simulate::Engine*> engines;
+    std::vector<int> tests;
+    // Work: so many times the base time, or so long; neither: none.
+    double work_factor = 0;
+    simulate::Time work = 0;
+    std::vector<NoiseOfStudy> noises;  // empty: nothing disturbs, unless ranks are late
+    simulate::Lateness lateness;
+    std::string late;
+    NetworkOptions network;
+    bool lists_follow_hosts = false;  // where ranks stand in no order
+    std::optional<Tuning> tuning;
+    std::string tuning_file;
+    std::string constants;  // that stand in for those of the tuning
+    simulate::EngineCosts costs;
+    simulate::Rules rules = simulate::Rules::lapwing;
+    int iterations = 1;
+    int rounds = 1;
+    std::uint64_t seed = 1;
+    int threads = 1;
+    std::uint64_t memory = 0;
+    double seconds = 0;  // 0: as long as it takes
+
+    bool disturbed() const { return !noises.empty() || lateness.kind != simulate::Lateness::Kind::none; }
+    // The constants of an engine, and whose they are.
+    simulate::Parameters parameters(const simulate::Engine& engine, const Problem& problem,
+                                    std::string* where = nullptr) const;
+};
+
+// Throws Error (invalid_argument; system or parse for a file).
+Study read_study(const PredictOptions& options);
+
+}  // namespace lapwing::tool
