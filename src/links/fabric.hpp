@@ -17,6 +17,9 @@ namespace lapwing {
 struct FabricOptions {
     int ranks = 1;                      // of the job
     std::chrono::seconds patience{10};  // silence after which a peer is lost
+    // Only a transport with remote memory access will do. Where the machine has no device for one, the
+    // library is not even loaded.
+    bool rdma_only = false;
 };
 
 // Any thread may use it and its links, several at once.
@@ -63,7 +66,7 @@ class Fabric {
     virtual int descriptor() const = 0;
     // How long a sleep may last, although nothing has become readable: what the network is known to forget.
     // Below zero: as long as it likes.
-    virtual std::chrono::nanoseconds longest_sleep() const = 0;
+    virtual std::chrono::nanoseconds longest_sleep() = 0;
 
     // At the end of the job, before an agreement of all ranks after which nobody uses it: true when what was
     // sent has left this process. Call it until then.

@@ -149,6 +149,7 @@ bool HostPrepared::end_hold(Run& run) {
     if (complete) {
         run.shared = false;
         progress_thread_->remove(run);
+        run.wake_ups = run.times_woken();
     } else {
         progress_thread_->let_go(run);
     }

@@ -10,7 +10,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -42,13 +45,19 @@ class BlockedSignals {
     sigset_t before_;
 };
 
-bool has_remote_memory_access(std::string_view transport) {
+bool is_rdma(std::string_view transport) {
     for (const char* const family : {"rc", "dc", "ud", "srd", "ugni"})
         if (transport.starts_with(family)) return true;
     return false;
 }
 
 }  // namespace
+
+bool has_rdma_device() {
+    std::error_code none;
+    return std::filesystem::directory_iterator("/sys/class/infiniband", none) !=
+           std::filesystem::directory_iterator();
+}
 
 UcxFabric::UcxFabric(const FabricOptions& options)
     : ucp_(library()), process_(::getpid()), options_(options) {
@@ -65,6 +74,9 @@ UcxFabric::UcxFabric(const FabricOptions& options)
     check("ucp_config_read", ucp_.ucp_config_read(nullptr, nullptr, &config));
     // Its timer would wake the process for ever. Older versions do not have it.
     static_cast<void>(ucp_.ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf"));
+    // Between sockets this scheme sends least in the call that starts a message: it leaves that to progress.
+    if (!has_rdma_device() && std::getenv("UCX_RNDV_SCHEME") == nullptr)
+        static_cast<void>(ucp_.ucp_config_modify(config, "RNDV_SCHEME", "am"));
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
     // Wake-ups keep UCX to transports that have them.
@@ -143,7 +155,7 @@ std::string UcxFabric::read_transports() {
         const std::string device = line.substr(slash + 1, line.find_last_not_of(" \t") - slash);
         // Inside a process, or a host.
         if (device.starts_with("memory") || device == "lo") continue;
-        if (has_remote_memory_access(transport)) rdma_ = true;
+        if (is_rdma(transport)) rdma_ = true;
         if (transport != "tcp") other_than_tcp = true;
         std::string& devices = devices_of[transport];
         devices += (devices.empty() ? "" : ", ") + device;
@@ -160,7 +172,7 @@ std::string UcxFabric::description() const {
 }
 
 void UcxFabric::join(std::vector<Peer> peers, int self, std::uint64_t key) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     key_ = key;
     self_ = self;
     stations_ = std::vector<Station>(peers.size());
@@ -207,42 +219,53 @@ void UcxFabric::refuse(int peer) const {
     throw Error(ErrorCode::link, stations_[static_cast<std::size_t>(peer)].lost);
 }
 
-bool UcxFabric::progress_held() {
-    bool moved = false;
-    while (ucp_.ucp_worker_progress(worker_) != 0) moved = true;
-    return moved;
+std::unique_lock<std::mutex> UcxFabric::hold() {
+    ++callers_;
+    std::unique_lock lock(mutex_);
+    --callers_;
+    return lock;
 }
 
+// As long as messages come there is something to move, and a start shall not wait for that.
 bool UcxFabric::progress() {
-    const std::lock_guard lock(mutex_);
-    return progress_held();
+    bool moved = false;
+    for (;;) {
+        {
+            const std::lock_guard lock(mutex_);
+            do {
+                if (ucp_.ucp_worker_progress(worker_) == 0) return moved;
+                moved = true;
+            } while (callers_ == 0);
+        }
+        while (callers_ > 0) std::this_thread::yield();
+    }
 }
 
 bool UcxFabric::has_news() {
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     return completed_ != known_completed_;
 }
 
 void UcxFabric::forget_completed() {
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     known_completed_ = completed_;
 }
 
 bool UcxFabric::prepare_to_sleep() {
     if (descriptor_ < 0) return true;
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     return ucp_.ucp_worker_arm(worker_) == UCS_OK;
 }
 
-std::chrono::nanoseconds UcxFabric::longest_sleep() const {
+std::chrono::nanoseconds UcxFabric::longest_sleep() {
     if (descriptor_ < 0) return longest_blind_sleep;
     if (wakes_reliably_) return -1ns;
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     return on_their_way_ > 0 ? longest_trusted_sleep : -1ns;
 }
 
 bool UcxFabric::flush() {
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     if (flushed_ || lost_ > 0 || !given_up_.empty()) return true;
     if (flushing_ == nullptr) {
         ucp_request_param_t param{};
@@ -250,7 +273,7 @@ bool UcxFabric::flush() {
         if (UCS_PTR_IS_PTR(request)) flushing_ = request;
         flushed_ = flushing_ == nullptr;
     }
-    progress_held();
+    ucp_.ucp_worker_progress(worker_);
     if (flushing_ != nullptr && ucp_.ucp_request_check_status(flushing_) != UCS_INPROGRESS) {
         ucp_.ucp_request_free(std::exchange(flushing_, nullptr));
         flushed_ = true;
@@ -259,7 +282,7 @@ bool UcxFabric::flush() {
 }
 
 void UcxFabric::give_up(const std::string& why) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     if (given_up_.empty()) given_up_ = why;
     ++completed_;
 }

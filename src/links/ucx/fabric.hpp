@@ -5,6 +5,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -18,6 +19,9 @@
 namespace lapwing::ucx {
 
 constexpr unsigned message_id = 0;  // of active messages
+
+// InfiniBand or RoCE, whether anybody may use it or not.
+bool has_rdma_device();
 
 class UcxFabric final : public Fabric {
   public:
@@ -39,7 +43,7 @@ class UcxFabric final : public Fabric {
     void forget_completed() override;
     bool prepare_to_sleep() override;
     int descriptor() const override { return descriptor_; }
-    std::chrono::nanoseconds longest_sleep() const override;
+    std::chrono::nanoseconds longest_sleep() override;
     bool flush() override;
     void give_up(const std::string& why) override;
 
@@ -111,12 +115,14 @@ class UcxFabric final : public Fabric {
     bool fetch(Message& message, Arrival& arrival);
     void drop(Arrival& arrival);
     void lose(int peer, const std::string& why);
-    bool progress_held();
+    // By all but progress(), which lets them go first.
+    std::unique_lock<std::mutex> hold();
 
     const Library& ucp_;
     const pid_t process_;
     const FabricOptions options_;
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
+    std::atomic<int> callers_{0};  // who wait for it
     ucp_context_h context_ = nullptr;
     ucp_worker_h worker_ = nullptr;
     int descriptor_ = -1;

@@ -39,7 +39,7 @@ void UcxFabric::complete(Message& message, ucs_status_t status) {
 
 void UcxFabric::send(int peer, std::uint64_t group, std::uint32_t channel, const std::byte* data,
                      std::uint64_t bytes, Link::Transfer& transfer) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     check_usable();
     connect(peer);
     Station& station = stations_[static_cast<std::size_t>(peer)];
@@ -71,7 +71,7 @@ void UcxFabric::send(int peer, std::uint64_t group, std::uint32_t channel, const
 
 void UcxFabric::recv(int peer, std::uint64_t group, std::uint32_t channel, std::byte* data,
                      std::uint64_t bytes, Link::Transfer& transfer) {
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     check_usable();
     // Also by who only receives: without an endpoint nobody would tell that the peer has ended.
     connect(peer);
@@ -104,11 +104,11 @@ void UcxFabric::recv(int peer, std::uint64_t group, std::uint32_t channel, std::
 
 bool UcxFabric::test(const std::vector<int>& members, Link::Transfer& transfer) {
     if (!transfer.active) return true;
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     Message& message = *reinterpret_cast<Message*>(transfer.handle);
     if (!message.complete) {
         const std::uint64_t before = completed_;
-        progress_held();
+        ucp_.ucp_worker_progress(worker_);
         // No news for the progress thread: who tests knows.
         if (message.complete && completed_ == before + 1 && known_completed_ == before) ++known_completed_;
     }
