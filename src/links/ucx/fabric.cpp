@@ -29,6 +29,11 @@ constexpr std::chrono::nanoseconds longest_trusted_sleep = 10ms;
 // Where there is no descriptor at all.
 constexpr std::chrono::nanoseconds longest_blind_sleep = 1ms;
 
+// A peer that messages are on their way to or from, and that has not been heard of in so many looks, is lost.
+// From some of them on it is asked.
+constexpr int looks_until_lost = 8;
+constexpr int looks_until_asked = 3;
+
 // UCX starts a thread, which shall take none of the program's signals.
 class BlockedSignals {
   public:
@@ -91,27 +96,40 @@ UcxFabric::UcxFabric(const FabricOptions& options)
     worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
     check("ucp_worker_create", ucp_.ucp_worker_create(context_, &worker, &worker_));
     if (ucp_.ucp_worker_get_efd(worker_, &descriptor_) != UCS_OK) descriptor_ = -1;
-    ucp_am_handler_param_t handler{};
-    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                         UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
-    handler.id = message_id;
-    handler.flags = UCP_AM_FLAG_WHOLE_MSG;
-    handler.arg = this;
-    handler.cb = [](void* fabric, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
-                    const ucp_am_recv_param_t* param) {
+    set_handler(message_id, [](void* fabric, const void* header, std::size_t header_bytes, void* data,
+                               std::size_t bytes, const ucp_am_recv_param_t* param) {
         Header known{};
         // Whatever else it is, it is none of ours.
         if (header_bytes != sizeof known) return UCS_OK;
         std::memcpy(&known, header, sizeof known);
         return static_cast<UcxFabric*>(fabric)->arrived(known, data, bytes, param->recv_attr);
-    };
-    check("ucp_worker_set_am_recv_handler", ucp_.ucp_worker_set_am_recv_handler(worker_, &handler));
+    });
+    set_handler(question_id, [](void* fabric, const void* header, std::size_t header_bytes, void*,
+                                std::size_t, const ucp_am_recv_param_t*) {
+        return static_cast<UcxFabric*>(fabric)->heard(header, header_bytes, true);
+    });
+    set_handler(answer_id, [](void* fabric, const void* header, std::size_t header_bytes, void*, std::size_t,
+                              const ucp_am_recv_param_t*) {
+        return static_cast<UcxFabric*>(fabric)->heard(header, header_bytes, false);
+    });
     ucp_address_t* address = nullptr;
     std::size_t bytes = 0;
     check("ucp_worker_get_address", ucp_.ucp_worker_get_address(worker_, &address, &bytes));
     const auto* const begin = reinterpret_cast<const std::byte*>(address);
     address_.assign(begin, begin + bytes);
     ucp_.ucp_worker_release_address(worker_, address);
+}
+
+void UcxFabric::set_handler(MessageId id, ucp_am_recv_callback_t handler) {
+    ucp_am_handler_param_t param{};
+    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+    param.id = id;
+    param.flags = UCP_AM_FLAG_WHOLE_MSG;
+    param.arg = this;
+    param.cb = handler;
+    // Fails for numbers only that are far too large.
+    static_cast<void>(ucp_.ucp_worker_set_am_recv_handler(worker_, &param));
 }
 
 UcxFabric::~UcxFabric() {
@@ -219,6 +237,53 @@ void UcxFabric::refuse(int peer) const {
     throw Error(ErrorCode::link, stations_[static_cast<std::size_t>(peer)].lost);
 }
 
+// TCP tells of a host that is cut off after a quarter of an hour, and of one that only receives never.
+// Counted in looks and not in seconds: a process that was suspended itself has heard of nobody meanwhile.
+void UcxFabric::look_after_peers() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_look_ < options_.patience / looks_until_lost) return;
+    last_look_ = now;
+    for (Station& station : stations_) {
+        if (station.waiting == 0 || std::exchange(station.heard, false)) {
+            station.silent_looks = 0;
+        } else if (++station.silent_looks > looks_until_lost) {
+            lose(station.place, fmt::format("nothing was heard of it for {} s", options_.patience.count()));
+        } else if (station.silent_looks >= looks_until_asked) {
+            tell(station, question_id);
+        }
+    }
+}
+
+void UcxFabric::tell(Station& station, MessageId id) {
+    connect(station.place);
+    if (!station.lost.empty()) return;
+    Message& message = take(station.place);
+    message.header = {key_, 0, 0, static_cast<std::uint32_t>(self_), 0};
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.user_data = &message;
+    param.cb.send = [](void* request, ucs_status_t, void* sent) {
+        auto& own = *static_cast<Message*>(sent);
+        own.fabric->give_back(own);
+        own.fabric->ucp_.ucp_request_free(request);
+    };
+    void* const request = ucp_.ucp_am_send_nbx(station.endpoint, id, &message.header, sizeof message.header,
+                                               nullptr, 0, &param);
+    if (!UCS_PTR_IS_PTR(request)) give_back(message);
+}
+
+// By UCX, inside progress.
+ucs_status_t UcxFabric::heard(const void* header, std::size_t bytes, bool asks) {
+    Header known{};
+    if (bytes != sizeof known) return UCS_OK;
+    std::memcpy(&known, header, sizeof known);
+    if (known.key != key_ || known.sender >= stations_.size()) return UCS_OK;
+    Station& station = stations_[known.sender];
+    station.heard = true;
+    if (asks) tell(station, answer_id);
+    return UCS_OK;
+}
+
 std::unique_lock<std::mutex> UcxFabric::hold() {
     ++callers_;
     std::unique_lock lock(mutex_);
@@ -232,6 +297,7 @@ bool UcxFabric::progress() {
     for (;;) {
         {
             const std::lock_guard lock(mutex_);
+            if (options_.patience.count() > 0 && on_their_way_ > 0) look_after_peers();
             do {
                 if (ucp_.ucp_worker_progress(worker_) == 0) return moved;
                 moved = true;
@@ -259,9 +325,10 @@ bool UcxFabric::prepare_to_sleep() {
 
 std::chrono::nanoseconds UcxFabric::longest_sleep() {
     if (descriptor_ < 0) return longest_blind_sleep;
-    if (wakes_reliably_) return -1ns;
     const auto lock = hold();
-    return on_their_way_ > 0 ? longest_trusted_sleep : -1ns;
+    if (on_their_way_ == 0) return -1ns;
+    if (!wakes_reliably_) return longest_trusted_sleep;
+    return options_.patience.count() > 0 ? options_.patience / looks_until_lost : -1ns;
 }
 
 bool UcxFabric::flush() {

@@ -18,7 +18,8 @@
 
 namespace lapwing::ucx {
 
-constexpr unsigned message_id = 0;  // of active messages
+// Of active messages: those of links; whether a rank is there, and that it is.
+enum MessageId : unsigned { message_id, question_id, answer_id };
 
 // InfiniBand or RoCE, whether anybody may use it or not.
 bool has_rdma_device();
@@ -89,11 +90,14 @@ class UcxFabric final : public Fabric {
         int place = 0;
         Peer peer;
         ucp_ep_h endpoint = nullptr;
-        std::string lost;                        // why; empty: it is not
-        std::uint64_t sent = 0;                  // messages
-        std::uint64_t received = 0;              // messages, in their order
-        std::vector<Posted> posted;              // receives without a message, in order
-        std::deque<Arrival> early;               // in order
+        std::string lost;            // why; empty: it is not
+        std::uint64_t sent = 0;      // messages
+        std::uint64_t received = 0;  // messages, in their order
+        std::vector<Posted> posted;  // receives without a message, in order
+        std::deque<Arrival> early;   // in order
+        std::size_t waiting = 0;     // messages on their way to or from it
+        bool heard = false;          // anything, since the last look after the peers
+        int silent_looks = 0;
         std::map<std::uint64_t, Arrival> ahead;  // of their turn, by number
     };
 
@@ -111,6 +115,10 @@ class UcxFabric final : public Fabric {
     void complete(Message& message, ucs_status_t status);
     ucs_status_t arrived(const Header& header, void* data, std::uint64_t bytes, std::uint64_t flags);
     // True when UCX's data is no longer needed.
+    void set_handler(MessageId id, ucp_am_recv_callback_t handler);
+    void look_after_peers();
+    void tell(Station& station, MessageId id);
+    ucs_status_t heard(const void* header, std::size_t bytes, bool asks);
     bool deliver(Arrival& arrival);
     bool fetch(Message& message, Arrival& arrival);
     void drop(Arrival& arrival);
@@ -141,6 +149,7 @@ class UcxFabric final : public Fabric {
     std::uint64_t known_completed_ = 0;  // to the progress thread
     std::size_t lost_ = 0;               // peers
     std::string given_up_;
+    std::chrono::steady_clock::time_point last_look_{};  // after the peers
     bool closing_ = false;
     void* flushing_ = nullptr;
     bool flushed_ = false;

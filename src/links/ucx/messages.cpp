@@ -23,12 +23,14 @@ UcxFabric::Message& UcxFabric::take(int peer) {
     message.fabric = this;
     message.peer = peer;
     ++on_their_way_;
+    ++stations_[static_cast<std::size_t>(peer)].waiting;
     return message;
 }
 
 void UcxFabric::give_back(Message& message) {
     idle_.push_back(&message);
     --on_their_way_;
+    --stations_[static_cast<std::size_t>(message.peer)].waiting;
 }
 
 void UcxFabric::complete(Message& message, ucs_status_t status) {
@@ -142,6 +144,7 @@ ucs_status_t UcxFabric::arrived(const Header& header, void* data, std::uint64_t 
     // A stranger's, or one of another job's.
     if (header.key != key_ || header.sender >= stations_.size()) return UCS_OK;
     Station& station = stations_[header.sender];
+    station.heard = true;
     if (header.number <= station.received || station.ahead.contains(header.number)) return UCS_OK;
     Arrival arrival;
     arrival.header = header;

@@ -62,12 +62,14 @@ std::uint64_t agree_on_key(int self) {
 
 }  // namespace
 
-std::unique_ptr<Fabric> choose_fabric(const std::string& network, std::chrono::seconds patience, int self,
-                                      std::vector<NetworkRefused>& refused) {
+std::unique_ptr<Fabric> choose_fabric(const std::string& network, std::chrono::seconds patience,
+                                      bool progress_thread, int self, std::vector<NetworkRefused>& refused) {
     const bool any = network == "auto";
     FabricOptions options;
     PMPI_Comm_size(MPI_COMM_WORLD, &options.ranks);
-    options.patience = patience;
+    int all_answer = progress_thread;
+    PMPI_Allreduce(MPI_IN_PLACE, &all_answer, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    options.patience = all_answer ? patience : std::chrono::seconds(0);
     options.rdma_only = any;
     for (const FabricKind& kind : fabrics()) {
         if (!any && network != kind.name) continue;

@@ -19,8 +19,9 @@ struct NetworkRefused {
 // Collective over MPI_COMM_WORLD: the endpoint of this rank, joined with all others, of the fabric called
 // `network`; where that is "auto", of the first by which all ranks have RDMA. Null, on all ranks alike, where
 // there is none.
-std::unique_ptr<Fabric> choose_fabric(const std::string& network, std::chrono::seconds patience, int self,
-                                      std::vector<NetworkRefused>& refused);
+// `progress_thread`: whether this rank will have one.
+std::unique_ptr<Fabric> choose_fabric(const std::string& network, std::chrono::seconds patience,
+                                      bool progress_thread, int self, std::vector<NetworkRefused>& refused);
 
 // Before the end: returns when nothing of any rank is on its way, and nobody needs this rank any more.
 // Collective, too.
