@@ -20,6 +20,9 @@ constexpr int most_vain_rounds = 3;
 constexpr std::chrono::nanoseconds shortest_sleep = 50us;
 constexpr std::chrono::nanoseconds longest_sleep = 1ms;
 constexpr std::chrono::nanoseconds no_limit = -1ns;
+// So long it stays parked after a thread of the program has waited, unless it is rung: a program that waits
+// again at once shall find it out of its way.
+constexpr std::chrono::nanoseconds longest_parking = 200us;
 
 }  // namespace
 
@@ -56,10 +59,16 @@ void ProgressThread::add(Work& work) {
     work.place_ = works_.size();
     works_.push_back(&work);
     work.wake_ups_ = 0;
+    if (!work.short_) ++open_long_;
     if (open_++ > 0) return;
     // Of what has come so far, nothing is for it, and nobody else waits.
     if (node_ != nullptr) node_->forget_completed();
     if (fabric_ != nullptr) fabric_->forget_completed();
+}
+
+void ProgressThread::close(const Work& work) {
+    --open_;
+    if (!work.short_) --open_long_;
 }
 
 void ProgressThread::let_go(Work& work) {
@@ -71,7 +80,7 @@ void ProgressThread::let_go(Work& work) {
 
 void ProgressThread::remove(Work& work) {
     Lock lock(mutex_);
-    if (work.moved_ != Work::Moved::done) --open_;
+    if (work.moved_ != Work::Moved::done) close(work);
     works_[work.place_] = works_.back();
     works_[work.place_]->place_ = work.place_;
     works_.pop_back();
@@ -138,9 +147,10 @@ void ProgressThread::set_doorbell(Lock lock) {
         listens_.store(wanted, std::memory_order_relaxed);
         if (node_ != nullptr) node_->let_ring(wanted);
     }
+    const bool urgent = sleepers_ > 0 || open_long_ > 0;
     lock.unlock();
     // Who has parked has seen nothing since.
-    if (attends && parked_.load(std::memory_order_seq_cst)) return ring();
+    if (attends && urgent && parked_.load(std::memory_order_seq_cst)) return ring();
     if (changed && wanted) look();
 }
 
@@ -219,6 +229,7 @@ bool ProgressThread::sleep_in_poll(std::uint32_t seen, std::chrono::nanoseconds 
             parked_.store(false, std::memory_order_relaxed);
             return false;
         }
+        limit = longest_parking;
     } else {
         if (!fabric_->prepare_to_sleep()) return false;
         const std::chrono::nanoseconds longest = fabric_->longest_sleep();
@@ -255,7 +266,7 @@ bool ProgressThread::move_works(bool woken) {
         lock.lock();
         work.moved_ = moved;
         if (moved != Work::Moved::on) completed_ = true;
-        if (moved == Work::Moved::done) --open_;
+        if (moved == Work::Moved::done) close(work);
         work.held_.store(false, std::memory_order_release);
     }
     const bool done = open_ == 0;

@@ -25,6 +25,8 @@ class ProgressThread {
     class Work {
       public:
         virtual ~Work() = default;
+        // `is_short`: it gains little from the thread, which is not woken for it at once when it is parked.
+        explicit Work(bool is_short = false) : short_(is_short) {}
         // How often the thread has been woken while this was in flight. By who holds it, or has removed it.
         std::uint64_t times_woken() const { return wake_ups_; }
 
@@ -40,6 +42,7 @@ class ProgressThread {
         // By the progress thread, which holds it. Does not throw.
         virtual Moved move() = 0;
 
+        const bool short_;
         std::atomic<bool> held_{false};
         std::size_t place_ = 0;  // among all
         std::uint64_t wake_ups_ = 0;
@@ -87,6 +90,7 @@ class ProgressThread {
     void run();
     bool look_once(bool woken);
     bool move_works(bool woken);
+    void close(const Work& work);
     void set_doorbell(Lock lock);
     void look();
     bool has_news();
@@ -102,7 +106,8 @@ class ProgressThread {
     std::mutex mutex_;
     std::condition_variable round_done_;
     std::vector<Work*> works_;
-    std::size_t open_ = 0;  // of them, that are not done
+    std::size_t open_ = 0;       // of them, that are not done
+    std::size_t open_long_ = 0;  // of these, that are not short
     int sleepers_ = 0;
     int takers_ = 0;
     std::uint64_t rounds_ = 0;
