@@ -73,6 +73,8 @@ struct EngineContext {
 class Operation {
   public:
     virtual ~Operation() = default;
+    // How often the progress thread has been woken for the last run that is complete; right after its test.
+    std::uint64_t wake_ups = 0;
 };
 
 // A list made ready for one engine and one link: built once, started any number of times, also while

@@ -24,6 +24,12 @@ void GroupEngines::use(Link& messages) {
     context_.messages = context_without_connections_.messages = &messages;
 }
 
+void GroupEngines::use(std::unique_ptr<Link> messages, ProgressThread* progress_thread) {
+    by_fabric_ = std::move(messages);
+    use(*by_fabric_);
+    context_.progress_thread = context_without_connections_.progress_thread = progress_thread;
+}
+
 void GroupEngines::share_memory(std::unique_ptr<Link> intra_node, std::vector<bool> peers,
                                 ProgressThread* progress_thread) {
     intra_node_ = std::move(intra_node);

@@ -29,6 +29,8 @@ class GroupEngines {
 
     // Messages to all peers.
     void use(Link& messages);
+    // The same by a fabric. `progress_thread` may be null.
+    void use(std::unique_ptr<Link> messages, ProgressThread* progress_thread);
     // The link to the peers of this host, `peers` by rank; empty: these are all peers, and no other link is
     // needed. `progress_thread` may be null.
     void share_memory(std::unique_ptr<Link> intra_node, std::vector<bool> peers,
@@ -45,6 +47,7 @@ class GroupEngines {
     bool all_share_memory() const { return shares_memory() && routed_ == nullptr; }
 
   private:
+    std::unique_ptr<Link> by_fabric_;
     std::unique_ptr<Link> intra_node_;
     std::unique_ptr<Link> routed_;  // of that and the messages to the others
     EngineContext context_;

@@ -5,6 +5,7 @@
 #include "base/error.hpp"
 #include "base/values.hpp"
 #include "engines/catalogue.hpp"
+#include "links/fabrics.hpp"
 
 namespace lapwing {
 namespace {
@@ -25,7 +26,10 @@ std::uint64_t number_of(const char* variable, const std::string& value, std::uin
 }
 
 void read_progress_thread(const Settings& settings, NetworkSettings& network) {
-    if (settings.progress_thread == "none") return;
+    if (settings.progress_thread == "none") {
+        network.no_progress_thread = true;
+        return;
+    }
     if (settings.progress_thread == "auto") {
         network.engine_options.event_thread_work = EventThreadWork::long_lists;
         return;
@@ -118,6 +122,10 @@ NetworkSettings read_network_settings(const Settings& settings) {
     takes_device_memory(settings);  // the value is one of them
     NetworkSettings network;
     network.tcp = options_of(settings);
+    std::vector<std::string> networks = {"auto", "tcp", "mpi"};
+    for (const FabricKind& kind : fabrics()) networks.emplace_back(kind.name);
+    check_word("LAPWING_NETWORK", settings.network, networks);
+    network.network = settings.network;
     network.shared_memory = parse_switch("LAPWING_SHARED_MEMORY", settings.shared_memory);
     network.transfer = transfer_of(settings);
     network.most_bytes_by_memory = most_bytes_by_memory(settings);

@@ -18,7 +18,9 @@ struct NetworkSettings {
     shm::TransferMethod transfer = shm::TransferMethod::automatic;
     int lanes = 1;  // connections between two ranks of a group
     EngineOptions engine_options;
-    bool progress_thread = false;          // a thread beside the program
+    std::string network = "auto";          // what joins hosts
+    bool progress_thread = false;          // a thread beside the program, also inside one host
+    bool no_progress_thread = false;       // also where the network needs one to have overlap
     std::vector<int> progress_processors;  // that it, and the event thread, may use; empty: any
 };
 

@@ -38,6 +38,8 @@ struct Model {
     };
 
     static void wake(Word<std::uint32_t>& word) { Explorer::wake(&word); }
+    // Nobody sleeps at a pipe here.
+    static void wake(int) {}
     // A ring that is lost is a sleep for ever: there is no limit.
     static void sleep(const Word<std::uint32_t>& word, std::uint32_t value, long) {
         Explorer::point(false);

@@ -16,6 +16,7 @@
 #include "lapwing/common/this_host.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/mpi/survey.hpp"
+#include "links/fabrics.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -46,6 +47,52 @@ bool has_progress_thread() {
     const char* const variable = std::getenv("LAPWING_PROGRESS_THREAD");
     return variable != nullptr && *variable != '\0' && std::string_view(variable) != "none" &&
            std::string_view(variable) != "auto";
+}
+
+// A network that a library gives, as far as one process can tell.
+struct FoundNetwork {
+    const char* name;
+    bool available;
+    bool rdma;
+    std::string words;  // what it is, or why there is none
+};
+std::vector<FoundNetwork> networks() {
+    std::vector<FoundNetwork> all;
+    for (const FabricKind& kind : fabrics()) {
+        try {
+            const std::unique_ptr<Fabric> fabric = kind.open({});
+            all.push_back({kind.name, true, fabric->rdma(), fabric->description()});
+        } catch (const Error& error) {
+            all.push_back({kind.name, false, false, error.what()});
+        }
+    }
+    return all;
+}
+
+Json networks_as_json() {
+    Json rows = Json::array();
+    for (const FoundNetwork& network : networks()) {
+        rows.push_back({{"name", network.name}, {"available", network.available}, {"rdma", network.rdma}});
+        rows.back()[network.available ? "description" : "reason"] = network.words;
+    }
+    return rows;
+}
+
+void print_networks() {
+    fmt::print("\nbetween hosts (LAPWING_NETWORK)\n");
+    std::vector<std::vector<std::string>> rows;
+    std::string first;
+    for (const FoundNetwork& network : networks()) {
+        rows.push_back({network.name,
+                        !network.available ? "unavailable"
+                        : network.rdma     ? "RDMA"
+                                           : "no RDMA",
+                        network.words});
+        if (network.rdma && first.empty()) first = network.name;
+    }
+    fmt::print("{}  auto takes {}\n", align(rows),
+               first.empty() ? "tcp, with the kernel engine where it is available, else the native MPI"
+                             : first + ", where all ranks have it");
 }
 
 Json mpi_as_json() {
@@ -185,6 +232,7 @@ int info(bool json, bool algorithms_only) {
                      {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
             }
             all["progress_inside_a_host"] = has_progress_thread() ? "thread" : "caller";
+            all["networks"] = networks_as_json();
             all["mpi"] = mpi_as_json();
             all["variables"] = variables_as_json();
         }
@@ -195,6 +243,7 @@ int info(bool json, bool algorithms_only) {
     } else {
         fmt::print("lapwing {}\n", LAPWING_VERSION);
         print_engines();
+        print_networks();
         print_mpi();
         print_variables();
         print_algorithms(false);

@@ -21,6 +21,7 @@ namespace {
 
 struct Options {
     std::string engine;
+    std::string network;
     std::string algorithm;
     std::string tuning;
     std::string topology;
@@ -37,6 +38,7 @@ struct Options {
 Settings settings_of(const Options& options) {
     Settings settings = read_settings(environ);
     if (!options.engine.empty()) settings.engine = options.engine;
+    if (!options.network.empty()) settings.network = options.network;
     if (!options.algorithm.empty()) settings.algorithm = options.algorithm;
     if (!options.tuning.empty()) settings.tuning = options.tuning;
     if (!options.topology.empty()) settings.topology = options.topology;
@@ -125,6 +127,8 @@ Command add_run(CLI::App& tool, const Words& words) {
     show_usage(*app, "Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--engine", options->engine, "Engine: auto, host, ..., or mpi (LAPWING_ENGINE)")
         ->type_name("E");
+    app->add_option("--network", options->network, "Between hosts: auto, tcp, ucx or mpi (LAPWING_NETWORK)")
+        ->type_name("N");
     app->add_option("--algorithm", options->algorithm, "Such as ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
     app->add_option("--tuning", options->tuning, "Choose algorithms by this file from `lapwing tune`")

@@ -48,6 +48,7 @@ class HostPrepared : public Prepared {
     ProgressThread* const progress_thread_;  // null: the program's threads alone move the runs
     const bool traced_;
     std::uint64_t scratch_bytes_;
+    bool is_short_ = false;
     std::vector<Step> steps_;
     MessagePlan messages_;
     std::vector<std::unique_ptr<Run>> runs_;  // every run ever made

@@ -27,21 +27,29 @@ inline void publish_news() {
 }
 
 template <typename Platform>
-bool is_asleep(Doorbell<Platform>& doorbell) {
+std::uint32_t where_asleep(Doorbell<Platform>& doorbell) {
 #ifdef LAPWING_THREAD_SANITIZER
     // It knows no fences: the order of the changes of one word does the same.
-    return doorbell.asleep.fetch_add(0, std::memory_order_acq_rel) != 0;
+    return doorbell.asleep.fetch_add(0, std::memory_order_acq_rel);
 #else
-    return doorbell.asleep.load(std::memory_order_relaxed) != 0;
+    return doorbell.asleep.load(std::memory_order_relaxed);
 #endif
+}
+
+// Whoever sleeps. `pipe`: the writing end of its pipe, here.
+template <typename Platform>
+void ring_at(Doorbell<Platform>& doorbell, std::uint32_t asleep, int pipe) {
+    doorbell.rings.fetch_add(1, std::memory_order_release);
+    if (asleep == at_a_pipe)
+        Platform::wake(pipe);
+    else
+        Platform::wake(doorbell.rings);
 }
 
 // After publish_news().
 template <typename Platform>
-void ring(Doorbell<Platform>& doorbell) {
-    if (!is_asleep(doorbell)) return;
-    doorbell.rings.fetch_add(1, std::memory_order_release);
-    Platform::wake(doorbell.rings);
+void ring(Doorbell<Platform>& doorbell, int pipe = -1) {
+    if (const std::uint32_t asleep = where_asleep(doorbell); asleep != awake) ring_at(doorbell, asleep, pipe);
 }
 
 // Sleep in two steps: the first says that it sleeps, looks for news, and gives back nothing when there are
@@ -49,10 +57,10 @@ void ring(Doorbell<Platform>& doorbell) {
 template <typename Platform, typename News>
 std::optional<std::uint32_t> prepare_to_sleep(Doorbell<Platform>& doorbell, News news) {
     const std::uint32_t seen = doorbell.rings.load(std::memory_order_acquire);
-    doorbell.asleep.exchange(1, std::memory_order_seq_cst);
+    doorbell.asleep.exchange(at_the_word, std::memory_order_seq_cst);
     publish_news();
     if (!news()) return seen;
-    doorbell.asleep.store(0, std::memory_order_relaxed);
+    doorbell.asleep.store(awake, std::memory_order_relaxed);
     return std::nullopt;
 }
 
@@ -60,7 +68,7 @@ std::optional<std::uint32_t> prepare_to_sleep(Doorbell<Platform>& doorbell, News
 template <typename Platform>
 bool sleep_on(Doorbell<Platform>& doorbell, std::uint32_t seen, long nanoseconds) {
     Platform::sleep(doorbell.rings, seen, nanoseconds);
-    doorbell.asleep.store(0, std::memory_order_relaxed);
+    doorbell.asleep.store(awake, std::memory_order_relaxed);
     return doorbell.rings.load(std::memory_order_relaxed) != seen;
 }
 

@@ -65,11 +65,13 @@ struct alignas(cache_line) Consumed {
     Word<Platform, std::uint64_t> payload;
 };
 
-// A rank that sleeps says so; who has something for it rings.
+// A rank that sleeps says so, and where; who has something for it rings.
+enum Asleep : std::uint32_t { awake, at_the_word, at_a_pipe };
 template <typename Platform>
 struct alignas(2 * cache_line) Doorbell {
     Word<Platform, std::uint32_t> rings;
     Word<Platform, std::uint32_t> asleep;
+    Word<Platform, std::uint32_t> pipe;  // its writing end in the sleeper's process, and 1 more; 0: none
 };
 
 // Of one FIFO: how much it holds. Slots and payload are powers of two.

@@ -162,6 +162,7 @@ struct ShmNode::State {
     std::vector<OwnProtocol::Place> neighbors;
     std::string why_in_pieces;
     std::unique_ptr<OwnProtocol> protocol;
+    std::vector<int> pipes;  // that wake the others
     bool shared = false;
 };
 
@@ -183,7 +184,9 @@ ShmNode::ShmNode(int ranks, TransferMethod method) : state_(std::make_unique<Sta
     }
 }
 
-ShmNode::~ShmNode() = default;
+ShmNode::~ShmNode() {
+    for (const int pipe : state_->pipes) ::close(pipe);
+}
 
 const ShmAddress& ShmNode::address() const {
     return state_->address;
@@ -411,6 +414,21 @@ bool ShmNode::sleep_on(std::uint32_t seen, std::chrono::nanoseconds limit) {
 void ShmNode::share() {
     state_->shared = true;
     state_->protocol->share();
+}
+
+void ShmNode::sleep_at(const WakePipe& pipe) {
+    state_->protocol->sleep_at_pipe(pipe.writer());
+}
+
+std::string ShmNode::reach_sleepers() {
+    try {
+        state_->protocol->reach_pipes([&](pid_t process, int writer) {
+            return state_->pipes.emplace_back(WakePipe::open_writer(process, writer));
+        });
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "";
 }
 
 void ShmNode::move_all() {

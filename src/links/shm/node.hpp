@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "links/event/wake_pipe.hpp"
 #include "links/link.hpp"
 #include "links/shm/transfer_choice.hpp"
 
@@ -89,6 +90,12 @@ class ShmNode {
     // stands below. Once, after join(). One of the threads is a progress thread, who sleeps in place of all
     // others.
     void share();
+    // Where the progress thread also waits for what is not of this node, it sleeps in poll(), at this pipe
+    // among others, and not by sleep_since(). After join(); the pipe outlives the node.
+    void sleep_at(const WakePipe& pipe);
+    // When all ranks of the host have said where they sleep, and before the first message. Empty, or what is
+    // wrong: then nobody in the job may use it.
+    std::string reach_sleepers();
     // Moves all that is on its way, whoever has asked for it. Throws Error (link).
     void move_all();
     // Whether move_all(), or a test, might go on now; also when a message has completed since move_all()

@@ -9,6 +9,8 @@
 
 #include <cerrno>
 
+#include "links/event/wake_pipe.hpp"
+
 namespace lapwing::shm {
 namespace {
 
@@ -34,6 +36,10 @@ int in_full(Call call, pid_t process, std::byte* here, std::uint64_t there, std:
 
 void Linux::wake(Word<std::uint32_t>& word) {
     ::syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+void Linux::wake(int pipe) {
+    WakePipe::wake(pipe);
 }
 
 void Linux::sleep(const Word<std::uint32_t>& word, std::uint32_t value, long nanoseconds) {

@@ -19,6 +19,7 @@ struct Linux {
     // Between processes: wakes who sleeps at the word; sleeps while it has the value, up to a limit; below
     // zero there is none.
     static void wake(Word<std::uint32_t>& word);
+    static void wake(int pipe);  // who sleeps in poll(), by the pipe's writing end
     static void sleep(const Word<std::uint32_t>& word, std::uint32_t value, long nanoseconds);
     static std::uint64_t nanoseconds();  // of a clock that only goes forward, never 0
 

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -86,6 +87,11 @@ class Protocol {
         return all;
     }
     const std::string& why_refused() const { return why_refused_; }
+    // Before the first message: the progress thread sleeps in poll(), with the reading end of the pipe that
+    // ends in `writer`. When all who do so have said it: the writing ends of theirs, by `open(process,
+    // writer)`.
+    void sleep_at_pipe(int writer);
+    void reach_pipes(const std::function<int(pid_t process, int writer)>& open);
     // Without holding it: whether the others ring here; how often it was rung; to ring; to sleep since then.
     // Who lets them ring looks for news afterwards.
     void let_ring(bool on);
@@ -134,6 +140,7 @@ class Protocol {
         FifoWriter<Platform> to;
         FifoReader<Platform> from;
         Doorbell<Platform>* doorbell = nullptr;
+        int pipe = -1;  // that wakes it, where it sleeps at one
         pid_t process = 0;
         int rank = 0;
         bool copies_directly = false;
@@ -205,6 +212,7 @@ class Protocol {
     Geometry geometry_;
     std::uint64_t eager_limit_ = 0;
     Doorbell<Platform>& doorbell_;
+    int own_pipe_ = -1;
     std::vector<int> told_;
     std::vector<int> sending_;  // places with sends that are not complete
     std::vector<std::unique_ptr<Message>> messages_;

@@ -67,7 +67,7 @@ void Protocol<Platform>::ring_doorbells() {
     for (const int place : told_) {
         Peer& peer = peer_of(place);
         peer.told = false;
-        ring(*peer.doorbell);
+        ring(*peer.doorbell, peer.pipe);
     }
     told_.clear();
 }
@@ -306,19 +306,32 @@ void Protocol<Platform>::move_all() {
 }
 
 template <typename Platform>
+void Protocol<Platform>::sleep_at_pipe(int writer) {
+    own_pipe_ = writer;
+    doorbell_.pipe.store(static_cast<std::uint32_t>(writer) + 1, std::memory_order_release);
+}
+
+template <typename Platform>
+void Protocol<Platform>::reach_pipes(const std::function<int(pid_t process, int writer)>& open) {
+    for (Peer& peer : peers_) {
+        const std::uint32_t pipe = peer.doorbell->pipe.load(std::memory_order_acquire);
+        if (pipe != 0) peer.pipe = open(peer.process, static_cast<int>(pipe - 1));
+    }
+}
+
+template <typename Platform>
 void Protocol<Platform>::let_ring(bool on) {
     if (on) {
-        doorbell_.asleep.exchange(1, std::memory_order_seq_cst);
+        doorbell_.asleep.exchange(own_pipe_ < 0 ? at_the_word : at_a_pipe, std::memory_order_seq_cst);
         publish_news();
     } else {
-        doorbell_.asleep.store(0, std::memory_order_relaxed);
+        doorbell_.asleep.store(awake, std::memory_order_relaxed);
     }
 }
 
 template <typename Platform>
 void Protocol<Platform>::ring_here() {
-    doorbell_.rings.fetch_add(1, std::memory_order_release);
-    Platform::wake(doorbell_.rings);
+    ring_at(doorbell_, own_pipe_ < 0 ? at_the_word : at_a_pipe, own_pipe_);
 }
 
 template <typename Platform>
@@ -329,7 +342,7 @@ void Protocol<Platform>::give_up(const std::string& why) {
     }
     given_up_.store(true, std::memory_order_release);
     publish_news();
-    ring(doorbell_);
+    ring(doorbell_, own_pipe_);
 }
 
 template <typename Platform>

@@ -83,9 +83,12 @@ LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
             // An engine over connections uses memory only for what LAPWING_INSIDE leaves to it.
             const bool shares =
                 group->engines.shares_memory() && (!connected || !group->engines.all_share_memory());
-            const char* const inside = shares ? (connected ? "shm, tcp" : "shm") : connected ? "tcp" : "mpi";
+            const char* const between = connected             ? "tcp"
+                                        : group->wants_fabric ? runtime.network.fabric()->name()
+                                                              : "mpi";
+            const char* const inside = shares ? (connected ? "shm, tcp" : "shm") : between;
             PMPI_Info_set(*info, link_inside_host_key, inside);
-            PMPI_Info_set(*info, link_between_hosts_key, connected ? "tcp" : "mpi");
+            PMPI_Info_set(*info, link_between_hosts_key, between);
         }
         return MPI_SUCCESS;
     });

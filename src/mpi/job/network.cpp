@@ -7,31 +7,10 @@
 #include "base/error.hpp"
 #include "links/tcp/addresses.hpp"
 #include "links/tcp/descriptors.hpp"
+#include "mpi/job/agreement.hpp"
 #include "plan/group_engines.hpp"
 
 namespace lapwing {
-
-std::vector<std::string> agree_on_troubles(std::span<const std::string> mine, int self) {
-    int ranks = 0;
-    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    std::vector<int> first;
-    for (const std::string& trouble : mine) first.push_back(trouble.empty() ? ranks : self);
-    PMPI_Allreduce(MPI_IN_PLACE, first.data(), static_cast<int>(first.size()), MPI_INT, MPI_MIN,
-                   MPI_COMM_WORLD);
-    std::vector<std::string> told;
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-        char text[512] = {};
-        if (first[i] == self)
-            fmt::format("rank {} ({}): {}", self, tcp::host_name(), mine[i]).copy(text, sizeof text - 1);
-        if (first[i] != ranks) PMPI_Bcast(text, sizeof text, MPI_CHAR, first[i], MPI_COMM_WORLD);
-        told.emplace_back(text);
-    }
-    return told;
-}
-
-std::string agree_on_trouble(const std::string& mine, int self) {
-    return agree_on_troubles({&mine, 1}, self).front();
-}
 
 shm::ShmAddress Network::open(const Settings& settings, const std::string& engine) {
     PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
@@ -47,13 +26,43 @@ shm::ShmAddress Network::open(const Settings& settings, const std::string& engin
 void Network::start(const RankLocations& locations, std::span<const shm::ShmAddress> memories) {
     if (engine_ == "mpi") return;
     const bool several_hosts = !locations.all_on_one_host();
+    if (several_hosts || (!chosen_.shared_memory && ranks_ > 1)) open_fabric();
     if (locations.some_on_one_host()) {
         share_memory(memories);
         if (self_ == 0) say_what_is_missing(several_hosts);
     } else {
         node_.reset();
     }
+    // Each rank may have one or not.
+    if (wants_progress_thread()) {
+        progress_thread_ = std::make_unique<ProgressThread>(node_.get(), fabric_.get(), pipe_.get(),
+                                                            chosen_.progress_processors);
+    }
     connect_hosts(several_hosts);
+    if (several_hosts && joined_by_.empty()) joined_by_ = "mpi (the native MPI)";
+}
+
+void Network::open_fabric() {
+    const std::string& wanted = chosen_.network;
+    if (wanted == "tcp" || wanted == "mpi") return;
+    if (engine_ == "kernel") {
+        if (wanted != "auto") missing_.networks.push_back({wanted, "the kernel engine runs over TCP"});
+    } else {
+        fabric_ = choose_fabric(wanted, chosen_.tcp.patience, !chosen_.no_progress_thread, self_,
+                                missing_.networks);
+    }
+    if (fabric_ != nullptr) {
+        joined_by_ = fmt::format("{} ({})", fabric_->name(), fabric_->description());
+        if (!chosen_.no_progress_thread) pipe_ = std::make_unique<WakePipe>();
+    } else if (wanted != "auto" && self_ == 0) {
+        fmt::print(stderr, "lapwing: the network {} cannot be had: {}\n", wanted,
+                   missing_.networks.back().why);
+    }
+}
+
+bool Network::wants_progress_thread() const {
+    if (chosen_.no_progress_thread) return false;
+    return fabric_ != nullptr || (chosen_.progress_thread && node_ != nullptr && node_->ranks() > 1);
 }
 
 void Network::share_memory(std::span<const shm::ShmAddress> memories) {
@@ -62,15 +71,15 @@ void Network::share_memory(std::span<const shm::ShmAddress> memories) {
         return;
     }
     const std::string trouble = node_->join(memories, self_);
+    if (trouble.empty() && pipe_ != nullptr) node_->sleep_at(*pipe_);
     const std::string mine[] = {trouble, trouble.empty() ? node_->why_in_pieces() : ""};
     const std::vector<std::string> told = agree_on_troubles(mine, self_);
     missing_.shared_memory = told[0];
-    if (!told[0].empty()) return node_.reset();
+    if (told[0].empty() && fabric_ != nullptr)
+        missing_.shared_memory = agree_on_trouble(node_->reach_sleepers(), self_);
+    if (!missing_.shared_memory.empty()) return node_.reset();
     missing_.single_copies = told[1];
     node_->admit_no_more();
-    // Each rank may have one or not.
-    if (chosen_.progress_thread && node_->ranks() > 1)
-        progress_thread_ = std::make_unique<ProgressThread>(*node_, chosen_.progress_processors);
 }
 
 // What the report says is enough, unless somebody has asked for it.
@@ -94,12 +103,18 @@ void Network::connect_hosts(bool several_hosts) {
     if (engine == nullptr) return;
     std::string& why_not = missing_.why_no_engine;
     missing_.engine = engine->name();
+    if (fabric_ != nullptr) {
+        why_not = fmt::format("{} joins the hosts", fabric_->name());
+        return;
+    }
     if (engine_with_connections(engine_, !several_hosts) == nullptr) {
         why_not = "all ranks are on one host, where the host engine is faster";
         return;
     }
     std::string trouble;
-    if (const Verdict available = engine->available(); !available) {
+    if (chosen_.network == "mpi") {
+        trouble = "LAPWING_NETWORK=mpi";
+    } else if (const Verdict available = engine->available(); !available) {
         trouble = available.reason();
     } else {
         try {
@@ -121,7 +136,7 @@ void Network::connect_hosts(bool several_hosts) {
     }
     if (!why_not.empty()) {
         endpoint_.reset();
-        if (self_ == 0 && engine_ != "auto")
+        if (self_ == 0 && (engine_ != "auto" || chosen_.network == "tcp"))
             fmt::print(stderr, "lapwing: the {} engine is not used: {}\n", missing_.engine, why_not);
         return;
     }
@@ -133,13 +148,17 @@ void Network::connect_hosts(bool several_hosts) {
     PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, addresses.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
     endpoint_->admit(key, addresses, self_);
     key.fill(0);
+    if (several_hosts) joined_by_ = fmt::format("tcp (the {} engine)", missing_.engine);
     if (!chosen_.progress_processors.empty()) endpoint_->event_loop().place(chosen_.progress_processors);
 }
 
 void Network::stop() {
+    // While the progress thread still serves the others.
+    if (fabric_ != nullptr) leave_fabric(*fabric_, chosen_.tcp.patience);
     endpoint_.reset();
     progress_thread_.reset();
     node_.reset();
+    fabric_.reset();
 }
 
 std::vector<int> Network::members(MPI_Comm communicator, int ranks) const {

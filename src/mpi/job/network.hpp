@@ -15,16 +15,11 @@
 #include "engines/progress_thread.hpp"
 #include "links/shm/node.hpp"
 #include "links/tcp/endpoint.hpp"
+#include "mpi/job/fabric_choice.hpp"
 #include "mpi/job/rank_locations.hpp"
 #include "plan/options.hpp"
 
 namespace lapwing {
-
-// One rank's trouble, told to all: "rank 3 (node2): ..." of the lowest rank that has one, empty when none
-// has. Collective over MPI_COMM_WORLD.
-std::string agree_on_trouble(const std::string& mine, int self);
-// The same of several kinds of trouble at once.
-std::vector<std::string> agree_on_troubles(std::span<const std::string> mine, int self);
 
 // What a job does without, and why; empty: it has it, or does not want it. Equal on all ranks.
 struct Missing {
@@ -32,6 +27,7 @@ struct Missing {
     std::string why_no_engine;  // that engine is not used
     std::string shared_memory;  // between ranks of one host
     std::string single_copies;  // of long messages inside a host: they pass through the memory, in pieces
+    std::vector<NetworkRefused> networks;  // between hosts
 };
 
 class Network {
@@ -40,17 +36,23 @@ class Network {
     // Places::exchange(). `engine` is the one that was asked for. Throws Error (invalid_argument) for a
     // setting that cannot be.
     shm::ShmAddress open(const Settings& settings, const std::string& engine);
-    // Collective over MPI_COMM_WORLD, after open(): lets the ranks of one host share memory, and makes the
-    // endpoint for connections between hosts, with the job's key. Rank 0 says on standard error what was
-    // asked for and cannot be had.
+    // Collective over MPI_COMM_WORLD, after open(): lets the ranks of one host share memory, and makes what
+    // joins hosts: an endpoint of a fabric, or one for connections, with the job's key. Rank 0 says on
+    // standard error what was asked for and cannot be had.
     void start(const RankLocations& locations, std::span<const shm::ShmAddress> memories);
+    // Collective, too.
     void stop();
 
     const Missing& missing() const { return missing_; }
     bool runs() const { return endpoint_ != nullptr; }
+    // What joins hosts, for people: "ucx (UCX 1.13.1, tcp on eth0)"; empty where all ranks are on one.
+    const std::string& joined_by() const { return joined_by_; }
+    // The fabric that does; null: none, but connections or the native MPI.
+    Fabric* fabric() const { return fabric_.get(); }
     // Memory that ranks of one host share; null: there is none.
     shm::ShmNode* node() const { return node_.get(); }
-    // Who moves the lists in that memory beside the program; null: the program's calls alone do.
+    // Who moves the lists in that memory and in the fabric beside the program; null: the program's calls
+    // alone do.
     ProgressThread* progress_thread() const { return progress_thread_.get(); }
 
     // The places in MPI_COMM_WORLD of a communicator's ranks; empty when one of them is not in it.
@@ -72,13 +74,18 @@ class Network {
     const EngineOptions& engine_options() const { return chosen_.engine_options; }
 
   private:
+    void open_fabric();
     void share_memory(std::span<const shm::ShmAddress> memories);
+    bool wants_progress_thread() const;
     void say_what_is_missing(bool several_hosts) const;
     void connect_hosts(bool several_hosts);
 
     std::string engine_ = "mpi";  // that was asked for
     NetworkSettings chosen_;
+    std::string joined_by_;
     std::unique_ptr<tcp::Endpoint> endpoint_;
+    std::unique_ptr<Fabric> fabric_;
+    std::unique_ptr<WakePipe> pipe_;  // of the progress thread, where there is a fabric
     std::unique_ptr<shm::ShmNode> node_;
     Missing missing_;
     std::unique_ptr<ProgressThread> progress_thread_;

@@ -50,6 +50,9 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     const Missing& missing = manner.missing;
     std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
                                    ranks, ranks == 1 ? "" : "s", manner.engine);
+    if (!manner.network.empty()) text += fmt::format("between hosts: {}\n", manner.network);
+    for (const NetworkRefused& network : missing.networks)
+        text += fmt::format("the network {} is not used: {}\n", network.name, network.why);
     if (!missing.why_no_engine.empty())
         text += fmt::format("the {} engine is not used: {}\n", missing.engine, missing.why_no_engine);
     if (!missing.shared_memory.empty())
@@ -68,9 +71,9 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     if (!manner.advice.empty()) text += manner.advice + "\n";
     if (!manner.copies_refused.empty())
         text += fmt::format("long messages pass in pieces since rank 0 met: {}\n", manner.copies_refused);
-    text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10}  {:<30}  {}\n", "collective", "taken",
-                        "bytes sent", "start s", "wait s", "hidden s", "algorithms (of rank 0)",
-                        "left to the native MPI");
+    text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10} {:>9}  {:<30}  {}\n", "collective",
+                        "taken", "bytes sent", "start s", "wait s", "hidden s", "wake-ups",
+                        "algorithms (of rank 0)", "left to the native MPI");
     bool any = false;
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];
@@ -86,10 +89,10 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
         }
         if (count.taken == 0 && left.empty()) continue;
         any = true;
-        text += fmt::format("{:<25} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f}  {:<30}  {}\n",
+        text += fmt::format("{:<25} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f} {:>9}  {:<30}  {}\n",
                             mpi_name(static_cast<Collective>(i)), count.taken, count.bytes_sent,
                             seconds(count.start_time), seconds(count.wait_time), seconds(count.hidden_time),
-                            used.empty() ? "-" : used, left.empty() ? "-" : left);
+                            count.wake_ups, used.empty() ? "-" : used, left.empty() ? "-" : left);
     }
     if (!any) text += "The program called no collective that could be taken.\n";
     const StagedBytes staged = staged_bytes(sums);
@@ -99,7 +102,8 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
             staged.buffers, staged.to_host, staged.to_device);
     }
     text +=
-        "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound.\n";
+        "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound. "
+        "wake-ups: of the progress thread.\n";
     return text;
 }
 
@@ -110,6 +114,8 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
     json["ranks"] = ranks;
     const Missing& missing = manner.missing;
     json["engine"] = manner.engine;
+    if (!manner.network.empty()) json["network"] = manner.network;
+    for (const NetworkRefused& network : missing.networks) json["no_network"][network.name] = network.why;
     if (!missing.why_no_engine.empty()) json["no_" + missing.engine + "_engine"] = missing.why_no_engine;
     if (!missing.shared_memory.empty()) json["no_shared_memory"] = missing.shared_memory;
     if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;
@@ -140,6 +146,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
         row["start_seconds"] = seconds(count.start_time);
         row["wait_seconds"] = seconds(count.wait_time);
         row["hidden_seconds_at_most"] = seconds(count.hidden_time);
+        row["wake_ups"] = count.wake_ups;
         row["uses_of_rank_0"] = nlohmann::ordered_json::array();
         for (const Use& use : mine.uses[i]) {
             row["uses_of_rank_0"].push_back(

@@ -32,6 +32,7 @@ struct CollectiveCount {
     std::uint64_t bytes_from_devices = 0;  // to host memory, and back
     std::uint64_t bytes_to_devices = 0;
     std::uint64_t device_buffers = 0;  // that were copied
+    std::uint64_t wake_ups = 0;        // of progress threads, for the lists
     std::array<std::uint64_t, fallback_reasons> fell_back{};
 };
 
@@ -44,7 +45,8 @@ struct Use {
 
 // How the lists were run, for the report.
 struct Manner {
-    std::string engine;  // that was asked for
+    std::string engine;   // that was asked for
+    std::string network;  // that joins the hosts, for people; empty where all ranks are on one
     Missing missing;
     // Who moves messages inside rank 0's host: "caller" or "progress thread"; empty where its ranks share no
     // memory.

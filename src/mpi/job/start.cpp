@@ -14,6 +14,7 @@
 #include "device/memory.hpp"
 #include "engines/progress_advice.hpp"
 #include "links/tcp/addresses.hpp"
+#include "mpi/job/agreement.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/job/tracing.hpp"
 #include "mpi/native/guard.hpp"
@@ -129,7 +130,8 @@ void start_job(bool collective) {
 
 void report_job() {
     if (runtime.report_form == "none") return;
-    Manner manner{runtime.options.engine, runtime.network.missing(), "", {}, "", ""};
+    Manner manner{
+        runtime.options.engine, runtime.network.joined_by(), runtime.network.missing(), "", {}, "", ""};
     if (const shm::ShmNode* node = runtime.network.node(); node != nullptr && node->ranks() > 1) {
         manner.progress = runtime.network.progress_thread() != nullptr ? "thread" : "caller";
         manner.transfers = node->transfer_times();

@@ -12,8 +12,8 @@
 #include "base/error.hpp"
 #include "base/trace.hpp"
 #include "links/tcp/addresses.hpp"
+#include "mpi/job/agreement.hpp"
 #include "mpi/job/metadata.hpp"
-#include "mpi/job/network.hpp"
 #include "mpi/job/report.hpp"
 
 namespace lapwing {

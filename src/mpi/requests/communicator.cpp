@@ -104,6 +104,11 @@ bool has_neighbors(const Communicator& group) {
            (group.placement != nullptr && group.placement->hosts() < group.ranks);
 }
 
+bool may_have_fabric(const Communicator& group) {
+    return runtime.network.fabric() != nullptr && group.ranks > 1 && !group.intercommunicator &&
+           !group.members.empty() && !group.all_intra_node;
+}
+
 void share_memory(Communicator& group, std::uint64_t number) {
     shm::ShmNode& node = *runtime.network.node();
     std::vector<bool> peers;
@@ -122,6 +127,12 @@ void connect(Communicator& group, std::uint64_t number) {
 }
 
 void make_links(Communicator& group, std::uint64_t number) {
+    if (group.wants_fabric) {
+        group.engines.use(runtime.network.fabric()->link(number, group.members),
+                          runtime.network.progress_thread());
+    } else {
+        group.engines.use(group.link);
+    }
     if (group.wants_memory) share_memory(group, number);
     if (group.wants_connections) connect(group, number);
     group.settled = true;
@@ -138,7 +149,8 @@ int begin_links(Communicator& group) {
     group.wants_memory = has_neighbors(group);
     group.all_intra_node = group.wants_memory && runtime.locations.on_one_host(group.members);
     group.wants_connections = may_have_connections(group);
-    if (!group.all_intra_node) {
+    group.wants_fabric = may_have_fabric(group);
+    if (group.needs_native_link()) {
         try {
             group.link.begin(group.communicator);
         } catch (const MpiError& error) {
@@ -150,8 +162,8 @@ int begin_links(Communicator& group) {
     if (!group.members.empty() && runtime.locations.on_one_host(group.members)) {
         group.options.several_hosts = false;
     }
-    if (!group.wants_connections && !group.wants_memory) {
-        group.settled = true;
+    if (!group.wants_connections && !group.wants_memory && !group.wants_fabric) {
+        make_links(group, 0);
         return MPI_SUCCESS;
     }
     if (group.communicator == MPI_COMM_WORLD) {

@@ -19,9 +19,7 @@ struct Request;
 
 struct Communicator {
     Communicator(MPI_Comm comm, int own_rank, int size, const PlanOptions& usual)
-        : communicator(comm), rank(own_rank), ranks(size), options(usual), engines(own_rank, options) {
-        engines.use(link);
-    }
+        : communicator(comm), rank(own_rank), ranks(size), options(usual), engines(own_rank, options) {}
 
     MPI_Comm communicator;  // the program's own; null when it has been freed
     int rank;
@@ -43,8 +41,10 @@ struct Communicator {
     bool wants_memory = false;       // some of its ranks share memory
     bool all_intra_node = false;     // all of them do
     bool wants_connections = false;  // an engine that needs them may take it
-    bool settled = false;            // it is known which links there are
-    std::deque<Request*> deferred;   // started before that, in order
+    bool wants_fabric = false;       // a fabric joins its hosts
+    bool needs_native_link() const { return !all_intra_node && !wants_fabric; }
+    bool settled = false;           // it is known which links there are
+    std::deque<Request*> deferred;  // started before that, in order
     MPI_Request agreement = MPI_REQUEST_NULL;
     std::uint64_t claim[2] = {0, 0};             // the group's number, from rank 0; whether this rank cannot
     std::uint64_t agreed[2] = {0, 0};            // the greatest of all ranks'
@@ -55,7 +55,7 @@ struct Communicator {
     std::uint32_t trace_number = 0;       // of a trace; 0: it has none yet
 
     // In this order: what stands below uses what stands above.
-    MpiLink link;  // not begun where all share memory
+    MpiLink link;  // begun where it is needed
     std::unique_ptr<Connections> connections;
     GroupEngines engines;
 };

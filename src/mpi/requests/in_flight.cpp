@@ -173,6 +173,7 @@ bool move(Request& request, bool waited_for = false) {
         if (!(waited_for ? prepared.progress(request.operation) : prepared.test(request.operation)))
             return false;
         --request.plan->in_flight;
+        runtime.report.of(request.collective).wake_ups += request.operation->wake_ups;
     } catch (const Error& error) {
         // The plan stays in flight for ever: the link may still touch its memory.
         request.error = error_code_of(error);
@@ -299,6 +300,11 @@ int progress() {
 
 int progress_of_all() {
     const int completed = progress();
+    // Peers may wait for what this rank has sent, although it is complete here.
+    if (Fabric* const fabric = runtime.network.fabric();
+        fabric != nullptr && runtime.network.progress_thread() == nullptr) {
+        fabric->progress();
+    }
     // A thread may wait for one of them inside the MPI.
     give_complete_to_mpi();
     return completed;
@@ -367,7 +373,7 @@ void finish_links(Communicator& group, std::uint64_t patience) {
             const Entry entry;
             // A rank that must come here first may wait for a list of ours.
             progress();
-            ready = (group.all_intra_node || group.link.ready()) && settle(group);
+            ready = (!group.needs_native_link() || group.link.ready()) && settle(group);
         }
         if (!ready) std::this_thread::yield();
     }

@@ -23,9 +23,14 @@ bool connected(Request* const* requests, std::size_t count) {
                        [](const Request* request) { return request->group->engines.connected(); });
 }
 
-bool all_share_memory(Request* const* requests, std::size_t count) {
-    return std::all_of(requests, requests + count,
-                       [](const Request* request) { return request->group->all_intra_node; });
+bool by_fabric(Request* const* requests, std::size_t count) {
+    return std::any_of(requests, requests + count,
+                       [](const Request* request) { return request->group->wants_fabric; });
+}
+
+bool none_by_native_link(Request* const* requests, std::size_t count) {
+    return std::none_of(requests, requests + count,
+                        [](const Request* request) { return request->group->needs_native_link(); });
 }
 
 // What others wait for may be a message of the program's that only this rank's MPI can move.
@@ -57,14 +62,16 @@ void RequestWait::hand_back() {
 void RequestWait::pause(Request* const* requests, std::size_t count) {
     take_over();
     const bool in_kernel = connected(requests, count);
-    // Messages of the native MPI ring no doorbell. And without a progress thread only one thread at a time
-    // may sleep at it.
-    const bool doorbell = !in_kernel && all_share_memory(requests, count);
+    const bool fabric = by_fabric(requests, count);
+    // Messages of the native MPI ring no doorbell, and those of a fabric only that of the progress thread.
+    // And without a progress thread only one thread at a time may sleep at it.
+    const bool doorbell = !in_kernel && none_by_native_link(requests, count);
     const bool may_sleep =
-        in_kernel || (doorbell && (!runtime.threads || runtime.network.progress_thread() != nullptr));
+        in_kernel ||
+        (doorbell && (runtime.network.progress_thread() != nullptr || (!runtime.threads && !fabric)));
     const WaitStrategy::Step step =
         strategy_.after_look({.oversubscribed = runtime.threads || runtime.locations.oversubscribed(),
-                              .looks_in_kernel = in_kernel,
+                              .looks_in_kernel = in_kernel || fabric,
                               .may_sleep = may_sleep});
     const std::uint64_t per_native =
         in_kernel ? looks_in_kernel_per_native_progress : looks_per_native_progress;

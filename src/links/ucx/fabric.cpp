@@ -1,0 +1,359 @@
+#if __has_include(<ucp/api/ucp.h>)
+
+#include "links/ucx/fabric.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace lapwing::ucx {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Transports other than TCP are known to lose a wake-up now and then: while something is on its way, a sleep
+// ends after this.
+constexpr std::chrono::nanoseconds longest_trusted_sleep = 10ms;
+// Where there is no descriptor at all.
+constexpr std::chrono::nanoseconds longest_blind_sleep = 1ms;
+
+// A peer that messages are on their way to or from, and that has not been heard of in so many looks, is lost.
+// From some of them on it is asked.
+constexpr int looks_until_lost = 8;
+constexpr int looks_until_asked = 3;
+
+// UCX starts a thread, which shall take none of the program's signals.
+class BlockedSignals {
+  public:
+    BlockedSignals() {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    BlockedSignals(const BlockedSignals&) = delete;
+    BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+bool is_rdma(std::string_view transport) {
+    for (const char* const family : {"rc", "dc", "ud", "srd", "ugni"})
+        if (transport.starts_with(family)) return true;
+    return false;
+}
+
+}  // namespace
+
+bool has_rdma_device() {
+    std::error_code none;
+    return std::filesystem::directory_iterator("/sys/class/infiniband", none) !=
+           std::filesystem::directory_iterator();
+}
+
+UcxFabric::UcxFabric(const FabricOptions& options)
+    : ucp_(library()), process_(::getpid()), options_(options) {
+    const BlockedSignals blocked;
+    const auto check = [&](const char* call, ucs_status_t status) {
+        if (status == UCS_OK) return;
+        const std::string why = fmt::format("{}: {}", call, ucp_.ucs_status_string(status));
+        if (worker_ != nullptr) ucp_.ucp_worker_destroy(worker_);
+        if (context_ != nullptr) ucp_.ucp_cleanup(context_);
+        throw Error(ErrorCode::system, why);
+    };
+    ucp_config_t* config = nullptr;
+    // What the environment says of transports and devices holds for Lapwing, too.
+    check("ucp_config_read", ucp_.ucp_config_read(nullptr, nullptr, &config));
+    // Its timer would wake the process for ever. Older versions do not have it.
+    static_cast<void>(ucp_.ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf"));
+    // Between sockets this scheme sends least in the call that starts a message: it leaves that to progress.
+    if (!has_rdma_device() && std::getenv("UCX_RNDV_SCHEME") == nullptr)
+        static_cast<void>(ucp_.ucp_config_modify(config, "RNDV_SCHEME", "am"));
+    ucp_params_t params{};
+    params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
+    // Wake-ups keep UCX to transports that have them.
+    params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+    params.estimated_num_eps = static_cast<std::size_t>(options.ranks);
+    const ucs_status_t status = ucp_.ucp_init_version(1, 10, &params, config, &context_);
+    ucp_.ucp_config_release(config);
+    check("ucp_init", status);
+    transports_ = read_transports();
+    ucp_worker_params_t worker{};
+    worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    check("ucp_worker_create", ucp_.ucp_worker_create(context_, &worker, &worker_));
+    if (ucp_.ucp_worker_get_efd(worker_, &descriptor_) != UCS_OK) descriptor_ = -1;
+    set_handler(message_id, [](void* fabric, const void* header, std::size_t header_bytes, void* data,
+                               std::size_t bytes, const ucp_am_recv_param_t* param) {
+        Header known{};
+        // Whatever else it is, it is none of ours.
+        if (header_bytes != sizeof known) return UCS_OK;
+        std::memcpy(&known, header, sizeof known);
+        return static_cast<UcxFabric*>(fabric)->arrived(known, data, bytes, param->recv_attr);
+    });
+    set_handler(question_id, [](void* fabric, const void* header, std::size_t header_bytes, void*,
+                                std::size_t, const ucp_am_recv_param_t*) {
+        return static_cast<UcxFabric*>(fabric)->heard(header, header_bytes, true);
+    });
+    set_handler(answer_id, [](void* fabric, const void* header, std::size_t header_bytes, void*, std::size_t,
+                              const ucp_am_recv_param_t*) {
+        return static_cast<UcxFabric*>(fabric)->heard(header, header_bytes, false);
+    });
+    ucp_address_t* address = nullptr;
+    std::size_t bytes = 0;
+    check("ucp_worker_get_address", ucp_.ucp_worker_get_address(worker_, &address, &bytes));
+    const auto* const begin = reinterpret_cast<const std::byte*>(address);
+    address_.assign(begin, begin + bytes);
+    ucp_.ucp_worker_release_address(worker_, address);
+}
+
+void UcxFabric::set_handler(MessageId id, ucp_am_recv_callback_t handler) {
+    ucp_am_handler_param_t param{};
+    param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+    param.id = id;
+    param.flags = UCP_AM_FLAG_WHOLE_MSG;
+    param.arg = this;
+    param.cb = handler;
+    // Fails for numbers only that are far too large.
+    static_cast<void>(ucp_.ucp_worker_set_am_recv_handler(worker_, &param));
+}
+
+UcxFabric::~UcxFabric() {
+    // A child of fork shares sockets and memory with its parent.
+    if (process_ != ::getpid()) return;
+    closing_ = true;
+    for (Station& station : stations_) {
+        for (Arrival& arrival : station.early) drop(arrival);
+        for (auto& [number, arrival] : station.ahead) drop(arrival);
+        if (station.endpoint == nullptr) continue;
+        // Nobody waits for what is still on its way: the ranks have agreed on that, or the job has failed.
+        ucp_request_param_t param{};
+        param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+        param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+        void* const closing = ucp_.ucp_ep_close_nbx(station.endpoint, &param);
+        if (!UCS_PTR_IS_PTR(closing)) continue;
+        while (ucp_.ucp_request_check_status(closing) == UCS_INPROGRESS) ucp_.ucp_worker_progress(worker_);
+        ucp_.ucp_request_free(closing);
+    }
+    ucp_.ucp_worker_destroy(worker_);
+    ucp_.ucp_cleanup(context_);
+}
+
+// UCX tells which transports and devices it has for people only: "resource 1 : md 1 dev 1 flags -- tcp/eth0".
+std::string UcxFabric::read_transports() {
+    char* text = nullptr;
+    std::size_t bytes = 0;
+    std::FILE* const stream = ::open_memstream(&text, &bytes);
+    if (stream == nullptr) return "";
+    ucp_.ucp_context_print_info(context_, stream);
+    std::fclose(stream);
+    std::istringstream lines(std::string(text, bytes));
+    std::free(text);
+    std::map<std::string, std::string> devices_of;
+    bool other_than_tcp = false;
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t slash = line.rfind('/');
+        if (line.find("resource") == std::string::npos || slash == std::string::npos) continue;
+        const std::size_t begin = line.find_last_of(" \t", slash) + 1;
+        const std::string transport = line.substr(begin, slash - begin);
+        const std::string device = line.substr(slash + 1, line.find_last_not_of(" \t") - slash);
+        // Inside a process, or a host.
+        if (device.starts_with("memory") || device == "lo") continue;
+        if (is_rdma(transport)) rdma_ = true;
+        if (transport != "tcp") other_than_tcp = true;
+        std::string& devices = devices_of[transport];
+        devices += (devices.empty() ? "" : ", ") + device;
+    }
+    wakes_reliably_ = !other_than_tcp;
+    std::string all;
+    for (const auto& [transport, devices] : devices_of)
+        all += fmt::format("{}{} on {}", all.empty() ? "" : "; ", transport, devices);
+    return all.empty() ? "inside the host only" : all;
+}
+
+std::string UcxFabric::description() const {
+    return fmt::format("UCX {}, {}", ucp_.version, transports_);
+}
+
+void UcxFabric::join(std::vector<Peer> peers, int self, std::uint64_t key) {
+    const auto lock = hold();
+    key_ = key;
+    self_ = self;
+    stations_ = std::vector<Station>(peers.size());
+    for (std::size_t place = 0; place < peers.size(); ++place) {
+        stations_[place].fabric = this;
+        stations_[place].place = static_cast<int>(place);
+        stations_[place].peer = std::move(peers[place]);
+    }
+}
+
+void UcxFabric::connect(int peer) {
+    Station& station = stations_[static_cast<std::size_t>(peer)];
+    if (station.endpoint != nullptr) return;
+    ucp_ep_params_t params{};
+    params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                        UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    params.address = reinterpret_cast<const ucp_address_t*>(station.peer.address.data());
+    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    params.err_handler.arg = &station;
+    params.err_handler.cb = [](void* arg, ucp_ep_h, ucs_status_t status) {
+        const Station& lost = *static_cast<Station*>(arg);
+        lost.fabric->lose(lost.place, lost.fabric->ucp_.ucs_status_string(status));
+    };
+    const ucs_status_t status = ucp_.ucp_ep_create(worker_, &params, &station.endpoint);
+    if (status == UCS_OK) return;
+    station.endpoint = nullptr;
+    lose(peer, ucp_.ucs_status_string(status));
+}
+
+void UcxFabric::lose(int peer, const std::string& why) {
+    Station& station = stations_[static_cast<std::size_t>(peer)];
+    if (closing_ || !station.lost.empty()) return;
+    station.lost = fmt::format("rank {}{} is out of reach: UCX says: {}", peer,
+                               station.peer.host.empty() ? "" : fmt::format(" ({})", station.peer.host), why);
+    ++lost_;
+    ++completed_;  // news for the lists that wait for it
+}
+
+void UcxFabric::check_usable() const {
+    if (!given_up_.empty()) throw Error(ErrorCode::link, given_up_);
+}
+
+void UcxFabric::refuse(int peer) const {
+    throw Error(ErrorCode::link, stations_[static_cast<std::size_t>(peer)].lost);
+}
+
+// TCP tells of a host that is cut off after a quarter of an hour, and of one that only receives never.
+// Counted in looks and not in seconds: a process that was suspended itself has heard of nobody meanwhile.
+void UcxFabric::look_after_peers() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_look_ < options_.patience / looks_until_lost) return;
+    last_look_ = now;
+    for (Station& station : stations_) {
+        if (station.waiting == 0 || std::exchange(station.heard, false)) {
+            station.silent_looks = 0;
+        } else if (++station.silent_looks > looks_until_lost) {
+            lose(station.place, fmt::format("nothing was heard of it for {} s", options_.patience.count()));
+        } else if (station.silent_looks >= looks_until_asked) {
+            tell(station, question_id);
+        }
+    }
+}
+
+void UcxFabric::tell(Station& station, MessageId id) {
+    connect(station.place);
+    if (!station.lost.empty()) return;
+    Message& message = take(station.place);
+    message.header = {key_, 0, 0, static_cast<std::uint32_t>(self_), 0};
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    param.user_data = &message;
+    param.cb.send = [](void* request, ucs_status_t, void* sent) {
+        auto& own = *static_cast<Message*>(sent);
+        own.fabric->give_back(own);
+        own.fabric->ucp_.ucp_request_free(request);
+    };
+    void* const request = ucp_.ucp_am_send_nbx(station.endpoint, id, &message.header, sizeof message.header,
+                                               nullptr, 0, &param);
+    if (!UCS_PTR_IS_PTR(request)) give_back(message);
+}
+
+// By UCX, inside progress.
+ucs_status_t UcxFabric::heard(const void* header, std::size_t bytes, bool asks) {
+    Header known{};
+    if (bytes != sizeof known) return UCS_OK;
+    std::memcpy(&known, header, sizeof known);
+    if (known.key != key_ || known.sender >= stations_.size()) return UCS_OK;
+    Station& station = stations_[known.sender];
+    station.heard = true;
+    if (asks) tell(station, answer_id);
+    return UCS_OK;
+}
+
+std::unique_lock<std::mutex> UcxFabric::hold() {
+    ++callers_;
+    std::unique_lock lock(mutex_);
+    --callers_;
+    return lock;
+}
+
+// As long as messages come there is something to move, and a start shall not wait for that.
+bool UcxFabric::progress() {
+    bool moved = false;
+    for (;;) {
+        {
+            const std::lock_guard lock(mutex_);
+            if (options_.patience.count() > 0 && on_their_way_ > 0) look_after_peers();
+            do {
+                if (ucp_.ucp_worker_progress(worker_) == 0) return moved;
+                moved = true;
+            } while (callers_ == 0);
+        }
+        while (callers_ > 0) std::this_thread::yield();
+    }
+}
+
+bool UcxFabric::has_news() {
+    const auto lock = hold();
+    return completed_ != known_completed_;
+}
+
+void UcxFabric::forget_completed() {
+    const auto lock = hold();
+    known_completed_ = completed_;
+}
+
+bool UcxFabric::prepare_to_sleep() {
+    if (descriptor_ < 0) return true;
+    const auto lock = hold();
+    return ucp_.ucp_worker_arm(worker_) == UCS_OK;
+}
+
+std::chrono::nanoseconds UcxFabric::longest_sleep() {
+    if (descriptor_ < 0) return longest_blind_sleep;
+    const auto lock = hold();
+    if (on_their_way_ == 0) return -1ns;
+    if (!wakes_reliably_) return longest_trusted_sleep;
+    return options_.patience.count() > 0 ? options_.patience / looks_until_lost : -1ns;
+}
+
+bool UcxFabric::flush() {
+    const auto lock = hold();
+    if (flushed_ || lost_ > 0 || !given_up_.empty()) return true;
+    if (flushing_ == nullptr) {
+        ucp_request_param_t param{};
+        void* const request = ucp_.ucp_worker_flush_nbx(worker_, &param);
+        if (UCS_PTR_IS_PTR(request)) flushing_ = request;
+        flushed_ = flushing_ == nullptr;
+    }
+    ucp_.ucp_worker_progress(worker_);
+    if (flushing_ != nullptr && ucp_.ucp_request_check_status(flushing_) != UCS_INPROGRESS) {
+        ucp_.ucp_request_free(std::exchange(flushing_, nullptr));
+        flushed_ = true;
+    }
+    return flushed_;
+}
+
+void UcxFabric::give_up(const std::string& why) {
+    const auto lock = hold();
+    if (given_up_.empty()) given_up_ = why;
+    ++completed_;
+}
+
+}  // namespace lapwing::ucx
+
+#endif

@@ -1,0 +1,80 @@
+#if __has_include(<ucp/api/ucp.h>)
+
+#include "links/ucx/library.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <signal.h>
+
+#include "base/error.hpp"
+
+namespace lapwing::ucx {
+namespace {
+
+constexpr const char* soname = "libucp.so.0";
+// The first with all of the functions: active messages with headers.
+constexpr unsigned least_major = 1;
+constexpr unsigned least_minor = 10;
+
+// UCX takes over the signals of faults when it is loaded. They are the program's.
+class KeptSignals {
+  public:
+    KeptSignals() {
+        for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], nullptr, &kept_[i]);
+    }
+    ~KeptSignals() {
+        for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &kept_[i], nullptr);
+    }
+    KeptSignals(const KeptSignals&) = delete;
+    KeptSignals& operator=(const KeptSignals&) = delete;
+
+  private:
+    static constexpr int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+    struct sigaction kept_[std::size(signals)]{};
+};
+
+void* open_library() {
+    if (void* const loaded = ::dlopen(soname, RTLD_NOW | RTLD_NOLOAD)) return loaded;
+    const KeptSignals kept;
+    return ::dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+}
+
+Library find() {
+    void* const handle = open_library();
+    // glibc names the file and what is wrong with it.
+    if (handle == nullptr) throw Error(ErrorCode::system, ::dlerror());
+    Library library;
+    library.ucp_get_version =
+        reinterpret_cast<decltype(&::ucp_get_version)>(::dlsym(handle, "ucp_get_version"));
+    if (library.ucp_get_version != nullptr) {
+        unsigned major = 0;
+        unsigned minor = 0;
+        unsigned release = 0;
+        library.ucp_get_version(&major, &minor, &release);
+        library.version = fmt::format("{}.{}.{}", major, minor, release);
+        if (major != least_major || minor < least_minor) {
+            throw Error(ErrorCode::system,
+                        fmt::format("UCX is {}, and Lapwing needs {}.{} or a later {}.x", library.version,
+                                    least_major, least_minor, least_major));
+        }
+    }
+    const char* missing = nullptr;
+#define LAPWING_UCX_FUNCTION(function)                                                      \
+    library.function = reinterpret_cast<decltype(&::function)>(::dlsym(handle, #function)); \
+    if (library.function == nullptr) missing = #function;
+    LAPWING_UCX_FUNCTIONS(LAPWING_UCX_FUNCTION)
+#undef LAPWING_UCX_FUNCTION
+    if (missing != nullptr) throw Error(ErrorCode::system, fmt::format("{} has no {}", soname, missing));
+    return library;
+}
+
+}  // namespace
+
+const Library& library() {
+    static const Library found = find();
+    return found;
+}
+
+}  // namespace lapwing::ucx
+
+#endif

@@ -1,0 +1,228 @@
+// Problems on ranks that stand on hosts at random, over each fabric between the hosts and shared memory
+// inside them, with progress threads and without. What must come out is computed from the problem alone.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <barrier>
+#include <chrono>
+#include <numeric>
+#include <random>
+#include <thread>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "engines/expected.hpp"
+#include "engines/host/engine.hpp"
+#include "engines/progress_thread.hpp"
+#include "links/fabric_job.hpp"
+#include "links/routed.hpp"
+#include "links/shm/node.hpp"
+#include "task/sample.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+using namespace testing_engines;
+using namespace testing_links;
+using namespace std::chrono_literals;
+
+// The ranks of a job as threads of this process, with all that a process of each would have.
+class Job {
+  public:
+    Job(const FabricCase& which, const std::vector<int>& host_of, bool progress_threads)
+        : fabrics_(which, static_cast<int>(host_of.size())) {
+        const int ranks = static_cast<int>(host_of.size());
+        std::vector<shm::ShmAddress> addresses;
+        for (int rank = 0; rank < ranks; ++rank) {
+            const auto at = static_cast<std::size_t>(rank);
+            nodes_.push_back(std::make_unique<shm::ShmNode>(ranks));
+            addresses.push_back(nodes_.back()->address());
+            addresses.back().host = static_cast<std::uint64_t>(host_of[at]) + 1;
+        }
+        for (int rank = 0; rank < ranks; ++rank) {
+            EXPECT_EQ(node(rank).join(addresses, rank), "");
+            if (!progress_threads) continue;
+            pipes_.push_back(std::make_unique<WakePipe>());
+            node(rank).sleep_at(*pipes_.back());
+        }
+        std::vector<int> all(host_of.size());
+        std::iota(all.begin(), all.end(), 0);
+        for (int rank = 0; rank < ranks; ++rank) {
+            EXPECT_EQ(node(rank).reach_sleepers(), "");
+            node(rank).admit_no_more();
+            if (progress_threads) {
+                threads_.push_back(std::make_unique<ProgressThread>(
+                    &node(rank), &fabrics_.at(rank), pipes_[static_cast<std::size_t>(rank)].get(),
+                    std::vector<int>()));
+            }
+            between_.push_back(fabrics_.at(rank).link(7, all));
+            inside_.push_back(node(rank).link(7, all));
+            std::vector<bool> peers;
+            for (const int host : host_of) peers.push_back(host == host_of[static_cast<std::size_t>(rank)]);
+            routed_.push_back(std::make_unique<RoutedLink>(*inside_.back(), *between_.back(), peers));
+        }
+    }
+
+    std::unique_ptr<Prepared> prepare(const List& list, int rank) {
+        const auto at = static_cast<std::size_t>(rank);
+        return host_engine()
+            .open({.messages = routed_[at].get(), .progress_thread = thread(rank)})
+            ->prepare(list);
+    }
+    ProgressThread* thread(int rank) {
+        return threads_.empty() ? nullptr : threads_[static_cast<std::size_t>(rank)].get();
+    }
+
+  private:
+    shm::ShmNode& node(int rank) { return *nodes_[static_cast<std::size_t>(rank)]; }
+
+    FabricJob fabrics_;
+    std::vector<std::unique_ptr<WakePipe>> pipes_;
+    std::vector<std::unique_ptr<shm::ShmNode>> nodes_;
+    std::vector<std::unique_ptr<ProgressThread>> threads_;
+    std::vector<std::unique_ptr<Link>> between_;
+    std::vector<std::unique_ptr<Link>> inside_;
+    std::vector<std::unique_ptr<Link>> routed_;
+};
+
+// How a rank waits for its runs.
+enum class Waits { tests, takes_over_and_sleeps };
+
+void wait(Job& job, int rank, Prepared& prepared, std::vector<Operation*> operations, Waits waits,
+          std::mt19937& random) {
+    ProgressThread* const thread = job.thread(rank);
+    while (!operations.empty()) {
+        std::shuffle(operations.begin(), operations.end(), random);
+        const bool takes = thread != nullptr && waits == Waits::takes_over_and_sleeps;
+        if (takes) thread->take_over();
+        for (int looks = 0; looks < 20; ++looks)
+            std::erase_if(operations, [&](Operation* operation) { return prepared.test(operation); });
+        if (takes) thread->hand_back();
+        if (operations.empty()) return;
+        if (takes)
+            thread->sleep(1ms);
+        else
+            std::this_thread::yield();
+    }
+}
+
+class FabricLists : public testing::TestWithParam<FabricCase> {
+  protected:
+    void SetUp() override {
+        if (const std::string reason = why_not(GetParam()); !reason.empty()) GTEST_SKIP() << reason;
+    }
+    // Several runs of one problem at once, on `ranks` ranks.
+    static void run(const FabricCase& which, const Problem& problem, const Choice& choice,
+                    const std::vector<int>& host_of, bool progress_threads, unsigned seed) {
+        SCOPED_TRACE(print(problem) + " " + print(choice) + (progress_threads ? ", with threads" : "") +
+                     ", seed " + std::to_string(seed));
+        constexpr int runs = 2;
+        Job job(which, host_of, progress_threads);
+        std::vector<std::string> wrong(host_of.size());
+        std::barrier together(static_cast<std::ptrdiff_t>(host_of.size()));
+        std::vector<std::thread> ranks;
+        for (int rank = 0; rank < problem.ranks; ++rank) {
+            ranks.emplace_back([&, rank] {
+                std::mt19937 random(seed * 100 + static_cast<unsigned>(rank));
+                std::string& says = wrong[static_cast<std::size_t>(rank)];
+                try {
+                    const auto prepared = job.prepare(build(problem, rank, choice), rank);
+                    Composition composition;
+                    std::vector<Bytes> in;
+                    std::vector<Bytes> out;
+                    std::vector<Operation*> operations;
+                    for (int run = 0; run < runs; ++run) {
+                        in.push_back(in_of(problem, rank, run));
+                        out.push_back(out_before(problem, rank, run));
+                    }
+                    for (int run = 0; run < runs; ++run) {
+                        const auto at = static_cast<std::size_t>(run);
+                        operations.push_back(prepared->start({in[at].data(), out[at].data(), &composition},
+                                                             static_cast<std::uint32_t>(run)));
+                    }
+                    wait(job, rank, *prepared, operations,
+                         random() % 2 == 0 ? Waits::tests : Waits::takes_over_and_sleeps, random);
+                    for (int run = 0; run < runs; ++run) {
+                        const Bytes& now = out[static_cast<std::size_t>(run)];
+                        if (now != out_after(problem, rank, run, now)) says = "wrong bytes";
+                    }
+                } catch (const Error& error) {
+                    says = error.what();
+                }
+                // Without threads a rank that leaves moves nothing for those that need it.
+                together.arrive_and_wait();
+            });
+        }
+        for (std::thread& rank : ranks) rank.join();
+        for (const std::string& message : wrong) EXPECT_EQ(message, "");
+    }
+};
+
+TEST_P(FabricLists, AreRightWithThreadsAndWithout) {
+    std::mt19937 random(1);
+    constexpr std::uint64_t lengths[] = {8, 600, 40000};
+    // All transports of this machine take longer to open than TCP alone.
+    const int each = LAPWING_TEST_FEWER || GetParam().variable == nullptr ? 4 : 1;
+    int number = 0;
+    for (const Algorithm* const algorithm : catalogue()) {
+        if (++number % each != 0) continue;
+        const int ranks = 2 + static_cast<int>(random() % 4);
+        std::vector<int> host_of;
+        for (int rank = 0; rank < ranks; ++rank) host_of.push_back(static_cast<int>(random() % 3));
+        host_of.back() = host_of.front() + 1;
+        const auto placement = placement_on_hosts(std::vector<std::uint64_t>(host_of.begin(), host_of.end()));
+        auto problems = sample_problems(algorithm->collective, ranks, lengths[random() % 3]);
+        std::shuffle(problems.begin(), problems.end(), random);
+        const Parameters parameters = usual_parameters(*algorithm);
+        for (Problem& problem : problems) {
+            problem.placement = placement;
+            if (!algorithm->applies(problem, parameters)) continue;
+            run(GetParam(), problem, {algorithm, parameters}, host_of, random() % 4 != 0,
+                static_cast<unsigned>(number));
+            break;
+        }
+    }
+}
+
+// Steps that depend on each other go on while nobody calls: the first test of each rank finds its run
+// complete.
+TEST_P(FabricLists, ComeToTheirEndWhileNobodyCalls) {
+    Problem problem;
+    problem.ranks = 4;
+    problem.bytes = LAPWING_TEST_FEWER ? 40000 : 100000;
+    for (const auto& [collective, algorithm] : {std::pair{Collective::alltoall, "pairwise:window=1"},
+                                                std::pair{Collective::broadcast, "scatter_ring"},
+                                                std::pair{Collective::barrier, "recursive_doubling"}}) {
+        problem.collective = collective;
+        if (collective == Collective::barrier) problem.bytes = 0;
+        const Choice choice = parse_choice(collective, algorithm);
+        Job job(GetParam(), {0, 0, 1, 2}, true);
+        std::barrier together(problem.ranks);
+        std::vector<std::thread> ranks;
+        std::atomic<std::uint64_t> wake_ups{0};
+        for (int rank = 0; rank < problem.ranks; ++rank) {
+            ranks.emplace_back([&, rank] {
+                const auto prepared = job.prepare(build(problem, rank, choice), rank);
+                const Bytes in = in_of(problem, rank, 0);
+                Bytes out = out_before(problem, rank, 0);
+                Operation* const operation = prepared->start({in.data(), out.data(), nullptr}, 0);
+                // The thread says when it has completed something. Whoever sleeps does nothing else.
+                while (!job.thread(rank)->sleep(10s)) {
+                }
+                EXPECT_TRUE(prepared->test(operation)) << print(choice);
+                EXPECT_EQ(out, out_after(problem, rank, 0, out)) << print(choice);
+                wake_ups += operation->wake_ups;
+                together.arrive_and_wait();
+            });
+        }
+        for (std::thread& rank : ranks) rank.join();
+        // The first rank that starts has to wait for the others.
+        EXPECT_GE(wake_ups, 1U) << print(choice);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FabricLists, testing::ValuesIn(fabric_cases), name_of);
+
+}  // namespace
+}  // namespace lapwing

@@ -1,0 +1,155 @@
+"""Networks of their own between virtual hosts: programs that know nothing of Lapwing, random collectives against the
+MPI's own, and faults. With --full more ranks and more sequences, for `scripts/test-networks`."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import jobs
+
+SKIPPED = 77
+REPORT = "Numbers are sums over ranks"
+# Each rank says so (support/mpich_yield.c) when all that is Lapwing's has ended. MPICH 4.0 over UCX and TCP hangs there in
+# some jobs on several hosts, also without Lapwing.
+MPICH_ENDS = "MPICH closes its connections"
+OVER_ITS_LIMIT = (124, 137)
+
+# By network: what its library is told of these hosts, in the environment.
+NETWORKS = {"ucx": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}}
+# Open MPI's own windows do not work between these hosts.
+DROP_IN = "--gtest_filter=-*InsideWindow*"
+
+
+class Networks:
+    def __init__(self, build, mpi, network):
+        self.build = build
+        self.mpi = mpi
+        self.network = network
+        self.tool = build / "bin" / "lapwing"
+        self.failed = 0
+
+    def run(self, hosts, ranks, program, options=(), cut="true", limit=100, until=None, **variables):
+        """Runs a program on hosts; `cut` is what the shell does beside it. Status, output, and the report."""
+        with tempfile.TemporaryDirectory() as scratch:
+            report = pathlib.Path(scratch) / "report.json"
+            environment = jobs.environment(self.mpi, self.build) | NETWORKS[self.network]
+            environment.update(variables, SAY_WHEN_MPICH_ENDS="1")
+            launch = f"mpirun.{self.mpi} -n {ranks} {self.build}/tests/{program}"
+            script = (f"( {cut} ) & timeout --kill-after=2 {limit - 10} {self.tool} run --report --json --report-file {report} "
+                      f"--network {self.network} {' '.join(options)} -- {launch}")
+            status, output = jobs.execute([self.tool, "cluster", "--hosts", hosts, "--", "sh", "-c", script], limit, environment,
+                                          until)
+            if self.mpi == "mpich" and status in OVER_ITS_LIMIT and output.count(MPICH_ENDS) == ranks:
+                status = 0
+            try:
+                return status, output, json.loads(report.read_text())
+            except (OSError, ValueError):
+                return status, output, None
+
+    def expect(self, what, good, output):
+        print(f"{self.mpi}, {self.network}: {what}: {'ok' if good else 'FAILED'}", flush=True)
+        if not good:
+            print(output, flush=True)
+            self.failed += 1
+
+    def taken(self, report):
+        """Whether the collectives ran over the network, none was left to the MPI, and the thread did its part."""
+        if report is None or not report.get("network", "").startswith(f"{self.network} ("):
+            return False
+        rows = [row for row in report["collectives"] if row["taken"] > 0]
+        engines = {use["engine"] for row in rows for use in row["uses_of_rank_0"]}
+        return rows and engines == {"host"} and sum(row["wake_ups"] for row in rows) > 0
+
+    def programs(self, hosts, ranks, arguments=(), options=(), **variables):
+        status, output, report = self.run(hosts, ranks, f"drop_in-{self.mpi} {' '.join(arguments)} '{DROP_IN}'", options,
+                                          LAPWING_CHECK="1", **variables)
+        self.expect(f"programs, {ranks} ranks on {hosts} hosts {' '.join([*arguments, *options])}",
+                    status == 0 and self.taken(report), f"{status} {output} {report}")
+
+    def random(self, hosts, ranks, seed, sequences):
+        status, output, report = self.run(hosts, ranks, f"fuzz-{self.mpi} {seed} {sequences}")
+        self.expect(f"{sequences} random sequences, {ranks} ranks on {hosts} hosts",
+                    status == 0 and "nothing differs" in output and self.taken(report), f"{status} {output} {report}")
+
+    def without_a_thread(self):
+        status, output, report = self.run(2, 3, f"fuzz-{self.mpi} 5000 50", LAPWING_PROGRESS_THREAD="none")
+        woken = sum(row["wake_ups"] for row in report["collectives"]) if report else None
+        self.expect("without a progress thread", status == 0 and "nothing differs" in output and woken == 0,
+                    f"{status} {output} {report}")
+
+    def many_communicators(self, ranks):
+        status, output, report = self.run(4, ranks, f"mixture-{self.mpi} 300")
+        found = re.search(r"wrong 0, memory grown by (-?\d+) KiB, descriptors by (-?\d+)", output)
+        self.expect(f"300 mixed collectives, {ranks} ranks on 4 hosts",
+                    status == 0 and found and int(found[2]) < 64 and self.taken(report), f"{status} {output} {report}")
+
+    def a_killed_rank(self):
+        status, output, _ = self.run(2, 3, f"faults-{self.mpi} killed 1 awaited", limit=60)
+        # The launchers give the status of a killed rank on, 137.
+        self.expect("a killed rank ends the job", status not in (0, None, 124) and "all done" not in output and
+                    "rank 1 is about to be killed" in output, f"{status} {output}")
+
+    def a_link_that_is_cut(self):
+        error = r"lapwing: rank 0: rank 1 \(node2\) is out of reach"
+        status, output, _ = self.run(2, 2, f"faults-{self.mpi} steady", cut="sleep 3; ip link set node2 down", limit=60, until=error,
+                                     LAPWING_TIMEOUT="4")
+        self.expect("a link that is cut for good", status != 0 and "all done" not in output and re.search(error, output),
+                    f"{status} {output}")
+
+    def one_that_cannot_be_had(self):
+        """No such transport here: the job goes on with the next network, and says why."""
+        nothing = {name: "nothing" for name in NETWORKS[self.network]}
+        status, output, report = self.run(2, 2, f"faults-{self.mpi} plain", **nothing)
+        said = re.search(rf"lapwing: the network {self.network} cannot be had: rank \d+ \(node\d\): .+", output)
+        self.expect("one that cannot be had", status == 0 and "all done" in output and said and report and
+                    self.network in report.get("no_network", {}) and not report["network"].startswith(self.network),
+                    f"{status} {output} {report}")
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    mpi = sys.argv[2]
+    full = "--full" in sys.argv
+    tool = build / "bin" / "lapwing"
+    tried = subprocess.run([tool, "cluster", "--hosts", "1", "--", "true"], timeout=60, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True)
+    if tried.returncode != 0:
+        print(f"skipped: {tried.stdout}")
+        return SKIPPED
+    here = {row["name"]: row for row in json.loads(subprocess.run([tool, "info", "--json"], stdout=subprocess.PIPE).stdout)["networks"]}
+    failed = 0
+    for name in NETWORKS:
+        if not here.get(name, {}).get("available"):
+            print(f"{name} is skipped: {here.get(name)}")
+            continue
+        networks = Networks(build, mpi, name)
+        if full:
+            for ranks in range(2, 6):
+                networks.programs(min(ranks, 4), ranks)
+            networks.programs(2, 2, ["--threads"])
+            networks.programs(2, 4, [], ["--blocking"])
+            networks.programs(2, 3, LAPWING_SHARED_MEMORY="0")
+            networks.programs(2, 4, LAPWING_TRANSFER="processor")
+            for seed in range(4):
+                networks.random(2 + seed % 2, 2 + seed, 10000 * seed + 1, 300)
+            networks.many_communicators(16 if mpi == "openmpi" else 4)
+        else:
+            # MPICH's ranks spin: more of them than cores take minutes.
+            networks.programs(2, 3 if mpi == "openmpi" else 2)
+            networks.random(2, 2, 1000, 100)
+        if full or mpi == "openmpi":
+            networks.without_a_thread()
+        networks.a_killed_rank()
+        networks.a_link_that_is_cut()
+        # MPICH itself is over UCX, and would have no transport either.
+        if mpi == "openmpi":
+            networks.one_that_cannot_be_had()
+        failed += networks.failed
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
