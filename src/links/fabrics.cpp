@@ -1,0 +1,16 @@
+#include "links/fabrics.hpp"
+
+namespace lapwing {
+
+#define LAPWING_FABRIC(name) std::unique_ptr<Fabric> open_##name(const FabricOptions& options);
+#include "links/fabrics.def"
+
+std::span<const FabricKind> fabrics() {
+    static constexpr FabricKind all[] = {
+#define LAPWING_FABRIC(name) {#name, open_##name},
+#include "links/fabrics.def"
+    };
+    return all;
+}
+
+}  // namespace lapwing

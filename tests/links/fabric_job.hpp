@@ -1,0 +1,97 @@
+// The endpoints of a job's ranks, all in this process, over each fabric that is here.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "links/fabrics.hpp"
+
+namespace lapwing::testing_links {
+
+// A fabric, and what its library shall use of this machine.
+struct FabricCase {
+    const char* name;      // for the test
+    const char* fabric;    // ucx
+    const char* variable;  // of the library's; null: none
+    const char* value;
+};
+inline constexpr FabricCase fabric_cases[] = {
+    {"ofi_tcp", "ofi", "FI_PROVIDER", "tcp"},
+};
+inline std::string name_of(const testing::TestParamInfo<FabricCase>& info) {
+    return info.param.name;
+}
+
+inline std::unique_ptr<Fabric> open_fabric(const FabricCase& which, int ranks) {
+    if (which.variable != nullptr) ::setenv(which.variable, which.value, 1);
+    std::unique_ptr<Fabric> fabric;
+    std::string why;
+    for (const FabricKind& kind : fabrics()) {
+        if (kind.name != std::string(which.fabric)) continue;
+        try {
+            fabric = kind.open({.ranks = ranks});
+        } catch (const Error& error) {
+            why = error.what();
+        }
+    }
+    if (which.variable != nullptr) ::unsetenv(which.variable);
+    if (fabric == nullptr) throw Error(ErrorCode::system, std::string(which.fabric) + ": " + why);
+    return fabric;
+}
+
+// Empty, or why this machine does not have it. A machine that has promised it, by TEST_NETWORKS=ucx,ofi in
+// the environment as in CI (.ci/run), fails the test.
+inline std::string why_not(const FabricCase& which) {
+    try {
+        open_fabric(which, 1);
+        return "";
+    } catch (const Error& error) {
+        const char* const promises = std::getenv("TEST_NETWORKS");
+        const std::string among = "," + std::string(promises == nullptr ? "" : promises) + ",";
+        EXPECT_EQ(among.find("," + std::string(which.fabric) + ","), std::string::npos) << error.what();
+        return error.what();
+    }
+}
+
+constexpr std::uint64_t job_key = 0x1234567890abcdef;
+
+class FabricJob {
+  public:
+    FabricJob(const FabricCase& which, int ranks, std::uint64_t key = job_key) {
+        std::vector<Fabric::Peer> peers;
+        for (int rank = 0; rank < ranks; ++rank) {
+            fabrics_.push_back(open_fabric(which, ranks));
+            peers.push_back({fabrics_.back()->address(), "node" + std::to_string(rank)});
+        }
+        for (int rank = 0; rank < ranks; ++rank) at(rank).join(peers, rank, key);
+    }
+    // As ranks do before they leave.
+    ~FabricJob() {
+        for (bool all = false; !all;) {
+            all = true;
+            for (const auto& fabric : fabrics_)
+                if (fabric != nullptr) all = fabric->flush() && all;
+            progress();
+        }
+    }
+    FabricJob(const FabricJob&) = delete;
+    FabricJob& operator=(const FabricJob&) = delete;
+
+    Fabric& at(int rank) { return *fabrics_[static_cast<std::size_t>(rank)]; }
+    void progress() {
+        for (const auto& fabric : fabrics_)
+            if (fabric != nullptr) fabric->progress();
+    }
+    // Its process ends.
+    void end(int rank) { fabrics_[static_cast<std::size_t>(rank)].reset(); }
+
+  private:
+    std::vector<std::unique_ptr<Fabric>> fabrics_;
+};
+
+}  // namespace lapwing::testing_links

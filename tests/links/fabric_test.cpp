@@ -1,0 +1,320 @@
+// Messages over each fabric: order, early ones, long ones, sleep, strangers, and peers that end.
+#include "links/fabric.hpp"
+
+#include <gmock/gmock.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <thread>
+
+#include "links/fabric_job.hpp"
+
+namespace lapwing {
+namespace {
+
+using namespace testing_links;
+using testing::HasSubstr;
+
+using Bytes = std::vector<std::byte>;
+
+Bytes message(std::size_t bytes, int number) {
+    Bytes made(bytes);
+    for (std::size_t i = 0; i < bytes; ++i)
+        made[i] = static_cast<std::byte>(i * 7 + i / 256 + static_cast<std::size_t>(number));
+    return made;
+}
+
+class Fabrics : public testing::TestWithParam<FabricCase> {
+  protected:
+    void SetUp() override {
+        if (const std::string reason = why_not(GetParam()); !reason.empty()) GTEST_SKIP() << reason;
+    }
+    // Moves all ranks until the transfer of one is complete.
+    static void finish(FabricJob& job, Link& link, Link::Transfer& transfer) {
+        while (!link.test(transfer)) job.progress();
+    }
+    // What the test of a transfer that cannot complete says.
+    static std::string failure_of(FabricJob& job, Link& link, Link::Transfer& transfer) {
+        try {
+            finish(job, link, transfer);
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "complete";
+    }
+};
+
+TEST_P(Fabrics, ShortAndLongMessagesKeepTheirOrderOnAChannel) {
+    constexpr std::size_t sizes[] = {0, 1, 8, 5000, 9000, 16385, 3, 500000, 30000, 0};
+    constexpr std::size_t count = std::size(sizes);
+    FabricJob job(GetParam(), 2);
+    const auto from = job.at(0).link(5, {0, 1});
+    const auto to = job.at(1).link(5, {0, 1});
+    EXPECT_TRUE(from->any_thread());
+    EXPECT_TRUE(from->ready());
+    for (const bool early : {false, true}) {
+        std::vector<Bytes> sent;
+        std::vector<Bytes> received;
+        for (std::size_t i = 0; i < count; ++i) {
+            sent.push_back(message(sizes[i], static_cast<int>(i)));
+            received.emplace_back(sizes[i]);
+        }
+        Link::Transfer sends[count];
+        Link::Transfer receives[count];
+        const auto receive_all = [&] {
+            for (std::size_t i = 0; i < count; ++i)
+                to->recv(0, received[i].data(), sizes[i], first_kept_channel + 3, receives[i]);
+        };
+        if (!early) receive_all();
+        for (std::size_t i = 0; i < count; ++i)
+            from->send(1, sent[i].data(), sizes[i], first_kept_channel + 3, sends[i]);
+        if (early) {
+            for (int i = 0; i < 1000; ++i) job.progress();
+            receive_all();
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            finish(job, *from, sends[i]);
+            finish(job, *to, receives[i]);
+            EXPECT_EQ(received[i], sent[i]) << i;
+        }
+    }
+}
+
+TEST_P(Fabrics, GroupsAndChannelsDoNotMix) {
+    FabricJob job(GetParam(), 3);
+    constexpr std::uint64_t groups[] = {1, (std::uint64_t{3} << 32) | 1};
+    constexpr std::uint32_t channels[] = {0, 7, first_kept_channel};
+    // The second group has the ranks in another order.
+    const std::vector<int> members[] = {{0, 1, 2}, {2, 0, 1}};
+    std::vector<std::unique_ptr<Link>> links;
+    std::deque<Bytes> sent;
+    std::deque<Bytes> received;
+    std::deque<Link::Transfer> sends;
+    std::deque<Link::Transfer> receives;
+    std::deque<Link*> receivers;
+    for (const int group : {0, 1}) {
+        const auto& ranks = members[group];
+        const auto rank_of = [&](int place) {
+            return static_cast<int>(std::find(ranks.begin(), ranks.end(), place) - ranks.begin());
+        };
+        Link& from = *links.emplace_back(job.at(0).link(groups[group], ranks));
+        for (const int place : {1, 2}) {
+            Link& to = *links.emplace_back(job.at(place).link(groups[group], ranks));
+            for (const std::uint32_t channel : channels) {
+                sent.push_back(message(100, place * 10 + group * 50 + static_cast<int>(channel % 9)));
+                from.send(rank_of(place), sent.back().data(), 100, channel, sends.emplace_back());
+            }
+            // Asked for in the opposite order.
+            for (std::size_t i = 0; i < std::size(channels); ++i) {
+                received.emplace_back(100);
+                to.recv(rank_of(0), received.back().data(), 100, channels[std::size(channels) - 1 - i],
+                        receives.emplace_back());
+                receivers.push_back(&to);
+            }
+        }
+    }
+    for (std::size_t i = 0; i < receives.size(); ++i) finish(job, *receivers[i], receives[i]);
+    for (std::size_t i = 0; i < received.size(); ++i)
+        EXPECT_EQ(received[i], sent[i / 3 * 3 + 2 - i % 3]) << i;
+    for (Link::Transfer& send : sends) finish(job, *links.front(), send);
+}
+
+TEST_P(Fabrics, AMessageThatIsTooLongIsAnError) {
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{300000}}) {
+        for (const bool early : {false, true}) {
+            FabricJob job(GetParam(), 2);
+            const auto from = job.at(0).link(1, {0, 1});
+            const auto to = job.at(1).link(1, {0, 1});
+            const Bytes sent = message(bytes, 1);
+            Bytes received(bytes);
+            Link::Transfer send;
+            Link::Transfer receive;
+            from->send(1, sent.data(), bytes, 0, send);
+            for (int i = 0; early && i < 1000; ++i) job.progress();
+            to->recv(0, received.data(), bytes - 1, 0, receive);
+            EXPECT_THAT(failure_of(job, *to, receive), HasSubstr("rank 0 has sent more than"));
+            // The sender is not to blame.
+            finish(job, *from, send);
+        }
+    }
+}
+
+// A rank that sleeps at the descriptor is woken by each message; and when nothing comes there is nothing to
+// read.
+TEST_P(Fabrics, AMessageWakesWhoSleeps) {
+    FabricJob job(GetParam(), 2);
+    ASSERT_GE(job.at(1).descriptor(), 0);
+    std::unique_ptr<Link> links[2] = {job.at(0).link(1, {0, 1}), job.at(1).link(1, {0, 1})};
+    constexpr int rounds = 50;
+    // Each rank by a thread that only sleeps and moves; the messages go back and forth.
+    const auto run = [&](int rank) {
+        Fabric& fabric = job.at(rank);
+        Link& link = *links[rank];
+        for (int round = 0; round < rounds; ++round) {
+            const std::size_t bytes = round % 5 == 4 ? 200000 : 8;
+            Bytes sent = message(bytes, round);
+            Bytes received(bytes);
+            Link::Transfer send;
+            Link::Transfer receive;
+            if (rank == 0) link.send(1, sent.data(), bytes, 0, send);
+            link.recv(1 - rank, received.data(), bytes, 0, receive);
+            const auto sleep_until = [&](Link::Transfer& transfer) {
+                while (!link.test(transfer)) {
+                    if (fabric.progress() || !fabric.prepare_to_sleep()) continue;
+                    pollfd ready{fabric.descriptor(), POLLIN, 0};
+                    const auto limit = fabric.longest_sleep();
+                    ::poll(&ready, 1,
+                           limit.count() < 0 ? -1 : static_cast<int>(limit.count() / 1'000'000 + 1));
+                }
+            };
+            sleep_until(receive);
+            EXPECT_EQ(received, sent);
+            if (rank == 1) link.send(0, received.data(), bytes, 0, send);
+            sleep_until(send);
+        }
+    };
+    std::thread other([&] { run(1); });
+    run(0);
+    other.join();
+}
+
+TEST_P(Fabrics, WhatAnotherThreadTakesInIsNews) {
+    FabricJob job(GetParam(), 2);
+    const auto from = job.at(0).link(1, {0, 1});
+    const auto to = job.at(1).link(1, {0, 1});
+    const Bytes sent = message(8, 1);
+    Bytes received[2] = {Bytes(8), Bytes(8)};
+    Link::Transfer sends[2];
+    Link::Transfer receives[2];
+    for (const int i : {0, 1}) to->recv(0, received[i].data(), 8, static_cast<std::uint32_t>(i), receives[i]);
+    job.at(1).forget_completed();
+    EXPECT_FALSE(job.at(1).has_news());
+    // Who takes in the second message while it looks for the first tells of it.
+    from->send(1, sent.data(), 8, 1, sends[1]);
+    while (!job.at(1).has_news()) {
+        EXPECT_FALSE(to->test(receives[0]));
+        job.at(0).progress();
+    }
+    job.at(1).forget_completed();
+    EXPECT_FALSE(job.at(1).has_news());
+    finish(job, *to, receives[1]);
+    EXPECT_FALSE(job.at(1).has_news());
+    // Its own is nobody's news.
+    from->send(1, sent.data(), 8, 0, sends[0]);
+    while (!to->test(receives[0])) job.at(0).progress();
+    EXPECT_FALSE(job.at(1).has_news());
+    for (Link::Transfer& send : sends) finish(job, *from, send);
+}
+
+// Knows the address of a rank, and not the key.
+TEST_P(Fabrics, AStrangerIsNotHeard) {
+    FabricJob job(GetParam(), 2);
+    const auto stranger = open_fabric(GetParam(), 2);
+    stranger->join({{stranger->address(), ""}, {job.at(1).address(), ""}}, 0, job_key + 1);
+    const auto from_stranger = stranger->link(1, {0, 1});
+    const auto from = job.at(0).link(1, {0, 1});
+    const auto to = job.at(1).link(1, {0, 1});
+    for (const std::size_t bytes : {std::size_t{8}, std::size_t{100000}}) {
+        const Bytes wrong = message(bytes, 1);
+        const Bytes right = message(bytes, 2);
+        Bytes received(bytes);
+        Link::Transfer sends[2];
+        Link::Transfer receive;
+        to->recv(0, received.data(), bytes, 0, receive);
+        from_stranger->send(1, wrong.data(), bytes, 0, sends[0]);
+        for (int i = 0; i < 2000; ++i) {
+            stranger->progress();
+            job.progress();
+            EXPECT_FALSE(to->test(receive));
+        }
+        from->send(1, right.data(), bytes, 0, sends[1]);
+        finish(job, *to, receive);
+        EXPECT_EQ(received, right);
+        finish(job, *from, sends[1]);
+    }
+}
+
+TEST_P(Fabrics, APeerThatEndsIsNamed) {
+    FabricJob job(GetParam(), 3);
+    const auto of_all = job.at(0).link(1, {0, 1, 2});
+    const auto of_others = job.at(0).link(2, {0, 2});
+    auto to = job.at(1).link(1, {0, 1, 2});
+    const Bytes sent = message(8, 1);
+    Bytes received(8);
+    Link::Transfer transfers[2];
+    // They know each other.
+    of_all->send(1, sent.data(), 8, 0, transfers[0]);
+    to->recv(0, received.data(), 8, 0, transfers[1]);
+    finish(job, *to, transfers[1]);
+    finish(job, *of_all, transfers[0]);
+    Link::Transfer receive;
+    Link::Transfer from_other;
+    Bytes other(8);
+    of_all->recv(1, received.data(), 8, 1, receive);
+    of_others->recv(1, other.data(), 8, 0, from_other);
+    for (int i = 0; i < 1000; ++i) job.progress();
+    to.reset();
+    job.end(1);
+    EXPECT_THAT(failure_of(job, *of_all, receive), HasSubstr("rank 1 (node1) is out of reach"));
+    // A group without it goes on.
+    const auto from_2 = job.at(2).link(2, {0, 2});
+    Link::Transfer send;
+    from_2->send(0, sent.data(), 8, 0, send);
+    finish(job, *of_others, from_other);
+    EXPECT_EQ(other, sent);
+    finish(job, *from_2, send);
+}
+
+TEST_P(Fabrics, GivingUpFailsAllThatIsOnItsWay) {
+    FabricJob job(GetParam(), 2);
+    const auto to = job.at(1).link(1, {0, 1});
+    Bytes received(8);
+    Link::Transfer receive;
+    to->recv(0, received.data(), 8, 0, receive);
+    job.at(1).forget_completed();
+    job.at(1).give_up("the job ends");
+    EXPECT_TRUE(job.at(1).has_news());
+    EXPECT_EQ(failure_of(job, *to, receive), "the job ends");
+    EXPECT_THROW(to->send(0, received.data(), 8, 0, receive), Error);
+}
+
+// Several threads of each rank at once, each on a channel of its own.
+TEST_P(Fabrics, AnyThreadMayUseIt) {
+    FabricJob job(GetParam(), 2);
+    std::unique_ptr<Link> links[2] = {job.at(0).link(1, {0, 1}), job.at(1).link(1, {0, 1})};
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (const int rank : {0, 1}) {
+        for (std::uint32_t channel = 0; channel < 3; ++channel) {
+            threads.emplace_back([&, rank, channel] {
+                Link& link = *links[rank];
+                for (int round = 0; round < (LAPWING_TEST_FEWER ? 20 : 60); ++round) {
+                    const std::size_t bytes = static_cast<std::size_t>(1) << (round % 17);
+                    const Bytes sent = message(bytes, round + static_cast<int>(channel));
+                    Bytes received(bytes);
+                    Link::Transfer send;
+                    Link::Transfer receive;
+                    link.recv(1 - rank, received.data(), bytes, channel, receive);
+                    link.send(1 - rank, sent.data(), bytes, channel, send);
+                    while (!link.test(receive) || !link.test(send)) std::this_thread::yield();
+                    if (received != sent) ++wrong;
+                }
+            });
+        }
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(Fabrics, SaysWhatItIs) {
+    const auto fabric = open_fabric(GetParam(), 2);
+    EXPECT_STREQ(fabric->name(), GetParam().fabric);
+    EXPECT_THAT(fabric->description(), testing::MatchesRegex(".* [0-9]+[.][0-9]+.*, .+"));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Fabrics, testing::ValuesIn(fabric_cases), name_of);
+
+}  // namespace
+}  // namespace lapwing
