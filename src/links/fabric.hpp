@@ -69,7 +69,7 @@ class Fabric {
     virtual int descriptor() const = 0;
     // How long a sleep may last, although nothing has become readable: what the network is known to forget.
     // Below zero: as long as it likes.
-    virtual std::chrono::nanoseconds longest_sleep() const = 0;
+    virtual std::chrono::nanoseconds longest_sleep() = 0;
 
     // At the end of the job, before an agreement of all ranks after which nobody uses it: true when what was
     // sent has left this process. Call it until then.

@@ -21,7 +21,7 @@ struct FabricCase {
     const char* value;
 };
 inline constexpr FabricCase fabric_cases[] = {
-    {"ofi_tcp", "ofi", "FI_PROVIDER", "tcp"},
+    {"ofi", "ofi", nullptr, nullptr},
 };
 inline std::string name_of(const testing::TestParamInfo<FabricCase>& info) {
     return info.param.name;

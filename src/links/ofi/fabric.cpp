@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -64,25 +66,22 @@ class OfiFabric final : public Fabric {
     void join(std::vector<Peer> peers, int self, std::uint64_t key) override;
     std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members) override;
 
-    bool progress() override {
-        const std::lock_guard lock(mutex_);
-        return progress_held();
-    }
+    bool progress() override;
     bool has_news() override {
-        const std::lock_guard lock(mutex_);
+        const auto lock = hold();
         return transfers_->has_news();
     }
     void forget_completed() override {
-        const std::lock_guard lock(mutex_);
+        const auto lock = hold();
         transfers_->forget_completed();
     }
     bool prepare_to_sleep() override {
-        const std::lock_guard lock(mutex_);
+        const auto lock = hold();
         return endpoint_->may_sleep();
     }
     int descriptor() const override { return endpoint_->descriptor(); }
-    std::chrono::nanoseconds longest_sleep() const override {
-        const std::lock_guard lock(mutex_);
+    std::chrono::nanoseconds longest_sleep() override {
+        const auto lock = hold();
         if (transfers_->idle()) return std::chrono::nanoseconds(-1);
         if (endpoint_->descriptor() < 0) return without_descriptor;
         if (transfers_->has_backlog()) return with_backlog;
@@ -90,22 +89,31 @@ class OfiFabric final : public Fabric {
     }
 
     bool flush() override {
-        const std::lock_guard lock(mutex_);
-        progress_held();
+        const auto lock = hold();
+        step();
         return transfers_->broken() || !(transfers_->has_sends() || transfers_->has_backlog());
     }
     void give_up(const std::string& why) override {
-        const std::lock_guard lock(mutex_);
+        const auto lock = hold();
         transfers_->fail_all(why);
     }
 
   private:
     friend class OfiLink;
 
-    bool progress_held();
+    // By all but progress(), which lets them go first.
+    std::unique_lock<std::mutex> hold() {
+        ++callers_;
+        std::unique_lock lock(mutex_);
+        --callers_;
+        return lock;
+    }
+    bool step();
+    void look_for_lost_peers();
 
     const pid_t process_ = ::getpid();
-    mutable std::mutex mutex_;
+    std::mutex mutex_;
+    std::atomic<int> callers_{0};  // who wait for it
     std::unique_ptr<ofi::Endpoint> endpoint_;
     std::unique_ptr<ofi::Transfers> transfers_;
     ofi::Tags tags_;
@@ -117,12 +125,12 @@ class OfiLink final : public Link {
   public:
     OfiLink(OfiFabric& fabric, std::uint64_t group, std::vector<int> members) : fabric_(fabric) {
         group_.members = std::move(members);
-        const std::lock_guard lock(fabric_.mutex_);
+        const auto lock = fabric_.hold();
         group_.tag = fabric_.tags_.take(group);
         fabric_.transfers_->add(group_);
     }
     ~OfiLink() override {
-        const std::lock_guard lock(fabric_.mutex_);
+        const auto lock = fabric_.hold();
         fabric_.transfers_->remove(group_);
         fabric_.tags_.give_back(group_.tag);
     }
@@ -145,8 +153,8 @@ class OfiLink final : public Link {
     bool test(Transfer& transfer) override {
         if (!transfer.active) return true;
         auto& message = *reinterpret_cast<ofi::Message*>(transfer.handle);
-        const std::lock_guard lock(fabric_.mutex_);
-        if (message.left > 0) fabric_.progress_held();
+        const auto lock = fabric_.hold();
+        if (message.left > 0) fabric_.step();
         if (message.left > 0) return false;
         if (!message.failure.empty()) throw Error(message.code, message.failure);
         fabric_.transfers_->finish(message);
@@ -155,8 +163,8 @@ class OfiLink final : public Link {
     }
 
     void progress() override {
-        const std::lock_guard lock(fabric_.mutex_);
-        fabric_.progress_held();
+        const auto lock = fabric_.hold();
+        fabric_.step();
         if (!group_.broken.empty()) throw Error(ErrorCode::link, group_.broken);
     }
 
@@ -164,7 +172,7 @@ class OfiLink final : public Link {
     void start(int peer, bool receive, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                Transfer& transfer) {
         const int place = group_.members.at(static_cast<std::size_t>(peer));
-        const std::lock_guard lock(fabric_.mutex_);
+        const auto lock = fabric_.hold();
         if (!group_.broken.empty()) throw Error(ErrorCode::link, group_.broken);
         ofi::Message& message = fabric_.transfers_->start(group_, place, receive, data, bytes,
                                                           group_.tag | ofi::Tags::of_channel(channel));
@@ -192,7 +200,7 @@ void OfiFabric::join(std::vector<Peer> peers, int self, std::uint64_t key) {
     }
     const std::string apart = ofi::why_apart(cards, names);
     if (!apart.empty()) throw Error(ErrorCode::link, apart);
-    const std::lock_guard lock(mutex_);
+    const auto lock = hold();
     tags_ = ofi::Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key);
     transfers_->join(cards, std::move(names));
     presence_.join(std::move(presences));
@@ -202,17 +210,34 @@ std::unique_ptr<Link> OfiFabric::link(std::uint64_t group, std::vector<int> memb
     return std::make_unique<OfiLink>(*this, group, std::move(members));
 }
 
-bool OfiFabric::progress_held() {
-    const bool moved = transfers_->progress();
-    if (!transfers_->has_unfinished()) return moved;
+bool OfiFabric::step() {
+    const bool moved = transfers_->step();
+    if (transfers_->has_unfinished()) look_for_lost_peers();
+    return moved;
+}
+
+void OfiFabric::look_for_lost_peers() {
     const auto now = std::chrono::steady_clock::now();
-    if (now < next_look_) return moved;
+    if (now < next_look_) return;
     next_look_ = now + look_interval;
     int lost = 0;
     const std::string why = presence_.look(transfers_->slow_peers(), lost);
-    if (why.empty()) return moved;
-    transfers_->lose(lost, why);
-    return true;
+    if (!why.empty()) transfers_->lose(lost, why);
+}
+
+// As long as messages come there is something to move, and a start shall not wait for that.
+bool OfiFabric::progress() {
+    bool moved = false;
+    for (;;) {
+        {
+            const std::lock_guard lock(mutex_);
+            do {
+                if (!step()) return moved;
+                moved = true;
+            } while (callers_ == 0);
+        }
+        while (callers_ > 0) std::this_thread::yield();
+    }
 }
 
 }  // namespace

@@ -178,25 +178,20 @@ bool Transfers::retry(std::deque<Piece*>& waiting) {
     return moved;
 }
 
-bool Transfers::progress() {
-    bool moved = false;
+bool Transfers::step() {
     fi_cq_msg_entry entries[completions_at_once];
-    for (;;) {
-        const ssize_t count = ::fi_cq_read(endpoint_.completions(), entries, completions_at_once);
-        if (count > 0) {
-            for (ssize_t i = 0; i < count; ++i) {
-                auto* piece = static_cast<Piece*>(entries[i].op_context);
-                if (piece != nullptr) complete(*piece, entries[i].len);
-            }
-        } else if (count == -FI_EAVAIL) {
-            take_error();
-        } else {
-            if (count != -FI_EAGAIN && count != 0)
-                fail_all(fmt::format("the network has failed: libfabric ({}) cannot read its completions: {}",
-                                     provider_, why(count)));
-            break;
-        }
+    const ssize_t count = ::fi_cq_read(endpoint_.completions(), entries, completions_at_once);
+    for (ssize_t i = 0; i < count; ++i) {
+        auto* piece = static_cast<Piece*>(entries[i].op_context);
+        if (piece != nullptr) complete(*piece, entries[i].len);
+    }
+    bool moved = count > 0;
+    if (count == -FI_EAVAIL) {
+        take_error();
         moved = true;
+    } else if (count < 0 && count != -FI_EAGAIN) {
+        fail_all(fmt::format("the network has failed: libfabric ({}) cannot read its completions: {}",
+                             provider_, why(count)));
     }
     if (has_backlog() && (moved || std::chrono::steady_clock::now() >= next_retry_)) moved = retry() || moved;
     return moved;

@@ -86,8 +86,8 @@ class Transfers {
                    std::uint64_t tag);
     void finish(Message& message);
 
-    // Takes in what is complete, and posts what there was no room for. True when something has moved.
-    bool progress();
+    // Takes in some of what is complete, and posts what there was no room for. True when something has moved.
+    bool step();
     void fail_all(const std::string& why);
     void lose(int peer, const std::string& why);
 
