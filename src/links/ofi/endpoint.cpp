@@ -29,7 +29,7 @@ Open<Object> open(const char* name, Function&& function) {
 
 }  // namespace
 
-Endpoint::Endpoint(Info info) : info_(std::move(info)), traits_(&ofi::traits(info_->fabric_attr->prov_name)) {
+Endpoint::Endpoint(Info info, int ranks) : info_(std::move(info)), traits_(ofi::traits(*info_)) {
     fabric_ = open<fid_fabric>("fi_fabric", [&](fid_fabric** fabric) {
         return library().fabric(info_->fabric_attr, fabric, nullptr);
     });
@@ -39,6 +39,7 @@ Endpoint::Endpoint(Info info) : info_(std::move(info)), traits_(&ofi::traits(inf
     addresses_ = open<fid_av>("fi_av_open", [&](fid_av** addresses) {
         fi_av_attr attributes{};
         attributes.type = FI_AV_TABLE;
+        attributes.count = static_cast<std::size_t>(ranks);
         return ::fi_av_open(domain_.get(), &attributes, addresses, nullptr);
     });
     fi_cq_attr attributes{};
@@ -110,7 +111,7 @@ void Endpoint::close() {
     completions_.reset();
 }
 
-std::unique_ptr<Endpoint> open_first(std::vector<Info> candidates) {
+std::unique_ptr<Endpoint> open_first(std::vector<Info> candidates, int ranks) {
     std::string reasons;
     for (Info& candidate : candidates) {
         const std::string name = candidate->fabric_attr->prov_name;
@@ -118,7 +119,7 @@ std::unique_ptr<Endpoint> open_first(std::vector<Info> candidates) {
                                        ? ""
                                        : fmt::format(" on {}", candidate->domain_attr->name);
         try {
-            return std::make_unique<Endpoint>(std::move(candidate));
+            return std::make_unique<Endpoint>(std::move(candidate), ranks);
         } catch (const Error& error) {
             reasons += fmt::format("{}{}{}: {}", reasons.empty() ? "" : "; ", name, device, error.what());
         }

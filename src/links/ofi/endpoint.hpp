@@ -28,10 +28,10 @@ class Endpoint {
   public:
     // Throws Error (unsupported) with the provider's reason: no card, no rights, no room for a second
     // endpoint beside the MPI's.
-    explicit Endpoint(Info info);
+    Endpoint(Info info, int ranks);
 
     const fi_info& info() const { return *info_; }
-    const ProviderTraits& traits() const { return *traits_; }
+    const ProviderTraits& traits() const { return traits_; }
     fid_ep* endpoint() const { return endpoint_.get(); }
     fid_cq* completions() const { return completions_.get(); }
     fid_domain* domain() const { return domain_.get(); }
@@ -50,7 +50,7 @@ class Endpoint {
 
   private:
     Info info_;
-    const ProviderTraits* traits_;
+    ProviderTraits traits_;
     Open<fid_fabric> fabric_;
     Open<fid_domain> domain_;
     Open<fid_av> addresses_;
@@ -59,7 +59,8 @@ class Endpoint {
     int descriptor_ = -1;
 };
 
-// The first of `candidates` that opens. Throws Error (unsupported) that says why each did not.
-std::unique_ptr<Endpoint> open_first(std::vector<Info> candidates);
+// The first of `candidates` that opens, for a job of so many ranks. Throws Error (unsupported) that says why
+// each did not.
+std::unique_ptr<Endpoint> open_first(std::vector<Info> candidates, int ranks);
 
 }  // namespace lapwing::ofi

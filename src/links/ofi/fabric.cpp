@@ -247,7 +247,7 @@ std::unique_ptr<Fabric> ofi_fabric(const std::string& provider, const FabricOpti
         .interfaces = options.interfaces, .family = options.family, .patience = options.patience};
     const KeptSignals kept;
     const BlockedSignals blocked;
-    auto endpoint = ofi::open_first(ofi::candidates(provider, options.rdma_only, internet));
+    auto endpoint = ofi::open_first(ofi::candidates(provider, options.rdma_only, internet), options.ranks);
     return std::make_unique<OfiFabric>(std::move(endpoint), internet);
 }
 

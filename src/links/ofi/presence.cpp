@@ -15,8 +15,9 @@
 namespace lapwing::ofi {
 namespace {
 
-// So that a thousand peers are not asked at once.
-constexpr int connections_at_once = 64;
+// Of more peers some are asked, and after a while others: descriptors are the program's.
+constexpr std::size_t most_watches = 32;
+constexpr unsigned looks_at_each = 4;
 
 constexpr const char* process_ended = "its process has ended";
 
@@ -35,16 +36,23 @@ void Presence::join(std::vector<tcp::Address> members) {
     members_ = std::move(members);
 }
 
-std::string Presence::look(const std::vector<int>& peers, int& lost) {
+std::vector<int> Presence::choose(const std::vector<int>& peers) {
+    if (peers.size() <= most_watches) return peers;
+    if (++looks_ % looks_at_each == 0) next_ += most_watches;
+    std::vector<int> chosen;
+    for (std::size_t i = 0; i < most_watches; ++i) chosen.push_back(peers[(next_ + i) % peers.size()]);
+    return chosen;
+}
+
+std::string Presence::look(const std::vector<int>& all, int& lost) {
+    const std::vector<int> peers = choose(all);
     std::erase_if(watches_, [&](const auto& one) {
         return std::find(peers.begin(), peers.end(), one.first) == peers.end();
     });
-    int started = 0;
     for (const int peer : peers) {
         const tcp::Address& address = members_[static_cast<std::size_t>(peer)];
         auto found = watches_.find(peer);
         if (found == watches_.end()) {
-            if (++started > connections_at_once) continue;
             found = watches_.emplace(peer, Watch()).first;
             found->second.routes = tcp::routes(own_, address);
         }

@@ -29,7 +29,7 @@ class Presence {
 
     // These peers are waited for, and no others. Why one of them is lost, and which; empty when nothing
     // speaks against any. A peer that cannot be asked, behind a firewall perhaps, is not lost.
-    std::string look(const std::vector<int>& peers, int& lost);
+    std::string look(const std::vector<int>& all, int& lost);
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -41,6 +41,7 @@ class Presence {
         Clock::time_point refused{};  // since when, by a host that was never reached
     };
 
+    std::vector<int> choose(const std::vector<int>& peers);
     std::string connect(Watch& watch, const tcp::Address& peer);
     std::string ended(Watch& watch, const tcp::Address& peer, int error);
     std::string look(Watch& watch, const tcp::Address& peer);
@@ -52,6 +53,8 @@ class Presence {
     std::vector<tcp::Address> members_;
     std::map<int, Watch> watches_;
     std::set<std::uint64_t> reached_;  // hosts
+    unsigned looks_ = 0;
+    std::size_t next_ = 0;  // of many peers, who is asked
 };
 
 }  // namespace lapwing::ofi

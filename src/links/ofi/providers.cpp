@@ -28,8 +28,7 @@ constexpr ProviderTraits others = {"", false, false};
 
 // Whether the user who writes `named` means `provider`: "tcp" is "tcp;ofi_rxm", too.
 bool means(std::string_view named, std::string_view provider) {
-    return provider == named ||
-           (provider.size() > named.size() && provider.starts_with(named) && provider[named.size()] == ';');
+    return provider == named || provider == std::string(named) + ";ofi_rxm";
 }
 
 // The memory modes that cost a user who only sends and receives nothing, whatever of them a provider wants.
@@ -105,6 +104,13 @@ std::size_t rank_of(const fi_info& info, const std::vector<tcp::Address::Place>&
         allowed.begin());
 }
 
+// Whether it goes by an interface of the kernel's, as psm3 may, and not by a card of its own.
+bool by_interface(const fi_info& info) {
+    struct stat there {};
+    return info.domain_attr->name != nullptr &&
+           ::stat(fmt::format("/sys/class/net/{}", info.domain_attr->name).c_str(), &there) == 0;
+}
+
 std::string name_of(const fi_info& info) {
     return info.fabric_attr->prov_name == nullptr ? "" : info.fabric_attr->prov_name;
 }
@@ -122,10 +128,12 @@ void FreeInfo::operator()(fi_info* info) const {
     library().freeinfo(info);
 }
 
-const ProviderTraits& traits(const std::string& provider) {
+ProviderTraits traits(const fi_info& info) {
     const auto* found = std::find_if(std::begin(by_themselves), std::end(by_themselves),
-                                     [&](const ProviderTraits& one) { return provider == one.name; });
-    return found == std::end(by_themselves) ? others : *found;
+                                     [&](const ProviderTraits& one) { return name_of(info) == one.name; });
+    ProviderTraits result = found == std::end(by_themselves) ? others : *found;
+    if (by_interface(info)) result.rdma = false;
+    return result;
 }
 
 std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp::Options& options) {
@@ -143,7 +151,7 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp
         const fi_info* best = nullptr;
         for (const Info& list : offers) {
             for (const fi_info* one = list.get(); one != nullptr; one = one->next) {
-                if (!wanted(name_of(*one)) || (rdma_only && !traits(name_of(*one)).rdma) ||
+                if (!wanted(*one) || (rdma_only && !traits(*one).rdma) ||
                     rank_of(*one, allowed) >= allowed.size())
                     continue;
                 if (best == nullptr || rank_of(*one, allowed) < rank_of(*best, allowed)) best = one;
@@ -155,13 +163,16 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp
     std::vector<Info> result;
     if (named.empty()) {
         for (const ProviderTraits& known : by_themselves) {
-            Info best = best_of([&](const std::string& name) { return name == known.name; });
+            Info best = best_of([&](const fi_info& one) {
+                return name_of(one) == known.name && traits(one).rdma == known.rdma;
+            });
             if (best) result.push_back(std::move(best));
         }
     } else {
         // What libfabric builds of rxm knows more than a provider's own kind, where there are both.
         for (const bool with_rxm : {true, false}) {
-            Info best = best_of([&](const std::string& name) {
+            Info best = best_of([&](const fi_info& one) {
+                const std::string name = name_of(one);
                 return means(named, name) && (!with_rxm || name.ends_with(";ofi_rxm"));
             });
             if (!best) continue;

@@ -23,7 +23,7 @@ struct ProviderTraits {
     bool descriptor_wakes;  // its descriptor has been seen to miss nothing
 };
 // Of others than the known ones: no RDMA, and no trust.
-const ProviderTraits& traits(const std::string& provider);
+ProviderTraits traits(const fi_info& info);
 
 // One for each provider that could be used, the best first: with reliable datagrams, tags and directed
 // receives, at the best address that `options` allows. `named`: a provider as the user writes it ("tcp",

@@ -187,8 +187,7 @@ bool Transfers::step() {
     }
     bool moved = count > 0;
     if (count == -FI_EAVAIL) {
-        take_error();
-        moved = true;
+        moved = take_error();
     } else if (count < 0 && count != -FI_EAGAIN) {
         fail_all(fmt::format("the network has failed: libfabric ({}) cannot read its completions: {}",
                              provider_, why(count)));
@@ -254,10 +253,10 @@ void Transfers::free(Piece& piece) {
     pieces_.give_back(piece);
 }
 
-void Transfers::take_error() {
+bool Transfers::take_error() {
     fi_cq_err_entry error{};
     fid_cq* completions = endpoint_.completions();
-    if (::fi_cq_readerr(completions, &error, 0) < 0) return;
+    if (::fi_cq_readerr(completions, &error, 0) < 0) return false;
     const char* detail = ::fi_cq_strerror(completions, error.prov_errno, error.err_data, nullptr, 0);
     const std::string reason = detail == nullptr || *detail == '\0' || why(error.err) == detail
                                    ? why(error.err)
@@ -265,7 +264,7 @@ void Transfers::take_error() {
     auto* piece = static_cast<Piece*>(error.op_context);
     if (piece == nullptr) {
         fail_all(fmt::format("the network has failed: libfabric ({}) reports: {}", provider_, reason));
-        return;
+        return true;
     }
     if (!piece->receive) --sends_;
     const int peer = piece->peer;
@@ -285,6 +284,7 @@ void Transfers::take_error() {
                                piece->receive ? "receive from" : "send to", reason));
     }
     free(*piece);
+    return true;
 }
 
 void Transfers::fail(Message& message, ErrorCode code, const std::string& why) {
@@ -310,6 +310,7 @@ void Transfers::give_up(Message& message) {
 void Transfers::lose(int peer, const std::string& why) {
     Peer& lost = peer_of(peer);
     if (!lost.lost.empty()) return;
+    lost_ = true;
     lost.lost = fmt::format("{} is out of reach: {}", names_[static_cast<std::size_t>(peer)], why);
     for (Group* group : groups_)
         if (std::find(group->members.begin(), group->members.end(), peer) != group->members.end())
@@ -322,7 +323,8 @@ void Transfers::break_group(Group& group, const std::string& why) {
 }
 
 void Transfers::fail_all(const std::string& why) {
-    if (given_up_.empty()) given_up_ = why;
+    if (!given_up_.empty()) return;
+    given_up_ = why;
     ++news_;
     for (Group* group : groups_) break_group(*group, given_up_);
 }

@@ -98,7 +98,7 @@ class Transfers {
     void forget_completed();
 
     bool idle() const { return unfinished_ == 0 && sends_ == 0; }
-    bool broken() const { return !given_up_.empty(); }
+    bool broken() const { return lost_ || !given_up_.empty(); }
     bool has_unfinished() const { return unfinished_ > 0; }
     bool has_sends() const { return sends_ > 0; }  // that have not left, although they may be complete
     // Whether something waits for room at the provider, which nobody announces.
@@ -121,7 +121,7 @@ class Transfers {
     void complete(Piece& piece, std::size_t bytes);
     void settle(Piece& piece);
     void free(Piece& piece);
-    void take_error();
+    bool take_error();
     void fail(Message& message, ErrorCode code, const std::string& why);
     void give_up(Message& message);
     void end(Message& message);
@@ -135,6 +135,7 @@ class Transfers {
     std::vector<std::string> names_;
     std::vector<Peer> peers_;
     std::vector<Group*> groups_;
+    bool lost_ = false;  // a peer
     std::string given_up_;
     Pool<Message> messages_;
     Pool<Piece> pieces_;
