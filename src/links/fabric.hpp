@@ -15,8 +15,10 @@ namespace lapwing {
 
 // What an endpoint is opened with.
 struct FabricOptions {
-    int ranks = 1;                      // of the job
-    std::chrono::seconds patience{10};  // silence after which a peer is lost
+    int ranks = 1;  // of the job
+    // Silence after which a peer is lost; 0: peers may be silent, since some have no thread that would
+    // answer.
+    std::chrono::seconds patience{10};
     // Only a transport with remote memory access will do. Where the machine has no device for one, the
     // library is not even loaded.
     bool rdma_only = false;

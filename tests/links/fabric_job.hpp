@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -27,14 +28,15 @@ inline std::string name_of(const testing::TestParamInfo<FabricCase>& info) {
     return info.param.name;
 }
 
-inline std::unique_ptr<Fabric> open_fabric(const FabricCase& which, int ranks) {
+inline std::unique_ptr<Fabric> open_fabric(const FabricCase& which, int ranks,
+                                           std::chrono::seconds patience = std::chrono::seconds(0)) {
     if (which.variable != nullptr) ::setenv(which.variable, which.value, 1);
     std::unique_ptr<Fabric> fabric;
     std::string why;
     for (const FabricKind& kind : fabrics()) {
         if (kind.name != std::string(which.fabric)) continue;
         try {
-            fabric = kind.open({.ranks = ranks});
+            fabric = kind.open({.ranks = ranks, .patience = patience});
         } catch (const Error& error) {
             why = error.what();
         }
@@ -62,13 +64,13 @@ constexpr std::uint64_t job_key = 0x1234567890abcdef;
 
 class FabricJob {
   public:
-    FabricJob(const FabricCase& which, int ranks, std::uint64_t key = job_key) {
+    FabricJob(const FabricCase& which, int ranks, std::chrono::seconds patience = std::chrono::seconds(0)) {
         std::vector<Fabric::Peer> peers;
         for (int rank = 0; rank < ranks; ++rank) {
-            fabrics_.push_back(open_fabric(which, ranks));
+            fabrics_.push_back(open_fabric(which, ranks, patience));
             peers.push_back({fabrics_.back()->address(), "node" + std::to_string(rank)});
         }
-        for (int rank = 0; rank < ranks; ++rank) at(rank).join(peers, rank, key);
+        for (int rank = 0; rank < ranks; ++rank) at(rank).join(peers, rank, job_key);
     }
     // As ranks do before they leave.
     ~FabricJob() {

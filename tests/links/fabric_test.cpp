@@ -267,6 +267,32 @@ TEST_P(Fabrics, APeerThatEndsIsNamed) {
     finish(job, *from_2, send);
 }
 
+// A peer that is late answers when it is asked; one that is cut off is lost.
+TEST_P(Fabrics, APeerThatIsSilentIsLostAndALateOneIsNot) {
+    using namespace std::chrono_literals;
+    // There the peer's kernel answers, for processes that do nothing, too.
+    if (std::string(GetParam().fabric) == "ofi") GTEST_SKIP();
+    FabricJob job(GetParam(), 3, 1s);
+    const auto link = job.at(0).link(1, {0, 1, 2});
+    Bytes received[2] = {Bytes(8), Bytes(8)};
+    Link::Transfer receives[2];
+    link->recv(1, received[0].data(), 8, 0, receives[0]);
+    link->recv(2, received[1].data(), 8, 0, receives[1]);
+    // Nobody sends anything; rank 2 moves nothing.
+    std::string why;
+    while (why.empty()) {
+        job.at(0).progress();
+        job.at(1).progress();
+        std::this_thread::sleep_for(1ms);
+        try {
+            EXPECT_FALSE(link->test(receives[0]));
+        } catch (const Error& error) {
+            why = error.what();
+        }
+    }
+    EXPECT_THAT(why, HasSubstr("rank 2 (node2) is out of reach"));
+}
+
 TEST_P(Fabrics, GivingUpFailsAllThatIsOnItsWay) {
     FabricJob job(GetParam(), 2);
     const auto to = job.at(1).link(1, {0, 1});

@@ -243,8 +243,9 @@ bool OfiFabric::progress() {
 }  // namespace
 
 std::unique_ptr<Fabric> ofi_fabric(const std::string& provider, const FabricOptions& options) {
-    const tcp::Options internet{
-        .interfaces = options.interfaces, .family = options.family, .patience = options.patience};
+    tcp::Options internet{.interfaces = options.interfaces, .family = options.family};
+    // Zero says that peers may be silent; their kernels are not, or they are lost.
+    if (options.patience > std::chrono::seconds(0)) internet.patience = options.patience;
     const KeptSignals kept;
     const BlockedSignals blocked;
     auto endpoint = ofi::open_first(ofi::candidates(provider, options.rdma_only, internet), options.ranks);

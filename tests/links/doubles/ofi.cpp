@@ -11,11 +11,9 @@
 //   DOUBLE_OFI_DESCRIPTOR=0       has no descriptor to sleep at
 //   DOUBLE_OFI_LOST_EVENTS=2      so many of three events do not wake at the descriptor
 //   DOUBLE_OFI_LATE=50            a completion shows after so many reads
-#include <rdma/fabric.h>
+#include "links/doubles/ofi.hpp"
+
 #include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
 #include <rdma/providers/fi_prov.h>
@@ -23,114 +21,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <deque>
-#include <map>
-#include <mutex>
-#include <set>
-#include <vector>
 
 namespace {
 
-constexpr std::size_t inject_bytes = 32;
-constexpr std::size_t eager_bytes = 4096;  // longer ones wait with their sender for the receive
-constexpr unsigned tag_bits = 48;
-
-long demand(const char* name, long usual) {
-    const char* text = std::getenv(name);
-    return text == nullptr ? usual : std::strtol(text, nullptr, 10);
-}
-
-[[noreturn]] void broken_rule(const char* rule) {
-    std::fprintf(stderr, "the double of libfabric: %s\n", rule);
-    std::abort();
-}
-void rule(bool kept, const char* text) {
-    if (!kept) broken_rule(text);
-}
-
-struct Endpoint;
-struct Region;
-
-struct Fabric {
-    fid_fabric fid{};
-    int children = 0;
-};
-struct Domain {
-    fid_domain fid{};
-    Fabric* fabric = nullptr;
-    bool local = false;
-    std::set<Region*> regions;
-    int children = 0;
-};
-struct Region {
-    fid_mr fid{};
-    Domain* domain = nullptr;
-    const std::byte* begin = nullptr;
-    std::size_t bytes = 0;
-    std::uint64_t access = 0;
-};
-struct Addresses {
-    fid_av fid{};
-    Domain* domain = nullptr;
-    std::vector<std::uint64_t> numbers;
-};
-struct Completion {
-    fi_cq_err_entry entry{};
-    long reads_left = 0;
-};
-struct Queue {
-    fid_cq fid{};
-    Domain* domain = nullptr;
-    std::deque<Completion> completions;
-    int descriptor = -1;
-    long lost_events = 0;
-    long late = 0;
-    unsigned long events = 0;
-    Endpoint* endpoint = nullptr;
-};
-struct Operation {  // a receive, or a send that the peer has not taken
-    void* context = nullptr;
-    std::byte* data = nullptr;
-    std::size_t bytes = 0;
-    std::uint64_t peer = 0;  // number of its endpoint
-    std::uint64_t tag = 0;
-};
-struct Arrival {
-    std::uint64_t from = 0;
-    std::uint64_t tag = 0;
-    std::size_t bytes = 0;
-    std::vector<std::byte> copy;  // of an eager one
-    Operation send;               // of another
-};
-struct Endpoint {
-    fid_ep fid{};
-    Domain* domain = nullptr;
-    std::uint64_t number = 0;
-    Addresses* addresses = nullptr;
-    Queue* queue = nullptr;
-    bool enabled = false;
-    long room = 0;
-    std::size_t most = 0;
-    long sends = 0;
-    std::atomic<bool> in_use = false;
-    std::set<void*> contexts;
-    std::deque<Operation> receives;
-    std::deque<Arrival> arrivals;
-};
-
-std::mutex network;
-std::uint64_t numbers = 0;
-std::map<std::uint64_t, Endpoint*> endpoints;
-
-template <typename Object, typename Fid>
-Object& object_of(Fid* fid) {
-    return *static_cast<Object*>(fid->fid.context);
-}
+using namespace ofi_double;
 
 // One thread at a time may use a domain (FI_THREAD_DOMAIN).
 class OneThread {
