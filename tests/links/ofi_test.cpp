@@ -190,7 +190,8 @@ TEST(Ofi, FabricsWithTheirWaysAndFaults) {
          {"DOUBLE_OFI_LOST_EVENTS", "1"},
          {"DOUBLE_OFI_LATE", "3"}},
     };
-    for (const Demands& demands : all) {
+    for (std::size_t i = 0; i < std::size(all); i += LAPWING_TEST_FEWER ? 3 : 1) {
+        const Demands& demands = all[i];
         SCOPED_TRACE(testing::PrintToString(demands));
         const Environment environment(demands);
         exchange("double", 3, sizes, LAPWING_TEST_FEWER ? 2 : 6);
