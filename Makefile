@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build apps demo test test-mpich-suite check format install clean
+.PHONY: help build apps demo test test-mpich-suite test-rdma check format install clean
 .DEFAULT_GOAL := help
 
 help:
@@ -12,6 +12,7 @@ help:
 	@echo "make demo              overlap on four virtual hosts, the MPI beside Lapwing, with plots"
 	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
+	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
 	@echo "make check             the unit tests and the MPI programs only"
 	@echo "make format            format the C and C++ sources"
 	@echo "make install PREFIX=   install what make build has built, in $(PREFIX)"
@@ -38,6 +39,11 @@ demo:
 test:
 	@scripts/install-dependencies test
 	scripts/test
+
+test-rdma:
+	@scripts/install-dependencies test rdma
+	cmake --preset release -DLAPWING_TESTS=ON
+	scripts/test-rdma
 
 test-mpich-suite:
 	@scripts/install-dependencies test

@@ -22,6 +22,9 @@ struct FabricOptions {
     // Only a transport with remote memory access will do. Where the machine has no device for one, the
     // library is not even loaded.
     bool rdma_only = false;
+    // For networks that go by addresses of the Internet: LAPWING_TCP_INTERFACE, LAPWING_TCP_FAMILY.
+    std::string interfaces = "";
+    std::string family = "auto";
 };
 
 // Any thread may use it and its links, several at once.

@@ -24,6 +24,7 @@ struct FabricCase {
 inline constexpr FabricCase fabric_cases[] = {
     {"ucx_tcp", "ucx", "UCX_TLS", "tcp,self"},
     {"ucx_all", "ucx", nullptr, nullptr},
+    {"ofi", "ofi", nullptr, nullptr},
 };
 inline std::string name_of(const testing::TestParamInfo<FabricCase>& info) {
     return info.param.name;

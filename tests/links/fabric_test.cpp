@@ -240,7 +240,7 @@ TEST_P(Fabrics, APeerThatEndsIsNamed) {
     FabricJob job(GetParam(), 3);
     const auto of_all = job.at(0).link(1, {0, 1, 2});
     const auto of_others = job.at(0).link(2, {0, 2});
-    const auto to = job.at(1).link(1, {0, 1, 2});
+    auto to = job.at(1).link(1, {0, 1, 2});
     const Bytes sent = message(8, 1);
     Bytes received(8);
     Link::Transfer transfers[2];
@@ -255,6 +255,7 @@ TEST_P(Fabrics, APeerThatEndsIsNamed) {
     of_all->recv(1, received.data(), 8, 1, receive);
     of_others->recv(1, other.data(), 8, 0, from_other);
     for (int i = 0; i < 1000; ++i) job.progress();
+    to.reset();
     job.end(1);
     EXPECT_THAT(failure_of(job, *of_all, receive), HasSubstr("rank 1 (node1) is out of reach"));
     // A group without it goes on.
@@ -269,6 +270,8 @@ TEST_P(Fabrics, APeerThatEndsIsNamed) {
 // A peer that is late answers when it is asked; one that is cut off is lost.
 TEST_P(Fabrics, APeerThatIsSilentIsLostAndALateOneIsNot) {
     using namespace std::chrono_literals;
+    // There the peer's kernel answers, for processes that do nothing, too.
+    if (std::string(GetParam().fabric) == "ofi") GTEST_SKIP();
     FabricJob job(GetParam(), 3, 1s);
     const auto link = job.at(0).link(1, {0, 1, 2});
     Bytes received[2] = {Bytes(8), Bytes(8)};

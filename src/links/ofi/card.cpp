@@ -1,0 +1,152 @@
+#if __has_include(<rdma/fi_tagged.h>)
+
+#include "links/ofi/card.hpp"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <rdma/fabric.h>
+
+#include <cstring>
+#include <map>
+#include <optional>
+
+#include "base/error.hpp"
+#include "links/tcp/addresses.hpp"
+
+namespace lapwing::ofi {
+namespace {
+
+constexpr std::uint32_t mark = 0x4c4f4631;  // "LOF1": what follows has this form
+
+class Writer {
+  public:
+    template <typename Number>
+    void number(Number value) {
+        append(&value, sizeof value);
+    }
+    void block(const void* data, std::size_t size) {
+        number(static_cast<std::uint32_t>(size));
+        append(data, size);
+    }
+    std::vector<std::byte> take() { return std::move(bytes_); }
+
+  private:
+    void append(const void* data, std::size_t size) {
+        const auto* first = static_cast<const std::byte*>(data);
+        bytes_.insert(bytes_.end(), first, first + size);
+    }
+    std::vector<std::byte> bytes_;
+};
+
+class Reader {
+  public:
+    explicit Reader(const std::vector<std::byte>& bytes) : bytes_(bytes) {}
+    template <typename Number>
+    Number number() {
+        Number value{};
+        std::memcpy(&value, take(sizeof value), sizeof value);
+        return value;
+    }
+    std::string text() {
+        const auto size = number<std::uint32_t>();
+        return {reinterpret_cast<const char*>(take(size)), size};
+    }
+    std::vector<std::byte> block() {
+        const auto size = number<std::uint32_t>();
+        const std::byte* first = take(size);
+        return {first, first + size};
+    }
+
+  private:
+    const std::byte* take(std::size_t size) {
+        if (size > bytes_.size() - at_)
+            throw Error(ErrorCode::link, "what a rank told of its libfabric endpoint is not whole");
+        at_ += size;
+        return bytes_.data() + (at_ - size);
+    }
+    const std::vector<std::byte>& bytes_;
+    std::size_t at_ = 0;
+};
+
+std::optional<tcp::Address::Place> internet_address(const Card& card) {
+    tcp::Address::Place place{};
+    if (card.format == FI_SOCKADDR_IN && card.address.size() >= sizeof(sockaddr_in)) {
+        place.family = 4;
+        std::memcpy(place.bytes, card.address.data() + offsetof(sockaddr_in, sin_addr), 4);
+        place.loopback = place.bytes[0] == 127 ? 1 : 0;
+        return place;
+    }
+    if (card.format == FI_SOCKADDR_IN6 && card.address.size() >= sizeof(sockaddr_in6)) {
+        place.family = 6;
+        std::memcpy(place.bytes, card.address.data() + offsetof(sockaddr_in6, sin6_addr), 16);
+        in6_addr address{};
+        std::memcpy(&address, place.bytes, sizeof address);
+        place.loopback = IN6_IS_ADDR_LOOPBACK(&address) ? 1 : 0;
+        return place;
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::byte> bytes_of(const Card& card) {
+    Writer to;
+    to.number(mark);
+    to.block(card.provider.data(), card.provider.size());
+    to.block(card.device.data(), card.device.size());
+    to.number(card.format);
+    to.number(card.tag_bits);
+    to.block(card.address.data(), card.address.size());
+    to.number(card.presence);
+    return to.take();
+}
+
+Card card_of(const std::vector<std::byte>& bytes) {
+    Reader from(bytes);
+    if (from.number<std::uint32_t>() != mark)
+        throw Error(ErrorCode::link,
+                    "what a rank told of its libfabric endpoint is of another form: do all "
+                    "ranks run the same Lapwing?");
+    Card card;
+    card.provider = from.text();
+    card.device = from.text();
+    card.format = from.number<std::uint32_t>();
+    card.tag_bits = from.number<std::uint32_t>();
+    card.address = from.block();
+    card.presence = from.number<tcp::Address>();
+    return card;
+}
+
+std::string why_apart(const std::vector<Card>& cards, const std::vector<std::string>& names) {
+    const Card& first = cards.front();
+    bool several_hosts = false;
+    for (const Card& card : cards) several_hosts = several_hosts || card.presence.host != first.presence.host;
+    std::map<std::string, std::size_t> owners;  // of addresses
+    for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+        const Card& card = cards[rank];
+        if (card.provider != first.provider)
+            return fmt::format("{} has libfabric's provider {}, {} has {}", names[rank], card.provider,
+                               names[0], first.provider);
+        if (card.format != first.format || card.address.size() != first.address.size() ||
+            card.tag_bits != first.tag_bits)
+            return fmt::format(
+                "{} has an address of another kind than {}: do they have the same libfabric, and "
+                "interfaces of the same family?",
+                names[rank], names[0]);
+        const auto place = internet_address(card);
+        if (!place || !several_hosts) continue;
+        const std::string text = tcp::text(*place);
+        if (place->loopback != 0)
+            return fmt::format("{} can be reached on its own host only, at {}", names[rank], text);
+        const auto [known, is_new] = owners.emplace(text, rank);
+        if (!is_new && cards[known->second].presence.host != card.presence.host)
+            return fmt::format(
+                "{} and {} have the same address {} ({}): name the interface by LAPWING_TCP_INTERFACE",
+                names[known->second], names[rank], text, card.device);
+    }
+    return "";
+}
+
+}  // namespace lapwing::ofi
+
+#endif

@@ -1,0 +1,132 @@
+#if __has_include(<rdma/fi_tagged.h>)
+
+#include "links/ofi/endpoint.hpp"
+
+#include <fmt/format.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_eq.h>
+
+#include <bit>
+#include <utility>
+
+#include "base/error.hpp"
+#include "links/ofi/library.hpp"
+
+namespace lapwing::ofi {
+namespace {
+
+void check(long result, const char* function) {
+    if (result != 0) throw Error(ErrorCode::unsupported, fmt::format("{}: {}", function, why(result)));
+}
+
+// Calls `function` with a place for the object that it opens.
+template <typename Object, typename Function>
+Open<Object> open(const char* name, Function&& function) {
+    Object* object = nullptr;
+    check(function(&object), name);
+    return Open<Object>(object);
+}
+
+}  // namespace
+
+Endpoint::Endpoint(Info info, int ranks) : info_(std::move(info)), traits_(ofi::traits(*info_)) {
+    fabric_ = open<fid_fabric>("fi_fabric", [&](fid_fabric** fabric) {
+        return library().fabric(info_->fabric_attr, fabric, nullptr);
+    });
+    domain_ = open<fid_domain>("fi_domain", [&](fid_domain** domain) {
+        return ::fi_domain(fabric_.get(), info_.get(), domain, nullptr);
+    });
+    addresses_ = open<fid_av>("fi_av_open", [&](fid_av** addresses) {
+        fi_av_attr attributes{};
+        attributes.type = FI_AV_TABLE;
+        attributes.count = static_cast<std::size_t>(ranks);
+        return ::fi_av_open(domain_.get(), &attributes, addresses, nullptr);
+    });
+    fi_cq_attr attributes{};
+    attributes.format = FI_CQ_FORMAT_MSG;
+    attributes.wait_obj = FI_WAIT_FD;
+    const auto open_completions = [&](fid_cq** completions) {
+        return ::fi_cq_open(domain_.get(), &attributes, completions, nullptr);
+    };
+    fid_cq* with_descriptor = nullptr;
+    if (open_completions(&with_descriptor) == 0) {
+        completions_.reset(with_descriptor);
+    } else {
+        attributes.wait_obj = FI_WAIT_NONE;
+        completions_ = open<fid_cq>("fi_cq_open", open_completions);
+    }
+    endpoint_ = open<fid_ep>("fi_endpoint", [&](fid_ep** endpoint) {
+        return ::fi_endpoint(domain_.get(), info_.get(), endpoint, nullptr);
+    });
+    check(::fi_ep_bind(endpoint_.get(), &addresses_->fid, 0), "fi_ep_bind");
+    check(::fi_ep_bind(endpoint_.get(), &completions_->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+    check(::fi_enable(endpoint_.get()), "fi_enable");
+    if (attributes.wait_obj == FI_WAIT_FD && ::fi_control(&completions_->fid, FI_GETWAIT, &descriptor_) != 0)
+        descriptor_ = -1;
+}
+
+std::string Endpoint::device() const {
+    return info_->domain_attr->name == nullptr ? "?" : info_->domain_attr->name;
+}
+
+Card Endpoint::card() const {
+    Card card;
+    card.provider = provider();
+    card.device = device();
+    card.format = info_->addr_format;
+    const std::uint64_t format = info_->ep_attr->mem_tag_format;
+    // Providers that do not say have at least those of Slingshot.
+    card.tag_bits = format == 0 ? 48 : static_cast<std::uint32_t>(std::bit_width(format));
+    std::size_t size = 256;
+    card.address.resize(size);
+    long result = ::fi_getname(&endpoint_->fid, card.address.data(), &size);
+    card.address.resize(size);
+    if (result == -FI_ETOOSMALL) result = ::fi_getname(&endpoint_->fid, card.address.data(), &size);
+    check(result, "fi_getname");
+    return card;
+}
+
+std::vector<fi_addr_t> Endpoint::insert(const std::vector<Card>& cards) {
+    std::vector<std::byte> all;
+    for (const Card& card : cards) all.insert(all.end(), card.address.begin(), card.address.end());
+    std::vector<fi_addr_t> result(cards.size(), FI_ADDR_UNSPEC);
+    const int inserted =
+        ::fi_av_insert(addresses_.get(), all.data(), cards.size(), result.data(), 0, nullptr);
+    if (inserted != static_cast<int>(cards.size()))
+        throw Error(
+            ErrorCode::link,
+            fmt::format("libfabric ({}) takes {} of {} addresses{}", provider(), inserted < 0 ? 0 : inserted,
+                        cards.size(), inserted < 0 ? fmt::format(": {}", why(inserted)) : std::string()));
+    return result;
+}
+
+bool Endpoint::may_sleep() {
+    if (descriptor_ < 0) return true;
+    fid* all[] = {&completions_->fid};
+    return ::fi_trywait(fabric_.get(), all, 1) != -FI_EAGAIN;
+}
+
+void Endpoint::close() {
+    endpoint_.reset();
+    completions_.reset();
+}
+
+std::unique_ptr<Endpoint> open_first(std::vector<Info> candidates, int ranks) {
+    std::string reasons;
+    for (Info& candidate : candidates) {
+        const std::string name = candidate->fabric_attr->prov_name;
+        const std::string device = candidate->domain_attr->name == nullptr
+                                       ? ""
+                                       : fmt::format(" on {}", candidate->domain_attr->name);
+        try {
+            return std::make_unique<Endpoint>(std::move(candidate), ranks);
+        } catch (const Error& error) {
+            reasons += fmt::format("{}{}{}: {}", reasons.empty() ? "" : "; ", name, device, error.what());
+        }
+    }
+    throw Error(ErrorCode::unsupported, fmt::format("{}: {}", library().name, reasons));
+}
+
+}  // namespace lapwing::ofi
+
+#endif

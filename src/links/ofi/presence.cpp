@@ -1,0 +1,119 @@
+#if __has_include(<rdma/fi_tagged.h>)
+
+#include "links/ofi/presence.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "links/tcp/addresses.hpp"
+
+namespace lapwing::ofi {
+namespace {
+
+// Of more peers some are asked, and after a while others: descriptors are the program's.
+constexpr std::size_t most_watches = 32;
+constexpr unsigned looks_at_each = 4;
+
+constexpr const char* process_ended = "its process has ended";
+
+}  // namespace
+
+Presence::Presence(const tcp::Options& options) : options_(options) {
+    const std::vector<tcp::Address::Place> places = tcp::choose(options_, tcp::interfaces());
+    listeners_ = tcp::listen_on(places, options_, own_.port);
+    std::copy(places.begin(), places.end(), own_.places);
+    own_.host = tcp::host_number();
+    tcp::host_name().copy(own_.name, sizeof own_.name - 1);
+    reached_.insert(own_.host);
+}
+
+void Presence::join(std::vector<tcp::Address> members) {
+    members_ = std::move(members);
+}
+
+std::vector<int> Presence::choose(const std::vector<int>& peers) {
+    if (peers.size() <= most_watches) return peers;
+    if (++looks_ % looks_at_each == 0) next_ += most_watches;
+    std::vector<int> chosen;
+    for (std::size_t i = 0; i < most_watches; ++i) chosen.push_back(peers[(next_ + i) % peers.size()]);
+    return chosen;
+}
+
+std::string Presence::look(const std::vector<int>& all, int& lost) {
+    const std::vector<int> peers = choose(all);
+    std::erase_if(watches_, [&](const auto& one) {
+        return std::find(peers.begin(), peers.end(), one.first) == peers.end();
+    });
+    for (const int peer : peers) {
+        const tcp::Address& address = members_[static_cast<std::size_t>(peer)];
+        auto found = watches_.find(peer);
+        if (found == watches_.end()) {
+            found = watches_.emplace(peer, Watch()).first;
+            found->second.routes = tcp::routes(own_, address);
+        }
+        const std::string why = look(found->second, address);
+        if (why.empty()) continue;
+        lost = peer;
+        watches_.erase(found);
+        return why;
+    }
+    return "";
+}
+
+std::string Presence::connect(Watch& watch, const tcp::Address& peer) {
+    if (watch.routes.empty()) return "";
+    sockaddr_storage address{};
+    const socklen_t size =
+        tcp::socket_address(watch.routes[watch.route % watch.routes.size()], peer.port, address);
+    watch.connected = false;
+    watch.socket = tcp::Socket(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!watch.socket) return "";
+    tcp::set_alive(watch.socket.get(), options_);
+    if (::connect(watch.socket.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0)
+        return ended(watch, peer, 0);
+    return errno == EINPROGRESS ? "" : ended(watch, peer, errno);
+}
+
+// The attempt to connect has.
+std::string Presence::ended(Watch& watch, const tcp::Address& peer, int error) {
+    if (error == 0) {
+        watch.connected = true;
+        watch.refused = {};
+        reached_.insert(peer.host);
+        return "";
+    }
+    watch.socket.reset();
+    ++watch.route;
+    return error == ECONNREFUSED ? refused(watch, peer) : "";
+}
+
+std::string Presence::look(Watch& watch, const tcp::Address& peer) {
+    if (!watch.socket) return connect(watch, peer);
+    pollfd state{watch.socket.get(), static_cast<short>(watch.connected ? POLLIN : POLLOUT), 0};
+    if (::poll(&state, 1, 0) <= 0) return "";
+    int error = 0;
+    socklen_t size = sizeof error;
+    ::getsockopt(watch.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (!watch.connected) return ended(watch, peer, error);
+    // Nothing is ever sent there: what can be read is the end.
+    watch.socket.reset();
+    if (error == 0 || error == ECONNRESET || error == EPIPE) return process_ended;
+    return fmt::format("{} (LAPWING_TIMEOUT says how long the network may be silent)", std::strerror(error));
+}
+
+// A firewall may answer in place of a host that was never reached otherwise.
+std::string Presence::refused(Watch& watch, const tcp::Address& peer) {
+    if (reached_.count(peer.host) != 0) return process_ended;
+    const auto now = Clock::now();
+    if (watch.refused == Clock::time_point()) watch.refused = now;
+    return now - watch.refused >= options_.patience ? process_ended : "";
+}
+
+}  // namespace lapwing::ofi
+
+#endif

@@ -1,0 +1,194 @@
+#if __has_include(<rdma/fi_tagged.h>)
+
+#include "links/ofi/providers.hpp"
+
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "links/ofi/library.hpp"
+#include "links/tcp/addresses.hpp"
+
+namespace lapwing::ofi {
+namespace {
+
+// In the order in which they are tried. `sockets` is slow and on its way out, and `shm` reaches one host
+// only: both serve who names them.
+constexpr ProviderTraits by_themselves[] = {
+    {"cxi", true, false},           {"efa", true, false},         {"psm3", true, false}, {"opx", true, false},
+    {"verbs;ofi_rxm", true, false}, {"tcp;ofi_rxm", false, true}, {"tcp", false, false},
+};
+constexpr ProviderTraits others = {"", false, false};
+
+// Whether the user who writes `named` means `provider`: "tcp" is "tcp;ofi_rxm", too.
+bool means(std::string_view named, std::string_view provider) {
+    return provider == named || provider == std::string(named) + ";ofi_rxm";
+}
+
+// The memory modes that cost a user who only sends and receives nothing, whatever of them a provider wants.
+constexpr int memory_modes = FI_MR_ENDPOINT | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
+
+Info ask(const std::string& provider, int memory, bool manual_progress) {
+    const Library& fabric = library();
+    const Info hints(fabric.dupinfo(nullptr));
+    if (!hints) throw Error(ErrorCode::system, "libfabric has no memory");
+    hints->caps = FI_TAGGED | FI_DIRECTED_RECV;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
+    hints->domain_attr->threading = FI_THREAD_DOMAIN;
+    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+    if (manual_progress)
+        hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+    hints->domain_attr->mr_mode = memory;
+    // libfabric frees it with the hints.
+    if (!provider.empty()) hints->fabric_attr->prov_name = ::strdup(provider.c_str());
+    fi_info* found = nullptr;
+    const int result = fabric.getinfo(api_version, nullptr, nullptr, 0, hints.get(), &found);
+    if (result == -FI_ENODATA) return nullptr;
+    if (result != 0)
+        throw Error(ErrorCode::unsupported, fmt::format("{}: fi_getinfo: {}", fabric.name, why(result)));
+    return Info(found);
+}
+
+// Those that want the user's memory registered come last: it costs each message a call.
+std::vector<Info> ask_all(const std::string& provider) {
+    std::vector<Info> result;
+    for (const int memory : {memory_modes, memory_modes | FI_MR_LOCAL}) {
+        for (const bool manual : {true, false}) {
+            Info found = ask(provider, memory, manual);
+            if (found) result.push_back(std::move(found));
+        }
+    }
+    return result;
+}
+
+bool is_bridge(const std::string& interface) {
+    struct stat there {};
+    return ::stat(fmt::format("/sys/class/net/{}/bridge", interface).c_str(), &there) == 0;
+}
+
+// The addresses of this host, the best first. What peers on other hosts reach through a bridge of this host's
+// own they reach without it, too; so bridges come last, but before the loopback.
+std::vector<tcp::Address::Place> places(const tcp::Options& options) {
+    std::vector<tcp::Interface> present = tcp::interfaces();
+    if (options.interfaces.empty())
+        std::stable_partition(present.begin(), present.end(),
+                              [](const tcp::Interface& one) { return !is_bridge(one.name); });
+    return tcp::choose(options, present);
+}
+
+// The rank of the address of `info` among `allowed`; past their end when it is none of them. Addresses that
+// are none of the Internet's are all alike.
+std::size_t rank_of(const fi_info& info, const std::vector<tcp::Address::Place>& allowed) {
+    tcp::Address::Place own{};
+    if (info.src_addr == nullptr) return 0;
+    if (info.addr_format == FI_SOCKADDR_IN) {
+        own.family = 4;
+        std::memcpy(own.bytes, &static_cast<const sockaddr_in*>(info.src_addr)->sin_addr, 4);
+    } else if (info.addr_format == FI_SOCKADDR_IN6) {
+        own.family = 6;
+        std::memcpy(own.bytes, &static_cast<const sockaddr_in6*>(info.src_addr)->sin6_addr, 16);
+    } else {
+        return 0;
+    }
+    return static_cast<std::size_t>(
+        std::find_if(allowed.begin(), allowed.end(),
+                     [&](const tcp::Address::Place& place) { return tcp::same_address(place, own); }) -
+        allowed.begin());
+}
+
+// Whether it goes by an interface of the kernel's, as psm3 may, and not by a card of its own.
+bool by_interface(const fi_info& info) {
+    struct stat there {};
+    return info.domain_attr->name != nullptr &&
+           ::stat(fmt::format("/sys/class/net/{}", info.domain_attr->name).c_str(), &there) == 0;
+}
+
+std::string name_of(const fi_info& info) {
+    return info.fabric_attr->prov_name == nullptr ? "" : info.fabric_attr->prov_name;
+}
+
+std::string names(const std::vector<Info>& offers) {
+    std::set<std::string> found;
+    for (const Info& list : offers)
+        for (const fi_info* one = list.get(); one != nullptr; one = one->next) found.insert(name_of(*one));
+    return found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", "));
+}
+
+}  // namespace
+
+void FreeInfo::operator()(fi_info* info) const {
+    library().freeinfo(info);
+}
+
+ProviderTraits traits(const fi_info& info) {
+    const auto* found = std::find_if(std::begin(by_themselves), std::end(by_themselves),
+                                     [&](const ProviderTraits& one) { return name_of(info) == one.name; });
+    ProviderTraits result = found == std::end(by_themselves) ? others : *found;
+    if (by_interface(info)) result.rdma = false;
+    return result;
+}
+
+std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp::Options& options) {
+    // Its descriptor stays readable in libfabric 1.17 although there is nothing to read: a sleeper would take
+    // a whole core.
+    if (means("net", named))
+        throw Error(ErrorCode::unsupported, "libfabric's provider 'net' cannot wake a thread; use tcp");
+    const std::vector<tcp::Address::Place> allowed = places(options);
+    std::vector<Info> offers = ask_all("");
+    // Some are offered to those who name them only.
+    if (!named.empty())
+        for (Info& offer : ask_all(named)) offers.push_back(std::move(offer));
+
+    const auto best_of = [&](const auto& wanted) {
+        const fi_info* best = nullptr;
+        for (const Info& list : offers) {
+            for (const fi_info* one = list.get(); one != nullptr; one = one->next) {
+                if (!wanted(*one) || (rdma_only && !traits(*one).rdma) ||
+                    rank_of(*one, allowed) >= allowed.size())
+                    continue;
+                if (best == nullptr || rank_of(*one, allowed) < rank_of(*best, allowed)) best = one;
+            }
+            if (best != nullptr) break;
+        }
+        return Info(best == nullptr ? nullptr : library().dupinfo(best));
+    };
+    std::vector<Info> result;
+    if (named.empty()) {
+        for (const ProviderTraits& known : by_themselves) {
+            Info best = best_of([&](const fi_info& one) {
+                return name_of(one) == known.name && traits(one).rdma == known.rdma;
+            });
+            if (best) result.push_back(std::move(best));
+        }
+    } else {
+        // What libfabric builds of rxm knows more than a provider's own kind, where there are both.
+        for (const bool with_rxm : {true, false}) {
+            Info best = best_of([&](const fi_info& one) {
+                const std::string name = name_of(one);
+                return means(named, name) && (!with_rxm || name.ends_with(";ofi_rxm"));
+            });
+            if (!best) continue;
+            result.push_back(std::move(best));
+            break;
+        }
+    }
+    if (result.empty())
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("{} has no {} on this host; it offers {}", library().name,
+                                named.empty() ? rdma_only ? "provider with RDMA" : "provider between hosts"
+                                              : "provider '" + named + "'",
+                                names(offers)));
+    return result;
+}
+
+}  // namespace lapwing::ofi
+
+#endif

@@ -1,0 +1,35 @@
+// Which of libfabric's providers may join the hosts, and by which address of this one.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "links/tcp/options.hpp"
+
+namespace lapwing::ofi {
+
+struct FreeInfo {
+    void operator()(fi_info* info) const;
+};
+using Info = std::unique_ptr<fi_info, FreeInfo>;
+
+// What is known of a provider that libfabric does not say.
+struct ProviderTraits {
+    const char* name;
+    bool rdma;              // moves messages without the processor
+    bool descriptor_wakes;  // its descriptor has been seen to miss nothing
+};
+// Of others than the known ones: no RDMA, and no trust.
+ProviderTraits traits(const fi_info& info);
+
+// One for each provider that could be used, the best first: with reliable datagrams, tags and directed
+// receives, at the best address that `options` allows. `named`: a provider as the user writes it ("tcp",
+// "verbs;ofi_rxm"), the only one that is looked for; without, those that are worth it by themselves. With
+// `rdma_only` those that do not need the processor. Throws Error (unsupported) that says what libfabric
+// offers instead, and (invalid_argument) when no interface fits `options`.
+std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp::Options& options);
+
+}  // namespace lapwing::ofi

@@ -1,0 +1,48 @@
+#include "links/ofi/tags.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.hpp"
+#include "links/link.hpp"
+
+namespace lapwing::ofi {
+
+Tags::Tags(std::uint32_t bits, int ranks, std::uint64_t key)
+    : leader_bits_(static_cast<unsigned>(std::bit_width(static_cast<unsigned>(ranks)))) {
+    if (bits < channel_bits + leader_bits_ + fewest_count_bits)
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("libfabric's tags have {} bits here, too few for {} ranks", bits, ranks));
+    count_bits_ = std::min(bits - channel_bits - leader_bits_, most_count_bits);
+    const unsigned used = channel_bits + leader_bits_ + count_bits_;
+    if (bits > used) key_ = key >> (64 - (bits - used)) << used;
+}
+
+std::uint64_t Tags::take(std::uint64_t group) {
+    const std::uint64_t leader = group >> 32;
+    if (leader >> leader_bits_ != 0)
+        throw Error(ErrorCode::internal,
+                    fmt::format("group {:#x} was numbered by no rank of the job", group));
+    const std::uint64_t count = group & ((std::uint64_t{1} << count_bits_) - 1);
+    const std::uint64_t tag = key_ | (leader << count_bits_ | count) << channel_bits;
+    if (!live_.insert(tag).second)
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("libfabric's tags tell only {} communicators of one rank 0 apart, and another "
+                        "one that still lives has the number of this one",
+                        std::uint64_t{1} << count_bits_));
+    return tag;
+}
+
+void Tags::give_back(std::uint64_t tag) {
+    live_.erase(tag);
+}
+
+std::uint64_t Tags::of_channel(std::uint32_t channel) {
+    constexpr std::uint32_t each = std::uint32_t{1} << (channel_bits - 1);
+    return channel < first_kept_channel ? channel % each : each + (channel - first_kept_channel) % each;
+}
+
+}  // namespace lapwing::ofi

@@ -1,0 +1,44 @@
+// The program's signals, while libraries of networks are loaded and opened.
+#pragma once
+
+#include <signal.h>
+
+#include <cstddef>
+#include <iterator>
+
+namespace lapwing {
+
+// Libraries of networks take over the signals of faults when they are loaded. They are the program's.
+class KeptSignals {
+  public:
+    KeptSignals() {
+        for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], nullptr, &kept_[i]);
+    }
+    ~KeptSignals() {
+        for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &kept_[i], nullptr);
+    }
+    KeptSignals(const KeptSignals&) = delete;
+    KeptSignals& operator=(const KeptSignals&) = delete;
+
+  private:
+    static constexpr int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+    struct sigaction kept_[std::size(signals)]{};
+};
+
+// They start threads, which shall take none of the program's signals.
+class BlockedSignals {
+  public:
+    BlockedSignals() {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    BlockedSignals(const BlockedSignals&) = delete;
+    BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+}  // namespace lapwing
