@@ -12,6 +12,9 @@ namespace lapwing::simulate {
 namespace {
 
 constexpr int sampled_ranks = 48;
+// Long lists are all alike, and take their time.
+constexpr int sampled_ranks_of_long_lists = 3;
+constexpr std::size_t long_list = 100000;
 constexpr int lists_between_reports = 1024;
 // Of a rank besides its steps and slots, and of an arrival with its place in the queue.
 constexpr std::uint64_t bytes_of_rank = 192;
@@ -201,7 +204,8 @@ Needs estimate(const Problem& problem, const Choice& choice) {
     };
     count(0, 1);
     const int others = problem.ranks - 1;
-    const int sampled = std::min(others, sampled_ranks);
+    const bool are_long = build(problem, others, choice).tasks.size() > long_list;
+    const int sampled = std::min(others, are_long ? sampled_ranks_of_long_lists : sampled_ranks);
     for (int i = 0; i < sampled; ++i) {
         // One of each of so many parts of equal size.
         const auto begin = static_cast<std::int64_t>(others) * i / sampled;

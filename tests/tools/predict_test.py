@@ -114,6 +114,8 @@ class Predict(ToolTest):
         out, _ = self.call("predict", "barrier", "--ranks", 4096, "--algorithm", "all", "--memory", "64Mi", "--work", 0, status=1)
         self.assertIn("left out: barrier, 4096 ranks, flat: it needs about", out)
         self.assertIn("barrier: two_level declines: it is not known where the ranks stand (4096 ranks)", out)
+        self.refused("predict", "iallgather", "--ranks", "1Mi", "--algorithm", "flat", because="--memory")
+        self.refused("predict", "barrier", "--ranks", 4096, "--algorithm", "all", "--memory", "1Ki", because="nothing can be simulated")
         out, _ = self.call("predict", "barrier", "--ranks", "16,256Ki", "--time", "0.1", status=1)
         self.assertIn("left out: barrier, 262144 ranks", out)
 

@@ -159,7 +159,9 @@ Cases cases_of(const Study& study) {
             why += fmt::format("{}{} on {} ranks: {}", why.empty() ? "" : "; ", print(one.choice),
                                one.problem.ranks, one.why);
         }
-        throw Error(ErrorCode::unsupported, fmt::format("no algorithm applies: {}", why));
+        for (const std::string& one : found.too_large)
+            why += fmt::format("{}{}", why.empty() ? "" : "; ", one);
+        throw Error(ErrorCode::unsupported, fmt::format("nothing can be simulated: {}", why));
     }
     return found;
 }
