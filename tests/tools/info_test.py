@@ -1,6 +1,7 @@
 """lapwing info, and what the tool says about itself."""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -41,6 +42,27 @@ class Info(ToolTest):
                                                            ("--ranks", 4)))
             out, _ = self.call("explain", algorithm["collective"], *options)
             self.assertIn(algorithm["source"], out)
+
+    def networks(self, double=None, **variables):
+        if double is not None:
+            directory = pathlib.Path(os.environ["TEST_DOUBLES"]) / double
+            if not directory.is_dir():
+                self.skipTest("built without the headers of UCX")
+            variables["LD_LIBRARY_PATH"] = str(directory)
+        return {row["name"]: row for row in json.loads(self.call("info", "--json", **variables)[0])["networks"]}
+
+    def test_networks(self):
+        for row in self.networks().values():
+            self.assertTrue(row["description" if row["available"] else "reason"])
+        self.assertIn("\nbetween hosts (LAPWING_NETWORK)\n", self.call("info")[0])
+
+    def test_a_network_that_cannot_be_had_says_why(self):
+        for double, variables, reason in (("ucp", {"DOUBLE_UCP": "old"}, r"UCX is 1\.9\.0, and Lapwing needs 1\.10 or a later 1\.x"),
+                                          ("ucp", {}, r"ucp_worker_create: No resources are available"),
+                                          ("ucp_without_messages", {}, r"libucp\.so\.0 has no ucp_\w+")):
+            row = self.networks(double, **variables)["ucx"]
+            self.assertFalse(row["available"])
+            self.assertRegex(row["reason"], reason)
 
     def test_wrong_variable_is_told_after_the_rest(self):
         out, err = self.call("info", status=2, LAPWING_ENGINE="hots")
