@@ -76,8 +76,7 @@ class Pencils {
     Pencils(const Pencils&) = delete;
     Pencils& operator=(const Pencils&) = delete;
 
-    /** A real variable is [z][y][x], its spectrum [x][y][z] with x from 0 to n/2; both of this rank's part.
-     */
+    /** This rank's part: a real variable is [z][y][x], its spectrum [x][y][z] with x from 0 to n/2. */
     std::size_t real_size() const { return std::size_t(z_.length) * y_real_.length * s_.n[0]; }
     std::size_t spectrum_size() const { return std::size_t(x_.length) * y_.length * s_.n[2]; }
     apps::Range real_y() const { return y_real_; }
