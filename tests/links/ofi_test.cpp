@@ -225,12 +225,12 @@ TEST(Ofi, AProviderThatIsNotHereIsNamedWithThoseThatAre) {
 }
 
 TEST(Ofi, WhatTheProviderSaysOfAPeerIsItsReason) {
+    const Bytes sent(8);
+    Bytes received(8);
     Job job("double", 3);
     const auto of_all = job.at(0).link(1, {0, 1, 2});
     const auto of_two = job.at(0).link(2, {0, 2});
     job.end(1);
-    const Bytes sent(8);
-    Bytes received(8);
     Link::Transfer transfers[3];
     of_all->recv(2, received.data(), 8, 0, transfers[0]);
     of_two->recv(1, received.data(), 8, 0, transfers[1]);
