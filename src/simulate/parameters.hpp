@@ -1,5 +1,5 @@
-// What a message costs: LogGPS (Alexandrov et al. 1995; Ino et al. 2001) with the processor's time for each
-// byte, as LogGOPSim has it (Hoefler, Schneider, Lumsdaine 2010).
+// What a message costs: LogGP (Alexandrov et al. 1995) with the processor's time for each byte, as LogGOPSim
+// has it (Hoefler, Schneider, Lumsdaine 2010).
 //
 // The processor works for `overhead`, then the sending interface is busy for `gap` and the bytes. The first
 // byte is at the peer `latency` after the interface took the message; the receiving interface is busy for

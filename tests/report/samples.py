@@ -130,7 +130,7 @@ def predict():
                  for name, overlap, loss in (("host", 0.1, 0.02 * ranks), ("card", 1.0, 0.005 * ranks))],
                 parameter={"name": "ranks", "value": ranks}, noise=noise, tests=0)
             for noise in ("10hz:2500us", "1000hz:25us") for ranks in (4, 16, 32)]
-    return {"benchmark": "predict", "simulated": True, "model": "LogGPS, over the task lists", "lapwing": "0.1.0", "network": "flat", "notes": ["host: overstated"],
+    return {"benchmark": "predict", "simulated": True, "model": "LogGP, over the task lists", "lapwing": "0.1.0", "network": "flat", "notes": ["host: overstated"],
             "command": ["lapwing", "predict", "barrier"], "time": "2026-05-31T12:00:00Z", "rows": rows}
 
 

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* model = "LogGPS, over the task lists";
+constexpr const char* model = "LogGP, over the task lists";
 constexpr std::size_t most_told = 8;
 // From about here on MPIs move a message by rendezvous.
 constexpr std::uint64_t rendezvous_bytes = 65536;
