@@ -320,7 +320,10 @@ void UcxFabric::forget_completed() {
 bool UcxFabric::prepare_to_sleep() {
     if (descriptor_ < 0) return true;
     const auto lock = hold();
-    return ucp_.ucp_worker_arm(worker_) == UCS_OK;
+    const ucs_status_t status = ucp_.ucp_worker_arm(worker_);
+    // Whatever it is, to try it again and again would take a processor.
+    if (status != UCS_OK && status != UCS_ERR_BUSY) wakes_reliably_ = false;
+    return status != UCS_ERR_BUSY;
 }
 
 std::chrono::nanoseconds UcxFabric::longest_sleep() {
