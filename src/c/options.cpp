@@ -57,6 +57,8 @@ GroupSettings read_group_settings(const char* const* options, const char* const*
     GroupSettings group;
     group.plan = read_plan_options(settings);
     group.network = read_network_settings(settings);
+    if (settings.network != "auto" && settings.network != "tcp")
+        refuse(fmt::format("groups are joined by TCP: network is auto or tcp, not '{}'", settings.network));
     group.shared = shared_setting_hashes(settings);
     return group;
 }

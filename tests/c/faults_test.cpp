@@ -165,6 +165,8 @@ TEST(GroupFaults, WrongArguments) {
     EXPECT_EQ(create(0, 1, nullptr, {"engine"}),
               "LAPWING_INVALID_ARGUMENT: option 'engine' is not of the form name=value");
     EXPECT_THAT(create(0, 1, nullptr, {"engine=mpi"}), HasSubstr("LAPWING_ENGINE: unknown value 'mpi'"));
+    EXPECT_EQ(create(0, 1, nullptr, {"network=ucx"}),
+              "LAPWING_INVALID_ARGUMENT: groups are joined by TCP: network is auto or tcp, not 'ucx'");
     EXPECT_THAT(create(0, 1, nullptr, {"tcp_lanes=many"}), HasSubstr("LAPWING_TCP_LANES is a number"));
     EXPECT_EQ(told(lapwing_group_create(0, 1, nullptr, nullptr, nullptr, nullptr)),
               "LAPWING_INVALID_ARGUMENT: group is null");

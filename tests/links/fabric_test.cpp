@@ -281,9 +281,10 @@ TEST_P(Fabrics, APeerThatIsSilentIsLostAndALateOneIsNot) {
     link->recv(2, received[1].data(), 8, 0, receives[1]);
     // Nobody sends anything; rank 2 moves nothing.
     std::string why;
-    while (why.empty()) {
+    for (int i = 0; why.empty(); ++i) {
         job.at(0).progress();
-        job.at(1).progress();
+        // Now and then is enough.
+        if (i % 10 == 9) job.at(1).progress();
         std::this_thread::sleep_for(1ms);
         try {
             EXPECT_FALSE(link->test(receives[0]));

@@ -237,11 +237,15 @@ void UcxFabric::refuse(int peer) const {
     throw Error(ErrorCode::link, stations_[static_cast<std::size_t>(peer)].lost);
 }
 
+std::chrono::nanoseconds UcxFabric::time_between_looks() const {
+    return std::chrono::nanoseconds(options_.patience) / looks_until_lost;
+}
+
 // TCP tells of a host that is cut off after a quarter of an hour, and of one that only receives never.
 // Counted in looks and not in seconds: a process that was suspended itself has heard of nobody meanwhile.
 void UcxFabric::look_after_peers() {
     const auto now = std::chrono::steady_clock::now();
-    if (now - last_look_ < options_.patience / looks_until_lost) return;
+    if (now - last_look_ < time_between_looks()) return;
     last_look_ = now;
     for (Station& station : stations_) {
         if (station.waiting == 0 || std::exchange(station.heard, false)) {
@@ -320,7 +324,10 @@ void UcxFabric::forget_completed() {
 bool UcxFabric::prepare_to_sleep() {
     if (descriptor_ < 0) return true;
     const auto lock = hold();
-    return ucp_.ucp_worker_arm(worker_) == UCS_OK;
+    const ucs_status_t status = ucp_.ucp_worker_arm(worker_);
+    // Whatever it is, to try it again and again would take a processor.
+    if (status != UCS_OK && status != UCS_ERR_BUSY) wakes_reliably_ = false;
+    return status != UCS_ERR_BUSY;
 }
 
 std::chrono::nanoseconds UcxFabric::longest_sleep() {
@@ -328,7 +335,7 @@ std::chrono::nanoseconds UcxFabric::longest_sleep() {
     const auto lock = hold();
     if (on_their_way_ == 0) return -1ns;
     if (!wakes_reliably_) return longest_trusted_sleep;
-    return options_.patience.count() > 0 ? options_.patience / looks_until_lost : -1ns;
+    return options_.patience.count() > 0 ? time_between_looks() : -1ns;
 }
 
 bool UcxFabric::flush() {

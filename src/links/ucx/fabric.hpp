@@ -116,6 +116,7 @@ class UcxFabric final : public Fabric {
     ucs_status_t arrived(const Header& header, void* data, std::uint64_t bytes, std::uint64_t flags);
     // True when UCX's data is no longer needed.
     void set_handler(MessageId id, ucp_am_recv_callback_t handler);
+    std::chrono::nanoseconds time_between_looks() const;
     void look_after_peers();
     void tell(Station& station, MessageId id);
     ucs_status_t heard(const void* header, std::size_t bytes, bool asks);

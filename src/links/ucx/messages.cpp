@@ -142,7 +142,7 @@ bool UcxFabric::test(const std::vector<int>& members, Link::Transfer& transfer) 
 // By UCX, inside progress.
 ucs_status_t UcxFabric::arrived(const Header& header, void* data, std::uint64_t bytes, std::uint64_t flags) {
     // A stranger's, or one of another job's.
-    if (header.key != key_ || header.sender >= stations_.size()) return UCS_OK;
+    if (header.key != key_ || header.sender >= stations_.size() || closing_) return UCS_OK;
     Station& station = stations_[header.sender];
     station.heard = true;
     if (header.number <= station.received || station.ahead.contains(header.number)) return UCS_OK;
