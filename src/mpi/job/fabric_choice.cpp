@@ -62,14 +62,16 @@ std::uint64_t agree_on_key(int self) {
 
 }  // namespace
 
-std::unique_ptr<Fabric> choose_fabric(const std::string& network, std::chrono::seconds patience,
+std::unique_ptr<Fabric> choose_fabric(const std::string& network, const tcp::Options& tcp,
                                       bool progress_thread, int self, std::vector<NetworkRefused>& refused) {
     const bool any = network == "auto";
     FabricOptions options;
     PMPI_Comm_size(MPI_COMM_WORLD, &options.ranks);
     int all_answer = progress_thread;
     PMPI_Allreduce(MPI_IN_PLACE, &all_answer, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    options.patience = all_answer ? patience : std::chrono::seconds(0);
+    options.patience = all_answer ? tcp.patience : std::chrono::seconds(0);
+    options.interfaces = tcp.interfaces;
+    options.family = tcp.family;
     options.rdma_only = any;
     for (const FabricKind& kind : fabrics()) {
         if (!any && network != kind.name) continue;

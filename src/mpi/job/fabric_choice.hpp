@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "links/fabric.hpp"
+#include "links/tcp/options.hpp"
 
 namespace lapwing {
 
@@ -20,7 +21,7 @@ struct NetworkRefused {
 // `network`; where that is "auto", of the first by which all ranks have RDMA. Null, on all ranks alike, where
 // there is none.
 // `progress_thread`: whether this rank will have one.
-std::unique_ptr<Fabric> choose_fabric(const std::string& network, std::chrono::seconds patience,
+std::unique_ptr<Fabric> choose_fabric(const std::string& network, const tcp::Options& tcp,
                                       bool progress_thread, int self, std::vector<NetworkRefused>& refused);
 
 // Before the end: returns when nothing of any rank is on its way, and nobody needs this rank any more.

@@ -48,8 +48,7 @@ void Network::open_fabric() {
     if (engine_ == "kernel") {
         if (wanted != "auto") missing_.networks.push_back({wanted, "the kernel engine runs over TCP"});
     } else {
-        fabric_ = choose_fabric(wanted, chosen_.tcp.patience, !chosen_.no_progress_thread, self_,
-                                missing_.networks);
+        fabric_ = choose_fabric(wanted, chosen_.tcp, !chosen_.no_progress_thread, self_, missing_.networks);
     }
     if (fabric_ != nullptr) {
         joined_by_ = fmt::format("{} ({})", fabric_->name(), fabric_->description());
