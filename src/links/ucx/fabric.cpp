@@ -244,6 +244,7 @@ std::chrono::nanoseconds UcxFabric::time_between_looks() const {
 // TCP tells of a host that is cut off after a quarter of an hour, and of one that only receives never.
 // Counted in looks and not in seconds: a process that was suspended itself has heard of nobody meanwhile.
 void UcxFabric::look_after_peers() {
+    if (options_.patience.count() == 0 || on_their_way_ == 0) return;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_look_ < time_between_looks()) return;
     last_look_ = now;
@@ -301,7 +302,7 @@ bool UcxFabric::progress() {
     for (;;) {
         {
             const std::lock_guard lock(mutex_);
-            if (options_.patience.count() > 0 && on_their_way_ > 0) look_after_peers();
+            look_after_peers();
             do {
                 if (ucp_.ucp_worker_progress(worker_) == 0) return moved;
                 moved = true;
