@@ -23,8 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Transports other than TCP are known to lose a wake-up now and then: while something is on its way, a sleep
-// ends after this.
+// Transports other than TCP are known to lose a wake-up now and then: a sleep ends after this.
 constexpr std::chrono::nanoseconds longest_trusted_sleep = 10ms;
 // Where there is no descriptor at all.
 constexpr std::chrono::nanoseconds longest_blind_sleep = 1ms;
@@ -334,8 +333,9 @@ bool UcxFabric::prepare_to_sleep() {
 std::chrono::nanoseconds UcxFabric::longest_sleep() {
     if (descriptor_ < 0) return longest_blind_sleep;
     const auto lock = hold();
-    if (on_their_way_ == 0) return -1ns;
+    // Also while nothing is on its way: what a thread of the program starts meanwhile wakes nobody.
     if (!wakes_reliably_) return longest_trusted_sleep;
+    if (on_their_way_ == 0) return -1ns;
     return options_.patience.count() > 0 ? time_between_looks() : -1ns;
 }
 
