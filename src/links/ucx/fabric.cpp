@@ -23,8 +23,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Transports other than TCP are known to lose a wake-up now and then: while something is on its way, a sleep
-// ends after this.
+// Transports other than TCP are known to lose a wake-up now and then: a sleep ends after this.
 constexpr std::chrono::nanoseconds longest_trusted_sleep = 10ms;
 // Where there is no descriptor at all.
 constexpr std::chrono::nanoseconds longest_blind_sleep = 1ms;
@@ -244,6 +243,7 @@ std::chrono::nanoseconds UcxFabric::time_between_looks() const {
 // TCP tells of a host that is cut off after a quarter of an hour, and of one that only receives never.
 // Counted in looks and not in seconds: a process that was suspended itself has heard of nobody meanwhile.
 void UcxFabric::look_after_peers() {
+    if (options_.patience.count() == 0 || on_their_way_ == 0) return;
     const auto now = std::chrono::steady_clock::now();
     if (now - last_look_ < time_between_looks()) return;
     last_look_ = now;
@@ -301,7 +301,7 @@ bool UcxFabric::progress() {
     for (;;) {
         {
             const std::lock_guard lock(mutex_);
-            if (options_.patience.count() > 0 && on_their_way_ > 0) look_after_peers();
+            look_after_peers();
             do {
                 if (ucp_.ucp_worker_progress(worker_) == 0) return moved;
                 moved = true;
@@ -333,8 +333,9 @@ bool UcxFabric::prepare_to_sleep() {
 std::chrono::nanoseconds UcxFabric::longest_sleep() {
     if (descriptor_ < 0) return longest_blind_sleep;
     const auto lock = hold();
-    if (on_their_way_ == 0) return -1ns;
+    // Also while nothing is on its way: what a thread of the program starts meanwhile wakes nobody.
     if (!wakes_reliably_) return longest_trusted_sleep;
+    if (on_their_way_ == 0) return -1ns;
     return options_.patience.count() > 0 ? time_between_looks() : -1ns;
 }
 

@@ -110,6 +110,8 @@ bool UcxFabric::test(const std::vector<int>& members, Link::Transfer& transfer) 
     Message& message = *reinterpret_cast<Message*>(transfer.handle);
     if (!message.complete) {
         const std::uint64_t before = completed_;
+        // The progress thread may sleep since before there was anything to wait for.
+        look_after_peers();
         ucp_.ucp_worker_progress(worker_);
         // No news for the progress thread: who tests knows.
         if (message.complete && completed_ == before + 1 && known_completed_ == before) ++known_completed_;
