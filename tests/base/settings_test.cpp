@@ -41,7 +41,7 @@ TEST(Settings, AnUnknownVariableIsAnsweredWithTheNearest) {
     EXPECT_EQ(message_of({"LAPWING_ENGIEN=host", nullptr}),
               "unknown variable LAPWING_ENGIEN; did you mean 'LAPWING_ENGINE'?");
     EXPECT_THAT(message_of({"LAPWING_X", nullptr}),
-                testing::HasSubstr("valid: LAPWING_ENGINE, LAPWING_ALGORITHM"));
+                testing::HasSubstr("valid: LAPWING_ENGINE, LAPWING_NETWORK"));
 }
 
 TEST(Settings, AFormerNameIsAnsweredWithThePresentOne) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ inline constexpr FabricCase fabric_cases[] = {
     {"ucx_all", "ucx", nullptr, nullptr},
     {"ofi", "ofi", nullptr, nullptr},
 };
+inline void PrintTo(const FabricCase& which, std::ostream* stream) {
+    *stream << which.name;
+}
 inline std::string name_of(const testing::TestParamInfo<FabricCase>& info) {
     return info.param.name;
 }

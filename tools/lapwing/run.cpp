@@ -127,7 +127,8 @@ Command add_run(CLI::App& tool, const Words& words) {
     show_usage(*app, "Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--engine", options->engine, "Engine: auto, host, ..., or mpi (LAPWING_ENGINE)")
         ->type_name("E");
-    app->add_option("--network", options->network, "Between hosts: auto, tcp, ucx, ofi or mpi (LAPWING_NETWORK)")
+    app->add_option("--network", options->network,
+                    "Between hosts: auto, tcp, ucx, ofi or mpi (LAPWING_NETWORK)")
         ->type_name("N");
     app->add_option("--algorithm", options->algorithm, "Such as ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
