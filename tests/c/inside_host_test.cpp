@@ -106,7 +106,7 @@ TEST(InsideHost, ARankThatMayCopyNoLongerGoesOn) {
                                              refuse_here(SYS_process_vm_readv);
                                              refuse_here(SYS_process_vm_writev);
                                          }
-                                         for (int i = 0; i < 25 && why.empty(); ++i)
+                                         for (int i = 0; i < 12 && why.empty(); ++i)
                                              why = exchange_blocks(group, rank);
                                          return why;
                                      }),
