@@ -30,8 +30,7 @@ PROGRAMS = {
                  (2, "--rounds 10 --items 0 --bytes 100000")],
 }
 # Between hosts, by the kernel engine.
-HOSTS = {"fft": (4, "--size 16 18 20 --grid 2 2 --variables 3"), "cg": (4, "--size 16 16 16 --solver gropp"),
-         "lu": (2, "--n 200 --block 32"), "compress": (4, "--bytes 20000"), "exchange": (4, "--rounds 20")}
+HOSTS = {"fft": (4, "--size 16 18 20 --grid 2 2 --variables 3"), "exchange": (4, "--rounds 20")}
 
 
 class Applications:
