@@ -7,30 +7,24 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
+#include "links/event/signals.hpp"
 
 namespace lapwing {
 
 std::thread start_thread(std::function<void()> work) {
-    // A thread inherits the mask of its maker.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     std::thread thread;
     try {
+        const BlockedSignals blocked;
         thread = std::thread(std::move(work));
     } catch (const std::system_error& error) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
         throw Error(ErrorCode::system,
                     fmt::format("no thread can be made ({}): raise `ulimit -u`", error.what()));
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_setname_np(thread.native_handle(), "lapwing");
     return thread;
 }

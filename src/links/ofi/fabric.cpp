@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "links/event/signals.hpp"
 #include "links/ofi/card.hpp"
 #include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"
@@ -18,7 +19,6 @@
 #include "links/ofi/providers.hpp"
 #include "links/ofi/tags.hpp"
 #include "links/ofi/transfers.hpp"
-#include "links/signals.hpp"
 
 namespace lapwing {
 namespace {

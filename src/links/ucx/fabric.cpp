@@ -3,7 +3,6 @@
 #include "links/ucx/fabric.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "links/event/signals.hpp"
 
 namespace lapwing::ucx {
 namespace {
@@ -32,22 +32,6 @@ constexpr std::chrono::nanoseconds longest_blind_sleep = 1ms;
 // From some of them on it is asked.
 constexpr int looks_until_lost = 8;
 constexpr int looks_until_asked = 3;
-
-// UCX starts a thread, which shall take none of the program's signals.
-class BlockedSignals {
-  public:
-    BlockedSignals() {
-        sigset_t all;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~BlockedSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    BlockedSignals(const BlockedSignals&) = delete;
-    BlockedSignals& operator=(const BlockedSignals&) = delete;
-
-  private:
-    sigset_t before_;
-};
 
 bool is_rdma(std::string_view transport) {
     for (const char* const family : {"rc", "dc", "ud", "srd", "ugni"})

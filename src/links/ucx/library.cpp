@@ -4,9 +4,9 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <signal.h>
 
 #include "base/error.hpp"
+#include "links/event/signals.hpp"
 
 namespace lapwing::ucx {
 namespace {
@@ -15,23 +15,6 @@ constexpr const char* soname = "libucp.so.0";
 // The first with all of the functions: active messages with headers.
 constexpr unsigned least_major = 1;
 constexpr unsigned least_minor = 10;
-
-// UCX takes over the signals of faults when it is loaded. They are the program's.
-class KeptSignals {
-  public:
-    KeptSignals() {
-        for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], nullptr, &kept_[i]);
-    }
-    ~KeptSignals() {
-        for (std::size_t i = 0; i < std::size(signals); ++i) ::sigaction(signals[i], &kept_[i], nullptr);
-    }
-    KeptSignals(const KeptSignals&) = delete;
-    KeptSignals& operator=(const KeptSignals&) = delete;
-
-  private:
-    static constexpr int signals[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
-    struct sigaction kept_[std::size(signals)]{};
-};
 
 void* open_library() {
     if (void* const loaded = ::dlopen(soname, RTLD_NOW | RTLD_NOLOAD)) return loaded;

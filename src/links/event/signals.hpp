@@ -1,4 +1,4 @@
-// The program's signals, while libraries of networks are loaded and opened.
+// The program's signals, while Lapwing makes threads, and loads and opens the libraries of networks.
 #pragma once
 
 #include <signal.h>
@@ -25,7 +25,7 @@ class KeptSignals {
     struct sigaction kept_[std::size(signals)]{};
 };
 
-// They start threads, which shall take none of the program's signals.
+// Threads that are made meanwhile inherit the mask: they take none of the program's signals.
 class BlockedSignals {
   public:
     BlockedSignals() {
