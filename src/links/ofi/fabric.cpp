@@ -5,13 +5,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
 #include "links/event/signals.hpp"
+#include "links/fabric_lock.hpp"
 #include "links/ofi/card.hpp"
 #include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"
@@ -101,19 +100,12 @@ class OfiFabric final : public Fabric {
   private:
     friend class OfiLink;
 
-    // By all but progress(), which lets them go first.
-    std::unique_lock<std::mutex> hold() {
-        ++callers_;
-        std::unique_lock lock(mutex_);
-        --callers_;
-        return lock;
-    }
+    std::unique_lock<std::mutex> hold() { return lock_.hold(); }
     bool step();
     void look_for_lost_peers();
 
     const pid_t process_ = ::getpid();
-    std::mutex mutex_;
-    std::atomic<int> callers_{0};  // who wait for it
+    FabricLock lock_;
     std::unique_ptr<ofi::Endpoint> endpoint_;
     std::unique_ptr<ofi::Transfers> transfers_;
     ofi::Tags tags_;
@@ -225,19 +217,8 @@ void OfiFabric::look_for_lost_peers() {
     if (!why.empty()) transfers_->lose(lost, why);
 }
 
-// As long as messages come there is something to move, and a start shall not wait for that.
 bool OfiFabric::progress() {
-    bool moved = false;
-    for (;;) {
-        {
-            const std::lock_guard lock(mutex_);
-            do {
-                if (!step()) return moved;
-                moved = true;
-            } while (callers_ == 0);
-        }
-        while (callers_ > 0) std::this_thread::yield();
-    }
+    return lock_.drive([&] { return step(); });
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <sstream>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "base/error.hpp"
@@ -272,27 +271,8 @@ ucs_status_t UcxFabric::heard(const void* header, std::size_t bytes, bool asks) 
     return UCS_OK;
 }
 
-std::unique_lock<std::mutex> UcxFabric::hold() {
-    ++callers_;
-    std::unique_lock lock(mutex_);
-    --callers_;
-    return lock;
-}
-
-// As long as messages come there is something to move, and a start shall not wait for that.
 bool UcxFabric::progress() {
-    bool moved = false;
-    for (;;) {
-        {
-            const std::lock_guard lock(mutex_);
-            look_after_peers();
-            do {
-                if (ucp_.ucp_worker_progress(worker_) == 0) return moved;
-                moved = true;
-            } while (callers_ == 0);
-        }
-        while (callers_ > 0) std::this_thread::yield();
-    }
+    return lock_.drive([&] { return ucp_.ucp_worker_progress(worker_) != 0; }, [&] { look_after_peers(); });
 }
 
 bool UcxFabric::has_news() {

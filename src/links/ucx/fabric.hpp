@@ -5,7 +5,6 @@
 
 #include <ucp/api/ucp.h>
 
-#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "links/fabric.hpp"
+#include "links/fabric_lock.hpp"
 #include "links/ucx/library.hpp"
 
 namespace lapwing::ucx {
@@ -124,14 +124,12 @@ class UcxFabric final : public Fabric {
     bool fetch(Message& message, Arrival& arrival);
     void drop(Arrival& arrival);
     void lose(int peer, const std::string& why);
-    // By all but progress(), which lets them go first.
-    std::unique_lock<std::mutex> hold();
+    std::unique_lock<std::mutex> hold() { return lock_.hold(); }
 
     const Library& ucp_;
     const pid_t process_;
     const FabricOptions options_;
-    std::mutex mutex_;
-    std::atomic<int> callers_{0};  // who wait for it
+    FabricLock lock_;
     ucp_context_h context_ = nullptr;
     ucp_worker_h worker_ = nullptr;
     int descriptor_ = -1;
