@@ -9,13 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
 #include "base/error.hpp"
 #include "links/event/signals.hpp"
+#include "links/rdma_devices.hpp"
 
 namespace lapwing::ucx {
 namespace {
@@ -40,12 +39,6 @@ bool is_rdma(std::string_view transport) {
 
 }  // namespace
 
-bool has_rdma_device() {
-    std::error_code none;
-    return std::filesystem::directory_iterator("/sys/class/infiniband", none) !=
-           std::filesystem::directory_iterator();
-}
-
 UcxFabric::UcxFabric(const FabricOptions& options)
     : ucp_(library()), process_(::getpid()), options_(options) {
     const BlockedSignals blocked;
@@ -62,7 +55,7 @@ UcxFabric::UcxFabric(const FabricOptions& options)
     // Its timer would wake the process for ever. Older versions do not have it.
     static_cast<void>(ucp_.ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf"));
     // Between sockets this scheme sends least in the call that starts a message: it leaves that to progress.
-    if (!has_rdma_device() && std::getenv("UCX_RNDV_SCHEME") == nullptr)
+    if (infiniband_devices().empty() && std::getenv("UCX_RNDV_SCHEME") == nullptr)
         static_cast<void>(ucp_.ucp_config_modify(config, "RNDV_SCHEME", "am"));
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;

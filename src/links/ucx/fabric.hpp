@@ -21,9 +21,6 @@ namespace lapwing::ucx {
 // Of active messages: those of links; whether a rank is there, and that it is.
 enum MessageId : unsigned { message_id, question_id, answer_id };
 
-// InfiniBand or RoCE, whether anybody may use it or not.
-bool has_rdma_device();
-
 class UcxFabric final : public Fabric {
   public:
     // Throws Error (system).

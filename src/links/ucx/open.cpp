@@ -1,13 +1,15 @@
 #include "base/error.hpp"
 #include "links/fabric.hpp"
 #if __has_include(<ucp/api/ucp.h>)
+#include "links/rdma_devices.hpp"
 #include "links/ucx/fabric.hpp"
 #endif
 
 namespace lapwing {
+
 std::unique_ptr<Fabric> open_ucx(const FabricOptions& options) {
 #if __has_include(<ucp/api/ucp.h>)
-    if (options.rdma_only && !ucx::has_rdma_device())
+    if (options.rdma_only && infiniband_devices().empty())
         throw Error(ErrorCode::system, "no InfiniBand or RoCE device");
     auto fabric = std::make_unique<ucx::UcxFabric>(options);
     if (options.rdma_only && !fabric->rdma())

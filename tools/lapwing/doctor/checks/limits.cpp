@@ -5,13 +5,13 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 
 #include "engines/catalogue.hpp"
 #include "lapwing/common/this_host.hpp"
 #include "lapwing/doctor/check.hpp"
 #include "lapwing/doctor/checks/fabrics.hpp"
+#include "links/rdma_devices.hpp"
 #include "links/tcp/descriptors.hpp"
 
 namespace lapwing::tool {
@@ -184,11 +184,8 @@ void judge_descriptors(const JobReport& job, Findings& findings) {
 Facts locked_memory_facts(const MpiFamily&) {
     Facts facts = limit_facts(RLIMIT_MEMLOCK);
     facts["rdma"] = Facts::array();
-    std::error_code none;
-    for (const char* directory : {"/sys/class/infiniband", "/sys/class/cxi"}) {
-        for (const auto& entry : std::filesystem::directory_iterator(directory, none))
-            facts["rdma"].push_back(entry.path().filename().string());
-    }
+    for (const auto& devices : {infiniband_devices(), slingshot_devices()})
+        for (const std::string& device : devices) facts["rdma"].push_back(device);
     return facts;
 }
 
