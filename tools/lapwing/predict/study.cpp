@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <charconv>
 #include <functional>
@@ -12,6 +11,7 @@
 #include "base/error.hpp"
 #include "base/text_file.hpp"
 #include "base/values.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/values.hpp"
 #include "plan/selection.hpp"
 
@@ -165,7 +165,7 @@ std::uint64_t quarter_of_memory() {
 
 }  // namespace
 
-void add_predict_options(CLI::App& app, PredictOptions& options) {
+void add_predict_options(CommandLine& app, PredictOptions& options) {
     const auto text = [&app](const char* name, std::string& value, const char* type, const char* about) {
         return app.add_option(name, value, about)->type_name(type);
     };
@@ -187,7 +187,7 @@ void add_predict_options(CLI::App& app, PredictOptions& options) {
          "flat, torus:8x8x16, mesh:8x8, fat-tree:..., dragonfly:... (flat)");
     app.add_option("--ranks-per-host", options.ranks_per_host, "They share the host's links (1)")
         ->type_name("N")
-        ->check(CLI::Range(1, 4096).description(""));
+        ->range(1, 4096);
     text("--placement", options.placement, "P",
          "in-order; random: ranks stand anywhere; random-known: and rings go from host to host (in-order)");
     text("--hop", options.hop, "TIME", "From link to link in a network with links (100ns)");
@@ -199,26 +199,26 @@ void add_predict_options(CLI::App& app, PredictOptions& options) {
     app.add_option("--taken", options.taken,
                    "Of the time of a thread's or the kernel's tasks, the part that the program loses (0)")
         ->type_name("X")
-        ->check(CLI::Range(0.0, 1.0).description(""));
+        ->range(0.0, 1.0);
     text("--test-time", options.test, "TIME", "Of a call of MPI_Test that finds nothing (0us)");
     app.add_flag("--loggopsim", options.loggopsim,
                  "LogGOPSim's rules for overheads, gaps and bytes; host engine only");
     app.add_option("--iterations", options.iterations, "With noise or late ranks: so many in a row (100)")
         ->type_name("N")
-        ->check(CLI::Range(1, 1000000).description(""));
+        ->range(1, 1000000);
     app.add_option("--rounds", options.rounds, "With noise or late ranks: seeds to try (3)")
         ->type_name("N")
-        ->check(CLI::Range(1, 1000).description(""));
+        ->range(1, 1000);
     app.add_option("--seed", options.seed, "The first of them (1)")->type_name("N");
     app.add_option("--threads", options.threads,
                    "Simulations at a time; they change no result (all processors)")
         ->type_name("N")
-        ->check(CLI::Range(1, 1024).description(""));
+        ->range(1, 1024);
     text("--memory", options.memory, "N",
          "Refuse what needs more, such as 4Gi (a quarter of this machine's)");
     app.add_option("--time", options.seconds, "Leave out what would not end in so many seconds (no limit)")
         ->type_name("S")
-        ->check(CLI::Range(0.0, 1e9).description(""));
+        ->range(0.0, 1e9);
     app.add_flag("--dry-run", options.dry_run, "Say what it needs, and simulate nothing");
     text("--json", options.json, "FILE", "Write the result for `lapwing report`; - for standard output");
 }

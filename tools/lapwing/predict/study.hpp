@@ -11,8 +11,8 @@
 #include "plan/tuning.hpp"
 #include "simulate/setting.hpp"
 
-namespace CLI {
-class App;
+namespace lapwing {
+class CommandLine;
 }
 
 namespace lapwing::tool {
@@ -48,7 +48,7 @@ struct PredictOptions {
     std::string json;
 };
 
-void add_predict_options(CLI::App& app, PredictOptions& options);
+void add_predict_options(CommandLine& app, PredictOptions& options);
 
 struct NoiseOfStudy {
     std::string what;  // as it was written

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/values.hpp"
 #include "collectives/catalogue.hpp"
+#include "command_line/command_line.hpp"
 #include "engines/catalogue.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -220,7 +220,7 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     return complete;
 }
 
-int run(const CLI::App& app, const Options& options, const Words& words) {
+int run(const CommandLine& app, const Options& options, const Words& words) {
     require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 4");
     const nlohmann::json asked = program_settings(options);
     const Settings settings = settings_for(asked);
@@ -244,7 +244,7 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
     return conclude(options, *job.result, std::move(file), output) ? success : violations_found;
 }
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(CommandLine& app, Options& options) {
     app.add_option("--engine", options.engines, "Engines to choose for: kernel, host (all)")
         ->type_name("E,...");
     app.add_option("--collective", options.collectives,
@@ -256,10 +256,10 @@ void add_options(CLI::App& app, Options& options) {
         ->type_name("P,...");
     app.add_option("--rounds", options.rounds, "Rounds through all algorithms, at most (25)")
         ->type_name("N")
-        ->check(CLI::Range(3, 100000).description(""));
+        ->range(3, 100000);
     app.add_option("--time", options.seconds, "About how many seconds all of it takes (300)")
         ->type_name("S")
-        ->check(CLI::Range(0.0, 1e6).description(""));
+        ->range(0.0, 1e6);
     app.add_option("-o,--output", options.output, "The file (lapwing-tuning.json)")->type_name("FILE");
     app.add_flag("--add", options.add, "Keep the file's tables for other engines, hosts and ranks");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
@@ -267,11 +267,11 @@ void add_options(CLI::App& app, Options& options) {
 
 }  // namespace
 
-Command add_tune(CLI::App& tool, const Words& words) {
+Command add_tune(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand(
+    CommandLine* app = tool.add_subcommand(
         "tune", "Measure the algorithms on this machine, and write a file that chooses among them");
-    show_usage(*app, "Usage: lapwing tune [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->usage("Usage: lapwing tune [OPTIONS] -- LAUNCHER ARGUMENTS...");
     add_options(*app, *options);
     app->footer(
         "Examples:\n"
