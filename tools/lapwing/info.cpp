@@ -91,8 +91,9 @@ void print_networks() {
         if (network.rdma && first.empty()) first = network.name;
     }
     fmt::print("{}  auto takes {}\n", align(rows),
-               first.empty() ? "tcp, with the kernel engine where it is available, else the native MPI"
-                             : first + ", where all ranks have it");
+               first.empty()
+                   ? "tcp, with the kernel engine where it is available, else with a progress thread"
+                   : first + ", where all ranks have it");
 }
 
 Json mpi_as_json() {
