@@ -158,6 +158,14 @@ void set_constants(const std::string& written, simulate::Parameters& parameters)
     });
 }
 
+// "64Ki:4Mi", "64Ki" or "none".
+void read_rendezvous(const std::string& written, Study& study) {
+    if (written == "none") return;
+    const std::size_t colon = written.find(':');
+    study.rendezvous_bytes = read_bytes(written.substr(0, colon));
+    if (colon != std::string::npos) study.window_bytes = read_bytes(written.substr(colon + 1));
+}
+
 std::uint64_t quarter_of_memory() {
     return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
            static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 4;
@@ -195,6 +203,11 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
          "Constants and choices of this file (LAPWING_TUNING, or what is shipped)");
     text("--constants", options.constants, "C=TIME,...",
          "In place of the file's: latency=2us,task=1us,per_byte=0.1ns");
+    text("--rendezvous", options.rendezvous, "N[:N]",
+         "host, thread: messages of so many bytes wait for calls of both sides; and what the sockets take in "
+         "one; none (64Ki:4Mi)");
+    text("--burst", options.burst, "N",
+         "Bytes that links pass at once after a pause, as virtual hosts' do (0)");
     text("--wake-up", options.wake_up, "TIME", "Until a progress thread that sleeps runs (5us)");
     app.add_option("--taken", options.taken,
                    "Of the time of a thread's or the kernel's tasks, the part that the program loses (0)")
@@ -228,6 +241,11 @@ simulate::Parameters Study::parameters(const simulate::Engine& engine, const Pro
     const Guidance guidance{tuning ? &*tuning : nullptr, {engine.tuned, true}};
     simulate::Parameters parameters = simulate::parameters_of(guidance.machine(problem, where));
     parameters.rules = rules;
+    parameters.burst_bytes = burst_bytes;
+    if (engine.messages != simulate::Runner::offload) {
+        parameters.rendezvous_bytes = rendezvous_bytes;
+        parameters.window_bytes = window_bytes;
+    }
     set_constants(constants, parameters);
     return parameters;
 }
@@ -273,6 +291,8 @@ Study read_study(const PredictOptions& options) {
     study.tuning_file = options.tuning.empty() ? read_settings(environ).tuning : options.tuning;
     if (!study.tuning_file.empty()) study.tuning = Tuning::read(study.tuning_file);
     study.constants = options.constants;
+    read_rendezvous(options.rendezvous, study);
+    if (!options.burst.empty()) study.burst_bytes = read_bytes(options.burst);
     study.costs = {.wake_up = simulate::from_seconds(read_time("--wake-up", options.wake_up)),
                    .taken = options.taken,
                    .test = simulate::from_seconds(read_time("--test-time", options.test))};
@@ -294,6 +314,7 @@ Study read_study(const PredictOptions& options) {
     // What is wrong with these is known before anything runs.
     simulate::Parameters parameters;
     parameters.latency = simulate::nanosecond;
+    parameters.window_bytes = study.window_bytes;
     set_constants(study.constants, parameters);
     simulate::check(parameters);
     make_network(study.network, study.ranks.front());

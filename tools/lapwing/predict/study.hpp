@@ -34,6 +34,8 @@ struct PredictOptions {
     std::string hop = "100ns";
     std::string tuning;
     std::string constants;
+    std::string rendezvous = "64Ki:4Mi";
+    std::string burst;
     std::string wake_up = "5us";
     double taken = 0;
     std::string test = "0us";
@@ -73,6 +75,10 @@ struct Study {
     std::optional<Tuning> tuning;
     std::string tuning_file;
     std::string constants;  // that stand in for those of the tuning
+    // Of the engines on processors; UINT64_MAX: none.
+    std::uint64_t rendezvous_bytes = UINT64_MAX;
+    std::uint64_t window_bytes = UINT64_MAX;
+    std::uint64_t burst_bytes = 0;
     simulate::EngineCosts costs;
     simulate::Rules rules = simulate::Rules::lapwing;
     int iterations = 1;
