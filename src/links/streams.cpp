@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace lapwing {
@@ -102,7 +103,12 @@ bool Streams::has_length(Message& message, std::uint64_t bytes) {
 void Streams::put_out(Peer& peer, Kind kind, const Place& place, std::uint64_t bytes, Message* message) {
     if (peer.ended) return;
     if (peer.output.empty()) ++with_output_;
-    peer.output.push_back({{kind, std::get<1>(place), std::get<0>(place), bytes}, message, 0});
+    // An answer must not wait for the bytes of a long message: the peer's own would only begin after them.
+    auto behind = peer.output.end();
+    while (kind != Kind::data && behind != peer.output.begin() && std::prev(behind)->written == 0 &&
+           std::prev(behind)->header.kind == Kind::data)
+        --behind;
+    peer.output.insert(behind, {{kind, std::get<1>(place), std::get<0>(place), bytes}, message, 0});
 }
 
 Streams::Message& Streams::send(int peer, std::uint64_t group, std::uint32_t channel, const std::byte* data,

@@ -100,7 +100,7 @@ class OfiFabric final : public Fabric {
   private:
     friend class OfiLink;
 
-    std::unique_lock<std::mutex> hold() { return lock_.hold(); }
+    FabricLock::Held hold() { return lock_.hold(); }
     bool step();
     void look_for_lost_peers();
 

@@ -121,7 +121,7 @@ class UcxFabric final : public Fabric {
     bool fetch(Message& message, Arrival& arrival);
     void drop(Arrival& arrival);
     void lose(int peer, const std::string& why);
-    std::unique_lock<std::mutex> hold() { return lock_.hold(); }
+    FabricLock::Held hold() { return lock_.hold(); }
 
     const Library& ucp_;
     const pid_t process_;
