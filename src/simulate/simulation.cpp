@@ -261,17 +261,17 @@ class Queue {
             return;
         }
         if (event.kind == Event::Kind::request) {
-            later({.time = passage.last, .slot = event.slot, .kind = Event::Kind::requested});
+            request(event.slot, passage.last);
         } else if (event.kind != Event::Kind::window && ranks_.arrive(event.slot, passage.last)) {
             run(event.peer, queue_->bucket_end());
         }
     }
 
-    void later(const Event& event) {
-        if (event.time < queue_->bucket_end()) {
-            handle(event);
+    void request(std::uint32_t slot, Time there) {
+        if (there < queue_->bucket_end()) {
+            answer(slot, there);
         } else {
-            queue_->push(event);
+            queue_->push({.time = there, .slot = slot, .kind = Event::Kind::requested});
         }
     }
 
@@ -297,13 +297,14 @@ class Queue {
     void go_on(std::uint32_t slot, Time ready) {
         Rendezvous& one = rendezvous_.at(slot);
         const int sender = one.sender;
-        const bool last = --one.windows == 0;
-        const Time left = send(sender, one.step, ranks_.attend(sender, ready),
-                               last ? Event::Kind::last_window : Event::Kind::window);
-        if (!last) {
-            later({.time = left, .slot = slot, .kind = Event::Kind::answered});
-            return;
+        while (--one.windows > 0) {
+            ready = send(sender, one.step, ranks_.attend(sender, ready), Event::Kind::window);
+            if (ready >= queue_->bucket_end()) {
+                queue_->push({.time = ready, .slot = slot, .kind = Event::Kind::answered});
+                return;
+            }
         }
+        send(sender, one.step, ranks_.attend(sender, ready), Event::Kind::last_window);
         rendezvous_.erase(slot);
         if (ranks_.hand_over(sender)) run(sender, queue_->bucket_end());
     }

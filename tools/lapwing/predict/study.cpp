@@ -12,6 +12,7 @@
 #include "base/text_file.hpp"
 #include "base/values.hpp"
 #include "command_line/command_line.hpp"
+#include "lapwing/common/simulated_costs.hpp"
 #include "lapwing/common/values.hpp"
 #include "plan/selection.hpp"
 
@@ -240,6 +241,10 @@ simulate::Parameters Study::parameters(const simulate::Engine& engine, const Pro
                                        std::string* where) const {
     const Guidance guidance{tuning ? &*tuning : nullptr, {engine.tuned, true}};
     simulate::Parameters parameters = simulate::parameters_of(guidance.machine(problem, where));
+    if (const Tuning::Table* table = tuning ? tuning->messages(problem, guidance.surroundings) : nullptr) {
+        set_costs(parameters, *table->messages);
+        if (where != nullptr) *where = tuning->where(*table) + ".messages";
+    }
     parameters.rules = rules;
     parameters.burst_bytes = burst_bytes;
     if (engine.messages != simulate::Runner::offload) {
