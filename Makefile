@@ -9,7 +9,7 @@ export JOBS
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
 	@echo "make apps              the sample applications, build/apps (docs/applications.md)"
-	@echo "make demo              overlap on four virtual hosts, the MPI beside Lapwing, with plots"
+	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
 	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
 	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
@@ -33,7 +33,8 @@ apps:
 
 demo:
 	@scripts/install-dependencies demo
-	@$(MAKE) --no-print-directory build
+	@if test -f build/build.ninja; then cmake build >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF; fi
+	cmake --build --preset release --parallel $(JOBS) --target demo
 	@scripts/demo
 
 test:
