@@ -80,8 +80,8 @@ std::string why_unknown(const std::string& command) {
     if (starts_any_mpi(command)) {
         return fmt::format(
             "'{0}' starts programs of any MPI, and this one does not show which it uses (a script does "
-            "not): name it, as in: lapwing run --mpi openmpi -- {0} ...; or --mpi mpich, which is Intel "
-            "MPI's, too, or --mpi abi",
+            "not): name it by --mpi openmpi, --mpi mpich or --mpi abi, as in: lapwing run --mpi openmpi -- "
+            "{0} ...",
             command);
     }
     return fmt::format(
