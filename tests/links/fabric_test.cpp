@@ -121,23 +121,33 @@ TEST_P(Fabrics, GroupsAndChannelsDoNotMix) {
     for (Link::Transfer& send : sends) finish(job, *links.front(), send);
 }
 
+// It takes nothing else with it.
 TEST_P(Fabrics, AMessageThatIsTooLongIsAnError) {
-    for (const std::size_t bytes : {std::size_t{8}, std::size_t{300000}}) {
+    FabricJob job(GetParam(), 2);
+    std::uint64_t group = 0;
+    for (const std::size_t bytes :
+         {std::size_t{1}, std::size_t{8}, std::size_t{16384}, std::size_t{300000}}) {
         for (const bool early : {false, true}) {
-            FabricJob job(GetParam(), 2);
-            const auto from = job.at(0).link(1, {0, 1});
-            const auto to = job.at(1).link(1, {0, 1});
-            const Bytes sent = message(bytes, 1);
-            Bytes received(bytes);
-            Link::Transfer send;
-            Link::Transfer receive;
-            from->send(1, sent.data(), bytes, 0, send);
+            std::unique_ptr<Link> from[2];
+            std::unique_ptr<Link> to[2];
+            for (int i = 0; i < 2; ++i) {
+                from[i] = job.at(0).link(++group, {0, 1});
+                to[i] = job.at(1).link(group, {0, 1});
+            }
+            const Bytes sent[2] = {message(bytes, 1), message(bytes, 2)};
+            Bytes received[2] = {Bytes(bytes), Bytes(bytes)};
+            Link::Transfer sends[2];
+            Link::Transfer receives[2];
+            for (int i = 0; i < 2; ++i) from[i]->send(1, sent[i].data(), bytes, 0, sends[i]);
             for (int i = 0; early && i < 1000; ++i) job.progress();
-            to->recv(0, received.data(), bytes - 1, 0, receive);
-            EXPECT_THAT(failure_of(job, *to, receive),
+            to[0]->recv(0, received[0].data(), bytes - 1, 0, receives[0]);
+            EXPECT_THAT(failure_of(job, *to[0], receives[0]),
                         testing::MatchesRegex("rank 0.* has sent .* expected.*"));
+            to[1]->recv(0, received[1].data(), bytes, 0, receives[1]);
+            finish(job, *to[1], receives[1]);
+            EXPECT_EQ(received[1], sent[1]);
             // The sender is not to blame.
-            finish(job, *from, send);
+            for (int i = 0; i < 2; ++i) finish(job, *from[i], sends[i]);
         }
     }
 }

@@ -106,6 +106,32 @@ TEST_F(StreamLinkTest, AChannelDoesNotWaitForAnother) {
     EXPECT_EQ(got_first, first);
 }
 
+// A rank that is late finds the peer's grant, and then its offer. The peer's bytes must not wait for its own.
+TEST_F(StreamLinkTest, AnAnswerGoesBeforeTheBytesOfALongMessage) {
+    const Bytes there = message(300000, 1);
+    const Bytes back = message(300000, 2);
+    Bytes got_there(there.size());
+    Bytes got_back(back.size());
+    Link::Transfer sends[2];
+    Link::Transfer receives[2];
+    send(0, there, 1, sends[0]);
+    recv(0, got_back, 1, receives[0]);
+    recv(1, got_there, 1, receives[1]);
+    ASSERT_FALSE(links[1]->test(receives[1]));
+    send(1, back, 1, sends[1]);
+    ASSERT_FALSE(links[0]->test(sends[0]));
+    std::uint32_t kind = 0;
+    constexpr std::uint32_t clear_to_send = 2;
+    ASSERT_EQ(::recv(raw(1), &kind, sizeof kind, MSG_PEEK), 4);
+    EXPECT_EQ(kind, clear_to_send);
+    for (const int at : {0, 1}) {
+        finish(at, sends[at]);
+        finish(at, receives[at]);
+    }
+    EXPECT_EQ(got_there, there);
+    EXPECT_EQ(got_back, back);
+}
+
 TEST_F(StreamLinkTest, LengthsThatDifferAreAnErrorAtBothSides) {
     const Bytes sent = message(10, 1);
     Bytes received(11);

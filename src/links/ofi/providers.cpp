@@ -21,10 +21,11 @@ namespace {
 // In the order in which they are tried. `sockets` is slow and on its way out, and `shm` reaches one host
 // only: both serve who names them.
 constexpr ProviderTraits by_themselves[] = {
-    {"cxi", true, false},           {"efa", true, false},         {"psm3", true, false}, {"opx", true, false},
-    {"verbs;ofi_rxm", true, false}, {"tcp;ofi_rxm", false, true}, {"tcp", false, false},
+    {"cxi", true, false, false},  {"efa", true, false, false},           {"psm3", true, false, false},
+    {"opx", true, false, false},  {"verbs;ofi_rxm", true, false, false}, {"tcp;ofi_rxm", false, true, true},
+    {"tcp", false, false, false},
 };
-constexpr ProviderTraits others = {"", false, false};
+constexpr ProviderTraits others = {"", false, false, false};
 
 // Whether the user who writes `named` means `provider`: "tcp" is "tcp;ofi_rxm", too.
 bool means(std::string_view named, std::string_view provider) {

@@ -21,6 +21,9 @@ struct ProviderTraits {
     const char* name;
     bool rdma;              // moves messages without the processor
     bool descriptor_wakes;  // its descriptor has been seen to miss nothing
+    // A message that is longer than the receive that waits for it ends the connection, and whatever else is
+    // on its way there is lost without a word (libfabric 1.17).
+    bool excess_disconnects;
 };
 // Of others than the known ones: no RDMA, and no trust.
 ProviderTraits traits(const fi_info& info);

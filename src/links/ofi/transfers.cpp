@@ -23,13 +23,18 @@ constexpr std::size_t longest_piece = std::size_t{1} << 30;
 
 constexpr int completions_at_once = 16;
 
+// The rxm of libfabric sends no longer message before the receiver has asked for it; 16 KiB, unless the user
+// has set more.
+constexpr std::size_t longest_eager = 64 * 1024;
+
 }  // namespace
 
 Transfers::Transfers(Endpoint& endpoint)
     : endpoint_(endpoint),
       most_bytes_(std::min(endpoint.info().ep_attr->max_msg_size, longest_piece)),
       inject_(endpoint.info().tx_attr->inject_size),
-      completes_silently_(endpoint.traits().descriptor_wakes),
+      overflow_(endpoint.traits().excess_disconnects && endpoint.info().rx_attr->iov_limit > 1 ? longest_eager
+                                                                                               : 0),
       provider_(endpoint.provider()),
       registration_(endpoint) {}
 
@@ -119,20 +124,24 @@ Transfers::Posted Transfers::post(Piece& piece) {
         fail(message, error.code(), error.what());
         return Posted::failed;
     }
-    iovec span{inject ? const_cast<std::byte*>(piece.data) : piece.span.data, piece.bytes};
+    iovec spans[2] = {{inject ? const_cast<std::byte*>(piece.data) : piece.span.data, piece.bytes}, {}};
+    void* descriptors[2] = {piece.span.descriptor, nullptr};
+    std::size_t count = 1;
+    if (piece.receive && piece.bytes < overflow_.size()) {
+        if (piece.bytes == 0) count = 0;
+        spans[count++] = {overflow_.data(), overflow_.size() - piece.bytes};
+    }
     fi_msg_tagged request{};
-    request.msg_iov = &span;
-    request.desc = &piece.span.descriptor;
-    request.iov_count = 1;
+    request.msg_iov = spans;
+    request.desc = descriptors;
+    request.iov_count = count;
     request.addr = peer_of(piece.peer).address;
     request.tag = message.tag;
     request.context = &piece.context;
     const std::uint64_t flags = FI_COMPLETION | (inject ? FI_INJECT : 0);
     fid_ep* endpoint = endpoint_.endpoint();
-    const bool silent = inject && completes_silently_;
-    const long result = silent ? ::fi_tinject(endpoint, piece.data, piece.bytes, request.addr, request.tag)
-                        : piece.receive ? ::fi_trecvmsg(endpoint, &request, flags)
-                                        : ::fi_tsendmsg(endpoint, &request, flags);
+    const long result =
+        piece.receive ? ::fi_trecvmsg(endpoint, &request, flags) : ::fi_tsendmsg(endpoint, &request, flags);
     if (result != 0) registration_.give_back(piece.span);
     if (result == -FI_EAGAIN) return Posted::full;
     if (result != 0) {
@@ -140,9 +149,8 @@ Transfers::Posted Transfers::post(Piece& piece) {
                                      piece.receive ? "receive from" : "send to", why(result)));
         return Posted::failed;
     }
-    if (!piece.receive && !silent) ++sends_;
+    if (!piece.receive) ++sends_;
     if (inject) settle(piece);
-    if (silent) free(piece);
     return Posted::yes;
 }
 
@@ -204,7 +212,7 @@ void Transfers::complete(Piece& piece, std::size_t bytes) {
     if (!piece.receive) --sends_;
     Message* message = piece.message;
     if (message != nullptr && piece.receive && bytes != piece.bytes) {
-        fail(*message, ErrorCode::link,
+        fail(*message, bytes > piece.bytes ? ErrorCode::truncated : ErrorCode::link,
              fmt::format(
                  "rank {} has sent {} bytes where {} are expected: the arguments of a collective differ, or "
                  "its place in the order",
