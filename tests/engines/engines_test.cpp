@@ -10,6 +10,7 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
+#include "engines/deferred_work_of_ranks.hpp"
 #include "engines/expected.hpp"
 #include "links/process/process_link.hpp"
 #include "links/process/socket_pairs.hpp"
@@ -105,12 +106,20 @@ void run_all(const Engine& engine, const Problem& problem, const Choice& choice,
     const Links made = links_of(problem.ranks, way, hosts);
     const auto& messages = made.links;
     const auto connections = socket_pairs(problem.ranks, 2, way == Way::buffered ? 0 : 2048);
+    EngineContext of_all;
+    if (&engine == &find_engine("triggered")) {
+        offer_deferred_work(of_all);
+        const auto list_of = [&](int rank) { return build(problem, rank, choice); };
+        if (!engine.accepts(problem, list_of, of_all.options)) return;
+    }
     std::vector<std::string> wrong(static_cast<std::size_t>(problem.ranks));
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < problem.ranks; ++rank) {
         const std::size_t at = static_cast<std::size_t>(rank);
         ranks.emplace_back([&, rank, at] {
-            EngineContext context{.messages = messages[at].get(), .connections = connections[at].get()};
+            EngineContext context = of_all;
+            context.messages = messages[at].get();
+            context.connections = connections[at].get();
             if (!hosts.empty()) {
                 context.intra_node = made.intra_node[at].get();
                 context.intra_node_peers = intra_node_peers(hosts, rank);
