@@ -49,4 +49,12 @@ void GroupEngines::connect(Connections& connections, const EngineOptions& option
     context_.options = options;
 }
 
+void GroupEngines::use(DeferredWork& deferred_work, const EngineOptions& options) {
+    for (EngineContext* context : {&context_, &context_without_connections_}) {
+        context->deferred_work = &deferred_work;
+        context->options.trigger_entries = options.trigger_entries;
+        context->options.trigger_bytes = options.trigger_bytes;
+    }
+}
+
 }  // namespace lapwing

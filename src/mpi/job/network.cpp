@@ -39,6 +39,7 @@ void Network::start(const RankLocations& locations, std::span<const shm::ShmAddr
                                                             chosen_.progress_processors);
     }
     connect_hosts(several_hosts);
+    find_deferred_work(locations);
     if (several_hosts && joined_by_.empty()) joined_by_ = "mpi (the native MPI)";
 }
 
@@ -151,6 +152,29 @@ void Network::connect_hosts(bool several_hosts) {
     if (!chosen_.progress_processors.empty()) endpoint_->event_loop().place(chosen_.progress_processors);
 }
 
+void Network::find_deferred_work(const RankLocations& locations) {
+    if (engine_ != "triggered") return;
+    DeferredWorkOptions options = chosen_.deferred_work;
+    options.sharers = locations.ranks_on_this_host();
+    std::string trouble;
+    try {
+        deferred_work_ = open_deferred_work(options);
+    } catch (const Error& error) {
+        trouble = error.what();
+    }
+    missing_.engine = engine_;
+    missing_.why_no_engine = agree_on_trouble(trouble, self_);
+    if (!missing_.why_no_engine.empty()) {
+        deferred_work_.reset();
+        if (self_ == 0)
+            fmt::print(stderr, "lapwing: the triggered engine is not used: {}\n", missing_.why_no_engine);
+        return;
+    }
+    std::uint64_t& entries = chosen_.engine_options.trigger_entries;
+    entries = deferred_work_->entries();
+    PMPI_Allreduce(MPI_IN_PLACE, &entries, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+}
+
 void Network::stop() {
     // While the progress thread still serves the others.
     if (fabric_ != nullptr) leave_fabric(*fabric_, chosen_.tcp.patience);
@@ -158,6 +182,7 @@ void Network::stop() {
     progress_thread_.reset();
     node_.reset();
     fabric_.reset();
+    deferred_work_.reset();
 }
 
 std::vector<int> Network::members(MPI_Comm communicator, int ranks) const {

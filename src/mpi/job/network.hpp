@@ -23,7 +23,7 @@ namespace lapwing {
 
 // What a job does without, and why; empty: it has it, or does not want it. Equal on all ranks.
 struct Missing {
-    std::string engine;         // that needs connections
+    std::string engine;         // that was asked for, or needs connections
     std::string why_no_engine;  // that engine is not used
     std::string shared_memory;  // between ranks of one host
     std::string single_copies;  // of long messages inside a host: they pass through the memory, in pieces
@@ -49,6 +49,9 @@ class Network {
     const std::string& joined_by() const { return joined_by_; }
     // The fabric that does; null: none, but connections or the native MPI.
     Fabric* fabric() const { return fabric_.get(); }
+    // What the network does by itself, for the triggered engine; null: nobody has asked for it, or some rank
+    // has none.
+    DeferredWork* deferred_work() const { return deferred_work_.get(); }
     // Memory that ranks of one host share; null: there is none.
     shm::ShmNode* node() const { return node_.get(); }
     // Who moves the lists in that memory and in the fabric beside the program; null: the program's calls
@@ -79,12 +82,14 @@ class Network {
     bool wants_progress_thread() const;
     void say_what_is_missing(bool several_hosts) const;
     void connect_hosts(bool several_hosts);
+    void find_deferred_work(const RankLocations& locations);
 
     std::string engine_ = "mpi";  // that was asked for
     NetworkSettings chosen_;
     std::string joined_by_;
     std::unique_ptr<tcp::Endpoint> endpoint_;
     std::unique_ptr<Fabric> fabric_;
+    std::unique_ptr<DeferredWork> deferred_work_;
     std::unique_ptr<WakePipe> pipe_;  // of the progress thread, where there is a fabric
     std::unique_ptr<shm::ShmNode> node_;
     Missing missing_;

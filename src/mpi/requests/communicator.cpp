@@ -135,6 +135,8 @@ void make_links(Communicator& group, std::uint64_t number) {
     }
     if (group.wants_memory) share_memory(group, number);
     if (group.wants_connections) connect(group, number);
+    if (group.ranks > 1 && !group.intercommunicator && runtime.network.deferred_work() != nullptr)
+        group.engines.use(*runtime.network.deferred_work(), runtime.network.engine_options());
     group.settled = true;
 }
 
