@@ -46,7 +46,8 @@ struct Group::Hello {
     tcp::Address address;
     shm::ShmAddress memory;
     std::uint64_t trigger_entries;  // for the triggered engine
-    char why_not[256];              // it cannot take part
+    std::uint64_t trigger_counters;
+    char why_not[256];  // it cannot take part
     char
         why_no_connections[256];  // for the engine that needs them, or no deferred work for the one with that
 };
@@ -133,6 +134,7 @@ void Group::prepare(const GroupSettings& settings, Hello& own) {
         try {
             deferred_work_ = open_deferred_work(deferred);
             own.trigger_entries = deferred_work_->entries();
+            own.trigger_counters = deferred_work_->counters();
         } catch (const Error& error) {
             why_no_connections = error.what();
         }
@@ -188,8 +190,11 @@ void Group::agree(std::vector<Hello>& all, bool wants_more) {
             setting_rows()[static_cast<std::size_t>(differs - first.begin())].variable, rank));
     }
     if (!wants_more) return;
-    trigger_entries_ = UINT64_MAX;
-    for (const Hello& hello : all) trigger_entries_ = std::min(trigger_entries_, hello.trigger_entries);
+    trigger_entries_ = trigger_counters_ = UINT64_MAX;
+    for (const Hello& hello : all) {
+        trigger_entries_ = std::min(trigger_entries_, hello.trigger_entries);
+        trigger_counters_ = std::min(trigger_counters_, hello.trigger_counters);
+    }
     for (int rank = 0; rank < size_ && note_.empty(); ++rank) {
         const Hello& hello = all[static_cast<std::size_t>(rank)];
         if (hello.why_no_connections[0] != '\0')
@@ -256,6 +261,7 @@ void Group::open_engines(const GroupSettings& settings, const std::vector<int>& 
         if (!note_.empty()) return;
         EngineOptions deferred = settings.network.engine_options;
         deferred.trigger_entries = trigger_entries_;
+        deferred.trigger_counters = trigger_counters_;
         engines_->use(*deferred_work_, deferred);
         return;
     }

@@ -138,6 +138,7 @@ class Group : public std::enable_shared_from_this<Group> {
     std::mutex mutex_;                             // of all that follows
     std::unique_ptr<DeferredWork> deferred_work_;  // where the triggered engine is asked for
     std::uint64_t trigger_entries_ = 0;            // that each rank has
+    std::uint64_t trigger_counters_ = 0;           // the same
     std::optional<GroupEngines> engines_;
     std::uint32_t next_channel_ = 0;
     int pinned_ = 0;

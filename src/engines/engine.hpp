@@ -54,9 +54,10 @@ struct EngineOptions {
     int kept_lanes = 0;
     // So many bytes wait in a socket for a receiver that does something else.
     std::uint64_t socket_bytes = 131072;
-    // Of deferred work: trigger entries that a list may take, and bytes of it from one rank to another; equal
-    // on all ranks.
+    // Of deferred work: trigger entries that a list may take, counters that the group may take, and bytes of a
+    // list from one rank to another; equal on all ranks.
     std::uint64_t trigger_entries = 0;
+    std::uint64_t trigger_counters = 0;
     std::uint64_t trigger_bytes = 32768;
 };
 
@@ -116,7 +117,15 @@ enum class Inside {
 class GroupEngine {
   public:
     virtual ~GroupEngine() = default;
-    // `list` need not outlive the result; what the engine's context names must.
+    // Whether the group has enough left of what its lists keep; if so, it is set aside. Equal on all ranks,
+    // which ask for the same problems in the same order, and the same when it is asked again. `list_of` as for
+    // Engine::accepts().
+    virtual Verdict admits(const Problem& problem, const std::function<List(int)>& list_of) {
+        static_cast<void>(problem);
+        static_cast<void>(list_of);
+        return Verdict::yes();
+    }
+    // Of a problem that it admits. `list` need not outlive the result; what the engine's context names must.
     virtual std::unique_ptr<Prepared> prepare(const List& list, Inside inside = Inside::by_memory) = 0;
 };
 

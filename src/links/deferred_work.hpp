@@ -17,6 +17,7 @@ namespace lapwing {
 struct DeferredWorkOptions {
     std::string provider = "cxi";  // of libfabric
     std::uint64_t entries = 0;     // trigger entries that this process may use; 0: what the provider says
+    std::uint64_t counters = 0;    // counters that it may use; 0: what the provider says
     int sharers = 1;               // processes that share what the provider says: the job's on this host
     // As LAPWING_TCP_INTERFACE and LAPWING_TCP_FAMILY.
     std::string interfaces = "";
@@ -60,6 +61,10 @@ class DeferredWork {
     // left for works that happen at once (`waits` is false), so that these always find some in the end.
     virtual bool reserve(std::uint64_t entries, bool waits) = 0;
     virtual void give_back(std::uint64_t entries) = 0;
+    virtual std::uint64_t counters() const = 0;
+    // Sets counters aside, as a group needs them. False when there are too few.
+    virtual bool reserve_counters(std::uint64_t counters) = 0;
+    virtual void give_back_counters(std::uint64_t counters) = 0;
     // What a threshold may be at most.
     virtual std::uint64_t most_counted() const = 0;
 

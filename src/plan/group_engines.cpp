@@ -50,11 +50,12 @@ void GroupEngines::connect(Connections& connections, const EngineOptions& option
 }
 
 void GroupEngines::use(DeferredWork& deferred_work, const EngineOptions& options) {
-    for (EngineContext* context : {&context_, &context_without_connections_}) {
-        context->deferred_work = &deferred_work;
-        context->options.trigger_entries = options.trigger_entries;
-        context->options.trigger_bytes = options.trigger_bytes;
-    }
+    // Only there: of what runs over one link, one knows the peers' memory. Persistent lists would each keep
+    // counters.
+    context_.deferred_work = &deferred_work;
+    context_.options.trigger_entries = options.trigger_entries;
+    context_.options.trigger_counters = options.trigger_counters;
+    context_.options.trigger_bytes = options.trigger_bytes;
 }
 
 }  // namespace lapwing

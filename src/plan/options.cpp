@@ -96,6 +96,8 @@ void read_deferred_work(const Settings& settings, NetworkSettings& network) {
     options.provider = settings.trigger_provider;
     if (settings.trigger_entries != "auto")
         options.entries = number_of("LAPWING_TRIGGER_ENTRIES", settings.trigger_entries, 1, 1U << 20);
+    if (settings.trigger_counters != "auto")
+        options.counters = number_of("LAPWING_TRIGGER_COUNTERS", settings.trigger_counters, 1, 1U << 20);
     const auto bytes = parse_bytes(settings.trigger_bytes);
     if (!bytes || *bytes == 0 || *bytes > (1U << 30))
         refuse("LAPWING_TRIGGER_BYTES", "a number of bytes up to 1Gi, such as 32Ki", settings.trigger_bytes);

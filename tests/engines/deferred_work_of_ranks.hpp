@@ -20,6 +20,7 @@ inline DeferredWork& deferred_work() {
 inline void offer_deferred_work(EngineContext& context) {
     context.deferred_work = &deferred_work();
     context.options.trigger_entries = context.deferred_work->entries();
+    context.options.trigger_counters = context.deferred_work->counters();
 }
 
 }  // namespace lapwing::testing_engines

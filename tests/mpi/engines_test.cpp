@@ -92,7 +92,9 @@ void run_thrice(const Engine& engine, const Problem& problem, const Choice& choi
     const int rank = world_rank();
     const List list = build(problem, rank, choice);
     ASSERT_TRUE(engine.supports(list));
-    const auto prepared = engine.open(context)->prepare(list);
+    const auto group = engine.open(context);
+    EXPECT_TRUE(group->admits(problem, [&](int one) { return build(problem, one, choice); }));
+    const auto prepared = group->prepare(list);
     Composition composition;
     std::deque<Running> runs;
     for (int i = 0; i < 3; ++i) runs.push_back({in_of(problem, rank, i), out_before(problem, rank, i)});

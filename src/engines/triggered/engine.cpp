@@ -24,7 +24,7 @@ class TriggeredPrepared final : public Prepared {
         : schedule_(std::make_shared<const triggered::Schedule>(triggered::schedule(list))),
           group_(std::move(group)) {}
 
-    Operation* start(const Buffers& buffers, std::uint32_t channel) override {
+    Operation* start(const Buffers& buffers, std::uint32_t) override {
         if (idle_.empty()) {
             runs_.push_back(std::make_unique<Run>());
             idle_.push_back(runs_.back().get());
@@ -34,8 +34,6 @@ class TriggeredPrepared final : public Prepared {
         run.schedule = schedule_;
         run.buffers = buffers;
         run.complete = false;
-        // Those that take channels in turn start in the same order everywhere.
-        run.lane = channel < first_kept_channel ? 0 : channel;
         group_->start(run);
         return &run;
     }
@@ -57,6 +55,9 @@ class TriggeredGroupEngine final : public GroupEngine {
   public:
     explicit TriggeredGroupEngine(const EngineContext& context)
         : group_(std::make_shared<triggered::Group>(context)) {}
+    Verdict admits(const Problem& problem, const std::function<List(int)>& list_of) override {
+        return group_->admits(problem.ranks, list_of);
+    }
     std::unique_ptr<Prepared> prepare(const List& list, Inside) override {
         return std::make_unique<TriggeredPrepared>(list, group_);
     }

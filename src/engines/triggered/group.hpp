@@ -2,8 +2,9 @@
 #pragma once
 
 #include <deque>
-#include <map>
+#include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,6 @@ struct OwnCounter {
 struct Run final : Operation {
     std::shared_ptr<const Schedule> schedule;
     Buffers buffers;
-    Lane lane = 0;
     bool complete = false;
 
     // From its launch on.
@@ -44,22 +44,23 @@ class Group {
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
 
+    // As GroupEngine::admits().
+    Verdict admits(int ranks, const std::function<List(int)>& list_of);
     // The run stays the caller's.
     void start(Run& run);
     // True when the run is complete. Throws Error (link).
     bool test(Run& run);
 
   private:
-    struct LaneState;
+    class PairCounters;
 
-    LaneState& lane(Lane number);
     void advance();
     bool can_launch(const Run& run);
-    void launch(LaneState& lane, Run& run);
+    void launch(Run& run);
     void queue(Run& run, const Work& work);
     void do_by_hand(Run& run);
     bool has_ended(Run& run);
-    void end(LaneState& lane, Run& run);
+    void end(Run& run);
     void pay_credits();
     void take_back_credits();
 
@@ -73,14 +74,21 @@ class Group {
     Link& messages_;
     const std::uint64_t limit_;  // of counters, before they begin anew
     Pairs pairs_;
-    std::map<Lane, std::unique_ptr<LaneState>> lanes_;
+    Ledger ledger_;
+    std::unique_ptr<PairCounters> pair_counters_;  // the ledger's
+    std::deque<Run*> waiting_;                     // for the pairs and the counters that they use
+    std::vector<Run*> in_flight_;
     std::unique_ptr<DeferredWork::Counter> at_once_;  // whose thresholds of 0 are reached
     std::vector<OwnCounter> idle_counters_;
+    // What lists that were admitted take: of each rank its peers, and of a run the most.
+    const std::uint64_t counters_;
+    std::vector<std::set<std::int32_t>> peers_;
+    std::uint64_t counters_of_run_ = 0;
+    std::uint64_t counters_made_ = 0;  // for runs
     // Of the last runs: libfabric may still look at a work that it has just counted.
     std::deque<std::vector<std::unique_ptr<DeferredWork::Work>>> over_;
 
     struct Credit {
-        Lane lane;
         std::int32_t peer;
         int slot;
     };

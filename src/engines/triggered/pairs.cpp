@@ -20,7 +20,6 @@ struct Pairs::Told {
         std::uint64_t key;
         std::uint64_t address;
     };
-    std::uint64_t lane;
     struct {
         Name counted;
         Name silent;
@@ -52,10 +51,13 @@ Pair::Pair(DeferredWork& network, std::size_t slot_bytes) {
 Pairs::Pairs(DeferredWork& network, Link& messages, std::size_t slot_bytes)
     : network_(network), messages_(messages), slot_bytes_(slot_bytes) {}
 
-Pairs::~Pairs() = default;
+Pairs::~Pairs() {
+    // The link may still look at them.
+    for (auto& message : under_way_) static_cast<void>(message.release());
+}
 
-Pair& Pairs::find(Lane lane, std::int32_t peer) {
-    auto& pair = pairs_[{lane, peer}];
+Pair& Pairs::find(std::int32_t peer) {
+    auto& pair = pairs_[peer];
     if (pair != nullptr) return *pair;
     pair = std::make_unique<Pair>(network_, slot_bytes_);
     auto out = std::make_unique<Message>();
@@ -64,7 +66,6 @@ Pair& Pairs::find(Lane lane, std::int32_t peer) {
     out->receives = false;
     in->receives = true;
     out->told = {};
-    out->told.lane = lane;
     for (const int number : {0, 1}) {
         const auto name = [](const DeferredWork::Region& region) -> Told::Name {
             return {region.key(), region.address()};
@@ -79,16 +80,11 @@ Pair& Pairs::find(Lane lane, std::int32_t peer) {
     std::copy(address.begin(), address.end(), out->told.address);
     unsent_.push_back(std::move(out));
     unsent_.push_back(std::move(in));
-    const auto early = early_.find({lane, peer});
-    if (early != early_.end()) {
-        take(peer, *early->second);
-        early_.erase(early);
-    }
     return *pair;
 }
 
 void Pairs::progress() {
-    if (unsent_.empty() && under_way_.empty()) return;
+    if (all_told()) return;
     if (!messages_.ready()) return;
     for (auto& message : unsent_) {
         auto* const bytes = reinterpret_cast<std::byte*>(&message->told);
@@ -107,20 +103,18 @@ void Pairs::progress() {
     });
 }
 
+void Pairs::tell_no_more() {
+    unsent_.clear();
+}
+
 void Pairs::take(std::int32_t peer, const Told& told) {
     if (told.address_bytes > longest_address)
         throw Error(ErrorCode::link, "what a rank told of its memory is not whole");
-    const auto lane = static_cast<Lane>(told.lane);
-    const auto found = pairs_.find({lane, peer});
-    if (found == pairs_.end()) {
-        // It has begun with another list than this rank.
-        early_[{lane, peer}] = std::make_unique<Told>(told);
-        return;
-    }
+    Pair& pair = *pairs_.at(peer);
     const std::uint64_t there =
         network_.reach({told.address, told.address + static_cast<std::ptrdiff_t>(told.address_bytes)});
     for (const int number : {0, 1}) {
-        Pair::Slot& slot = found->second->slot(number);
+        Pair::Slot& slot = pair.slot(number);
         const auto target = [&](const Told::Name& name) -> DeferredWork::Target {
             return {there, name.key, name.address};
         };
@@ -128,7 +122,7 @@ void Pairs::take(std::int32_t peer, const Told& told) {
         slot.to_silent = target(told.slots[number].silent);
         slot.to_credited = target(told.slots[number].credited);
     }
-    found->second->ready_ = true;
+    pair.ready_ = true;
 }
 
 }  // namespace lapwing::triggered

@@ -1,5 +1,5 @@
-// What this rank and its peers keep for each other in one group: for each pair of ranks and each lane two
-// slots in each direction, with their counters. The first run of a pair makes them; the two ranks tell each
+// What this rank and its peers keep for each other in one group: for each pair of ranks two slots in each
+// direction, with their counters. The first run of a pair makes them; the two ranks tell each
 // other by an ordinary message where they are, and that they are there.
 #pragma once
 
@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "engines/triggered/ledger.hpp"
@@ -16,11 +15,10 @@
 
 namespace lapwing::triggered {
 
-// Runs of one lane start in the same order on all ranks.
-using Lane = std::uint32_t;
-
 class Pair {
   public:
+    static constexpr std::uint64_t counters = 4;  // that it takes
+
     Pair(DeferredWork& network, std::size_t slot_bytes);
 
     struct Slot {
@@ -53,9 +51,12 @@ class Pairs {
     Pairs& operator=(const Pairs&) = delete;
 
     // Made when it is asked for.
-    Pair& find(Lane lane, std::int32_t peer);
+    Pair& find(std::int32_t peer);
     // Moves what pairs tell each other. Throws Error (link).
     void progress();
+    // Before the end, when the link may have lost what messages begin with.
+    void tell_no_more();
+    bool all_told() const { return unsent_.empty() && under_way_.empty(); }
     std::size_t slot_bytes() const { return slot_bytes_; }
 
   private:
@@ -67,10 +68,9 @@ class Pairs {
     DeferredWork& network_;
     Link& messages_;
     const std::size_t slot_bytes_;
-    std::map<std::pair<Lane, std::int32_t>, std::unique_ptr<Pair>> pairs_;
+    std::map<std::int32_t, std::unique_ptr<Pair>> pairs_;
     std::vector<std::unique_ptr<Message>> unsent_;  // and not yet received
     std::vector<std::unique_ptr<Message>> under_way_;
-    std::map<std::pair<Lane, std::int32_t>, std::unique_ptr<Told>> early_;
 };
 
 }  // namespace lapwing::triggered

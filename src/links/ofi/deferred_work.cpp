@@ -34,6 +34,8 @@ using ofi::why;
 
 // Where a provider does not say.
 constexpr std::uint64_t usual_entries = 1024;
+// Counters that are kept in memory only have no end.
+constexpr std::uint64_t usual_counters = 1024;
 // For works that happen at once.
 constexpr std::uint64_t kept_entries = 16;
 // Slingshot's counters have 48 bits. libfabric's thresholds pass through 32 bits elsewhere.
@@ -131,6 +133,9 @@ class OfiDeferredWork final : public DeferredWork {
         check(::fi_enable(endpoint_.get()), "fi_enable");
         probe();
         entries_ = options.entries != 0 ? options.entries : ask_for_entries(options.sharers);
+        counters_ = options.counters != 0 ? options.counters
+                    : provider() == "cxi" ? info_->domain_attr->cntr_cnt
+                                          : usual_counters;
     }
     ~OfiDeferredWork() override {
         // A child of fork shares the network's state with its parent.
@@ -159,6 +164,17 @@ class OfiDeferredWork final : public DeferredWork {
     void give_back(std::uint64_t entries) override {
         const std::lock_guard lock(mutex_);
         reserved_ -= entries;
+    }
+    std::uint64_t counters() const override { return counters_; }
+    bool reserve_counters(std::uint64_t counters) override {
+        const std::lock_guard lock(mutex_);
+        if (reserved_counters_ + counters > counters_) return false;
+        reserved_counters_ += counters;
+        return true;
+    }
+    void give_back_counters(std::uint64_t counters) override {
+        const std::lock_guard lock(mutex_);
+        reserved_counters_ -= counters;
     }
     std::uint64_t most_counted() const override {
         return provider() == "cxi" ? most_counted_by_cards : most_counted_elsewhere;
@@ -273,6 +289,8 @@ class OfiDeferredWork final : public DeferredWork {
     Open<fid_ep> endpoint_;
     std::uint64_t entries_ = 0;
     std::uint64_t reserved_ = 0;
+    std::uint64_t counters_ = 0;
+    std::uint64_t reserved_counters_ = 0;
     std::map<std::string, fi_addr_t> peers_;  // by address
 };
 

@@ -170,9 +170,12 @@ void Network::find_deferred_work(const RankLocations& locations) {
             fmt::print(stderr, "lapwing: the triggered engine is not used: {}\n", missing_.why_no_engine);
         return;
     }
-    std::uint64_t& entries = chosen_.engine_options.trigger_entries;
-    entries = deferred_work_->entries();
-    PMPI_Allreduce(MPI_IN_PLACE, &entries, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+    std::uint64_t least[] = {deferred_work_->entries(), deferred_work_->counters()};
+    PMPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+    chosen_.engine_options.trigger_entries = least[0];
+    chosen_.engine_options.trigger_counters = least[1];
+    // Of MPI_COMM_WORLD, which need not ask again.
+    static_cast<void>(reserve_counters(ranks_));
 }
 
 void Network::stop() {
@@ -231,6 +234,31 @@ bool Network::reserve_descriptors(int ranks, int lanes) {
 
 void Network::give_back_descriptors(int ranks, int lanes) {
     reserved_ -= static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes);
+}
+
+// What it can use: four for each peer, and some for its runs; but half of all at most.
+std::uint64_t Network::counters_of(int ranks) const {
+    constexpr std::uint64_t for_runs = 32;
+    return std::min(4 * static_cast<std::uint64_t>(ranks - 1) + for_runs,
+                    chosen_.engine_options.trigger_counters / 2);
+}
+
+bool Network::reserve_counters(int ranks) {
+    const std::uint64_t needed = counters_of(ranks);
+    if (deferred_work_->reserve_counters(needed)) return true;
+    if (!told_of_counters_) {
+        fmt::print(stderr,
+                   "lapwing: rank {}: a communicator of {} ranks takes {} counters of the network, and those "
+                   "that are left of {} are fewer: the host engine runs its collectives; raise "
+                   "LAPWING_TRIGGER_COUNTERS\n",
+                   self_, ranks, needed, deferred_work_->counters());
+    }
+    told_of_counters_ = true;
+    return false;
+}
+
+void Network::give_back_counters(int ranks) {
+    deferred_work_->give_back_counters(counters_of(ranks));
 }
 
 std::unique_ptr<Connections> Network::connect(std::uint64_t number, std::vector<int> members, int rank) {

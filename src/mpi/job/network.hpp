@@ -68,6 +68,10 @@ class Network {
     // Sets descriptors aside for a group's connections. False when there are too few; says so once.
     bool reserve_descriptors(int ranks, int lanes);
     void give_back_descriptors(int ranks, int lanes);
+    // The same for its counters of deferred work, of which it may take so many.
+    bool reserve_counters(int ranks);
+    void give_back_counters(int ranks);
+    std::uint64_t counters_of(int ranks) const;
     int lanes() const { return chosen_.lanes; }  // that collectives take in turn
     // Those that persistent collectives may keep, besides, as long as descriptors last.
     static constexpr int kept_lanes = 32;
@@ -100,6 +104,7 @@ class Network {
     std::uint64_t free_at_start_ = 0;  // descriptors
     std::uint64_t reserved_ = 0;
     bool told_ = false;
+    bool told_of_counters_ = false;
 };
 
 }  // namespace lapwing
