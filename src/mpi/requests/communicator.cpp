@@ -111,8 +111,8 @@ bool may_have_fabric(const Communicator& group) {
 }
 
 bool may_have_deferred_work(const Communicator& group) {
-    return runtime.network.deferred_work() != nullptr && group.ranks > 1 && !group.intercommunicator &&
-           !group.members.empty();
+    return runtime.network.deferred_work() != nullptr && group.options.engine == "triggered" &&
+           group.ranks > 1 && !group.intercommunicator && !group.members.empty();
 }
 
 void share_memory(Communicator& group, std::uint64_t number) {
