@@ -54,8 +54,8 @@ struct EngineOptions {
     int kept_lanes = 0;
     // So many bytes wait in a socket for a receiver that does something else.
     std::uint64_t socket_bytes = 131072;
-    // Of deferred work: trigger entries that a list may take, counters that the group may take, and bytes of a
-    // list from one rank to another; equal on all ranks.
+    // Of deferred work: trigger entries that a list may take, counters that the group may take, and bytes of
+    // a list from one rank to another; equal on all ranks.
     std::uint64_t trigger_entries = 0;
     std::uint64_t trigger_counters = 0;
     std::uint64_t trigger_bytes = 32768;
@@ -118,8 +118,8 @@ class GroupEngine {
   public:
     virtual ~GroupEngine() = default;
     // Whether the group has enough left of what its lists keep; if so, it is set aside. Equal on all ranks,
-    // which ask for the same problems in the same order, and the same when it is asked again. `list_of` as for
-    // Engine::accepts().
+    // which ask for the same problems in the same order, and the same when it is asked again. `list_of` as
+    // for Engine::accepts().
     virtual Verdict admits(const Problem& problem, const std::function<List(int)>& list_of) {
         static_cast<void>(problem);
         static_cast<void>(list_of);

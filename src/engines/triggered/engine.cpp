@@ -69,9 +69,7 @@ class TriggeredGroupEngine final : public GroupEngine {
 class TriggeredEngine final : public Engine {
   public:
     const char* name() const override { return "triggered"; }
-    const char* summary() const override {
-        return "the network, by libfabric's deferred work, without the processor";
-    }
+    const char* summary() const override { return "experimental: the network, by libfabric's deferred work"; }
     Verdict available() const override {
         // It would take an endpoint to ask again.
         static const std::string why = [] {
