@@ -24,7 +24,7 @@ namespace {
 enum : std::uint64_t { for_lanes = 1, for_messages = 2, for_lives = 3 };
 
 constexpr std::string_view mark = "lapwing";
-constexpr std::uint32_t version_of_hello = 3;
+constexpr std::uint32_t version_of_hello = 4;
 
 void put(char* target, std::size_t size, const std::string& text) {
     const std::size_t length = std::min(size - 1, text.size());
@@ -45,8 +45,11 @@ struct Group::Hello {
     tcp::Key key;  // of rank 0: the group's
     tcp::Address address;
     shm::ShmAddress memory;
-    char why_not[256];             // it cannot take part
-    char why_no_connections[256];  // for the engine that needs them
+    std::uint64_t trigger_entries;  // for the triggered engine
+    std::uint64_t trigger_counters;
+    char why_not[256];  // it cannot take part
+    char
+        why_no_connections[256];  // for the engine that needs them, or no deferred work for the one with that
 };
 
 Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, const char* const* options)
@@ -85,7 +88,8 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     std::vector<Hello> all(static_cast<std::size_t>(size_));
     const int failure = exchange(context, &own, all.data(), sizeof(Hello));
     if (failure != 0) throw ExchangeError(fmt::format("the exchange function has failed with {}", failure));
-    agree(all, engine_with_connections(settings.plan.engine, false) != nullptr);
+    agree(all, engine_with_connections(settings.plan.engine, false) != nullptr ||
+                   settings.plan.engine == "triggered");
     // The key was all that had to be kept from others.
     std::vector<tcp::Address> addresses;
     std::vector<std::uint64_t> hosts;
@@ -124,6 +128,17 @@ void Group::prepare(const GroupSettings& settings, Hello& own) {
             "or lower LAPWING_TCP_LANES",
             free, least + lanes);
     }
+    if (settings.plan.engine == "triggered") {
+        DeferredWorkOptions deferred = settings.network.deferred_work;
+        deferred.sharers = size_;  // on one host, perhaps
+        try {
+            deferred_work_ = open_deferred_work(deferred);
+            own.trigger_entries = deferred_work_->entries();
+            own.trigger_counters = deferred_work_->counters();
+        } catch (const Error& error) {
+            why_no_connections = error.what();
+        }
+    }
     put(own.why_no_connections, sizeof own.why_no_connections, why_no_connections);
     endpoint_ =
         std::make_unique<tcp::Endpoint>(settings.network.tcp, [rank = rank_](const std::string& line) {
@@ -140,7 +155,7 @@ void Group::prepare(const GroupSettings& settings, Hello& own) {
 }
 
 // All ranks read the same blocks, and so come to the same end. Throws Error.
-void Group::agree(std::vector<Hello>& all, bool wants_connections) {
+void Group::agree(std::vector<Hello>& all, bool wants_more) {
     for (int rank = 0; rank < size_; ++rank) {
         Hello& hello = all[static_cast<std::size_t>(rank)];
         hello.why_not[sizeof hello.why_not - 1] =
@@ -174,7 +189,12 @@ void Group::agree(std::vector<Hello>& all, bool wants_connections) {
             "{}, or its option, differs between rank {} and rank 0; it must be the same on all ranks",
             setting_rows()[static_cast<std::size_t>(differs - first.begin())].variable, rank));
     }
-    if (!wants_connections) return;
+    if (!wants_more) return;
+    trigger_entries_ = trigger_counters_ = UINT64_MAX;
+    for (const Hello& hello : all) {
+        trigger_entries_ = std::min(trigger_entries_, hello.trigger_entries);
+        trigger_counters_ = std::min(trigger_counters_, hello.trigger_counters);
+    }
     for (int rank = 0; rank < size_ && note_.empty(); ++rank) {
         const Hello& hello = all[static_cast<std::size_t>(rank)];
         if (hello.why_no_connections[0] != '\0')
@@ -236,6 +256,14 @@ void Group::open_engines(const GroupSettings& settings, const std::vector<int>& 
     if (shares_memory) {
         engines_->share_memory(node_->link(1, members), std::move(peers), nullptr);
         node_->admit_no_more();
+    }
+    if (options_.engine == "triggered") {
+        if (!note_.empty()) return;
+        EngineOptions deferred = settings.network.engine_options;
+        deferred.trigger_entries = trigger_entries_;
+        deferred.trigger_counters = trigger_counters_;
+        engines_->use(*deferred_work_, deferred);
+        return;
     }
     if (engine_with_connections(options_.engine, all_share_memory) == nullptr)
         note_.clear();  // nothing that the group misses

@@ -103,7 +103,7 @@ class Group : public std::enable_shared_from_this<Group> {
     struct Hello;
     void join(lapwing_exchange* exchange, void* context, const char* const* options);
     void prepare(const GroupSettings& settings, Hello& own);
-    void agree(std::vector<Hello>& all, bool wants_connections);
+    void agree(std::vector<Hello>& all, bool wants_more);
     void connect(const GroupSettings& settings, const std::vector<Hello>& all);
     bool can_share_memory(const std::vector<Hello>& all, std::chrono::milliseconds limit);
     void open_engines(const GroupSettings& settings, const std::vector<int>& members, bool shares_memory);
@@ -135,7 +135,10 @@ class Group : public std::enable_shared_from_this<Group> {
     std::unique_ptr<shm::ShmNode> node_;
     std::unique_ptr<Link> all_peers_;  // over messages_; in a group of one, to itself
 
-    std::mutex mutex_;  // of all that follows
+    std::mutex mutex_;                             // of all that follows
+    std::unique_ptr<DeferredWork> deferred_work_;  // where the triggered engine is asked for
+    std::uint64_t trigger_entries_ = 0;            // that each rank has
+    std::uint64_t trigger_counters_ = 0;           // the same
     std::optional<GroupEngines> engines_;
     std::uint32_t next_channel_ = 0;
     int pinned_ = 0;

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "base/verdict.hpp"
 #include "links/connections.hpp"
+#include "links/deferred_work.hpp"
 #include "links/link.hpp"
 #include "task/list.hpp"
 
@@ -56,6 +58,11 @@ struct EngineOptions {
     int kept_lanes = 0;
     // So many bytes wait in a socket for a receiver that does something else.
     std::uint64_t socket_bytes = 131072;
+    // Of deferred work: trigger entries that a list may take, counters that the group may take, and bytes of
+    // a list from one rank to another; equal on all ranks.
+    std::uint64_t trigger_entries = 0;
+    std::uint64_t trigger_counters = 0;
+    std::uint64_t trigger_bytes = 32768;
 };
 
 // What a group provides for its engines. All of it outlives what engines make with it.
@@ -68,6 +75,8 @@ struct EngineContext {
     // prepare_to_sleep.
     Link* intra_node = nullptr;
     std::vector<bool> intra_node_peers = {};
+    // What the network does by itself; null: nothing. By it, too, every peer is reached.
+    DeferredWork* deferred_work = nullptr;
     // Runs lists while the program computes, where any thread may use `messages`; null: nobody does.
     ProgressThread* progress_thread = nullptr;
     EngineOptions options = {};
@@ -112,7 +121,15 @@ enum class Inside {
 class GroupEngine {
   public:
     virtual ~GroupEngine() = default;
-    // `list` need not outlive the result; what the engine's context names must.
+    // Whether the group has enough left of what its lists keep; if so, it is set aside. Equal on all ranks,
+    // which ask for the same problems in the same order, and the same when it is asked again. `list_of` as
+    // for Engine::accepts().
+    virtual Verdict admits(const Problem& problem, const std::function<List(int)>& list_of) {
+        static_cast<void>(problem);
+        static_cast<void>(list_of);
+        return Verdict::yes();
+    }
+    // Of a problem that it admits. `list` need not outlive the result; what the engine's context names must.
     virtual std::unique_ptr<Prepared> prepare(const List& list, Inside inside = Inside::by_memory) = 0;
 };
 
@@ -128,8 +145,19 @@ class Engine {
     virtual bool needs_connections() const = 0;
     // Whether "auto" tries it where all ranks share memory.
     virtual bool suits_one_host() const = 0;
+    // Whether it serves only who names it: no machine is worse off without it.
+    virtual bool only_by_name() const { return false; }
     // Whether it can run this list. Said before anything starts, and equal on all ranks.
     virtual Verdict supports(const List& list) const = 0;
+    // The same of a problem with the lists of all its ranks, which `list_of` builds. For engines that decline
+    // lists for what only some ranks see in theirs.
+    virtual Verdict accepts(const Problem& problem, const std::function<List(int)>& list_of,
+                            const EngineOptions& options) const {
+        static_cast<void>(problem);
+        static_cast<void>(list_of);
+        static_cast<void>(options);
+        return Verdict::yes();
+    }
     // Whether the context has what the engine needs. Equal on all ranks, too.
     virtual Verdict fits(const EngineContext& context) const = 0;
     // For a context that fits. Throws Error (system).

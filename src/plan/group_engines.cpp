@@ -49,4 +49,13 @@ void GroupEngines::connect(Connections& connections, const EngineOptions& option
     context_.options = options;
 }
 
+void GroupEngines::use(DeferredWork& deferred_work, const EngineOptions& options) {
+    // Only there: of what runs over one link, one knows the peers' memory. Persistent lists would each keep
+    // counters.
+    context_.deferred_work = &deferred_work;
+    context_.options.trigger_entries = options.trigger_entries;
+    context_.options.trigger_counters = options.trigger_counters;
+    context_.options.trigger_bytes = options.trigger_bytes;
+}
+
 }  // namespace lapwing

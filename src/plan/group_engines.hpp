@@ -36,6 +36,8 @@ class GroupEngines {
     void share_memory(std::unique_ptr<Link> intra_node, std::vector<bool> peers,
                       ProgressThread* progress_thread);
     void connect(Connections& connections, const EngineOptions& options);
+    // What the network does by itself, with the options of that; not for lists without connections.
+    void use(DeferredWork& deferred_work, const EngineOptions& options);
 
     Planner& planner() { return planner_; }
     const Planner& planner() const { return planner_; }

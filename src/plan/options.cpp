@@ -91,6 +91,21 @@ tcp::Options options_of(const Settings& settings) {
     return options;
 }
 
+void read_deferred_work(const Settings& settings, NetworkSettings& network) {
+    DeferredWorkOptions& options = network.deferred_work;
+    options.provider = settings.trigger_provider;
+    if (settings.trigger_entries != "auto")
+        options.entries = number_of("LAPWING_TRIGGER_ENTRIES", settings.trigger_entries, 1, 1U << 20);
+    if (settings.trigger_counters != "auto")
+        options.counters = number_of("LAPWING_TRIGGER_COUNTERS", settings.trigger_counters, 1, 1U << 20);
+    const auto bytes = parse_bytes(settings.trigger_bytes);
+    if (!bytes || *bytes == 0 || *bytes > (1U << 30))
+        refuse("LAPWING_TRIGGER_BYTES", "a number of bytes up to 1Gi, such as 32Ki", settings.trigger_bytes);
+    network.engine_options.trigger_bytes = *bytes;
+    options.interfaces = network.tcp.interfaces;
+    options.family = network.tcp.family;
+}
+
 }  // namespace
 
 PlanOptions read_plan_options(const Settings& settings, const std::vector<std::string>& engine_words) {
@@ -132,6 +147,7 @@ NetworkSettings read_network_settings(const Settings& settings) {
     network.lanes = static_cast<int>(number_of("LAPWING_TCP_LANES", settings.tcp_lanes, 1, most_lanes));
     read_progress_thread(settings, network);
     read_engine_options(settings, network.engine_options);
+    read_deferred_work(settings, network);
     if (network.tcp.buffer_bytes != 0)
         network.engine_options.socket_bytes =
             std::min<std::uint64_t>(network.engine_options.socket_bytes, network.tcp.buffer_bytes);

@@ -18,6 +18,7 @@ struct NetworkSettings {
     shm::TransferMethod transfer = shm::TransferMethod::automatic;
     int lanes = 1;  // connections between two ranks of a group
     EngineOptions engine_options;
+    DeferredWorkOptions deferred_work;
     std::string network = "auto";          // what joins hosts
     bool progress_thread = false;          // a thread beside the program, also inside one host
     bool no_progress_thread = false;       // also where the network needs one to have overlap

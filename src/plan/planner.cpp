@@ -25,9 +25,13 @@ const Engine& first_engine_that(const std::string& wanted, Can can) {
     throw Error(ErrorCode::unsupported, "no engine can run this list");
 }
 
-const Engine& choose_engine(const std::string& wanted, const List& list, const EngineContext& context) {
+template <typename Open>
+const Engine& choose_engine(const std::string& wanted, const List& list, const Problem& problem,
+                            const Choice& choice, const EngineContext& context, Open open) {
+    const auto list_of = [&](int rank) { return build(problem, rank, choice); };
     return first_engine_that(wanted, [&](const Engine& engine) {
-        return engine.available() && engine.fits(context) && engine.supports(list);
+        return engine.available() && engine.fits(context) && engine.supports(list) &&
+               engine.accepts(problem, list_of, context.options) && open(engine).admits(problem, list_of);
     });
 }
 
@@ -107,7 +111,8 @@ Plan Planner::make(const Problem& problem) {
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);
     if (options_.check && all_known && problem.ranks <= most_checked_ranks) prove(problem, plan.choice);
     const List list = build(problem, rank_, plan.choice);
-    plan.engine = &choose_engine(options_.engine, list, context_);
+    plan.engine = &choose_engine(options_.engine, list, problem, plan.choice, context_,
+                                 [this](const Engine& engine) -> GroupEngine& { return open(engine); });
     const bool by_memory = problem.bytes <= options_.most_bytes_by_memory;
     plan.prepared = open(*plan.engine).prepare(list, by_memory ? Inside::by_memory : Inside::by_engine);
     plan.tasks = list.tasks.size();

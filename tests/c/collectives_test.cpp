@@ -4,6 +4,7 @@
 
 #include "c/ranks.hpp"
 #include "engines/catalogue.hpp"
+#include "engines/deferred_work_of_ranks.hpp"
 #include "engines/expected.hpp"
 #include "support/engines.hpp"
 #include "task/sample.hpp"
@@ -215,7 +216,8 @@ TEST_P(CollectivesTest, EveryForm) {
 INSTANTIATE_TEST_SUITE_P(OnBothEngines, CollectivesTest,
                          testing::Values(Way{"host", "host", "1", {1, 2, 3, 4, 5}},
                                          Way{"host_by_tcp", "host", "0", {2, 3}},
-                                         Way{"kernel", "kernel", "1", {1, 2, 3, 4, 5}}),
+                                         Way{"kernel", "kernel", "1", {1, 2, 3, 4, 5}},
+                                         Way{"triggered", "triggered", "1", {3}}),
                          [](const auto& way) { return std::string(way.param.name); });
 
 TEST(Collectives, TheTablesHaveTheOrderOfTheHeader) {

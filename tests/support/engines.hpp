@@ -1,5 +1,5 @@
 // Engines that a machine may lack. A test that needs one is skipped and says why; it fails where the engine
-// is promised: TEST_ENGINES=host,kernel in the environment, as in CI (.ci/run).
+// is promised: TEST_ENGINES=host,kernel,triggered in the environment, as in CI (.ci/run).
 #pragma once
 
 #include <gtest/gtest.h>

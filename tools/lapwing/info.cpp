@@ -3,9 +3,12 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
@@ -17,6 +20,7 @@
 #include "lapwing/common/values.hpp"
 #include "lapwing/mpi/survey.hpp"
 #include "links/fabrics.hpp"
+#include "task/sample.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -216,6 +220,45 @@ void print_algorithms(bool details) {
     }
 }
 
+// Whether an engine runs an algorithm's lists, of short blocks on eight ranks; in a job, where a rank may
+// know its own blocks only.
+Verdict runs(const Engine& engine, const Algorithm& algorithm) {
+    constexpr int ranks = 8;
+    const Choice choice{&algorithm, usual_parameters(algorithm)};
+    const auto sample = algorithm.knows_hosts ? sample_problems_on_hosts : sample_problems;
+    EngineOptions options;
+    options.trigger_entries = 1024;
+    Verdict verdict = Verdict::no("it applies to no such problem");
+    for (Problem& problem : sample(algorithm.collective, ranks, 8)) {
+        if (!algorithm.applies(problem, choice.parameters)) continue;
+        const auto list_of = [&](int rank) { return build(problem, rank, choice); };
+        Problem known = problem;
+        known.parts.resize(std::min<std::size_t>(known.parts.size(), 1));
+        verdict = engine.accepts(known, list_of, options);
+        for (int rank = 0; rank < ranks && verdict; ++rank) verdict = engine.supports(list_of(rank));
+        if (verdict) break;
+    }
+    return verdict;
+}
+
+// For each engine, how much of the catalogue it runs, and what it declines.
+void print_shares() {
+    fmt::print("\nalgorithms that an engine runs (8 ranks, short blocks)\n");
+    for (const Engine* engine : engines()) {
+        std::size_t count = 0;
+        std::map<std::string, std::set<std::string>> declined;  // collectives, by reason
+        for (const Algorithm* algorithm : catalogue()) {
+            if (const Verdict verdict = runs(*engine, *algorithm))
+                ++count;
+            else
+                declined[verdict.reason()].insert(name(algorithm->collective));
+        }
+        fmt::print("  {}: {} of {}\n", engine->name(), count, catalogue().size());
+        for (const auto& [reason, collectives] : declined)
+            fmt::print("    not {}: {}\n", fmt::join(collectives, ", "), reason);
+    }
+}
+
 int info(bool json, bool algorithms_only) {
     if (json) {
         Json all;
@@ -241,6 +284,7 @@ int info(bool json, bool algorithms_only) {
         fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
     } else if (algorithms_only) {
         print_algorithms(true);
+        print_shares();
     } else {
         fmt::print("lapwing {}\n", LAPWING_VERSION);
         print_engines();
@@ -264,7 +308,8 @@ Command add_info(CommandLine& tool) {
     };
     auto options = std::make_shared<Options>();
     CommandLine* app = tool.add_subcommand("info", "Show engines, MPIs, variables and algorithms");
-    app->add_flag("--algorithms", options->algorithms, "Only the algorithms, with source and parameters");
+    app->add_flag("--algorithms", options->algorithms,
+                  "Only the algorithms, with source and parameters, and how many of them each engine runs");
     app->add_flag("--json", options->json, "As JSON");
     app->footer(
         "Examples:\n"

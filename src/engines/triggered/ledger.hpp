@@ -48,7 +48,7 @@ struct Use {
 };
 using Uses = std::map<std::int32_t, Use>;
 
-// Of the runs of one lane, which all ranks start in the same order.
+// Of the runs of a group, which all ranks start in the same order.
 class Ledger {
   public:
     // Counters begin anew above `limit`; all of them stand at `first` when the pair is made.

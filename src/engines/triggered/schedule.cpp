@@ -6,7 +6,6 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "engines/triggered/works.hpp"
 
 namespace lapwing::triggered {
 namespace {
@@ -205,11 +204,6 @@ class Maker {
     std::vector<Arrival> waits_;  // since the last send
 };
 
-// As if no peer had said that it is ready.
-std::vector<Work> longest(const Schedule& schedule) {
-    return works(schedule, [](std::int32_t) { return true; });
-}
-
 }  // namespace
 
 Verdict has_schedule(const List& list) {
@@ -226,16 +220,6 @@ Verdict has_schedule(const List& list) {
 
 Schedule schedule(const List& list) {
     return Maker(list).take();
-}
-
-std::uint64_t most_entries(const Schedule& schedule) {
-    std::uint64_t entries = 0;
-    for (const Work& work : longest(schedule)) entries += entries_of(work);
-    return entries;
-}
-
-std::uint64_t most_gates(const Schedule& schedule) {
-    return gates_of(longest(schedule));
 }
 
 }  // namespace lapwing::triggered

@@ -85,9 +85,4 @@ Verdict has_schedule(const List& list);
 // what nothing has written.
 Schedule schedule(const List& list);
 
-// Trigger entries that a run takes at most, while none of the peers is known to be ready.
-std::uint64_t most_entries(const Schedule& schedule);
-// Counters of its own that a run takes at most.
-std::uint64_t most_gates(const Schedule& schedule);
-
 }  // namespace lapwing::triggered

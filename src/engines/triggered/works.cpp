@@ -59,6 +59,11 @@ class Maker {
     std::int32_t gates_ = 0;
 };
 
+// As if no peer had said that it is ready.
+std::vector<Work> longest(const Schedule& schedule) {
+    return works(schedule, [](std::int32_t) { return true; });
+}
+
 }  // namespace
 
 std::vector<Work> works(const Schedule& schedule, const std::function<bool(std::int32_t)>& not_ready) {
@@ -74,6 +79,16 @@ std::uint64_t gates_of(const std::vector<Work>& works) {
 
 std::uint64_t entries_of(const Work& work) {
     return work.kind == Work::Kind::write ? 1 : 2;
+}
+
+std::uint64_t most_entries(const Schedule& schedule) {
+    std::uint64_t entries = 0;
+    for (const Work& work : longest(schedule)) entries += entries_of(work);
+    return entries;
+}
+
+std::uint64_t most_gates(const Schedule& schedule) {
+    return gates_of(longest(schedule));
 }
 
 }  // namespace lapwing::triggered

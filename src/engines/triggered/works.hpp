@@ -55,4 +55,8 @@ std::uint64_t gates_of(const std::vector<Work>& works);
 // Raising a counter takes two trigger entries of Slingshot's card.
 std::uint64_t entries_of(const Work& work);
 
+// Of a run, at most, while none of the peers is known to be ready.
+std::uint64_t most_entries(const Schedule& schedule);
+std::uint64_t most_gates(const Schedule& schedule);
+
 }  // namespace lapwing::triggered

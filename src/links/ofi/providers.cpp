@@ -35,14 +35,19 @@ bool means(std::string_view named, std::string_view provider) {
 // The memory modes that cost a user who only sends and receives nothing, whatever of them a provider wants.
 constexpr int memory_modes = FI_MR_ENDPOINT | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
 
-Info ask(const std::string& provider, int memory, bool manual_progress) {
+// What providers are looked for.
+enum class Use { messages, deferred_work };
+
+Info ask(Use use, const std::string& provider, int memory, bool manual_progress) {
     const Library& fabric = library();
     const Info hints(fabric.dupinfo(nullptr));
     if (!hints) throw Error(ErrorCode::system, "libfabric has no memory");
-    hints->caps = FI_TAGGED | FI_DIRECTED_RECV;
+    const bool deferred = use == Use::deferred_work;
+    hints->caps = deferred ? FI_RMA | FI_WRITE | FI_REMOTE_WRITE | FI_RMA_EVENT | FI_TRIGGER
+                           : FI_TAGGED | FI_DIRECTED_RECV;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_RDM;
-    hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
+    hints->tx_attr->msg_order = hints->rx_attr->msg_order = deferred ? FI_ORDER_WAW : FI_ORDER_SAS;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     if (manual_progress)
@@ -59,11 +64,13 @@ Info ask(const std::string& provider, int memory, bool manual_progress) {
 }
 
 // Those that want the user's memory registered come last: it costs each message a call.
-std::vector<Info> ask_all(const std::string& provider) {
+std::vector<Info> ask_all(Use use, const std::string& provider) {
     std::vector<Info> result;
     for (const int memory : {memory_modes, memory_modes | FI_MR_LOCAL}) {
         for (const bool manual : {true, false}) {
-            Info found = ask(provider, memory, manual);
+            // Nobody makes progress for deferred work, nor registers what it sends.
+            if (use == Use::deferred_work && (manual || (memory & FI_MR_LOCAL) != 0)) continue;
+            Info found = ask(use, provider, memory, manual);
             if (found) result.push_back(std::move(found));
         }
     }
@@ -123,6 +130,14 @@ std::string names(const std::vector<Info>& offers) {
     return found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", "));
 }
 
+std::vector<Info> ask_everywhere(Use use, const std::string& named) {
+    std::vector<Info> offers = ask_all(use, "");
+    // Some are offered to those who name them only.
+    if (!named.empty())
+        for (Info& offer : ask_all(use, named)) offers.push_back(std::move(offer));
+    return offers;
+}
+
 }  // namespace
 
 void FreeInfo::operator()(fi_info* info) const {
@@ -143,10 +158,7 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp
     if (means("net", named))
         throw Error(ErrorCode::unsupported, "libfabric's provider 'net' cannot wake a thread; use tcp");
     const std::vector<tcp::Address::Place> allowed = places(options);
-    std::vector<Info> offers = ask_all("");
-    // Some are offered to those who name them only.
-    if (!named.empty())
-        for (Info& offer : ask_all(named)) offers.push_back(std::move(offer));
+    std::vector<Info> offers = ask_everywhere(Use::messages, named);
 
     const auto best_of = [&](const auto& wanted) {
         const fi_info* best = nullptr;
@@ -188,6 +200,23 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp
                                               : "provider '" + named + "'",
                                 names(offers)));
     return result;
+}
+
+Info candidate_for_deferred_work(const std::string& provider, const tcp::Options& options) {
+    const std::vector<tcp::Address::Place> allowed = places(options);
+    const std::vector<Info> offers = ask_everywhere(Use::deferred_work, provider);
+    const fi_info* best = nullptr;
+    for (const Info& list : offers) {
+        for (const fi_info* one = list.get(); one != nullptr; one = one->next) {
+            if (name_of(*one) != provider || rank_of(*one, allowed) >= allowed.size()) continue;
+            if (best == nullptr || rank_of(*one, allowed) < rank_of(*best, allowed)) best = one;
+        }
+    }
+    if (best == nullptr)
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("{} has no provider '{}' with deferred work on this host; with it: {}",
+                                library().name, provider, names(offers)));
+    return Info(library().dupinfo(best));
 }
 
 }  // namespace lapwing::ofi

@@ -35,4 +35,8 @@ ProviderTraits traits(const fi_info& info);
 // offers instead, and (invalid_argument) when no interface fits `options`.
 std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp::Options& options);
 
+// The provider for deferred work: writes into regions that counters count, started by counters, in order. It
+// may still decline when it is tried.
+Info candidate_for_deferred_work(const std::string& provider, const tcp::Options& options);
+
 }  // namespace lapwing::ofi

@@ -42,6 +42,7 @@ void Network::start(const RankLocations& locations, std::span<const shm::ShmAddr
         progress_thread_ = std::make_unique<ProgressThread>(node_.get(), fabric_.get(), pipe_.get(),
                                                             chosen_.progress_processors);
     }
+    find_deferred_work(locations);
     by_native_mpi_ = several_hosts && joined_by_.empty();
     if (!by_native_mpi_) return;
     // There is nothing in an MPI to sleep at, and a thread may call it by leave of the program only.
@@ -183,6 +184,32 @@ void Network::connect_hosts(bool several_hosts) {
     if (!chosen_.progress_processors.empty()) endpoint_->event_loop().place(chosen_.progress_processors);
 }
 
+void Network::find_deferred_work(const RankLocations& locations) {
+    if (engine_ != "triggered") return;
+    DeferredWorkOptions options = chosen_.deferred_work;
+    options.sharers = locations.ranks_on_this_host();
+    std::string trouble;
+    try {
+        deferred_work_ = open_deferred_work(options);
+    } catch (const Error& error) {
+        trouble = error.what();
+    }
+    missing_.engine = engine_;
+    missing_.why_no_engine = agree_on_trouble(trouble, self_);
+    if (!missing_.why_no_engine.empty()) {
+        deferred_work_.reset();
+        if (self_ == 0)
+            fmt::print(stderr, "lapwing: the triggered engine is not used: {}\n", missing_.why_no_engine);
+        return;
+    }
+    std::uint64_t least[] = {deferred_work_->entries(), deferred_work_->counters()};
+    PMPI_Allreduce(MPI_IN_PLACE, least, 2, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+    chosen_.engine_options.trigger_entries = least[0];
+    chosen_.engine_options.trigger_counters = least[1];
+    // Of MPI_COMM_WORLD, which need not ask again.
+    static_cast<void>(reserve_counters(ranks_));
+}
+
 void Network::stop() {
     // While the progress thread still serves the others.
     if (fabric_ != nullptr) leave_fabric(*fabric_, chosen_.tcp.patience);
@@ -190,6 +217,7 @@ void Network::stop() {
     progress_thread_.reset();
     node_.reset();
     fabric_.reset();
+    deferred_work_.reset();
 }
 
 std::vector<int> Network::members(MPI_Comm communicator, int ranks) const {
@@ -238,6 +266,31 @@ bool Network::reserve_descriptors(int ranks, int lanes) {
 
 void Network::give_back_descriptors(int ranks, int lanes) {
     reserved_ -= static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes);
+}
+
+// What it can use: four for each peer, and some for its runs; but half of all at most.
+std::uint64_t Network::counters_of(int ranks) const {
+    constexpr std::uint64_t for_runs = 32;
+    return std::min(4 * static_cast<std::uint64_t>(ranks - 1) + for_runs,
+                    chosen_.engine_options.trigger_counters / 2);
+}
+
+bool Network::reserve_counters(int ranks) {
+    const std::uint64_t needed = counters_of(ranks);
+    if (deferred_work_->reserve_counters(needed)) return true;
+    if (!told_of_counters_) {
+        fmt::print(stderr,
+                   "lapwing: rank {}: a communicator of {} ranks takes {} counters of the network, and those "
+                   "that are left of {} are fewer: the host engine runs its collectives; raise "
+                   "LAPWING_TRIGGER_COUNTERS\n",
+                   self_, ranks, needed, deferred_work_->counters());
+    }
+    told_of_counters_ = true;
+    return false;
+}
+
+void Network::give_back_counters(int ranks) {
+    deferred_work_->give_back_counters(counters_of(ranks));
 }
 
 std::unique_ptr<Connections> Network::connect(std::uint64_t number, std::vector<int> members, int rank) {

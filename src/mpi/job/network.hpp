@@ -23,7 +23,7 @@ namespace lapwing {
 
 // What a job does without, and why; empty: it has it, or does not want it. Equal on all ranks.
 struct Missing {
-    std::string engine;         // that needs connections
+    std::string engine;         // that was asked for, or needs connections
     std::string why_no_engine;  // that engine is not used
     std::string shared_memory;  // between ranks of one host
     std::string single_copies;  // of long messages inside a host: they pass through the memory, in pieces
@@ -52,6 +52,9 @@ class Network {
     bool may_have_thread() const { return !chosen_.no_progress_thread; }
     // The fabric that does; null: none, but connections or the native MPI.
     Fabric* fabric() const { return fabric_.get(); }
+    // What the network does by itself, for the triggered engine; null: nobody has asked for it, or some rank
+    // has none.
+    DeferredWork* deferred_work() const { return deferred_work_.get(); }
     // Memory that ranks of one host share; null: there is none.
     shm::ShmNode* node() const { return node_.get(); }
     // Who moves the lists in that memory and in the fabric beside the program; null: the program's calls
@@ -68,6 +71,10 @@ class Network {
     // Sets descriptors aside for a group's connections. False when there are too few; says so once.
     bool reserve_descriptors(int ranks, int lanes);
     void give_back_descriptors(int ranks, int lanes);
+    // The same for its counters of deferred work, of which it may take so many.
+    bool reserve_counters(int ranks);
+    void give_back_counters(int ranks);
+    std::uint64_t counters_of(int ranks) const;
     int lanes() const { return chosen_.lanes; }  // that collectives take in turn
     // Those that persistent collectives may keep, besides, as long as descriptors last.
     static constexpr int kept_lanes = 32;
@@ -84,6 +91,7 @@ class Network {
     bool wants_progress_thread() const;
     void say_what_is_missing(bool several_hosts) const;
     void connect_hosts(bool several_hosts);
+    void find_deferred_work(const RankLocations& locations);
 
     std::string engine_ = "mpi";  // that was asked for
     NetworkSettings chosen_;
@@ -91,6 +99,7 @@ class Network {
     bool by_native_mpi_ = false;
     std::unique_ptr<tcp::Endpoint> endpoint_;
     std::unique_ptr<Fabric> fabric_;
+    std::unique_ptr<DeferredWork> deferred_work_;
     std::unique_ptr<WakePipe> pipe_;  // of the progress thread, where there is a fabric
     std::unique_ptr<shm::ShmNode> node_;
     Missing missing_;
@@ -101,6 +110,7 @@ class Network {
     std::uint64_t free_at_start_ = 0;  // descriptors
     std::uint64_t reserved_ = 0;
     bool told_ = false;
+    bool told_of_counters_ = false;
 };
 
 }  // namespace lapwing

@@ -33,6 +33,7 @@ std::vector<shm::ShmAddress> RankLocations::exchange(const topology::HostOrder& 
     const auto here =
         std::count_if(locations_.begin(), locations_.end(),
                       [&](const topology::RankLocation& card) { return card.host == mine.place.host; });
+    ranks_here_ = static_cast<int>(here);
     oversubscribed_ = here > ::sysconf(_SC_NPROCESSORS_ONLN);
     return memories;
 }

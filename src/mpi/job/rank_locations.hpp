@@ -29,6 +29,7 @@ class RankLocations {
     bool out_of_order() const;
     // More ranks than processors on this host.
     bool oversubscribed() const { return oversubscribed_; }
+    int ranks_on_this_host() const { return ranks_here_; }
     // Of a group with these members, rank by rank; equal on all of them. Null where it would say nothing:
     // ranks stand in the order of their numbers, and one host has all of them or each host one.
     std::shared_ptr<const Placement> placement_of(std::span<const int> members) const;
@@ -36,6 +37,7 @@ class RankLocations {
   private:
     std::vector<topology::RankLocation> locations_;  // of all ranks
     bool oversubscribed_ = false;
+    int ranks_here_ = 1;
 };
 
 }  // namespace lapwing

@@ -24,6 +24,7 @@ void free_link(Communicator& group) {
     const int lanes =
         (group.holds_descriptors ? runtime.network.lanes() : 0) + std::popcount(group.lanes_opened);
     runtime.network.give_back_descriptors(group.ranks, lanes);
+    if (group.holds_counters) runtime.network.give_back_counters(group.ranks);
     try {
         group.link.free();
     } catch (const MpiError&) {
@@ -109,6 +110,11 @@ bool may_have_fabric(const Communicator& group) {
            !group.members.empty() && !group.all_intra_node;
 }
 
+bool may_have_deferred_work(const Communicator& group) {
+    return runtime.network.deferred_work() != nullptr && group.options.engine == "triggered" &&
+           group.ranks > 1 && !group.intercommunicator && !group.members.empty();
+}
+
 void share_memory(Communicator& group, std::uint64_t number) {
     shm::ShmNode& node = *runtime.network.node();
     std::vector<bool> peers;
@@ -135,6 +141,11 @@ void make_links(Communicator& group, std::uint64_t number) {
     }
     if (group.wants_memory) share_memory(group, number);
     if (group.wants_connections) connect(group, number);
+    if (group.wants_deferred_work) {
+        EngineOptions options = runtime.network.engine_options();
+        options.trigger_counters = runtime.network.counters_of(group.ranks);
+        group.engines.use(*runtime.network.deferred_work(), options);
+    }
     group.settled = true;
 }
 
@@ -150,6 +161,7 @@ int begin_links(Communicator& group) {
     group.all_intra_node = group.wants_memory && runtime.locations.on_one_host(group.members);
     group.wants_connections = may_have_connections(group);
     group.wants_fabric = may_have_fabric(group);
+    group.wants_deferred_work = may_have_deferred_work(group);
     if (group.needs_native_link()) {
         try {
             group.link.begin(group.communicator);
@@ -162,7 +174,8 @@ int begin_links(Communicator& group) {
     if (!group.members.empty() && runtime.locations.on_one_host(group.members)) {
         group.options.several_hosts = false;
     }
-    if (!group.wants_connections && !group.wants_memory && !group.wants_fabric) {
+    if (!group.wants_connections && !group.wants_memory && !group.wants_fabric &&
+        !group.wants_deferred_work) {
         make_links(group, 0);
         return MPI_SUCCESS;
     }
@@ -174,8 +187,10 @@ int begin_links(Communicator& group) {
     if (group.rank == 0) group.claim[0] = runtime.network.draw_number();
     if (group.wants_connections)
         group.holds_descriptors = runtime.network.reserve_descriptors(group.ranks, runtime.network.lanes());
+    if (group.wants_deferred_work) group.holds_counters = runtime.network.reserve_counters(group.ranks);
     group.claim[1] = group.holds_descriptors ? 0 : 1;
-    return PMPI_Iallreduce(group.claim, group.agreed, 2, MPI_UINT64_T, MPI_MAX, group.communicator,
+    group.claim[2] = group.holds_counters ? 0 : 1;
+    return PMPI_Iallreduce(group.claim, group.agreed, 3, MPI_UINT64_T, MPI_MAX, group.communicator,
                            &group.agreement);
 }
 
@@ -186,6 +201,7 @@ bool settle(Communicator& group) {
     if (error != MPI_SUCCESS) throw MpiError(error);
     if (!complete) return false;
     group.wants_connections = group.wants_connections && group.agreed[1] == 0;
+    group.wants_deferred_work = group.wants_deferred_work && group.agreed[2] == 0;
     make_links(group, group.agreed[0]);
     return true;
 }

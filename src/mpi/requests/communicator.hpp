@@ -38,19 +38,22 @@ struct Communicator {
     // Links are made once, beginning with the first collective. What takes an agreement of all ranks is
     // asked for there and awaited later, because a start must not wait for anybody.
     bool begun = false;
-    bool wants_memory = false;       // some of its ranks share memory
-    bool all_intra_node = false;     // all of them do
-    bool wants_connections = false;  // an engine that needs them may take it
-    bool wants_fabric = false;       // a fabric joins its hosts
+    bool wants_memory = false;         // some of its ranks share memory
+    bool all_intra_node = false;       // all of them do
+    bool wants_connections = false;    // an engine that needs them may take it
+    bool wants_fabric = false;         // a fabric joins its hosts
+    bool wants_deferred_work = false;  // an engine that needs it may take it
     bool needs_native_link() const { return !all_intra_node && !wants_fabric; }
     bool settled = false;           // it is known which links there are
     std::deque<Request*> deferred;  // started before that, in order
     MPI_Request agreement = MPI_REQUEST_NULL;
-    std::uint64_t claim[2] = {0, 0};             // the group's number, from rank 0; whether this rank cannot
-    std::uint64_t agreed[2] = {0, 0};            // the greatest of all ranks'
+    // The group's number, from rank 0; whether this rank has no descriptors, and no counters, for it.
+    std::uint64_t claim[3] = {0, 0, 0};
+    std::uint64_t agreed[3] = {0, 0, 0};         // the greatest of all ranks'
     std::vector<int> members;                    // places of its ranks in MPI_COMM_WORLD
     std::shared_ptr<const Placement> placement;  // of its problems; null when they have none
     bool holds_descriptors = false;
+    bool holds_counters = false;
     const Engine* engine_used = nullptr;  // by the last collective
     std::uint32_t trace_number = 0;       // of a trace; 0: it has none yet
 

@@ -50,13 +50,18 @@ class Output {
 };
 
 // Each communicator says its engine; the variable must not say "mpi" for all. Where all ranks are on one
-// host, the kernel engine has sockets only if the variable asks for it.
+// host, the kernel engine has sockets only if the variable asks for it; only then has the triggered engine a
+// network.
 Settings lapwing_settings(const BenchOptions& options, const Json& asked,
                           const std::vector<std::string>& variables) {
     const Json& engines = asked.at("engines");
-    const bool by_kernel = std::find(engines.begin(), engines.end(), "kernel") != engines.end();
+    const auto measured = [&](const char* engine) {
+        return std::find(engines.begin(), engines.end(), engine) != engines.end();
+    };
     Settings settings = settings_with(variables);
-    settings.engine = by_kernel ? "kernel" : "auto";
+    settings.engine = measured("kernel") ? "kernel" : measured("triggered") ? "triggered" : "auto";
+    if (measured("kernel") && measured("triggered"))
+        throw Error(ErrorCode::invalid_argument, "a job has the kernel engine or the triggered engine");
     if (!options.algorithm.empty()) settings.algorithm = options.algorithm;
     if (asked.contains("forms")) settings.blocking = "1";
     check_values(settings);

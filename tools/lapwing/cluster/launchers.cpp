@@ -72,7 +72,9 @@ void prepare_intel(const std::string& shell, const std::string& hosts) {
     offer("I_MPI_PERHOST", "1");
     offer("I_MPI_PIN", "0");
     offer("I_MPI_FABRICS", "ofi");
-    offer("FI_PROVIDER", "tcp");
+    // libfabric would hide the provider of the triggered engine from those who name only another.
+    const char* const deferred_work = std::getenv("LAPWING_TRIGGER_PROVIDER");
+    offer("FI_PROVIDER", deferred_work == nullptr ? "tcp" : fmt::format("tcp,{}", deferred_work));
     offer("FI_TCP_IFACE", "eth0");
 }
 

@@ -1,0 +1,317 @@
+#include "engines/triggered/group.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace lapwing::triggered {
+namespace {
+
+constexpr auto longest_farewell = std::chrono::milliseconds(200);
+constexpr std::byte nothing{};  // what a message of no bytes is made of
+
+// That many runs have counters at once; others wait for them. More than the two slots of a pair would let
+// begin.
+constexpr std::uint64_t runs_at_once = 4;
+constexpr std::uint64_t counters_of_group = 2;
+
+std::uint64_t counters_of(const Schedule& schedule) {
+    return most_gates(schedule) + 1;
+}
+
+}  // namespace
+
+class Group::PairCounters final : public SlotCounters {
+  public:
+    explicit PairCounters(Pairs& pairs) : pairs_(pairs) {}
+    std::uint64_t read(const SlotCounter& counter) override { return find(counter).read(); }
+    void set_to_zero(const SlotCounter& counter) override { find(counter).set(0); }
+
+  private:
+    DeferredWork::Counter& find(const SlotCounter& counter) {
+        Pair::Slot& slot = pairs_.find(counter.peer).slot(counter.slot);
+        return counter.kind == Counter::Kind::credit ? *slot.credit : *slot.landed;
+    }
+    Pairs& pairs_;
+};
+
+Group::Group(const EngineContext& context)
+    : network_(*context.deferred_work),
+      messages_(*context.messages),
+      limit_(network_.most_counted() / 2),
+      pairs_(network_, messages_, context.options.trigger_bytes),
+      ledger_(limit_),
+      pair_counters_(std::make_unique<PairCounters>(pairs_)),
+      at_once_(network_.make_counter()),
+      counters_(context.options.trigger_counters),
+      paid_counter_{network_.make_counter()} {}
+
+Group::~Group() {
+    // Credits, and where this rank's memory is, are on their way when the last run ends here. What does not
+    // leave in time, because its peer has ended, stays in place: the network may still look at it.
+    const auto end = std::chrono::steady_clock::now() + longest_farewell;
+    pairs_.tell_no_more();
+    try {
+        while (!(paid_.empty() && pairs_.all_told()) && broken_.empty() &&
+               std::chrono::steady_clock::now() < end) {
+            pairs_.progress();
+            messages_.progress();
+            take_back_credits();
+            std::this_thread::yield();
+        }
+    } catch (const Error&) {
+        // Nobody is left who waits for it.
+    }
+    network_.give_back(paid_.size());
+    for (auto& work : paid_) static_cast<void>(work.release());
+}
+
+// Nothing is given back before the group ends, so the answer stays the same.
+Verdict Group::admits(int ranks, const std::function<List(int)>& list_of) {
+    std::vector<std::set<std::int32_t>> peers = peers_;
+    peers.resize(static_cast<std::size_t>(ranks));
+    std::uint64_t of_run = counters_of_run_;
+    std::size_t most_peers = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+        const Schedule made = schedule(list_of(rank));
+        std::set<std::int32_t>& known = peers[static_cast<std::size_t>(rank)];
+        for (const Exchange& exchange : made.exchanges) known.insert(exchange.peer);
+        most_peers = std::max(most_peers, known.size());
+        of_run = std::max(of_run, counters_of(made));
+    }
+    if (counters_of_group + Pair::counters * most_peers + runs_at_once * of_run > counters_)
+        return Verdict::no("a rank needs more counters than the group has (LAPWING_TRIGGER_COUNTERS)");
+    peers_ = std::move(peers);
+    counters_of_run_ = of_run;
+    return Verdict::yes();
+}
+
+void Group::start(Run& run) {
+    for (const Exchange& exchange : run.schedule->exchanges) pairs_.find(exchange.peer);
+    waiting_.push_back(&run);
+    if (broken_.empty()) advance();
+}
+
+bool Group::test(Run& run) {
+    if (run.complete) return true;
+    if (!broken_.empty()) throw Error(ErrorCode::link, broken_);
+    try {
+        advance();
+        if (!run.complete) messages_.progress();
+    } catch (const Error& error) {
+        broken_ = error.what();
+        throw;
+    }
+    return run.complete;
+}
+
+void Group::advance() {
+    pairs_.progress();
+    while (!waiting_.empty() && can_launch(*waiting_.front())) {
+        Run& run = *waiting_.front();
+        waiting_.pop_front();
+        launch(run);
+    }
+    for (std::size_t i = 0; i < in_flight_.size();) {
+        Run& run = *in_flight_[i];
+        if (!run.by_hand.empty()) do_by_hand(run);
+        if (has_ended(run))
+            end(run);  // takes it away
+        else
+            ++i;
+    }
+    pay_credits();
+}
+
+// All ranks launch their runs in the same order, so the eldest one always comes to its end.
+bool Group::can_launch(const Run& run) {
+    const std::uint64_t free = runs_at_once * counters_of_run_ - counters_made_ + idle_counters_.size();
+    if (free < counters_of(*run.schedule)) return false;
+    return std::all_of(run.schedule->exchanges.begin(), run.schedule->exchanges.end(),
+                       [&](const Exchange& one) { return pairs_.find(one.peer).ready(); });
+}
+
+void Group::launch(Run& run) {
+    run.uses = ledger_.begin(*run.schedule, *pair_counters_);
+    std::vector<Work> all = works(*run.schedule, [&](std::int32_t peer) { return !run.uses.at(peer).ready; });
+    for (std::uint64_t i = gates_of(all); i > 0; --i) run.gates.push_back(take_counter());
+    run.done = take_counter();
+    in_flight_.push_back(&run);
+    std::uint64_t entries = 0;
+    for (const Work& work : all) entries += entries_of(work);
+    if (network_.reserve(entries, true)) {
+        run.entries = entries;
+        for (const Work& work : all) queue(run, work);
+    } else {
+        run.by_hand = std::move(all);
+        do_by_hand(run);
+    }
+}
+
+void Group::queue(Run& run, const Work& work) {
+    DeferredWork::Counter& trigger = counter(run, work.trigger.counter);
+    const std::uint64_t at_value = threshold(run, work.trigger);
+    if (work.kind == Work::Kind::add) {
+        run.queued.push_back(
+            network_.add(trigger, at_value, *run.gates[static_cast<std::size_t>(work.gate)].counter));
+        return;
+    }
+    const Write& write = run.schedule->writes[work.write];
+    Pair::Slot& slot = pairs_.find(write.peer).slot(run.uses.at(write.peer).slot_out);
+    DeferredWork::Target target = write.counts ? slot.to_counted : slot.to_silent;
+    target.address += write.bytes == 0 ? pairs_.slot_bytes() : write.target;
+    const std::byte* const source = write.bytes == 0 ? &nothing : at(run, write.source);
+    run.queued.push_back(network_.write(trigger, at_value, source, std::max<std::uint64_t>(write.bytes, 1),
+                                        target, *run.done.counter));
+}
+
+// Works that the network has no entries for, as soon as what they wait for has happened.
+void Group::do_by_hand(Run& run) {
+    std::set<std::int32_t> held;  // peers whose writes must not overtake
+    std::vector<Work> left;
+    for (const Work& work : run.by_hand) {
+        const bool writes = work.kind == Work::Kind::write;
+        const std::int32_t peer = writes ? run.schedule->writes[work.write].peer : -1;
+        const bool happens = counter(run, work.trigger.counter).read() >= threshold(run, work.trigger);
+        if (!happens || (writes && (held.contains(peer) || !network_.reserve(1, false)))) {
+            if (writes) held.insert(peer);
+            left.push_back(work);
+            continue;
+        }
+        if (writes) {
+            ++run.entries;
+            Work now = work;
+            now.trigger = {};
+            queue(run, now);
+        } else {
+            run.gates[static_cast<std::size_t>(work.gate)].counter->add(1);
+        }
+    }
+    run.by_hand = std::move(left);
+}
+
+bool Group::has_ended(Run& run) {
+    if (!run.by_hand.empty()) return false;
+    for (const auto& [peer, use] : run.uses) {
+        if (use.receives && pairs_.find(peer).slot(use.slot_in).landed->read() < use.landed_after)
+            return false;
+    }
+    return run.done.counter->read() >= run.done.value + run.schedule->writes.size();
+}
+
+void Group::end(Run& run) {
+    // What goes from one place of the caller's memory to another is read before anything is written there.
+    std::vector<std::vector<std::byte>> from_out;
+    for (const Move& move : run.schedule->moves) {
+        if (move.source.memory != Place::Memory::out) continue;
+        const std::byte* const from = at(run, move.source);
+        from_out.emplace_back(from, from + move.bytes);
+    }
+    std::size_t next = 0;
+    for (const Move& move : run.schedule->moves) {
+        const std::byte* const from =
+            move.source.memory == Place::Memory::out ? from_out[next++].data() : at(run, move.source);
+        std::memcpy(run.buffers.out + move.target, from, move.bytes);
+    }
+    ledger_.end(run.uses, *pair_counters_);
+    for (const auto& [peer, use] : run.uses)
+        if (use.receives) owed_.push_back({peer, use.slot_in});
+    run.done.value += run.schedule->writes.size();
+    give_back(std::move(run.done));
+    for (OwnCounter& gate : run.gates) {
+        gate.value = gate.counter->read();
+        give_back(std::move(gate));
+    }
+    run.gates.clear();
+    network_.give_back(run.entries);
+    run.entries = 0;
+    over_.push_back(std::move(run.queued));
+    run.queued.clear();
+    if (over_.size() > 2) over_.pop_front();
+    std::erase(in_flight_, &run);
+    run.complete = true;
+}
+
+void Group::pay_credits() {
+    while (!owed_.empty() && network_.reserve(1, false)) {
+        const Credit credit = owed_.front();
+        owed_.pop_front();
+        const Pair::Slot& slot = pairs_.find(credit.peer).slot(credit.slot);
+        paid_.push_back(network_.write(*at_once_, 0, &nothing, 1, slot.to_credited, *paid_counter_.counter));
+    }
+    take_back_credits();
+}
+
+// What they hold, once all of them have left.
+void Group::take_back_credits() {
+    if (paid_.empty()) return;
+    std::uint64_t over = 0;
+    try {
+        over = paid_counter_.counter->read() - paid_counter_.value;
+    } catch (const Error&) {
+        // A peer that has left needs no credit.
+        return;
+    }
+    if (over < paid_.size()) return;
+    paid_counter_.value += over;
+    network_.give_back(paid_.size());
+    over_.push_back(std::move(paid_));
+    paid_.clear();
+    if (over_.size() > 2) over_.pop_front();
+}
+
+DeferredWork::Counter& Group::counter(const Run& run, const Counter& counter) {
+    switch (counter.kind) {
+        case Counter::Kind::none:
+            break;
+        case Counter::Kind::gate:
+            return *run.gates[static_cast<std::size_t>(counter.which)].counter;
+        case Counter::Kind::landed:
+            return *pairs_.find(counter.which).slot(run.uses.at(counter.which).slot_in).landed;
+        case Counter::Kind::credit:
+            return *pairs_.find(counter.which).slot(run.uses.at(counter.which).slot_out).credit;
+    }
+    return *at_once_;
+}
+
+std::uint64_t Group::threshold(const Run& run, const Trigger& trigger) const {
+    if (trigger.counter.kind == Counter::Kind::gate)
+        return run.gates[static_cast<std::size_t>(trigger.counter.which)].value + trigger.threshold;
+    return Ledger::threshold(run.uses, trigger);
+}
+
+const std::byte* Group::at(Run& run, const Place& place) {
+    switch (place.memory) {
+        case Place::Memory::in:
+            return run.buffers.in + place.offset;
+        case Place::Memory::out:
+            return run.buffers.out + place.offset;
+        case Place::Memory::slot:
+            break;
+    }
+    return pairs_.find(place.peer).slot(run.uses.at(place.peer).slot_in).memory.get() + place.offset;
+}
+
+OwnCounter Group::take_counter() {
+    if (idle_counters_.empty()) {
+        ++counters_made_;
+        return {network_.make_counter(), 0};
+    }
+    OwnCounter taken = std::move(idle_counters_.back());
+    idle_counters_.pop_back();
+    if (taken.value > limit_) {
+        taken.counter->set(0);
+        taken.value = 0;
+    }
+    return taken;
+}
+
+void Group::give_back(OwnCounter counter) {
+    idle_counters_.push_back(std::move(counter));
+}
+
+}  // namespace lapwing::triggered

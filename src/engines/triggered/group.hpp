@@ -1,0 +1,101 @@
+// The triggered engine in one group: takes runs through their stages.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engines/engine.hpp"
+#include "engines/triggered/ledger.hpp"
+#include "engines/triggered/pairs.hpp"
+#include "engines/triggered/schedule.hpp"
+#include "engines/triggered/works.hpp"
+
+namespace lapwing::triggered {
+
+// A counter of this rank's own, and where it will stand when all that has been queued for it is over.
+struct OwnCounter {
+    std::unique_ptr<DeferredWork::Counter> counter;
+    std::uint64_t value = 0;
+};
+
+struct Run final : Operation {
+    std::shared_ptr<const Schedule> schedule;
+    Buffers buffers;
+    bool complete = false;
+
+    // From its launch on.
+    Uses uses;
+    std::vector<Work> by_hand;  // what no trigger entry was left for; done in order by whoever tests
+    std::vector<std::unique_ptr<DeferredWork::Work>> queued;
+    std::uint64_t entries = 0;  // that it holds
+    std::vector<OwnCounter> gates;
+    OwnCounter done;  // counts the run's writes
+};
+
+// Not thread-safe.
+class Group {
+  public:
+    explicit Group(const EngineContext& context);
+    ~Group();
+    Group(const Group&) = delete;
+    Group& operator=(const Group&) = delete;
+
+    // As GroupEngine::admits().
+    Verdict admits(int ranks, const std::function<List(int)>& list_of);
+    // The run stays the caller's.
+    void start(Run& run);
+    // True when the run is complete. Throws Error (link).
+    bool test(Run& run);
+
+  private:
+    class PairCounters;
+
+    void advance();
+    bool can_launch(const Run& run);
+    void launch(Run& run);
+    void queue(Run& run, const Work& work);
+    void do_by_hand(Run& run);
+    bool has_ended(Run& run);
+    void end(Run& run);
+    void pay_credits();
+    void take_back_credits();
+
+    DeferredWork::Counter& counter(const Run& run, const Counter& counter);
+    std::uint64_t threshold(const Run& run, const Trigger& trigger) const;
+    const std::byte* at(Run& run, const Place& place);
+    OwnCounter take_counter();
+    void give_back(OwnCounter counter);
+
+    DeferredWork& network_;
+    Link& messages_;
+    const std::uint64_t limit_;  // of counters, before they begin anew
+    Pairs pairs_;
+    Ledger ledger_;
+    std::unique_ptr<PairCounters> pair_counters_;  // the ledger's
+    std::deque<Run*> waiting_;                     // for the pairs and the counters that they use
+    std::vector<Run*> in_flight_;
+    std::unique_ptr<DeferredWork::Counter> at_once_;  // whose thresholds of 0 are reached
+    std::vector<OwnCounter> idle_counters_;
+    // What lists that were admitted take: of each rank its peers, and of a run the most.
+    const std::uint64_t counters_;
+    std::vector<std::set<std::int32_t>> peers_;
+    std::uint64_t counters_of_run_ = 0;
+    std::uint64_t counters_made_ = 0;  // for runs
+    // Of the last runs: libfabric may still look at a work that it has just counted.
+    std::deque<std::vector<std::unique_ptr<DeferredWork::Work>>> over_;
+
+    struct Credit {
+        std::int32_t peer;
+        int slot;
+    };
+    std::deque<Credit> owed_;
+    std::vector<std::unique_ptr<DeferredWork::Work>> paid_;
+    OwnCounter paid_counter_;
+    std::string broken_;
+};
+
+}  // namespace lapwing::triggered

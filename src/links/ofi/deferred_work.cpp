@@ -1,0 +1,411 @@
+#include "links/deferred_work.hpp"
+
+#include "base/error.hpp"
+#if __has_include(<rdma/fi_trigger.h>)
+#include <fmt/format.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_trigger.h>
+#include <sodium.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "links/event/signals.hpp"
+#include "links/ofi/deferred_rules.hpp"
+#include "links/ofi/endpoint.hpp"
+#include "links/ofi/library.hpp"
+#include "links/ofi/providers.hpp"
+#endif
+
+namespace lapwing {
+
+#if __has_include(<rdma/fi_trigger.h>)
+namespace {
+
+using ofi::Open;
+using ofi::why;
+
+// Where a provider does not say.
+constexpr std::uint64_t usual_entries = 1024;
+// Counters that are kept in memory only have no end.
+constexpr std::uint64_t usual_counters = 1024;
+// For works that happen at once.
+constexpr std::uint64_t kept_entries = 16;
+// Slingshot's counters have 48 bits. libfabric's thresholds pass through 32 bits elsewhere.
+constexpr std::uint64_t most_counted_by_cards = (std::uint64_t{1} << 48) - 1;
+constexpr std::uint64_t most_counted_elsewhere = UINT32_MAX;
+
+// The table of fi_open_ops(domain, "dom_ops_v6", ...) of cxi, up to what is asked of it (fi_cxi_ext.h).
+struct CxiDomainOperations {
+    int (*cntr_read)(fid*, unsigned, std::uint64_t*, void*);
+    int (*topology)(fid*, unsigned, unsigned*, unsigned*, unsigned*);
+    int (*enable_hybrid_mr_desc)(fid*, bool);
+    std::size_t (*ep_get_unexp_msgs)(fid_ep*, void*, std::size_t, void*, std::size_t*);
+    int (*get_dwq_depth)(fid*, std::size_t*);
+};
+
+void check(long result, const char* function) {
+    if (result != 0) throw Error(ErrorCode::unsupported, fmt::format("{}: {}", function, why(result)));
+}
+
+template <typename Object, typename Function>
+Open<Object> open(const char* name, Function&& function) {
+    Object* object = nullptr;
+    check(function(&object), name);
+    return Open<Object>(object);
+}
+
+class OfiDeferredWork;
+
+class OfiCounter final : public DeferredWork::Counter {
+  public:
+    OfiCounter(OfiDeferredWork& owner, Open<fid_cntr> counter)
+        : owner_(owner), counter_(std::move(counter)) {}
+    ~OfiCounter() override;
+    std::uint64_t read() override;
+    void add(std::uint64_t value) override;
+    void set(std::uint64_t value) override;
+    fid_cntr* get() const { return counter_.get(); }
+
+  private:
+    OfiDeferredWork& owner_;
+    Open<fid_cntr> counter_;
+};
+
+class OfiRegion final : public DeferredWork::Region {
+  public:
+    OfiRegion(OfiDeferredWork& owner, Open<fid_mr> region, std::uint64_t address)
+        : owner_(owner), region_(std::move(region)), key_(::fi_mr_key(region_.get())), address_(address) {}
+    ~OfiRegion() override;
+    std::uint64_t key() const override { return key_; }
+    std::uint64_t address() const override { return address_; }
+
+  private:
+    OfiDeferredWork& owner_;
+    Open<fid_mr> region_;
+    const std::uint64_t key_;
+    const std::uint64_t address_;
+};
+
+// libfabric keeps pointers to all of it.
+struct OfiWork final : public DeferredWork::Work {
+    fi_deferred_work work{};
+    fi_op_rma rma{};
+    fi_op_cntr counter{};
+    iovec from{};
+    fi_rma_iov to{};
+};
+
+class OfiDeferredWork final : public DeferredWork {
+  public:
+    OfiDeferredWork(ofi::Info info, const DeferredWorkOptions& options) : info_(std::move(info)) {
+        fabric_ = open<fid_fabric>("fi_fabric", [&](fid_fabric** fabric) {
+            return ofi::library().fabric(info_->fabric_attr, fabric, nullptr);
+        });
+        domain_ = open<fid_domain>("fi_domain", [&](fid_domain** domain) {
+            return ::fi_domain(fabric_.get(), info_.get(), domain, nullptr);
+        });
+        addresses_ = open<fid_av>("fi_av_open", [&](fid_av** addresses) {
+            fi_av_attr attributes{};
+            attributes.type = FI_AV_TABLE;
+            return ::fi_av_open(domain_.get(), &attributes, addresses, nullptr);
+        });
+        completions_ = open<fid_cq>("fi_cq_open", [&](fid_cq** completions) {
+            fi_cq_attr attributes{};
+            attributes.format = FI_CQ_FORMAT_CONTEXT;
+            return ::fi_cq_open(domain_.get(), &attributes, completions, nullptr);
+        });
+        endpoint_ = open<fid_ep>("fi_endpoint", [&](fid_ep** endpoint) {
+            return ::fi_endpoint(domain_.get(), info_.get(), endpoint, nullptr);
+        });
+        check(::fi_ep_bind(endpoint_.get(), &addresses_->fid, 0), "fi_ep_bind");
+        // Counters tell of everything; the queue is there for providers that insist on one.
+        check(::fi_ep_bind(endpoint_.get(), &completions_->fid,
+                           FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION),
+              "fi_ep_bind");
+        check(::fi_enable(endpoint_.get()), "fi_enable");
+        probe();
+        entries_ = options.entries != 0 ? options.entries : ask_for_entries(options.sharers);
+        counters_ = options.counters != 0 ? options.counters
+                    : provider() == "cxi" ? info_->domain_attr->cntr_cnt
+                                          : usual_counters;
+    }
+    ~OfiDeferredWork() override {
+        // A child of fork shares the network's state with its parent.
+        if (process_ == ::getpid()) return;
+        static_cast<void>(endpoint_.release());
+        static_cast<void>(completions_.release());
+        static_cast<void>(addresses_.release());
+        static_cast<void>(domain_.release());
+        static_cast<void>(fabric_.release());
+    }
+    OfiDeferredWork(const OfiDeferredWork&) = delete;
+    OfiDeferredWork& operator=(const OfiDeferredWork&) = delete;
+
+    std::string description() const override {
+        return fmt::format("{}, {} on {}", ofi::library().name, provider(),
+                           info_->domain_attr->name == nullptr ? "?" : info_->domain_attr->name);
+    }
+    std::uint64_t entries() const override { return entries_; }
+    bool reserve(std::uint64_t entries, bool waits) override {
+        const std::lock_guard lock(mutex_);
+        const std::uint64_t kept = waits ? std::min(entries_ / 4, kept_entries) : 0;
+        if (reserved_ + entries + kept > entries_) return false;
+        reserved_ += entries;
+        return true;
+    }
+    void give_back(std::uint64_t entries) override {
+        const std::lock_guard lock(mutex_);
+        reserved_ -= entries;
+    }
+    std::uint64_t counters() const override { return counters_; }
+    bool reserve_counters(std::uint64_t counters) override {
+        const std::lock_guard lock(mutex_);
+        if (reserved_counters_ + counters > counters_) return false;
+        reserved_counters_ += counters;
+        return true;
+    }
+    void give_back_counters(std::uint64_t counters) override {
+        const std::lock_guard lock(mutex_);
+        reserved_counters_ -= counters;
+    }
+    std::uint64_t most_counted() const override {
+        return provider() == "cxi" ? most_counted_by_cards : most_counted_elsewhere;
+    }
+
+    std::vector<std::byte> address() const override {
+        std::vector<std::byte> bytes(256);
+        std::size_t size = bytes.size();
+        const auto lock = hold();
+        check(::fi_getname(&endpoint_->fid, bytes.data(), &size), "fi_getname");
+        bytes.resize(size);
+        return bytes;
+    }
+    std::uint64_t reach(const std::vector<std::byte>& address) override {
+        const auto lock = hold();
+        const std::string name(reinterpret_cast<const char*>(address.data()), address.size());
+        const auto known = peers_.find(name);
+        if (known != peers_.end()) return known->second;
+        fi_addr_t peer = FI_ADDR_UNSPEC;
+        if (::fi_av_insert(addresses_.get(), address.data(), 1, &peer, 0, nullptr) != 1)
+            throw Error(ErrorCode::link, "libfabric does not take the address of a peer");
+        peers_.emplace(name, peer);
+        return peer;
+    }
+
+    std::unique_ptr<Counter> make_counter() override {
+        const auto lock = hold();
+        return std::make_unique<OfiCounter>(*this, open_counter());
+    }
+    std::unique_ptr<Region> expose(std::byte* memory, std::size_t bytes, Counter* raised) override;
+
+    std::unique_ptr<Work> write(Counter& trigger, std::uint64_t threshold, const std::byte* source,
+                                std::size_t bytes, const Target& target, Counter& done) override;
+    std::unique_ptr<Work> add(Counter& trigger, std::uint64_t threshold, Counter& raised) override;
+
+    std::uint64_t calls() const override { return calls_.load(std::memory_order_relaxed); }
+
+    // Every call of libfabric's functions is made by who holds this.
+    std::unique_lock<std::mutex> hold() const {
+        calls_.fetch_add(1, std::memory_order_relaxed);
+        return std::unique_lock(mutex_);
+    }
+
+  private:
+    std::string provider() const { return info_->fabric_attr->prov_name; }
+
+    Open<fid_cntr> open_counter() {
+        fi_cntr_attr attributes{};
+        attributes.events = FI_CNTR_EVENTS_COMP;
+        attributes.wait_obj = FI_WAIT_NONE;
+        fid_cntr* counter = nullptr;
+        const int result = ::fi_cntr_open(domain_.get(), &attributes, &counter, nullptr);
+        if (result != 0)
+            throw Error(ErrorCode::system,
+                        fmt::format("libfabric ({}) has no more counters: {}", provider(), why(result)));
+        return Open<fid_cntr>(counter);
+    }
+
+    // Nothing but trying tells whether a provider has deferred work.
+    void probe() {
+        auto counter = open_counter();
+        auto raised = open_counter();
+        fi_op_cntr operation{.cntr = raised.get(), .value = 1};
+        fi_deferred_work work{};
+        work.triggering_cntr = counter.get();
+        work.threshold = 1;
+        work.op_type = FI_OP_CNTR_ADD;
+        work.op.cntr = &operation;
+        const int result = ::fi_control(&domain_->fid, FI_QUEUE_WORK, &work);
+        if (result != 0)
+            throw Error(ErrorCode::unsupported,
+                        fmt::format("it has no deferred work (FI_QUEUE_WORK: {})", why(result)));
+        check(::fi_cntr_add(counter.get(), 1), "fi_cntr_add");
+        for (int looks = 0; ::fi_cntr_read(raised.get()) != 1; ++looks) {
+            if (looks == 1000)
+                throw Error(ErrorCode::unsupported, "its deferred work does not happen (FI_QUEUE_WORK)");
+            ::usleep(100);
+        }
+    }
+
+    std::uint64_t ask_for_entries(int sharers) {
+        if (provider() != "cxi") return usual_entries;
+        CxiDomainOperations* operations = nullptr;
+        std::size_t depth = 0;
+        if (::fi_open_ops(&domain_->fid, "dom_ops_v6", 0, reinterpret_cast<void**>(&operations), nullptr) !=
+                0 ||
+            operations->get_dwq_depth(&domain_->fid, &depth) != 0)
+            throw Error(ErrorCode::unsupported,
+                        "it does not say how many trigger entries there are: set LAPWING_TRIGGER_ENTRIES "
+                        "(with Slurm: srun --network=def_tles=N)");
+        return depth / static_cast<std::size_t>(sharers);
+    }
+
+    void queue(OfiWork& work) {
+        const std::string broken = ofi::broken_rule(work.work, most_counted());
+        if (!broken.empty()) throw Error(ErrorCode::internal, "deferred work breaks a rule: " + broken);
+        const auto lock = hold();
+        const int result = ::fi_control(&domain_->fid, FI_QUEUE_WORK, &work.work);
+        if (result != 0)
+            throw Error(ErrorCode::link, fmt::format("libfabric ({}) does not take deferred work: {}",
+                                                     provider(), why(result)));
+    }
+
+    const pid_t process_ = ::getpid();
+    mutable std::mutex mutex_;
+    mutable std::atomic<std::uint64_t> calls_{0};
+    ofi::Info info_;
+    Open<fid_fabric> fabric_;
+    Open<fid_domain> domain_;
+    Open<fid_av> addresses_;
+    Open<fid_cq> completions_;
+    Open<fid_ep> endpoint_;
+    std::uint64_t entries_ = 0;
+    std::uint64_t reserved_ = 0;
+    std::uint64_t counters_ = 0;
+    std::uint64_t reserved_counters_ = 0;
+    std::map<std::string, fi_addr_t> peers_;  // by address
+};
+
+OfiCounter::~OfiCounter() {
+    const auto lock = owner_.hold();
+    counter_.reset();
+}
+
+std::uint64_t OfiCounter::read() {
+    const auto lock = owner_.hold();
+    if (::fi_cntr_readerr(counter_.get()) != 0)
+        throw Error(ErrorCode::link, "a peer cannot be reached: a write of libfabric has failed");
+    return ::fi_cntr_read(counter_.get());
+}
+
+void OfiCounter::add(std::uint64_t value) {
+    const auto lock = owner_.hold();
+    check(::fi_cntr_add(counter_.get(), value), "fi_cntr_add");
+}
+
+void OfiCounter::set(std::uint64_t value) {
+    const auto lock = owner_.hold();
+    check(::fi_cntr_set(counter_.get(), value), "fi_cntr_set");
+}
+
+OfiRegion::~OfiRegion() {
+    const auto lock = owner_.hold();
+    region_.reset();
+}
+
+std::unique_ptr<DeferredWork::Region> OfiDeferredWork::expose(std::byte* memory, std::size_t bytes,
+                                                              Counter* raised) {
+    const auto lock = hold();
+    const int mode = info_->domain_attr->mr_mode;
+    // Keys are random: who does not know one writes nowhere.
+    std::uint64_t key = 0;
+    fid_mr* made = nullptr;
+    long result = -FI_ENOKEY;
+    for (int tries = 0; tries < 10 && result == -FI_ENOKEY; ++tries) {
+        if ((mode & FI_MR_PROV_KEY) == 0) {
+            ::randombytes_buf(&key, sizeof key);
+            const std::size_t width = std::min<std::size_t>(info_->domain_attr->mr_key_size, 4) * 8;
+            if (width < 64) key &= (std::uint64_t{1} << width) - 1;
+        }
+        result = ::fi_mr_reg(domain_.get(), memory, bytes, FI_REMOTE_WRITE, 0, key,
+                             raised == nullptr ? 0 : FI_RMA_EVENT, &made, nullptr);
+    }
+    Open<fid_mr> region(result == 0 ? made : nullptr);
+    if (result == 0 && raised != nullptr)
+        result = ::fi_mr_bind(made, &static_cast<OfiCounter*>(raised)->get()->fid, FI_REMOTE_WRITE);
+    if (result == 0 && (mode & FI_MR_ENDPOINT) != 0) {
+        result = ::fi_mr_bind(made, &endpoint_->fid, 0);
+        if (result == 0) result = ::fi_mr_enable(made);
+    }
+    if (result != 0)
+        throw Error(ErrorCode::system, fmt::format("libfabric ({}) cannot register {} bytes of memory: {}",
+                                                   provider(), bytes, why(result)));
+    const std::uint64_t address =
+        (mode & FI_MR_VIRT_ADDR) != 0 ? reinterpret_cast<std::uintptr_t>(memory) : 0;
+    return std::make_unique<OfiRegion>(*this, std::move(region), address);
+}
+
+std::unique_ptr<DeferredWork::Work> OfiDeferredWork::write(Counter& trigger, std::uint64_t threshold,
+                                                           const std::byte* source, std::size_t bytes,
+                                                           const Target& target, Counter& done) {
+    auto made = std::make_unique<OfiWork>();
+    made->from = {const_cast<std::byte*>(source), bytes};  // it is only read
+    made->to = {target.address, bytes, target.key};
+    made->rma.ep = endpoint_.get();
+    made->rma.msg.msg_iov = &made->from;
+    made->rma.msg.iov_count = 1;
+    made->rma.msg.addr = target.peer;
+    made->rma.msg.rma_iov = &made->to;
+    made->rma.msg.rma_iov_count = 1;
+    made->rma.msg.context = &made->work.context;
+    made->work.op_type = FI_OP_WRITE;
+    made->work.op.rma = &made->rma;
+    made->work.threshold = threshold;
+    made->work.triggering_cntr = static_cast<OfiCounter&>(trigger).get();
+    made->work.completion_cntr = static_cast<OfiCounter&>(done).get();
+    queue(*made);
+    return made;
+}
+
+std::unique_ptr<DeferredWork::Work> OfiDeferredWork::add(Counter& trigger, std::uint64_t threshold,
+                                                         Counter& raised) {
+    auto made = std::make_unique<OfiWork>();
+    made->counter = {static_cast<OfiCounter&>(raised).get(), 1};
+    made->work.op_type = FI_OP_CNTR_ADD;
+    made->work.op.cntr = &made->counter;
+    made->work.threshold = threshold;
+    made->work.triggering_cntr = static_cast<OfiCounter&>(trigger).get();
+    queue(*made);
+    return made;
+}
+
+}  // namespace
+#endif
+
+std::unique_ptr<DeferredWork> open_deferred_work(const DeferredWorkOptions& options) {
+#if __has_include(<rdma/fi_trigger.h>)
+    const KeptSignals kept;
+    const BlockedSignals blocked;
+    const tcp::Options internet{.interfaces = options.interfaces, .family = options.family};
+    ofi::Info info = ofi::candidate_for_deferred_work(options.provider, internet);
+    try {
+        return std::make_unique<OfiDeferredWork>(std::move(info), options);
+    } catch (const Error& error) {
+        throw Error(error.code(),
+                    fmt::format("{}, provider {}: {}", ofi::library().name, options.provider, error.what()));
+    }
+#else
+    static_cast<void>(options);
+    throw Error(ErrorCode::unsupported, "Lapwing was built without libfabric (libfabric-dev)");
+#endif
+}
+
+}  // namespace lapwing

@@ -1,0 +1,305 @@
+// The triggered engine over libfabric's provider `sockets`: what it leaves to the network while the program
+// computes, and what it does when the network has too little of something.
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <thread>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "engines/deferred_work_of_ranks.hpp"
+#include "engines/expected.hpp"
+#include "engines/triggered/engine.hpp"
+#include "links/process/process_link.hpp"
+#include "support/engines.hpp"
+#include "task/sample.hpp"
+#include "task/text.hpp"
+
+namespace lapwing {
+namespace {
+
+using namespace testing_engines;
+using namespace std::chrono_literals;
+
+// Deferred work that is counted, with less of something than the network has.
+class Watched final : public DeferredWork {
+  public:
+    struct Limits {
+        bool entries = true;  // there are some for works that wait
+        std::uint64_t most_counted = UINT32_MAX;
+        std::uint64_t counters = 1000;  // of a rank
+    };
+    explicit Watched(Limits limits) : limits_(limits) {}
+
+    std::string description() const override { return real_.description(); }
+    std::uint64_t entries() const override { return real_.entries(); }
+    bool reserve(std::uint64_t entries, bool waits) override {
+        return (limits_.entries || !waits) && real_.reserve(entries, waits);
+    }
+    void give_back(std::uint64_t entries) override { real_.give_back(entries); }
+    std::uint64_t counters() const override { return limits_.counters; }
+    bool reserve_counters(std::uint64_t counters) override { return real_.reserve_counters(counters); }
+    void give_back_counters(std::uint64_t counters) override { real_.give_back_counters(counters); }
+    std::uint64_t most_counted() const override { return limits_.most_counted; }
+    std::vector<std::byte> address() const override { return real_.address(); }
+    std::uint64_t reach(const std::vector<std::byte>& address) override { return real_.reach(address); }
+    std::unique_ptr<Counter> make_counter() override {
+        ++counters_made_;
+        return real_.make_counter();
+    }
+    std::unique_ptr<Region> expose(std::byte* memory, std::size_t bytes, Counter* raised) override {
+        // A region of one byte is for credits.
+        if (raised != nullptr && bytes > 1) {
+            const std::lock_guard lock(mutex_);
+            landings_.push_back(raised);
+        }
+        return real_.expose(memory, bytes, raised);
+    }
+    std::unique_ptr<Work> write(Counter& trigger, std::uint64_t threshold, const std::byte* source,
+                                std::size_t bytes, const Target& target, Counter& done) override {
+        EXPECT_LE(threshold, limits_.most_counted);
+        ++queued_;
+        return real_.write(trigger, threshold, source, bytes, target, done);
+    }
+    std::unique_ptr<Work> add(Counter& trigger, std::uint64_t threshold, Counter& raised) override {
+        EXPECT_LE(threshold, limits_.most_counted);
+        ++queued_;
+        return real_.add(trigger, threshold, raised);
+    }
+    std::uint64_t calls() const override { return real_.calls(); }
+
+    std::uint64_t queued() const { return queued_; }
+    std::uint64_t counters_made() const { return counters_made_; }  // by all ranks
+    // Messages; not to be asked beside the engine.
+    std::uint64_t landed() {
+        std::uint64_t sum = 0;
+        for (Counter* counter : landings_) sum += counter->read();
+        return sum;
+    }
+
+  private:
+    DeferredWork& real_ = deferred_work();
+    const Limits limits_;
+    std::mutex mutex_;
+    std::vector<Counter*> landings_;
+    std::atomic<std::uint64_t> queued_ = 0;
+    std::atomic<std::uint64_t> counters_made_ = 0;
+};
+
+// One rank's runs of a problem.
+class Rank {
+  public:
+    Rank(const Problem& problem, const Choice& choice, int rank, DeferredWork& network, Link& messages)
+        : problem_(problem), rank_(rank) {
+        EngineContext context;
+        context.messages = &messages;
+        context.deferred_work = &network;
+        context.options.trigger_entries = network.entries();
+        context.options.trigger_counters = network.counters();
+        const auto group = triggered_engine().open(context);
+        const auto list_of = [&](int one) { return build(problem, one, choice); };
+        EXPECT_TRUE(group->admits(problem, list_of));
+        prepared_ = group->prepare(list_of(rank));
+    }
+    void start(int number) {
+        Run& run = *runs_.emplace_back(std::make_unique<Run>());
+        run.number = number;
+        run.in = in_of(problem_, rank_, number);
+        run.out = out_before(problem_, rank_, number);
+        run.operation =
+            prepared_->start({run.in.data(), run.out.data(), nullptr}, static_cast<std::uint32_t>(number));
+    }
+    // The one that was started first.
+    void wait() {
+        const Run& run = *runs_.front();
+        while (!prepared_->test(run.operation)) std::this_thread::yield();
+        EXPECT_EQ(run.out, out_after(problem_, rank_, run.number, run.out))
+            << print(problem_) << ", rank " << rank_;
+        runs_.pop_front();
+    }
+
+  private:
+    struct Run {
+        int number = 0;
+        Bytes in;
+        Bytes out;
+        Operation* operation = nullptr;
+    };
+
+    const Problem problem_;
+    const int rank_;
+    std::unique_ptr<Prepared> prepared_;
+    std::deque<std::unique_ptr<Run>> runs_;
+};
+
+void on_all_ranks(const Problem& problem, const Choice& choice, DeferredWork& network,
+                  const std::function<void(Rank&, int, std::barrier<>&)>& body) {
+    const auto messages = process_links(problem.ranks, true);
+    std::barrier<> together(problem.ranks);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        threads.emplace_back([&, rank] {
+            try {
+                Rank one(problem, choice, rank, network, *messages[static_cast<std::size_t>(rank)]);
+                body(one, rank, together);
+                together.arrive_and_wait();
+            } catch (const Error& error) {
+                ADD_FAILURE() << "rank " << rank << ": " << error.what();
+                together.arrive_and_drop();
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
+class TriggeredEngineTest : public testing::Test {
+  protected:
+    void SetUp() override { LAPWING_NEEDS_ENGINE(triggered_engine()); }
+};
+
+TEST_F(TriggeredEngineTest, NothingIsLeftToTheProcessor) {
+    const Problem problems[] = {
+        {.collective = Collective::barrier, .ranks = 4},
+        {.collective = Collective::broadcast, .ranks = 4, .root = 1, .bytes = 8},
+        {.collective = Collective::alltoall, .ranks = 4, .bytes = 4096},
+    };
+    const char* const algorithms[] = {"dissemination", "binomial", "bruck"};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const Problem& problem = problems[i];
+        const Choice choice = parse_choice(problem.collective, algorithms[i]);
+        std::uint64_t messages = 0;
+        for (int rank = 0; rank < problem.ranks; ++rank)
+            for (const Task& task : build(problem, rank, choice).tasks) messages += sends(task.kind) ? 1 : 0;
+        Watched network({});
+        on_all_ranks(problem, choice, network, [&](Rank& rank, int number, std::barrier<>& together) {
+            // The first one tells the ranks of each other.
+            rank.start(0);
+            rank.wait();
+            together.arrive_and_wait();
+            const std::uint64_t landed_before = network.landed();
+            together.arrive_and_wait();
+            rank.start(1);
+            together.arrive_and_wait();
+            const std::uint64_t calls = network.calls();
+            const std::uint64_t queued = network.queued();
+            together.arrive_and_wait();
+            // Everything has been started. Nobody calls the engine, and everything lands; who looks at the
+            // counters is the test.
+            if (number == 0) {
+                EXPECT_EQ(network.calls(), calls);
+                const auto end = std::chrono::steady_clock::now() + 20s;
+                while (network.landed() < landed_before + messages && std::chrono::steady_clock::now() < end)
+                    std::this_thread::sleep_for(1ms);
+                EXPECT_EQ(network.landed(), landed_before + messages);
+                EXPECT_EQ(network.queued(), queued);
+            }
+            together.arrive_and_wait();
+            rank.wait();
+        });
+    }
+}
+
+// Of each collective one algorithm, several times in a row.
+void run_some(Watched::Limits limits, int runs) {
+    unsigned turn = 0;
+    for (const Algorithm* const algorithm : catalogue()) {
+        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        if (algorithm->knows_hosts || is_reduction(algorithm->collective)) continue;
+        const auto problems = sample_problems(algorithm->collective, 4, 40);
+        const Problem& problem = problems.front();
+        if (!algorithm->applies(problem, choice.parameters)) continue;
+        if (turn++ % (LAPWING_TEST_FEWER ? 12 : 4) != 0) continue;
+        Watched network(limits);
+        on_all_ranks(problem, choice, network, [&](Rank& rank, int, std::barrier<>&) {
+            for (int run = 0; run < runs; ++run) {
+                rank.start(run);
+                rank.wait();
+            }
+        });
+    }
+}
+
+TEST_F(TriggeredEngineTest, WithoutEntriesTheCallerDoesTheWork) {
+    run_some({.entries = false}, 3);
+}
+
+TEST_F(TriggeredEngineTest, CountersBeginAnewBeforeTheirEnd) {
+    // With a message in each run, a slot's counter passes half of it.
+    run_some({.most_counted = 12}, 14);
+}
+
+TEST_F(TriggeredEngineTest, MoreRunsThanHaveCounters) {
+    const Problem problem{.collective = Collective::alltoall, .ranks = 4, .bytes = 40};
+    // 2 of a group, 4 for each of 3 peers, and 2 for each of 4 runs.
+    constexpr std::uint64_t counters = 22;
+    Watched network({.counters = counters});
+    on_all_ranks(problem, parse_choice(problem.collective, "bruck"), network,
+                 [](Rank& rank, int, std::barrier<>&) {
+                     for (int run = 0; run < 9; ++run) rank.start(run);
+                     for (int run = 0; run < 9; ++run) rank.wait();
+                 });
+    EXPECT_LE(network.counters_made(), counters * 4);
+}
+
+TEST_F(TriggeredEngineTest, CountersAreSetAsideForAllListsOfAGroup) {
+    const auto messages = process_links(8, true);
+    EngineContext context;
+    context.messages = messages.front().get();
+    context.deferred_work = &deferred_work();
+    context.options.trigger_counters = 2 + 4 * 3 + 4 * 2;
+    const auto group = triggered_engine().open(context);
+    const auto admits = [&](const Problem& problem, const char* algorithm) {
+        const Choice choice = parse_choice(problem.collective, algorithm);
+        return bool(group->admits(problem, [&](int rank) { return build(problem, rank, choice); }));
+    };
+    // Each rank has three peers at most with the first one; others add to them.
+    const Problem broadcast{.collective = Collective::broadcast, .ranks = 8, .bytes = 8};
+    const Problem gather{.collective = Collective::gather, .ranks = 8, .bytes = 8};
+    EXPECT_TRUE(admits(broadcast, "binomial"));
+    EXPECT_FALSE(admits(gather, "flat"));
+    EXPECT_TRUE(admits(broadcast, "binomial"));
+    Problem from_another = broadcast;
+    from_another.root = 3;
+    EXPECT_FALSE(admits(from_another, "binomial"));
+}
+
+TEST_F(TriggeredEngineTest, DeclinesWhatItCannotDo) {
+    EngineOptions options;
+    options.trigger_entries = 100;
+    const auto why_not = [&](const Problem& problem, const char* algorithm) -> std::string {
+        const Choice choice = parse_choice(problem.collective, algorithm);
+        const Verdict verdict = triggered_engine().accepts(
+            problem, [&](int rank) { return build(problem, rank, choice); }, options);
+        return verdict ? "" : verdict.reason();
+    };
+    const Problem barrier{.collective = Collective::barrier, .ranks = 4};
+    EXPECT_EQ(why_not(barrier, "dissemination"), "");
+    const Problem sum{.collective = Collective::allreduce, .ranks = 4, .bytes = 8, .type = Type::float64};
+    EXPECT_EQ(why_not(sum, "recursive_doubling"), "a network card does not reduce");
+    const Problem few{.collective = Collective::broadcast, .ranks = 4, .bytes = 32768};
+    EXPECT_EQ(why_not(few, "binomial"), "");
+    const Problem many{.collective = Collective::broadcast, .ranks = 4, .bytes = 32769};
+    EXPECT_EQ(why_not(many, "binomial"), "a rank sends another more than LAPWING_TRIGGER_BYTES");
+    const Problem wide{.collective = Collective::broadcast, .ranks = 200, .bytes = 8};
+    EXPECT_EQ(why_not(wide, "flat"),
+              "a rank needs more trigger entries than it has (LAPWING_TRIGGER_ENTRIES)");
+    EXPECT_EQ(why_not(wide, "binomial"), "");
+    Problem parts = sample_problems(Collective::alltoallv, 4, 8).front();
+    parts.parts.resize(1);
+    EXPECT_EQ(why_not(parts, "flat"), "a rank does not know how long the blocks of others are");
+}
+
+TEST(TriggeredEngineAlone, SaysWhyAProviderHasNoDeferredWork) {
+    try {
+        open_deferred_work({.provider = "tcp"});
+        FAIL() << "tcp has deferred work";
+    } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("deferred work"), std::string::npos) << error.what();
+    }
+}
+
+}  // namespace
+}  // namespace lapwing
