@@ -14,6 +14,10 @@
 namespace lapwing {
 
 class ProgressThread;
+struct WorkVariant;
+namespace mlx5 {
+class Device;
+}
 
 // The caller's own reduction function: Operator::user.
 class Reducer {
@@ -52,6 +56,8 @@ struct EngineOptions {
     int kept_lanes = 0;
     // So many bytes wait in a socket for a receiver that does something else.
     std::uint64_t socket_bytes = 131072;
+    // Which work queues a card gets (task/work_queues.hpp); null: as the card can.
+    const WorkVariant* card_variant = nullptr;
 };
 
 // What a group provides for its engines. All of it outlives what engines make with it.
@@ -66,6 +72,8 @@ struct EngineContext {
     std::vector<bool> intra_node_peers = {};
     // Runs lists while the program computes, where any thread may use `messages`; null: nobody does.
     ProgressThread* progress_thread = nullptr;
+    // A card that runs lists, where all ranks of the group have one; null: there is none.
+    mlx5::Device* card = nullptr;
     EngineOptions options = {};
 };
 
@@ -124,6 +132,8 @@ class Engine {
     virtual bool needs_connections() const = 0;
     // Whether "auto" tries it where all ranks share memory.
     virtual bool suits_one_host() const = 0;
+    // Whether it serves only who names it: no machine is worse off without it.
+    virtual bool only_by_name() const { return false; }
     // Whether it can run this list. Said before anything starts, and equal on all ranks.
     virtual Verdict supports(const List& list) const = 0;
     // Whether the context has what the engine needs. Equal on all ranks, too.
