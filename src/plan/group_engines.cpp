@@ -49,4 +49,11 @@ void GroupEngines::connect(Connections& connections, const EngineOptions& option
     context_.options = options;
 }
 
+void GroupEngines::use(mlx5::Device& card, const WorkVariant& variant) {
+    for (EngineContext* context : {&context_, &context_without_connections_}) {
+        context->card = &card;
+        context->options.card_variant = &variant;
+    }
+}
+
 }  // namespace lapwing

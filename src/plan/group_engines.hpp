@@ -36,6 +36,8 @@ class GroupEngines {
     void share_memory(std::unique_ptr<Link> intra_node, std::vector<bool> peers,
                       ProgressThread* progress_thread);
     void connect(Connections& connections, const EngineOptions& options);
+    // A card of each rank's, and which work queues it gets.
+    void use(mlx5::Device& card, const WorkVariant& variant);
 
     Planner& planner() { return planner_; }
     const Planner& planner() const { return planner_; }

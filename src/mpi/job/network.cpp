@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "engines/mlx5/devx.hpp"
+#include "engines/mlx5/probe.hpp"
 #include "links/tcp/addresses.hpp"
 #include "links/tcp/descriptors.hpp"
 #include "mpi/job/agreement.hpp"
@@ -25,6 +27,7 @@ shm::ShmAddress Network::open(const Settings& settings, const std::string& engin
 
 void Network::start(const RankLocations& locations, std::span<const shm::ShmAddress> memories) {
     if (engine_ == "mpi") return;
+    open_card();
     const bool several_hosts = !locations.all_on_one_host();
     if (several_hosts || (!chosen_.shared_memory && ranks_ > 1)) open_fabric();
     if (locations.some_on_one_host()) {
@@ -40,6 +43,23 @@ void Network::start(const RankLocations& locations, std::span<const shm::ShmAddr
     }
     connect_hosts(several_hosts);
     if (several_hosts && joined_by_.empty()) joined_by_ = "mpi (the native MPI)";
+}
+
+void Network::open_card() {
+    if (engine_ != "mlx5") return;
+    std::string trouble;
+    try {
+        card_ = mlx5::open_devx();
+        card_variant_ = mlx5::fit_variant(*card_);
+    } catch (const Error& error) {
+        trouble = error.what();
+    }
+    const std::string why_not = agree_on_trouble(trouble, self_);
+    if (why_not.empty()) return;
+    card_.reset();
+    card_variant_ = nullptr;
+    if (self_ == 0) fmt::print(stderr, "lapwing: the mlx5 engine is not used: {}\n", why_not);
+    engine_ = "auto";
 }
 
 void Network::open_fabric() {

@@ -12,6 +12,7 @@
 
 #include "base/settings.hpp"
 #include "engines/engine.hpp"
+#include "engines/mlx5/device.hpp"
 #include "engines/progress_thread.hpp"
 #include "links/shm/node.hpp"
 #include "links/tcp/endpoint.hpp"
@@ -55,6 +56,10 @@ class Network {
     // alone do.
     ProgressThread* progress_thread() const { return progress_thread_.get(); }
 
+    // The card that runs lists, where the job asks for that and all ranks have one; null otherwise.
+    mlx5::Device* card() const { return card_.get(); }
+    const WorkVariant* card_variant() const { return card_variant_; }
+
     // The places in MPI_COMM_WORLD of a communicator's ranks; empty when one of them is not in it.
     std::vector<int> members(MPI_Comm communicator, int ranks) const;
 
@@ -74,6 +79,7 @@ class Network {
     const EngineOptions& engine_options() const { return chosen_.engine_options; }
 
   private:
+    void open_card();
     void open_fabric();
     void share_memory(std::span<const shm::ShmAddress> memories);
     bool wants_progress_thread() const;
@@ -84,6 +90,8 @@ class Network {
     NetworkSettings chosen_;
     std::string joined_by_;
     std::unique_ptr<tcp::Endpoint> endpoint_;
+    std::unique_ptr<mlx5::Device> card_;
+    const WorkVariant* card_variant_ = nullptr;
     std::unique_ptr<Fabric> fabric_;
     std::unique_ptr<WakePipe> pipe_;  // of the progress thread, where there is a fabric
     std::unique_ptr<shm::ShmNode> node_;

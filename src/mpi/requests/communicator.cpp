@@ -135,6 +135,8 @@ void make_links(Communicator& group, std::uint64_t number) {
     }
     if (group.wants_memory) share_memory(group, number);
     if (group.wants_connections) connect(group, number);
+    if (runtime.network.card() != nullptr && !group.intercommunicator)
+        group.engines.use(*runtime.network.card(), *runtime.network.card_variant());
     group.settled = true;
 }
 

@@ -61,8 +61,12 @@ std::string read_measurable(const std::string& written) {
 
 std::vector<std::string> read_engines(const std::string& written) {
     std::vector<std::string> names;
-    for (const Engine* engine : engines()) names.emplace_back(engine->name());
-    if (written.empty()) return names;
+    std::vector<std::string> usual;
+    for (const Engine* engine : engines()) {
+        names.emplace_back(engine->name());
+        if (!engine->only_by_name()) usual.emplace_back(engine->name());
+    }
+    if (written.empty()) return usual;
     return read_list("--engine", written,
                      [&](const std::string& word) { return names[pick("engine", word, names)]; });
 }
@@ -245,7 +249,7 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-    app.add_option("--engine", options.engines, "Engines to choose for: kernel, host (all)")
+    app.add_option("--engine", options.engines, "Engines to choose for: kernel, host, mlx5 (kernel,host)")
         ->type_name("E,...");
     app.add_option("--collective", options.collectives,
                    "Collectives; by default all that have several algorithms")

@@ -56,6 +56,7 @@ std::string engines_line(const Facts& facts) {
 void judge_engines(const JobReport& job, Findings& findings) {
     for (const Engine* engine : engines()) {
         const std::string name = engine->name();
+        if (engine->only_by_name() && job.settings.engine != name) continue;
         const auto reason = [&](const Facts& facts) {
             for (const Facts& one : facts.at("engines")) {
                 if (one.value("name", "") == name) return one.value("reason", "");
