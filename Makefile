@@ -3,22 +3,26 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build apps demo test test-mpich-suite test-rdma check format install clean
+.PHONY: help build apps demo test test-mpich-suite test-rdma check docs format install wheel deb dist clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
 	@echo "make apps              the sample applications, build/apps (docs/applications.md)"
-	@echo "make demo              overlap on four virtual hosts, the MPI beside Lapwing, with plots"
+	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
 	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
 	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
 	@echo "make check             the unit tests and the MPI programs only"
+	@echo "make docs              the documentation as a site that needs no server, build/site; fetches its generator from PyPI"
 	@echo "make format            format the C and C++ sources"
 	@echo "make install PREFIX=   install what make build has built, in $(PREFIX)"
+	@echo "make wheel             dist/lapwing-*.whl, for glibc 2.28 and later; fetches its compiler, and the sources of two libraries"
+	@echo "make deb               Debian packages, dist/deb"
+	@echo "make dist              the source of the last commit, dist/lapwing-*.tar.gz"
 	@echo "make clean             remove all build directories"
 	@echo
-	@echo "build, apps, demo and test install the Debian packages that are missing (as root or by sudo)."
+	@echo "build, apps, demo, test, wheel and deb install the Debian packages that are missing (as root or by sudo)."
 
 # A build directory that is configured stays as it is: after make test it holds the tests, too.
 build:
@@ -33,7 +37,8 @@ apps:
 
 demo:
 	@scripts/install-dependencies demo
-	@$(MAKE) --no-print-directory build
+	@if test -f build/build.ninja; then cmake build >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF; fi
+	cmake --build --preset release --parallel $(JOBS) --target demo
 	@scripts/demo
 
 test:
@@ -57,6 +62,9 @@ check:
 	cmake --build --preset release --parallel $(JOBS)
 	ctest --preset release --parallel $(JOBS) --label-exclude 'mpi4py|pypi'
 
+docs:
+	scripts/docs
+
 format:
 	scripts/format
 
@@ -64,5 +72,17 @@ install:
 	@test -f build/build.ninja || { echo "make install: nothing is built; run make build first" >&2; exit 1; }
 	cmake --install build --prefix "$(PREFIX)"
 
+# scripts/test-packages tries what these make, in clean systems.
+wheel:
+	@scripts/install-dependencies build wheel
+	packaging/wheel/build
+
+deb:
+	@scripts/install-dependencies build deb
+	scripts/make-deb
+
+dist:
+	scripts/make-dist
+
 clean:
-	rm -rf build build-debug build-address build-thread
+	rm -rf build build-debug build-address build-thread build-wheel dist

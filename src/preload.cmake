@@ -3,6 +3,7 @@
 # none is linked to an MPI, see mpi/native/native.hpp.
 set(LAPWING_OPENMPI_WRAPPER mpicc.openmpi CACHE STRING "Open MPI's C compiler wrapper; empty: none")
 set(LAPWING_MPICH_WRAPPER mpicc.mpich CACHE STRING "MPICH's C compiler wrapper; empty: none")
+set(LAPWING_PRELOAD_DIR ${CMAKE_INSTALL_LIBDIR} CACHE STRING "Where preload libraries are installed, below the prefix")
 set(LAPWING_ABI_WRAPPER mpicc_abi CACHE STRING "C compiler wrapper of an MPI with the standard ABI; empty: none")
 find_package(nlohmann_json REQUIRED)
 
@@ -79,9 +80,7 @@ function(lapwing_preload_library name family)
   # It is loaded with the program, so what its threads have of their own needs no call to be found.
   target_compile_options(${name} PRIVATE -ftls-model=initial-exec)
   # First of all what makes PMPI_X a call that is looked up; then what most files take.
-  target_precompile_headers(${name} PRIVATE
-    ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp <fmt/format.h> <algorithm> <functional> <map> <memory> <string>
-    <vector>)
+  target_precompile_headers(${name} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp ${lapwing_precompiled})
   target_link_libraries(${name} PRIVATE
     lapwing_plan lapwing_topology lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
   # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.
@@ -91,7 +90,7 @@ function(lapwing_preload_library name family)
   if(NOT LAPWING_SANITIZE)
     target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
-  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${name} LIBRARY DESTINATION ${LAPWING_PRELOAD_DIR})
 endfunction()
 
 # The one with the lists, and the one of `lapwing profile`, which has none.
