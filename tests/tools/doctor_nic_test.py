@@ -23,6 +23,7 @@ class DoctorNic(ToolTest):
         (card,) = told["cards"]
         self.assertEqual(card["name"], "double_0")
         self.assertTrue(card["works"])
+        self.assertEqual(card["probes"], {"mq-send": "yes", "peer-send": "yes"})
         self.assertEqual(set(self.outcomes(card).values()), {"passed", "noted"})
         self.assertTrue(all(answer["asks"] for answer in card["answers"]))
         self.assertTrue(all(answer["found"] for answer in card["answers"] if answer["outcome"] == "noted"))
@@ -30,6 +31,7 @@ class DoctorNic(ToolTest):
     def test_as_text(self):
         out, _ = self.call("doctor", "--nic", tool=TOOL_WITH_CARDS, TEST_NIC="seed=4")
         self.assertRegex(out, r"(?m)^card double_0$")
+        self.assertRegex(out, r"(?m)^  the engine starts with peer-send +yes$")
         self.assertRegex(out, r"(?m)^passed +wait_plain +A WAIT in a plain queue pair")
         self.assertRegex(out, r"(?m)^(\d+) of \1 questions passed, 0 not asked$")
 
@@ -43,7 +45,10 @@ class DoctorNic(ToolTest):
         self.assertIn("no: ", card["capabilities"]["cross_channel"])
 
     def test_a_strict_card_waits_in_masters_only(self):
-        outcomes = self.outcomes(self.ask("strict")["cards"][0])
+        card = self.ask("strict")["cards"][0]
+        self.assertEqual(card["probes"]["mq-send"], "yes")
+        self.assertRegex(card["probes"]["peer-send"], "^no: ")
+        outcomes = self.outcomes(card)
         self.assertEqual(outcomes["wait_plain"], "not asked")
         self.assertEqual(outcomes["wait_master"], "passed")
         self.assertEqual(outcomes["wait_count"], "passed")

@@ -376,7 +376,7 @@ class Devx final : public Device {
         const Completions& of = completions_.at(queue.number);
         const std::uint32_t word = (of.events & 3) << 28 | (consumed & 0xffffff);
         queue.record[1] = htobe32(word);
-        std::atomic_thread_fence(std::memory_order_seq_cst);
+        __sync_synchronize();
         *reinterpret_cast<volatile std::uint64_t*>(of.uar + bell) =
             htobe64(std::uint64_t{word} << 32 | queue.number);
     }

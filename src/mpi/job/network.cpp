@@ -64,11 +64,11 @@ void Network::open_card() {
     } catch (const Error& error) {
         trouble = error.what();
     }
-    const std::string why_not = agree_on_trouble(trouble, self_);
-    if (why_not.empty()) return;
+    missing_.card = agree_on_trouble(trouble, self_);
+    if (missing_.card.empty()) return;
     card_.reset();
     card_variant_ = nullptr;
-    if (self_ == 0) fmt::print(stderr, "lapwing: the mlx5 engine is not used: {}\n", why_not);
+    if (self_ == 0) fmt::print(stderr, "lapwing: the mlx5 engine is not used: {}\n", missing_.card);
     engine_ = "auto";
 }
 
@@ -210,6 +210,7 @@ void Network::stop() {
     progress_thread_.reset();
     node_.reset();
     fabric_.reset();
+    card_.reset();
 }
 
 std::vector<int> Network::members(MPI_Comm communicator, int ranks) const {

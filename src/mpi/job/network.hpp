@@ -26,6 +26,7 @@ namespace lapwing {
 struct Missing {
     std::string engine;         // that needs connections
     std::string why_no_engine;  // that engine is not used
+    std::string card;           // for the mlx5 engine
     std::string shared_memory;  // between ranks of one host
     std::string single_copies;  // of long messages inside a host: they pass through the memory, in pieces
     std::vector<NetworkRefused> networks;  // between hosts
@@ -45,6 +46,8 @@ class Network {
     void stop();
 
     const Missing& missing() const { return missing_; }
+    // The engine that was asked for; auto, where that needs a card that some rank has not. Equal on all ranks.
+    const std::string& engine() const { return engine_; }
     bool runs() const { return endpoint_ != nullptr; }
     // What joins hosts, for people: "ucx (UCX 1.13.1, tcp on eth0)"; empty where all ranks are on one.
     const std::string& joined_by() const { return joined_by_; }
@@ -91,7 +94,7 @@ class Network {
     void say_what_is_missing(bool several_hosts) const;
     void connect_hosts(bool several_hosts);
 
-    std::string engine_ = "mpi";  // that was asked for
+    std::string engine_ = "mpi";
     NetworkSettings chosen_;
     std::string joined_by_;
     bool by_native_mpi_ = false;

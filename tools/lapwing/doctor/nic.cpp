@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engines/mlx5/conformance.hpp"
+#include "engines/mlx5/probe.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/doctor/nic_devices.hpp"
@@ -18,9 +19,16 @@ using Json = nlohmann::ordered_json;
 using mlx5::Answer;
 using mlx5::Outcome;
 
+// What the engine would try before it uses the card.
+struct Probe {
+    std::string variant;
+    std::string unfit;  // why not; empty: it passed
+};
+
 struct Transcript {
     std::string name;
     mlx5::Capabilities capabilities;
+    std::vector<Probe> probes;
     std::vector<Answer> answers;
 
     std::size_t count(Outcome outcome) const {
@@ -34,6 +42,10 @@ Transcript examine(mlx5::Device& device) {
     Transcript all;
     all.name = device.name();
     all.capabilities = device.capabilities();
+    for (const WorkVariant& variant : work_variants()) {
+        if (variant.writes) continue;  // waits and enables are the same
+        all.probes.push_back({variant.name, mlx5::probe(device, variant)});
+    }
     all.answers = mlx5::check_conformance(device);
     return all;
 }
@@ -48,18 +60,25 @@ std::string print(const Verdict& verdict) {
     return verdict ? "yes" : fmt::format("no: {}", verdict.reason());
 }
 
+std::string print(const Probe& probe) {
+    return probe.unfit.empty() ? "yes" : fmt::format("no: {}", probe.unfit);
+}
+
 std::string print(const Transcript& card) {
     const mlx5::Capabilities& can = card.capabilities;
     std::string text = fmt::format("card {}\n", card.name);
-    text += align({{"  masters and managed queue pairs", print(can.cross_channel)},
-                   {"  WAIT in plain queue pairs", print(can.wait_in_plain)},
-                   {"  WAIT for data", can.wait_on_data ? "yes" : "no"},
-                   {"  most blocks of a send queue", std::to_string(can.max_send_blocks)},
-                   {"  most receives of a queue", std::to_string(can.max_receive_entries)},
-                   {"  most completions of a queue", std::to_string(can.max_completions)},
-                   {"  longest message", fmt::format("{} bytes", can.max_message)}});
-    text += "\n";
-    std::vector<std::vector<std::string>> rows;
+    std::vector<std::vector<std::string>> rows = {
+        {"  masters and managed queue pairs", print(can.cross_channel)},
+        {"  WAIT in plain queue pairs", print(can.wait_in_plain)},
+        {"  WAIT for data", can.wait_on_data ? "yes" : "no"},
+        {"  most blocks of a send queue", std::to_string(can.max_send_blocks)},
+        {"  most receives of a queue", std::to_string(can.max_receive_entries)},
+        {"  most completions of a queue", std::to_string(can.max_completions)},
+        {"  longest message", fmt::format("{} bytes", can.max_message)}};
+    for (const Probe& probe : card.probes)
+        rows.push_back({fmt::format("  the engine starts with {}", probe.variant), print(probe)});
+    text += align(rows) + "\n";
+    rows.clear();
     for (const Answer& one : card.answers) {
         rows.push_back({mlx5::print(one.outcome), one.name, one.asks});
         if (!one.found.empty()) rows.push_back({"", "", fmt::format("  {}", one.found)});
@@ -83,7 +102,9 @@ Json as_json(const Transcript& card) {
                   {"max_receive_entries", can.max_receive_entries},
                   {"max_completions", can.max_completions},
                   {"max_message", can.max_message}}},
+                {"probes", Json::object()},
                 {"answers", Json::array()}};
+    for (const Probe& probe : card.probes) all["probes"][probe.variant] = print(probe);
     for (const Answer& one : card.answers)
         all["answers"].push_back({{"name", one.name},
                                   {"asks", one.asks},
