@@ -32,7 +32,7 @@ class DoctorNic(ToolTest):
         out, _ = self.call("doctor", "--nic", tool=TOOL_WITH_CARDS, TEST_NIC="seed=4")
         self.assertRegex(out, r"(?m)^card double_0$")
         self.assertRegex(out, r"(?m)^  the engine starts with peer-send +yes$")
-        self.assertRegex(out, r"(?m)^passed +wait_plain +A WAIT in a plain queue pair")
+        self.assertRegex(out, r"(?m)^  passed +wait_plain +A WAIT in a plain queue pair")
         self.assertRegex(out, r"(?m)^(\d+) of \1 questions passed, 0 not asked$")
 
     def test_what_a_card_lacks_is_not_asked(self):

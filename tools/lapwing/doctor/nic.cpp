@@ -68,15 +68,15 @@ std::string print(const Transcript& card) {
     const mlx5::Capabilities& can = card.capabilities;
     std::string text = fmt::format("card {}\n", card.name);
     std::vector<std::vector<std::string>> rows = {
-        {"  masters and managed queue pairs", print(can.cross_channel)},
-        {"  WAIT in plain queue pairs", print(can.wait_in_plain)},
-        {"  WAIT for data", can.wait_on_data ? "yes" : "no"},
-        {"  most blocks of a send queue", std::to_string(can.max_send_blocks)},
-        {"  most receives of a queue", std::to_string(can.max_receive_entries)},
-        {"  most completions of a queue", std::to_string(can.max_completions)},
-        {"  longest message", fmt::format("{} bytes", can.max_message)}};
+        {"masters and managed queue pairs", print(can.cross_channel)},
+        {"WAIT in plain queue pairs", print(can.wait_in_plain)},
+        {"WAIT for data", can.wait_on_data ? "yes" : "no"},
+        {"most blocks of a send queue", std::to_string(can.max_send_blocks)},
+        {"most receives of a queue", std::to_string(can.max_receive_entries)},
+        {"most completions of a queue", std::to_string(can.max_completions)},
+        {"longest message", fmt::format("{} bytes", can.max_message)}};
     for (const Probe& probe : card.probes)
-        rows.push_back({fmt::format("  the engine starts with {}", probe.variant), print(probe)});
+        rows.push_back({fmt::format("the engine starts with {}", probe.variant), print(probe)});
     text += align(rows) + "\n";
     rows.clear();
     for (const Answer& one : card.answers) {
