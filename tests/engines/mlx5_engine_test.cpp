@@ -377,7 +377,7 @@ TEST(Mlx5Probe, TakesACardThatDoesWhatItShould) {
         mlx5_double::Rules rules;
         rules.strict = each.management;
         DoubleDevice card(mlx5_double::Network::of_process(1), rules, Drive::hand);
-        EXPECT_EQ(mlx5::probe(card, each, std::chrono::seconds(10), [&] { card.card().round(); }), "");
+        EXPECT_EQ(mlx5::probe(card, each, std::chrono::seconds(3), [&] { card.card().round(); }), "");
     }
 }
 
