@@ -46,7 +46,8 @@ class Network {
     void stop();
 
     const Missing& missing() const { return missing_; }
-    // The engine that was asked for; auto, where that needs a card that some rank has not. Equal on all ranks.
+    // The engine that was asked for; auto, where that needs a card that some rank has not. Equal on all
+    // ranks.
     const std::string& engine() const { return engine_; }
     bool runs() const { return endpoint_ != nullptr; }
     // What joins hosts, for people: "ucx (UCX 1.13.1, tcp on eth0)"; empty where all ranks are on one.
