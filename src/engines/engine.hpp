@@ -16,6 +16,10 @@
 namespace lapwing {
 
 class ProgressThread;
+struct WorkVariant;
+namespace mlx5 {
+class Device;
+}
 
 // The caller's own reduction function: Operator::user.
 class Reducer {
@@ -63,6 +67,8 @@ struct EngineOptions {
     std::uint64_t trigger_entries = 0;
     std::uint64_t trigger_counters = 0;
     std::uint64_t trigger_bytes = 32768;
+    // Which work queues a card gets (task/work_queues.hpp); null: as the card can.
+    const WorkVariant* card_variant = nullptr;
 };
 
 // What a group provides for its engines. All of it outlives what engines make with it.
@@ -79,6 +85,8 @@ struct EngineContext {
     DeferredWork* deferred_work = nullptr;
     // Runs lists while the program computes, where any thread may use `messages`; null: nobody does.
     ProgressThread* progress_thread = nullptr;
+    // A card that runs lists, where all ranks of the group have one; null: there is none.
+    mlx5::Device* card = nullptr;
     EngineOptions options = {};
 };
 

@@ -58,4 +58,11 @@ void GroupEngines::use(DeferredWork& deferred_work, const EngineOptions& options
     context_.options.trigger_bytes = options.trigger_bytes;
 }
 
+void GroupEngines::use(mlx5::Device& card, const WorkVariant& variant) {
+    for (EngineContext* context : {&context_, &context_without_connections_}) {
+        context->card = &card;
+        context->options.card_variant = &variant;
+    }
+}
+
 }  // namespace lapwing

@@ -38,6 +38,8 @@ class GroupEngines {
     void connect(Connections& connections, const EngineOptions& options);
     // What the network does by itself, with the options of that; not for lists without connections.
     void use(DeferredWork& deferred_work, const EngineOptions& options);
+    // A card of each rank's, and which work queues it gets.
+    void use(mlx5::Device& card, const WorkVariant& variant);
 
     Planner& planner() { return planner_; }
     const Planner& planner() const { return planner_; }

@@ -328,6 +328,33 @@ class Lowering {
     std::uint64_t stages_waited_ = 0;  // entries of the management queue
 };
 
+}  // namespace
+
+std::span<const WorkVariant> work_variants() {
+    static constexpr WorkVariant all[] = {
+        {"mq-send", true, false, "a management queue, sends"},
+        {"mq-rdma", true, true, "a management queue, RDMA writes"},
+        {"peer-send", false, false, "waits in the peers' queues, sends"},
+        {"peer-rdma", false, true, "waits in the peers' queues, RDMA writes"},
+    };
+    return all;
+}
+
+Verdict has_work_queues(const List& list) {
+    bool held = false;
+    for (const Task& task : list.tasks) {
+        if (task.kind == Kind::enable_send || task.kind == Kind::enable_recv)
+            return Verdict::no("the list holds enable tasks, which are made by lowering only");
+        if (task.kind == Kind::recv && held) return Verdict::no(receive_below);
+        held = held || (task.kind != Kind::recv && task.kind != Kind::send);
+    }
+    return Verdict::yes();
+}
+
+WorkQueues lower_to_work_queues(const List& list, const WorkVariant& variant, const WorkLimits& limits) {
+    return Lowering(lower(list), variant, limits).run();
+}
+
 std::string print(const WorkQueues& queues, const WorkRequest& request) {
     const auto peer = [&](std::uint32_t queue) { return queues.queues[queue].peer; };
     const auto of_list = [](const Span& span) { return lapwing::print(span); };
@@ -354,33 +381,6 @@ std::string print(const WorkQueues& queues, const WorkRequest& request) {
                        : fmt::format("enable sends to {} up to {}", peer(request.queue), request.count);
     }
     return {};
-}
-
-}  // namespace
-
-std::span<const WorkVariant> work_variants() {
-    static constexpr WorkVariant all[] = {
-        {"mq-send", true, false, "a management queue, sends"},
-        {"mq-rdma", true, true, "a management queue, RDMA writes"},
-        {"peer-send", false, false, "waits in the peers' queues, sends"},
-        {"peer-rdma", false, true, "waits in the peers' queues, RDMA writes"},
-    };
-    return all;
-}
-
-Verdict has_work_queues(const List& list) {
-    bool held = false;
-    for (const Task& task : list.tasks) {
-        if (task.kind == Kind::enable_send || task.kind == Kind::enable_recv)
-            return Verdict::no("the list holds enable tasks, which are made by lowering only");
-        if (task.kind == Kind::recv && held) return Verdict::no(receive_below);
-        held = held || (task.kind != Kind::recv && task.kind != Kind::send);
-    }
-    return Verdict::yes();
-}
-
-WorkQueues lower_to_work_queues(const List& list, const WorkVariant& variant, const WorkLimits& limits) {
-    return Lowering(lower(list), variant, limits).run();
 }
 
 std::string print(const WorkQueues& queues) {

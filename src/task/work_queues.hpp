@@ -107,5 +107,6 @@ WorkQueues lower_to_work_queues(const List& list, const WorkVariant& variant, co
 
 // Readable, one queue after the other; not meant to be parsed.
 std::string print(const WorkQueues& queues);
+std::string print(const WorkQueues& queues, const WorkRequest& request);
 
 }  // namespace lapwing

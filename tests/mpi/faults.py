@@ -71,6 +71,17 @@ class Faults:
                                        self.build / "bin" / "lapwing", "info"], 60)
         self.expect("and lapwing info says so, too", "kernel is unavailable: io_uring_setup" in output, output)
 
+    def no_card(self):
+        """The mlx5 engine on hosts without a ConnectX card: all ranks go on as with auto, and rank 0 says why."""
+        if list(pathlib.Path("/sys/class/infiniband").glob("mlx5*")):
+            print("skipped: this host has a card")
+            return
+        said = r"lapwing: the mlx5 engine is not used: rank 0 \(\S+\): "
+        status, output = self.run(["plain"], options=["--engine", "mlx5", "--report"])
+        self.expect("no ConnectX card: the host engine serves, and the reason is told once", status == 0 and
+                    "all done" in output and len(re.findall(said, output)) == 1 and "engine auto" in output and
+                    " on host" in output, output)
+
     def no_single_copies(self):
         """The data is right, by another way, and the report says why, once."""
         pieces = "long messages inside a host pass through shared memory in pieces: "
@@ -272,7 +283,7 @@ def main():
             (0, "start", ()), (1, "offered", ()), (2, "moving", ()), (0, "awaited", ()), (1, "end", ()),
             (1, "offered", ("--engine", "kernel"))]]
         parts += [side_by_side.submit(part) for part in [
-            faults.no_io_uring, faults.no_single_copies, faults.no_shared_memory, faults.a_file_limit]]
+            faults.no_io_uring, faults.no_card, faults.no_single_copies, faults.no_shared_memory, faults.a_file_limit]]
         if faults.mpi == "openmpi":
             parts.append(side_by_side.submit(faults.what_info_says))
         for job in parts:

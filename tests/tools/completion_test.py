@@ -80,7 +80,7 @@ class Shells(ToolTest):
 
     def test_bash(self):
         self.assertEqual(self.bash("lapwing", "run", "--en"), ["--engine"])
-        self.assertEqual(self.bash("lapwing", "run", "--engine", ""), ["auto", "kernel", "host", "triggered", "mpi"])
+        self.assertEqual(self.bash("lapwing", "run", "--engine", ""), ["auto", "kernel", "host", "triggered", "mlx5", "mpi"])
         self.assertEqual(self.bash("lapwing", "run", "--tuning", ""), ["compopt -o default", ""])
         self.assertEqual(self.bash("lapwing", "run", "--", "mpir"), ["compopt -o default", ""])
 

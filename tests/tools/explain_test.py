@@ -32,6 +32,12 @@ class Tables(ToolTest):
         out, _ = self.call(*BARRIER, "--level", "chains")
         self.assert_golden(below_header(out), "barrier_chains.txt")
 
+    def test_work_queue_entries(self):
+        out, _ = self.call(*BARRIER, "--level", "wqe")
+        self.assert_golden(below_header(out), "barrier_wqe.txt")
+        out, _ = self.call(*BARRIER, "--level", "wqe", "--variant", "peer-rdma", "--rank", 0)
+        self.assert_golden(below_header(out), "barrier_wqe_peer_rdma.txt")
+
     def test_chains_of_long_messages(self):
         out, _ = self.call("explain", "broadcast", "--algorithm", "binomial", "--ranks", 4, "--bytes", "64Ki",
                            "--level", "chains", "--rank", 2)

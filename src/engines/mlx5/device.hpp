@@ -9,7 +9,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,7 +27,8 @@ struct Bell {
     void* context = nullptr;
 
     void ring(std::uint64_t value) const {
-        std::atomic_thread_fence(std::memory_order_seq_cst);  // queue and doorbell record before the bell
+        // Queue and doorbell record before the bell. Not std's fence: GCC's thread sanitizer refuses that.
+        __sync_synchronize();
         if (call != nullptr) {
             call(context, value);
         } else {

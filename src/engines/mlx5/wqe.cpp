@@ -132,8 +132,7 @@ std::uint64_t bell_value(const std::byte* block) {
 }
 
 void store_record(volatile std::uint32_t* word, std::uint32_t value) {
-    std::atomic_thread_fence(std::memory_order_release);  // what was posted before its index
-    *word = big_endian(value);
+    __atomic_store_n(word, big_endian(value), __ATOMIC_RELEASE);  // what was posted before its index
 }
 
 std::optional<Completion> completion(const CompletionQueue& queue, std::uint32_t index) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "engines/mlx5/devx.hpp"
+#include "engines/mlx5/probe.hpp"
 #include "links/tcp/addresses.hpp"
 #include "links/tcp/descriptors.hpp"
 #include "mpi/job/agreement.hpp"
@@ -25,6 +27,7 @@ shm::ShmAddress Network::open(const Settings& settings, const std::string& engin
 
 void Network::start(const RankLocations& locations, std::span<const shm::ShmAddress> memories) {
     if (engine_ == "mpi") return;
+    open_card();
     const bool several_hosts = !locations.all_on_one_host();
     const bool joins = several_hosts || (!chosen_.shared_memory && ranks_ > 1);
     if (joins) open_fabric();
@@ -51,6 +54,23 @@ void Network::start(const RankLocations& locations, std::span<const shm::ShmAddr
     joined_by_ = !may_have_thread() || level != MPI_THREAD_MULTIPLE
                      ? "mpi (the native MPI, in the program's calls)"
                      : "mpi (the native MPI, which a thread calls every 0.2 ms)";
+}
+
+void Network::open_card() {
+    if (engine_ != "mlx5") return;
+    std::string trouble;
+    try {
+        card_ = mlx5::open_devx();
+        card_variant_ = mlx5::fit_variant(*card_);
+    } catch (const Error& error) {
+        trouble = error.what();
+    }
+    missing_.card = agree_on_trouble(trouble, self_);
+    if (missing_.card.empty()) return;
+    card_.reset();
+    card_variant_ = nullptr;
+    if (self_ == 0) fmt::print(stderr, "lapwing: the mlx5 engine is not used: {}\n", missing_.card);
+    engine_ = "auto";
 }
 
 void Network::open_fabric() {
@@ -218,6 +238,7 @@ void Network::stop() {
     node_.reset();
     fabric_.reset();
     deferred_work_.reset();
+    card_.reset();
 }
 
 std::vector<int> Network::members(MPI_Comm communicator, int ranks) const {

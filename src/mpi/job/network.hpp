@@ -12,6 +12,7 @@
 
 #include "base/settings.hpp"
 #include "engines/engine.hpp"
+#include "engines/mlx5/device.hpp"
 #include "engines/progress_thread.hpp"
 #include "links/shm/node.hpp"
 #include "links/tcp/endpoint.hpp"
@@ -25,6 +26,7 @@ namespace lapwing {
 struct Missing {
     std::string engine;         // that was asked for, or needs connections
     std::string why_no_engine;  // that engine is not used
+    std::string card;           // for the mlx5 engine
     std::string shared_memory;  // between ranks of one host
     std::string single_copies;  // of long messages inside a host: they pass through the memory, in pieces
     std::vector<NetworkRefused> networks;  // between hosts
@@ -44,6 +46,9 @@ class Network {
     void stop();
 
     const Missing& missing() const { return missing_; }
+    // The engine that was asked for; auto, where that needs a card that some rank has not. Equal on all
+    // ranks.
+    const std::string& engine() const { return engine_; }
     bool runs() const { return endpoint_ != nullptr; }
     // What joins hosts, for people: "ucx (UCX 1.13.1, tcp on eth0)"; empty where all ranks are on one.
     const std::string& joined_by() const { return joined_by_; }
@@ -60,6 +65,10 @@ class Network {
     // Who moves the lists in that memory and in the fabric beside the program; null: the program's calls
     // alone do.
     ProgressThread* progress_thread() const { return progress_thread_.get(); }
+
+    // The card that runs lists, where the job asks for that and all ranks have one; null otherwise.
+    mlx5::Device* card() const { return card_.get(); }
+    const WorkVariant* card_variant() const { return card_variant_; }
 
     // The places in MPI_COMM_WORLD of a communicator's ranks; empty when one of them is not in it.
     std::vector<int> members(MPI_Comm communicator, int ranks) const;
@@ -84,6 +93,7 @@ class Network {
     const EngineOptions& engine_options() const { return chosen_.engine_options; }
 
   private:
+    void open_card();
     void open_fabric();
     void open_tcp_fabric(bool several_hosts);
     bool any_rank_wants_progress_thread() const;
@@ -93,11 +103,13 @@ class Network {
     void connect_hosts(bool several_hosts);
     void find_deferred_work(const RankLocations& locations);
 
-    std::string engine_ = "mpi";  // that was asked for
+    std::string engine_ = "mpi";
     NetworkSettings chosen_;
     std::string joined_by_;
     bool by_native_mpi_ = false;
     std::unique_ptr<tcp::Endpoint> endpoint_;
+    std::unique_ptr<mlx5::Device> card_;
+    const WorkVariant* card_variant_ = nullptr;
     std::unique_ptr<Fabric> fabric_;
     std::unique_ptr<DeferredWork> deferred_work_;
     std::unique_ptr<WakePipe> pipe_;  // of the progress thread, where there is a fabric

@@ -53,6 +53,7 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     if (!manner.network.empty()) text += fmt::format("between hosts: {}\n", manner.network);
     for (const NetworkRefused& network : missing.networks)
         text += fmt::format("the network {} is not used: {}\n", network.name, network.why);
+    if (!missing.card.empty()) text += fmt::format("the mlx5 engine is not used: {}\n", missing.card);
     if (!missing.why_no_engine.empty())
         text += fmt::format("the {} engine is not used: {}\n", missing.engine, missing.why_no_engine);
     if (!missing.shared_memory.empty())
@@ -116,6 +117,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
     json["engine"] = manner.engine;
     if (!manner.network.empty()) json["network"] = manner.network;
     for (const NetworkRefused& network : missing.networks) json["no_network"][network.name] = network.why;
+    if (!missing.card.empty()) json["no_mlx5_engine"] = missing.card;
     if (!missing.why_no_engine.empty()) json["no_" + missing.engine + "_engine"] = missing.why_no_engine;
     if (!missing.shared_memory.empty()) json["no_shared_memory"] = missing.shared_memory;
     if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;

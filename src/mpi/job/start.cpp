@@ -97,6 +97,7 @@ void start_network(const Settings& settings) {
     }
     begin_tracing(settings, locations);
     runtime.network.start(locations, memories);
+    runtime.options.engine = runtime.network.engine();
 }
 
 Progressed progressed(int ranks) {

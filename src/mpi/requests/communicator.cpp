@@ -146,6 +146,8 @@ void make_links(Communicator& group, std::uint64_t number) {
         options.trigger_counters = runtime.network.counters_of(group.ranks);
         group.engines.use(*runtime.network.deferred_work(), options);
     }
+    if (runtime.network.card() != nullptr && !group.intercommunicator)
+        group.engines.use(*runtime.network.card(), *runtime.network.card_variant());
     group.settled = true;
 }
 

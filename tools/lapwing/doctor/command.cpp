@@ -16,6 +16,7 @@
 #include "lapwing/doctor/checks/fabrics.hpp"
 #include "lapwing/doctor/mpi_job.hpp"
 #include "lapwing/doctor/network.hpp"
+#include "lapwing/doctor/nic.hpp"
 #include "lapwing/doctor/survey.hpp"
 #include "lapwing/launch/program.hpp"
 
@@ -27,6 +28,8 @@ using std::chrono::milliseconds;
 
 struct Options {
     bool json = false;
+    bool nic = false;
+    std::string card;
     int limit = 60;
     std::string mpi;
     bool dry_run = false;
@@ -190,6 +193,13 @@ Json as_json(const Examination& found, const std::vector<std::string>& launcher)
 }
 
 int doctor(const CommandLine& app, const Options& options, const Words& words) {
+    if (options.nic) {
+        if (words.separated)
+            throw Error(ErrorCode::invalid_argument,
+                        "--nic examines the cards of this host and starts nothing");
+        return examine_nics(options.card, options.json);
+    }
+    if (!options.card.empty()) throw Error(ErrorCode::invalid_argument, "--card is for --nic");
     constexpr int least_limit = 5;
     if (options.limit < least_limit)
         throw Error(ErrorCode::invalid_argument, fmt::format("--limit is at least {} seconds", least_limit));
@@ -222,15 +232,21 @@ Command add_doctor(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
     CommandLine* app =
         tool.add_subcommand("doctor", "Examine the hosts and networks of a job, and what to do");
-    app->usage("Usage: lapwing doctor [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->usage(
+        "Usage: lapwing doctor [OPTIONS] -- LAUNCHER ARGUMENTS...\n"
+        "       lapwing doctor --nic [--card NAME] [--json]");
     app->add_flag("--json", options->json, "As JSON");
     app->add_option("--limit", options->limit, "Seconds for everything (60)")->type_name("S");
+    app->add_flag("--nic", options->nic,
+                  "Ask the ConnectX cards of this host for cross-channel work instead");
+    app->add_option("--card", options->card, "With --nic: this card only")->type_name("NAME");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
     app->footer(
         "Examples:\n"
         "  lapwing doctor -- mpirun -n 64\n"
         "  lapwing doctor --json -- mpiexec -n 16 -ppn 2\n"
         "  lapwing doctor --mpi mpich -- srun -n 64\n"
+        "  lapwing doctor --nic\n"
         "\nIt starts three jobs by the launcher: one that examines each host, one that tries connections "
         "between the\n"
         "hosts, and a small MPI program with Lapwing. Problems come first, each with what to do. "

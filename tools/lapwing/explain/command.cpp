@@ -17,12 +17,14 @@
 #include "lapwing/explain/choice.hpp"
 #include "lapwing/explain/problem.hpp"
 #include "lapwing/explain/totals.hpp"
+#include "lapwing/explain/work_queues.hpp"
 #include "simulate/goal.hpp"
 #include "task/chains.hpp"
 #include "task/checker.hpp"
 #include "task/drawing.hpp"
 #include "task/lowering.hpp"
 #include "task/text.hpp"
+#include "task/work_queues.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -31,13 +33,14 @@ namespace {
 constexpr int most_ranks_for_totals = 64;
 constexpr std::size_t most_tasks = std::size_t{1} << 22;
 
-enum class Level { list, queues, chains };
+enum class Level { list, queues, chains, wqe };
 
 struct Options {
     ProblemOptions problem;
     ChoiceOptions choice;
     std::optional<int> rank;
     std::string level = "list";
+    std::string variant = work_variants().front().name;
     std::string format;
     std::string output;
 };
@@ -49,6 +52,7 @@ struct Explained {
     std::vector<List> shown;
     std::vector<Queues> queues;  // of those that are shown, at this level
     std::vector<Chains> chains;  // as above
+    std::vector<WorkQueues> work_queues;
 
     const Problem& problem() const { return asked.problem; }
     const Choice& choice() const { return chosen.choice; }
@@ -200,6 +204,8 @@ std::string as_text(const Explained& explained, Level level) {
         for (const Queues& of_rank : explained.queues) text += print(of_rank);
     } else if (level == Level::chains) {
         for (const Chains& of_rank : explained.chains) text += print(of_rank);
+    } else if (level == Level::wqe) {
+        for (const WorkQueues& of_rank : explained.work_queues) text += print_entries(of_rank);
     } else if (explained.shown.size() != explained.all.size()) {
         for (const List& list : explained.shown) text += print(list);
     } else {
@@ -210,9 +216,9 @@ std::string as_text(const Explained& explained, Level level) {
 
 std::string as_table(const Explained& explained, Level level) {
     const std::size_t width = output_width();
-    const std::string body = level == Level::queues   ? table(explained.queues, width)
-                             : level == Level::chains ? as_text(explained, level)
-                                                      : table(explained.shown, width);
+    const std::string body = level == Level::queues                          ? table(explained.queues, width)
+                             : level == Level::chains || level == Level::wqe ? as_text(explained, level)
+                                                                             : table(explained.shown, width);
     return header(explained) + "\n" + body;
 }
 
@@ -232,8 +238,20 @@ void refuse_long_chains(const List& list) {
     }
 }
 
-void lower_to(Level level, Explained& explained) {
+const WorkVariant& variant_of(const std::string& name) {
+    std::vector<std::string> names;
+    for (const WorkVariant& variant : work_variants()) names.emplace_back(variant.name);
+    return work_variants()[pick("variant", name, names)];
+}
+
+void lower_to(Level level, const std::string& variant, Explained& explained) {
     for (const List& list : explained.shown) {
+        if (level == Level::wqe) {
+            if (const Verdict verdict = has_work_queues(list); !verdict)
+                throw Error(ErrorCode::unsupported, fmt::format("the list of rank {} has no work queues: {}",
+                                                                list.rank, verdict.reason()));
+            explained.work_queues.push_back(lower_to_work_queues(list, variant_of(variant)));
+        }
         if (level == Level::queues) explained.queues.push_back(lower(list));
         if (level != Level::chains) continue;
         const Verdict verdict = has_chains(list);
@@ -257,13 +275,18 @@ std::string format_of(const Options& options) {
 }
 
 int explain(const Options& options) {
-    static const std::string levels[] = {"list", "queues", "chains"};
+    static const std::string levels[] = {"list", "queues", "chains", "wqe"};
     const Level level = static_cast<Level>(pick("level", options.level, levels));
     const std::string format = format_of(options);
     const bool drawn = format == "dot" || format == "svg";
     if (level == Level::chains && drawn) {
         throw Error(ErrorCode::unsupported,
                     fmt::format("chains cannot be drawn: use --format table, text or json, not {}", format));
+    }
+
+    if (level == Level::wqe && format != "table" && format != "text") {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("work-queue entries have --format table or text, not {}", format));
     }
 
     if (format == "goal" && (level != Level::list || options.rank)) {
@@ -275,7 +298,7 @@ int explain(const Options& options) {
     explained.asked = read(options);
     explained.chosen = choose(options.choice, explained.problem(), explained.asked.several_hosts);
     build(options, explained);
-    lower_to(level, explained);
+    lower_to(level, options.variant, explained);
 
     std::string text;
     if (format == "json") {
@@ -310,8 +333,14 @@ Command add_explain(CommandLine& tool) {
     add_choice_options(*app, options->choice);
     app->add_option("--rank", options->rank, "Show this rank only")->type_name("R");
     app->add_option("--level", options->level,
-                    "list; or queues, chains: what hardware or the kernel engine receives")
+                    "list; or queues, chains: what hardware or the kernel engine receives; or wqe: the bytes "
+                    "of a ConnectX card's work-queue entries")
         ->type_name("L");
+    app->add_option(
+           "--variant", options->variant,
+           "With --level wqe: mq-send (default), mq-rdma, peer-send, peer-rdma: who waits, a management "
+           "queue or the peers' queues; and sends or RDMA writes")
+        ->type_name("V");
     app->add_option("--format", options->format, "table, text (a list file), dot, svg, json, goal")
         ->type_name("F");
     app->add_option("-o,--output", options->output,

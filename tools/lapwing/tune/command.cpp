@@ -290,7 +290,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
 
 void add_options(CommandLine& app, Options& options) {
     app.add_option("--engine", options.engines,
-                   "Engines to choose for: kernel, host, triggered (kernel,host)")
+                   "Engines to choose for: kernel, host, triggered, mlx5 (kernel,host)")
         ->type_name("E,...");
     app.add_option("--collective", options.collectives,
                    "Collectives; by default all that have several algorithms")

@@ -310,6 +310,11 @@ std::uint32_t Card::completions(std::uint32_t queue) const {
     return completions_.at(queue)->total;
 }
 
+std::uint64_t Card::requests() const {
+    const std::lock_guard locked(lock_);
+    return requests_;
+}
+
 // A register of 8 bytes takes the first two words of a control segment. Mellanox pcx sends {producer << 8,
 // number << 8}; DPDK and Linux the last entry's own words. The card then reads the doorbell record.
 void Card::bell(std::uint32_t number, std::uint64_t value) {
@@ -438,6 +443,7 @@ Round Card::execute(Pair& pair) {
         } else if (is_message(opcode)) {
             if (pair.messages.size() >= most_messages) return Round::idle;
             if (start_message(pair, request, refusal)) {
+                ++requests_;
                 pair.consumed = static_cast<std::uint16_t>(pair.consumed + next.blocks);
                 pair.fetched.pop_front();
                 return Round::moved;
@@ -455,6 +461,7 @@ Round Card::execute(Pair& pair) {
         done.signalled = request.control.signalled();
         done.done = true;
         pair.pending.push_back(done);
+        ++requests_;
     }
     pair.consumed = static_cast<std::uint16_t>(pair.consumed + next.blocks);
     pair.fetched.pop_front();

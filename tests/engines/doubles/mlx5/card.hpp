@@ -129,6 +129,8 @@ class Card {
     std::vector<std::string> refusals() const;
     // How many completions the queue has got, from its first index on.
     std::uint32_t completions(std::uint32_t queue) const;
+    // How many requests have run.
+    std::uint64_t requests() const;
 
   private:
     struct Completions;
@@ -184,6 +186,7 @@ class Card {
     std::map<std::uint32_t, Memory> memory_;         // by local key
     std::map<std::uint32_t, std::uint32_t> remote_;  // remote key to local key
     std::vector<std::string> refusals_;
+    std::uint64_t requests_ = 0;
 };
 
 }  // namespace lapwing::mlx5_double

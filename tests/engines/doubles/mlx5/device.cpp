@@ -190,7 +190,7 @@ mlx5::QueuePair DoubleDevice::create_queue_pair(const mlx5::QueuePairOptions& op
     rings->card = card_.get();
     rings->number = pair.number;
     pair.bell.address = &rings->bell;
-    if (drive_ != Drive::nobody) {
+    if (drive_ != Drive::later) {
         pair.bell.context = rings.get();
         pair.bell.call = [](void* context, std::uint64_t value) {
             auto* const of = static_cast<Rings*>(context);
@@ -239,6 +239,14 @@ void DoubleDevice::arm(const mlx5::CompletionQueue& queue, std::uint32_t consume
     if (!with_events_.contains(queue.number))
         throw Error(ErrorCode::invalid_argument, "a completion queue made without events cannot be armed");
     card_->arm(queue.number, consumed);
+}
+
+void DoubleDevice::ring_bells() {
+    for (const auto& [number, rings] : rings_) {
+        const std::uint64_t value = rings->bell;
+        rings->bell = 0;
+        if (value != 0) card_->bell(number, value);
+    }
 }
 
 void DoubleDevice::clear_events() {

@@ -40,7 +40,8 @@ class Driver {
 enum class Drive {
     thread,  // the network's driver
     hand,    // its owner, by card().round()
-    nobody,  // and bells are plain memory that nobody reads: for measurements of the stores
+    later,   // its owner; and bells are plain memory until ring_bells(), so that posting costs the stores
+             // alone
 };
 
 class DoubleDevice : public mlx5::Device {
@@ -49,6 +50,7 @@ class DoubleDevice : public mlx5::Device {
     ~DoubleDevice() override;
 
     Card& card() { return *card_; }
+    void ring_bells();
 
     const char* name() const override { return name_.c_str(); }
     mlx5::Capabilities capabilities() const override;

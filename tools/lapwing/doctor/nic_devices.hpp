@@ -1,0 +1,21 @@
+// Where `lapwing doctor --nic` gets its cards from. A test build of the tool has another nic_devices.cpp,
+// with doubles of cards (tests/tools/nic_devices.cpp).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engines/mlx5/device.hpp"
+
+namespace lapwing::tool {
+
+struct Nics {
+    std::vector<std::unique_ptr<mlx5::Device>> devices;
+    std::string none;  // why there are none
+};
+
+// All of this host, or the one of that name.
+Nics open_nics(const std::string& name);
+
+}  // namespace lapwing::tool

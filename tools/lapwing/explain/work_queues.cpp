@@ -1,0 +1,101 @@
+#include "lapwing/explain/work_queues.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "engines/mlx5/requests.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// Numbers that a card would give.
+constexpr std::uint32_t first_queue_pair = 0x100;
+constexpr std::uint32_t first_receives = 0x200;
+constexpr std::uint32_t sends = 0x300;
+constexpr std::uint32_t copies = 0x301;
+
+std::uint64_t address_of(const Span& span) {
+    return ((std::uint64_t{static_cast<std::uint8_t>(span.space)} + 1) << 40) + span.offset;
+}
+std::uint32_t key_of(const Span& span) {
+    return (std::uint32_t{static_cast<std::uint8_t>(span.space)} + 1) * 0x1000;
+}
+mlx5::Data data_of(const Span& span) {
+    if (span.length == 0) return {};
+    return {address_of(span), static_cast<std::uint32_t>(span.length), key_of(span)};
+}
+
+std::uint32_t object_of(const WorkRequest& request) {
+    if (request.kind == WorkRequest::Kind::enable) return first_queue_pair + request.queue;
+    if (request.kind != WorkRequest::Kind::wait) return 0;
+    if (request.source == WorkRequest::Source::sends) return sends;
+    if (request.source == WorkRequest::Source::copies) return copies;
+    return first_receives + request.queue;
+}
+
+std::string hex(const std::byte* bytes, std::size_t count) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) text += fmt::format("{:02x}", static_cast<int>(bytes[i]));
+    return text;
+}
+
+void print_request(std::string& text, const WorkQueues& queues, std::uint32_t queue, std::uint16_t index) {
+    const WorkRequest& request = queues.queues[queue].requests[index];
+    std::array<std::byte, mlx5::block_bytes> block{};
+    mlx5::put_request(block.data(), request,
+                      {first_queue_pair + queue,
+                       data_of(request.from),
+                       {address_of(request.to), key_of(request.to)},
+                       object_of(request)});
+    mlx5::rearm(block.data(), request, index, 0);
+    text += fmt::format("    {}\n", print(queues, request));
+    for (const mlx5::Field& field : mlx5::fields_of(block.data())) {
+        text += fmt::format("      {:>2}  {:<16}  {:<24} {}\n", field.offset,
+                            hex(block.data() + field.offset, field.bytes), field.name, field.value);
+    }
+}
+
+void print_receive(std::string& text, const Span& span) {
+    std::array<std::byte, mlx5::receive_bytes> entry{};
+    mlx5::put_receive(entry.data(), data_of(span));
+    text += fmt::format("    {}\n      {} {} {}\n", print(span), hex(entry.data(), 4),
+                        hex(entry.data() + 4, 4), hex(entry.data() + 8, 8));
+}
+
+}  // namespace
+
+std::string print_entries(const WorkQueues& queues) {
+    std::string text = fmt::format("work queues of rank {} of {}, {}: {}\n", queues.rank, queues.ranks,
+                                   queues.variant.name, queues.variant.meaning);
+    for (std::uint32_t at = 0; at < queues.queues.size(); ++at) {
+        const WorkQueue& queue = queues.queues[at];
+        if (!queue.receives.empty()) {
+            text +=
+                fmt::format("  receive queue from {}: bytes, local key, address; completion queue {:#x}\n",
+                            queue.peer, first_receives + at);
+            for (const Span& span : queue.receives) print_receive(text, span);
+        }
+        if (queue.requests.empty()) continue;
+        const std::string which =
+            at == queues.management() ? "management queue"
+            : at == queues.copies()
+                ? fmt::format("copy queue; completion queue {:#x}", copies)
+                : fmt::format("send queue to {}; completion queue {:#x}", queue.peer, sends);
+        text += fmt::format("  {}\n", which);
+        for (std::size_t index = 0; index < queue.requests.size(); ++index)
+            print_request(text, queues, at, static_cast<std::uint16_t>(index));
+    }
+    if (queues.stages.size() > 1 || (!queues.stages.empty() && !queues.stages.front().host.empty()))
+        text += fmt::format("  stages: {}; the processor posts each when the one before is complete\n",
+                            queues.stages.size());
+    for (std::size_t at = 0; at < queues.stages.size(); ++at) {
+        if (queues.stages[at].host.empty()) continue;
+        text += fmt::format("  by the processor before stage {}\n", at + 1);
+        for (const Task& task : queues.stages[at].host) text += fmt::format("    {}\n", print(task));
+    }
+    return text;
+}
+
+}  // namespace lapwing::tool
