@@ -56,7 +56,7 @@ def main():
     parser.add_argument("files", nargs="+", metavar="FILE|DIRECTORY")
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--title", default="What overlaps")
-    parser.add_argument("--vega", default=str(vega_library.DIRECTORY))
+    parser.add_argument("--vega")
     try:
         return run(parser.parse_args())
     except (inputs.InputError, vega_library.LibraryError) as error:

@@ -1,12 +1,14 @@
 """Vega, the plotting library, as one script for the page.
 
 Debian's libjs-vega has each of Vega's modules in a file of its own, in the form for CommonJS or for script elements. The
-latter do not fit together, so the modules that line plots and bars need are put behind a small `require`.
+latter do not fit together, so the modules that line plots and bars need are put behind a small `require`. Packages for
+other systems carry the whole script instead (`python3 vega_library.py > vega.js`, the option LAPWING_BUNDLE_VEGA of the build).
 """
 
 import json
 import pathlib
 
+BUNDLED = pathlib.Path(__file__).resolve().with_name("vega.js")
 DIRECTORY = pathlib.Path("/usr/share/javascript/vega")
 # The names by which the modules ask for each other; two of the files are named differently.
 MODULES = ("util", "time", "format", "loader", "dataflow", "canvas", "scale", "scenegraph", "statistics", "expression",
@@ -53,10 +55,16 @@ def licence_of(directory):
     return "Vega. Copyright 2015-2021, UW Interactive Data Lab. BSD 3-Clause License."
 
 
-def script(directory=DIRECTORY):
-    """JavaScript that defines `vega`. Raises LibraryError."""
-    directory = pathlib.Path(directory)
+def script(directory=None):
+    """JavaScript that defines `vega`: of this directory's files, or else what is bundled, or else Debian's. Raises LibraryError."""
+    if directory is None and BUNDLED.is_file():
+        return BUNDLED.read_text(encoding="utf-8")
+    directory = pathlib.Path(directory or DIRECTORY)
     parts = [f"/*\n{licence_of(directory)}\n*/", BEGIN]
     parts += [f"{json.dumps('vega-' + module)}: function (exports, module, require) {{{source_of(directory, module)}\n}},"
               for module in MODULES]
     return "\n".join([*parts, END])
+
+
+if __name__ == "__main__":
+    print(script(DIRECTORY))
