@@ -38,7 +38,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* Of this header; lapwing_version() is that of the library. */
-#define LAPWING_VERSION "0.1.0"
+#define LAPWING_VERSION "0.2.0"
 
 typedef enum lapwing_status {
     LAPWING_SUCCESS = 0,
@@ -51,7 +51,7 @@ typedef enum lapwing_status {
     LAPWING_INTERNAL = 7  /* a fault of Lapwing itself */
 } lapwing_status;
 
-/* "0.1.0". Static memory. */
+/* "0.2.0". Static memory. */
 const char* lapwing_version(void);
 /* What the last function of this thread that failed has to say, in one line; "" before that. Stays as it is
  * until the next failure in this thread. */

@@ -22,6 +22,10 @@ set_target_properties(lapwing PROPERTIES VERSION ${PROJECT_VERSION}
 if(LAPWING_SANITIZE)
   return()
 endif()
+# What types the functions have, for the test that compares them with those of the last version.
+if(LAPWING_TESTS)
+  target_compile_options(lapwing PRIVATE -g)
+endif()
 # As in preload.cmake: the program may have a C++ library of its own, of any age, or none.
 target_link_options(lapwing PRIVATE -Wl,-z,defs -Wl,--version-script=${c_map} -static-libstdc++ -static-libgcc)
 set_property(TARGET lapwing APPEND PROPERTY LINK_DEPENDS ${c_map})
