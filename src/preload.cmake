@@ -3,6 +3,7 @@
 # none is linked to an MPI, see mpi/native/native.hpp.
 set(LAPWING_OPENMPI_WRAPPER mpicc.openmpi CACHE STRING "Open MPI's C compiler wrapper; empty: none")
 set(LAPWING_MPICH_WRAPPER mpicc.mpich CACHE STRING "MPICH's C compiler wrapper; empty: none")
+set(LAPWING_PRELOAD_DIR ${CMAKE_INSTALL_LIBDIR} CACHE STRING "Where preload libraries are installed, below the prefix")
 set(LAPWING_ABI_WRAPPER mpicc_abi CACHE STRING "C compiler wrapper of an MPI with the standard ABI; empty: none")
 find_package(nlohmann_json REQUIRED)
 
@@ -91,7 +92,7 @@ function(lapwing_preload_library name family)
   if(NOT LAPWING_SANITIZE)
     target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
-  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${name} LIBRARY DESTINATION ${LAPWING_PRELOAD_DIR})
 endfunction()
 
 # The one with the lists, and the one of `lapwing profile`, which has none.

@@ -122,7 +122,7 @@ std::optional<std::string> find_preload(const std::string& file, std::vector<std
     const std::filesystem::path bin = std::filesystem::read_symlink("/proc/self/exe").parent_path();
     const std::filesystem::path prefix = bin.parent_path();
     searched.clear();
-    for (const char* directory : {"lib", LAPWING_INSTALL_LIBDIR, "lib64"}) {
+    for (const char* directory : {"lib", LAPWING_INSTALL_PRELOADDIR, "lib64"}) {
         const std::filesystem::path place = (prefix / directory).lexically_normal();
         if (std::find(searched.begin(), searched.end(), place.string()) != searched.end()) continue;
         searched.push_back(place);
