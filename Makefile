@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build apps demo test test-mpich-suite test-rdma check format install clean
+.PHONY: help build apps demo test test-mpich-suite test-rdma check format install wheel deb dist clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,9 +16,12 @@ help:
 	@echo "make check             the unit tests and the MPI programs only"
 	@echo "make format            format the C and C++ sources"
 	@echo "make install PREFIX=   install what make build has built, in $(PREFIX)"
+	@echo "make wheel             dist/lapwing-*.whl, for glibc 2.28 and later; fetches its compiler, and the sources of two libraries"
+	@echo "make deb               Debian packages, dist/deb"
+	@echo "make dist              the source of the last commit, dist/lapwing-*.tar.gz"
 	@echo "make clean             remove all build directories"
 	@echo
-	@echo "build, apps, demo and test install the Debian packages that are missing (as root or by sudo)."
+	@echo "build, apps, demo, test, wheel and deb install the Debian packages that are missing (as root or by sudo)."
 
 # A build directory that is configured stays as it is: after make test it holds the tests, too.
 build:
@@ -64,5 +67,17 @@ install:
 	@test -f build/build.ninja || { echo "make install: nothing is built; run make build first" >&2; exit 1; }
 	cmake --install build --prefix "$(PREFIX)"
 
+# scripts/test-packages tries what these make, in clean systems.
+wheel:
+	@scripts/install-dependencies build wheel
+	packaging/wheel/build
+
+deb:
+	@scripts/install-dependencies build deb
+	scripts/make-deb
+
+dist:
+	scripts/make-dist
+
 clean:
-	rm -rf build build-debug build-address build-thread
+	rm -rf build build-debug build-address build-thread build-wheel dist
