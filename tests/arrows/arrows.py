@@ -25,9 +25,9 @@ READ = INCLUDING | COUNTED | {".txt", ".cmake", ".md", ""}
 
 
 def files(root):
-    """Text files of the tree, without build directories and what begins with a dot."""
+    """Text files of the tree, without build directories, packages and what begins with a dot."""
     for path in sorted(root.iterdir()):
-        if path.name.startswith((".", "build")) or path.name in ("corpus", "__pycache__"):
+        if path.name.startswith((".", "build")) or path.name in ("corpus", "dist", "__pycache__"):
             continue
         if path.is_dir():
             yield from files(path)
