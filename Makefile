@@ -3,17 +3,18 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build apps demo test test-mpich-suite test-rdma check format install wheel deb dist clean
+.PHONY: help build apps demo test test-mpich-suite test-rdma check docs format install wheel deb dist clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make build             the tool, build/bin/lapwing, and the preload libraries, build/lib"
 	@echo "make apps              the sample applications, build/apps (docs/applications.md)"
-	@echo "make demo              overlap on four virtual hosts, the MPI beside Lapwing, with plots"
+	@echo "make demo              overlap on virtual hosts, one for each core, the MPI beside Lapwing, with plots"
 	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
 	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
 	@echo "make check             the unit tests and the MPI programs only"
+	@echo "make docs              the documentation as a site that needs no server, build/site; fetches its generator from PyPI"
 	@echo "make format            format the C and C++ sources"
 	@echo "make install PREFIX=   install what make build has built, in $(PREFIX)"
 	@echo "make wheel             dist/lapwing-*.whl, for glibc 2.28 and later; fetches its compiler, and the sources of two libraries"
@@ -36,7 +37,8 @@ apps:
 
 demo:
 	@scripts/install-dependencies demo
-	@$(MAKE) --no-print-directory build
+	@if test -f build/build.ninja; then cmake build >/dev/null; else cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF; fi
+	cmake --build --preset release --parallel $(JOBS) --target demo
 	@scripts/demo
 
 test:
@@ -59,6 +61,9 @@ check:
 	cmake --preset release -DLAPWING_TESTS=ON
 	cmake --build --preset release --parallel $(JOBS)
 	ctest --preset release --parallel $(JOBS) --label-exclude 'mpi4py|pypi'
+
+docs:
+	scripts/docs
 
 format:
 	scripts/format

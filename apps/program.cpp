@@ -1,14 +1,17 @@
 #include "program.hpp"
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <sstream>
+
+#include "base/error.hpp"
+#include "command_line/command_line.hpp"
 
 namespace apps {
 
 namespace {
+
+constexpr int most = 1 << 30;
 
 double slowest(double mine) {
     double all = 0;
@@ -31,25 +34,22 @@ nlohmann::ordered_json object(const std::vector<std::pair<std::string, Program::
 
 }  // namespace
 
-struct Program::Options {
-    CLI::App parser;
-};
-
 Program::Program(int argc, char** argv, const std::string& name, const std::string& description)
-    : options_(std::make_unique<Options>()), name_(name), argc_(argc), argv_(argv) {
+    : command_line_(std::make_unique<lapwing::CommandLine>(name, description)),
+      name_(name),
+      argc_(argc),
+      argv_(argv) {
     MPI_Init(&argc_, &argv_);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    options_->parser.description(description);
-    options_->parser.name(name);
     option("--repeat", repeat_, "repetitions, each timed and checked", 1);
-    options_->parser.add_flag("--bound", bound_, "also time the computation and the communication alone");
-    options_->parser.add_flag(
+    command_line_->add_flag("--bound", bound_, "also time the computation and the communication alone");
+    command_line_->add_flag(
         "--plant-error", plant_error_,
         "change one received number in the last repetition: the program must notice and fail");
-    options_->parser.add_flag("--json", json_, "print one JSON object instead of text");
-    options_->parser.add_flag("--quick", quick,
-                              "sizes of a test, which takes a few seconds; overrides the sizes given");
+    command_line_->add_flag("--json", json_, "print one JSON object instead of text");
+    command_line_->add_flag("--quick", quick,
+                            "sizes of a test, which takes a few seconds; overrides the sizes given");
 }
 
 Program::~Program() {
@@ -57,38 +57,35 @@ Program::~Program() {
 }
 
 void Program::option(const std::string& name, int& value, const std::string& meaning, int least) {
-    options_->parser.add_option(name, value, meaning)
-        ->check(CLI::Range(least, 1 << 30))
-        ->capture_default_str();
+    command_line_->add_option(name, value, meaning)->range(least, most)->show_default();
 }
 
 void Program::option(const std::string& name, double& value, const std::string& meaning) {
-    options_->parser.add_option(name, value, meaning)->capture_default_str();
+    command_line_->add_option(name, value, meaning)->show_default();
 }
 
 void Program::option(const std::string& name, std::vector<int>& values, const std::string& meaning) {
-    options_->parser.add_option(name, values, meaning)
-        ->expected(int(values.size()))
-        ->check(CLI::Range(1, 1 << 30))
-        ->capture_default_str();
+    command_line_->add_option(name, values, meaning)
+        ->values(int(values.size()))
+        ->range(1, most)
+        ->show_default();
 }
 
 void Program::option(const std::string& name, std::string& value, const std::string& meaning,
                      const std::vector<std::string>& choices) {
-    options_->parser.add_option(name, value, meaning)->check(CLI::IsMember(choices))->capture_default_str();
+    command_line_->add_option(name, value, meaning)->choices(choices)->show_default();
 }
 
 bool Program::parse() {
     try {
-        options_->parser.parse(argc_, argv_);
-    } catch (const CLI::ParseError& error) {
-        std::ostringstream out;
-        std::ostringstream errors;
-        status = options_->parser.exit(error, out, errors) == 0 ? 0 : 2;
-        if (rank == 0) {
-            std::fputs(out.str().c_str(), stdout);
-            std::fputs(errors.str().c_str(), stderr);
+        if (const auto text = command_line_->parse({argv_ + 1, argv_ + argc_})) {
+            if (rank == 0) {
+                std::fputs(text->c_str(), stdout);
+            }
+            return false;
         }
+    } catch (const lapwing::Error& error) {
+        refuse(error.what());
         return false;
     }
     if (bound_ && !separable) {

@@ -16,6 +16,10 @@
 #include <variant>
 #include <vector>
 
+namespace lapwing {
+class CommandLine;
+}
+
 namespace apps {
 
 struct Parts {
@@ -131,13 +135,12 @@ class Program {
     int status = 0;
 
   private:
-    struct Options;
     using Values = std::vector<std::pair<std::string, Value>>;
 
     double timed(const std::function<void(Parts)>& run, Parts parts) const;
     void print(bool good);
 
-    std::unique_ptr<Options> options_;
+    std::unique_ptr<lapwing::CommandLine> command_line_;
     std::string name_;
     int argc_;
     char** argv_;

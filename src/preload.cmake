@@ -80,9 +80,7 @@ function(lapwing_preload_library name family)
   # It is loaded with the program, so what its threads have of their own needs no call to be found.
   target_compile_options(${name} PRIVATE -ftls-model=initial-exec)
   # First of all what makes PMPI_X a call that is looked up; then what most files take.
-  target_precompile_headers(${name} PRIVATE
-    ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp <fmt/format.h> <algorithm> <functional> <map> <memory> <string>
-    <vector>)
+  target_precompile_headers(${name} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp ${lapwing_precompiled})
   target_link_libraries(${name} PRIVATE
     lapwing_plan lapwing_topology lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
   # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <thread>
 
 #include "program.hpp"
 
@@ -21,8 +22,8 @@ struct Settings {
     int rounds = 50;
     int targets = 3;   // of each rank in each round
     int bytes = 1024;  // of a message
-    int items = 40;    // of work in each round
-    int work = 2000;   // steps of an item
+    int items = 12;    // of work in each round
+    int work = 10000;  // steps of an item
     bool overlap = true;
 };
 
@@ -184,6 +185,8 @@ class Exchange {
             }
             if (left_ > 0) {
                 do_item();
+            } else {
+                std::this_thread::yield();  // another rank of this processor may be the one that is late
             }
         }
     }

@@ -6,11 +6,13 @@
 #include <cstring>
 #include <set>
 
+#include "collectives/catalogue.hpp"
 #include "links/tcp/addresses.hpp"
 #include "plan/tuning.hpp"
 #include "program/compute/clock.hpp"
 #include "program/mpi/places.hpp"
 #include "tune/call.hpp"
+#include "tune/netgauge.hpp"
 #include "tune/variants.hpp"
 
 namespace lapwing::tune {
@@ -116,6 +118,9 @@ TuningRun::TuningRun(MPI_Comm communicator, const Settings& settings, Budget& bu
     PMPI_Comm_size(communicator, &ranks_);
     const std::vector<std::string> hosts =
         bench::of_all_ranks(communicator, std::to_string(tcp::host_number()));
+    const auto other =
+        std::find_if(hosts.begin(), hosts.end(), [&](const auto& one) { return one != hosts[0]; });
+    if (other != hosts.end()) other_host_ = static_cast<int>(other - hosts.begin());
     several_hosts_ = std::set<std::string>(hosts.begin(), hosts.end()).size() > 1;
     // The preload library knows the hosts by the job's network.
     if (std::find(settings.engines.begin(), settings.engines.end(), "kernel") != settings.engines.end()) {
@@ -234,6 +239,25 @@ nlohmann::json TuningRun::measure_case(const std::string& engine, const Case& on
     return {{"collective", name(one.collective)}, {"bytes", one.bytes}, {"seconds", seconds}};
 }
 
+nlohmann::json TuningRun::messages(const std::string& engine) {
+    nlohmann::json costs;
+    MPI_Comm members = MPI_COMM_NULL;
+    MPI_Comm_split(communicator_, rank_ == 0 || rank_ == other_host_ ? 0 : MPI_UNDEFINED, rank_, &members);
+    if (members != MPI_COMM_NULL) {
+        const std::vector<const Algorithm*> algorithms = algorithms_of(Collective::broadcast);
+        const auto one_message = std::find_if(algorithms.begin(), algorithms.end(), [](const Algorithm* one) {
+            return one->name == std::string("flat");
+        });
+        MPI_Comm two = communicator_for(members, engine, {*one_message, usual_parameters(**one_message)});
+        costs = netgauge(two);
+        if (engine_used(two) != engine) costs = nullptr;
+        MPI_Comm_free(&two);
+        MPI_Comm_free(&members);
+    }
+    mesh_.sleeping_barrier();  // the others sleep meanwhile
+    return costs;
+}
+
 nlohmann::json TuningRun::measure(const std::string& engine) {
     nlohmann::json table = {{"engine", engine},
                             {"hosts", several_hosts_ ? "several" : "one"},
@@ -260,6 +284,7 @@ nlohmann::json TuningRun::measure(const std::string& engine) {
         if (!row["seconds"].empty()) table["measured"].push_back(std::move(row));
     }
     free_communicators();
+    if (nlohmann::json costs = messages(engine); !costs.is_null()) table["messages"] = std::move(costs);
     table["instead"] = instead;
     return table;
 }

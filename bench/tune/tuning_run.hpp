@@ -53,13 +53,15 @@ class TuningRun {
     // Whether the ranks are on several hosts, as the preload library sees it.
     bool several_hosts() const { return several_hosts_; }
     // {"engine", "hosts", "ranks", "measured": [{"collective", "bytes", "seconds": {"ring": 0.001}}],
-    // "instead": engines that ran in its place, "host_of": of each rank, where lists may follow it}
+    // "messages": what one costs between the first rank and one on another host, "instead": engines that ran
+    // in its place, "host_of": of each rank, where lists may follow it}
     nlohmann::json measure(const std::string& engine);
 
   private:
     struct Variant;
 
     void gather();
+    nlohmann::json messages(const std::string& engine);
     double median_of_all(std::vector<double>& begins, std::vector<double>& ends) const;
     double phase(MPI_Comm communicator, Call& call, int iterations);
     nlohmann::json measure_case(const std::string& engine, const Case& one, std::vector<Variant>& variants,
@@ -73,7 +75,8 @@ class TuningRun {
     int rank_ = 0;
     int ranks_ = 0;
     bool several_hosts_ = false;
-    std::vector<std::uint64_t> host_of_;          // by rank; empty where the preload library does not know it
+    int other_host_ = 1;                  // a rank that is not on the host of the first, if there is one
+    std::vector<std::uint64_t> host_of_;  // by rank; empty where the preload library does not know it
     std::shared_ptr<const Placement> placement_;  // null where lists have no hosts to follow
     bool oversubscribed_ = false;
     bool one_clock_ = false;  // all ranks are on one machine, perhaps as several virtual hosts

@@ -21,8 +21,9 @@ constexpr std::chrono::nanoseconds shortest_sleep = 50us;
 constexpr std::chrono::nanoseconds longest_sleep = 1ms;
 constexpr std::chrono::nanoseconds no_limit = -1ns;
 // So long it stays parked after a thread of the program has waited, unless it is rung: a program that waits
-// again at once shall find it out of its way.
-constexpr std::chrono::nanoseconds longest_parking = 200us;
+// again at once shall find it out of its way. The longer, the longer it goes on like that.
+constexpr std::chrono::nanoseconds shortest_parking = 200us;
+constexpr std::chrono::nanoseconds longest_parking = 1ms;
 
 }  // namespace
 
@@ -30,7 +31,10 @@ ProgressThread::ProgressThread(shm::ShmNode* node, Fabric* fabric, const WakePip
                                const std::vector<int>& processors)
     : node_(node), fabric_(fabric), pipe_(pipe), process_(::getpid()) {
     if (node_ != nullptr) node_->share();
-    thread_ = start_thread([this] { run(); });
+    thread_ = start_thread([this] {
+        take_short_slices();
+        run();
+    });
     try {
         place_thread(thread_, processors);
     } catch (...) {
@@ -114,6 +118,7 @@ void ProgressThread::ring() {
 void ProgressThread::take_over() {
     Lock lock(mutex_);
     ++takers_;
+    takeovers_.fetch_add(1, std::memory_order_relaxed);
     set_doorbell(std::move(lock));
 }
 
@@ -148,10 +153,18 @@ void ProgressThread::set_doorbell(Lock lock) {
         if (node_ != nullptr) node_->let_ring(wanted);
     }
     const bool urgent = sleepers_ > 0 || open_long_ > 0;
+    urgent_.store(urgent, std::memory_order_seq_cst);
     lock.unlock();
     // Who has parked has seen nothing since.
     if (attends && urgent && parked_.load(std::memory_order_seq_cst)) return ring();
     if (changed && wanted) look();
+}
+
+// By the fabric. A thread of the program that waits for one short collective after the other moves all by
+// itself, and shall not meet this one in between either.
+bool ProgressThread::is_needed() const {
+    return attends_.load(std::memory_order_seq_cst) &&
+           (!waits_again_ || urgent_.load(std::memory_order_seq_cst));
 }
 
 void ProgressThread::run() {
@@ -161,8 +174,9 @@ void ProgressThread::run() {
         const std::uint32_t seen = rings();
         if (ending_) return;
         std::chrono::nanoseconds limit = no_limit;
-        if (listens_.load(std::memory_order_relaxed) ||
-            (fabric_ != nullptr && attends_.load(std::memory_order_relaxed))) {
+        const std::uint64_t takeovers = takeovers_.load(std::memory_order_relaxed);
+        waits_again_ = std::exchange(known_takeovers_, takeovers) != takeovers;
+        if (fabric_ == nullptr ? listens_.load(std::memory_order_relaxed) : is_needed()) {
             const bool again = look_once(woken);
             woken = false;
             // A lane that is full does not ring when it has room again, and what somebody holds is let go in
@@ -221,15 +235,15 @@ bool ProgressThread::sleep_since(std::uint32_t seen, std::chrono::nanoseconds li
 
 // The same where there is a fabric.
 bool ProgressThread::sleep_in_poll(std::uint32_t seen, std::chrono::nanoseconds limit) {
-    bool attends = attends_.load(std::memory_order_seq_cst);
+    bool attends = is_needed();
     if (!attends) {
         parked_.store(true, std::memory_order_seq_cst);
-        attends = attends_.load(std::memory_order_seq_cst);
+        attends = is_needed();
         if (attends) {
             parked_.store(false, std::memory_order_relaxed);
             return false;
         }
-        limit = longest_parking;
+        limit = parking_ = waits_again_ ? std::min(2 * parking_, longest_parking) : shortest_parking;
     } else {
         if (!fabric_->prepare_to_sleep()) return false;
         const std::chrono::nanoseconds longest = fabric_->longest_sleep();

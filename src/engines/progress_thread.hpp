@@ -88,6 +88,7 @@ class ProgressThread {
     using Lock = std::unique_lock<std::mutex>;
 
     void run();
+    bool is_needed() const;
     bool look_once(bool woken);
     bool move_works(bool woken);
     void close(const Work& work);
@@ -114,10 +115,16 @@ class ProgressThread {
     bool completed_ = false;            // something for those who sleep, since they were last told
     std::atomic<bool> listens_{false};  // lists are in flight that it is to move
     std::atomic<bool> attends_{true};   // to the fabric; lists in flight or not: peers may need this rank
+    std::atomic<bool> urgent_{false};   // somebody sleeps, or a list in flight is not short
     std::atomic<bool> parked_{false};   // it sleeps without the fabric
+    std::atomic<std::uint64_t> takeovers_{0};
     std::atomic<bool> ending_{false};
     std::atomic<std::uint32_t> rings_{0};  // where there is no node
     std::atomic<std::uint64_t> wake_ups_{0};
+    // Its own:
+    std::uint64_t known_takeovers_ = 0;
+    bool waits_again_ = false;  // a thread of the program, since it was asleep
+    std::chrono::nanoseconds parking_{0};
     std::thread thread_;
 };
 

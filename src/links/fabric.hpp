@@ -2,6 +2,7 @@
 // of each process. What the groups of a job make of it are links.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "links/link.hpp"
+#include "links/tcp/options.hpp"
 
 namespace lapwing {
 
@@ -22,10 +24,12 @@ struct FabricOptions {
     // Only a transport with remote memory access will do. Where the machine has no device for one, the
     // library is not even loaded.
     bool rdma_only = false;
-    // For networks that go by addresses of the Internet: LAPWING_TCP_INTERFACE, LAPWING_TCP_FAMILY.
-    std::string interfaces = "";
-    std::string family = "auto";
+    // For networks that go by addresses of the Internet, and for what the kernels of silent peers answer.
+    tcp::Options internet = {};
 };
+
+// What only the ranks of a job know, random. Where there is little room the first word must do.
+using JobKey = std::array<std::uint64_t, 4>;
 
 // Any thread may use it and its links, several at once.
 class Fabric {
@@ -46,9 +50,9 @@ class Fabric {
     // What the others need in order to reach this process: bytes for them alone, of any length.
     virtual std::vector<std::byte> address() const = 0;
     // `peers` are all ranks of the job, `self` the place of this one; once, before the first link. Connects
-    // to nobody: peers are reached at the first message. `key` is the job's, random: what arrives without it
-    // is not of this job. Throws Error (link).
-    virtual void join(std::vector<Peer> peers, int self, std::uint64_t key) = 0;
+    // to nobody: peers are reached at the first message. What arrives without the key is not of this
+    // job. Throws Error (link).
+    virtual void join(std::vector<Peer> peers, int self, const JobKey& key) = 0;
 
     // The link of one group: `members` are its ranks' places in the job. No two groups that live at the same
     // time and share two ranks have the same `group`. The fabric outlives it. All transfers of a link fail

@@ -9,13 +9,26 @@ namespace lapwing {
 
 class FabricLock {
   public:
-    // By all but drive().
-    [[nodiscard]] std::unique_lock<std::mutex> hold() {
-        ++callers_;
-        std::unique_lock lock(mutex_);
-        --callers_;
-        return lock;
-    }
+    // By all but drive(), until the end of the scope.
+    class [[nodiscard]] Held {
+      public:
+        explicit Held(FabricLock& lock) : lock_(lock) {
+            ++lock_.callers_;
+            lock_.lock();
+            --lock_.callers_;
+        }
+        ~Held() {
+            lock_.mutex_.unlock();
+            // Who was woken on this processor and found the lock taken would run after a time slice only.
+            if (lock_.waiting_.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
+        }
+        Held(const Held&) = delete;
+        Held& operator=(const Held&) = delete;
+
+      private:
+        FabricLock& lock_;
+    };
+    Held hold() { return Held(*this); }
 
     // Under the lock, steps until one moves nothing; `begin` whenever it has taken the lock. True when
     // something has moved. As long as messages come there is something to move, and a start shall not wait
@@ -25,7 +38,8 @@ class FabricLock {
         bool moved = false;
         for (;;) {
             {
-                const std::lock_guard lock(mutex_);
+                lock();
+                const std::lock_guard held(mutex_, std::adopt_lock);
                 begin();
                 do {
                     if (!step()) return moved;
@@ -37,8 +51,16 @@ class FabricLock {
     }
 
   private:
+    void lock() {
+        if (mutex_.try_lock()) return;
+        ++waiting_;
+        mutex_.lock();
+        --waiting_;
+    }
+
     std::mutex mutex_;
-    std::atomic<int> callers_{0};  // who wait for it
+    std::atomic<int> callers_{0};  // who wait for it, or are about to
+    std::atomic<int> waiting_{0};
 };
 
 }  // namespace lapwing

@@ -122,7 +122,7 @@ NetworkSettings read_network_settings(const Settings& settings) {
     takes_device_memory(settings);  // the value is one of them
     NetworkSettings network;
     network.tcp = options_of(settings);
-    std::vector<std::string> networks = {"auto", "tcp", "mpi"};
+    std::vector<std::string> networks = {"auto", "mpi"};
     for (const FabricKind& kind : fabrics()) networks.emplace_back(kind.name);
     check_word("LAPWING_NETWORK", settings.network, networks);
     network.network = settings.network;

@@ -113,8 +113,8 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
         if (found.row == nullptr || !takes(found.row->choice, fmt::format(" ({})", found.where))) continue;
         return {found.row->choice,
                 measured == guidance.tuning ? Selection::By::tuning : Selection::By::defaults,
-                fmt::format("{}{}: measured to be the fastest from {} bytes on", declined, found.where,
-                            found.row->from)};
+                fmt::format("{}{}: {} to be the fastest from {} bytes on", declined, found.where,
+                            found.simulated ? "simulated" : "measured", found.row->from)};
     }
     std::string where;
     const std::vector<Candidate> found = candidates(problem, guidance.machine(problem, &where));

@@ -62,6 +62,10 @@ class Node {
         if (!json_.is_string()) refuse("must be a text in quotes");
         return json_.get<std::string>();
     }
+    bool truth() const {
+        if (!json_.is_boolean()) refuse("must be true or false");
+        return json_.get<bool>();
+    }
     std::string one_of(const std::vector<std::string>& valid) const {
         const std::string word = text();
         if (std::find(valid.begin(), valid.end(), word) != valid.end()) return word;
@@ -115,6 +119,22 @@ Machine read_machine(const Node& field) {
     return machine;
 }
 
+MessageCosts read_messages(const Node& field) {
+    MessageCosts costs;
+    const std::pair<const char*, double*> members[] = {{"latency", &costs.latency},
+                                                       {"task", &costs.task},
+                                                       {"gap", &costs.gap},
+                                                       {"per_byte", &costs.per_byte},
+                                                       {"task_per_byte", &costs.task_per_byte}};
+    std::vector<std::string> keys;
+    for (const auto& member : members) keys.emplace_back(member.first);
+    field.be_object(keys);
+    for (const auto& member : members) {
+        if (field.has(member.first)) *member.second = field[member.first].seconds();
+    }
+    return costs;
+}
+
 Choice read_choice(const Node& field, Collective collective) {
     try {
         return parse_choice(collective, field.text());
@@ -154,7 +174,8 @@ std::pair<int, int> read_range(const Node& field) {
 }
 
 Tuning::Table read_table(const Node& field) {
-    field.be_object({"engine", "hosts", "ranks", "ranks_per_host", "made", "measured", "machine", "choices"});
+    field.be_object({"engine", "hosts", "ranks", "ranks_per_host", "made", "measured", "machine", "messages",
+                     "choices", "simulated"});
     std::vector<std::string> engine_names;
     for (const Engine* engine : engines()) engine_names.emplace_back(engine->name());
 
@@ -166,6 +187,8 @@ Tuning::Table read_table(const Node& field) {
         std::tie(table.first_per_host, table.last_per_host) = read_range(field["ranks_per_host"]);
     }
     if (field.has("machine")) table.machine = read_machine(field["machine"]);
+    if (field.has("simulated")) table.simulated = field["simulated"].truth();
+    if (field.has("messages")) table.messages = read_messages(field["messages"]);
     if (!field.has("choices")) return table;
 
     const Node choices = field["choices"];
@@ -252,18 +275,22 @@ Tuning::Found Tuning::find(const Problem& problem, const Surroundings& surroundi
                 std::upper_bound(rows.begin(), rows.end(), problem.bytes,
                                  [](std::uint64_t bytes, const Row& row) { return bytes < row.from; });
             if (after == rows.begin()) continue;
-            return {&*(after - 1), fmt::format("{}.choices.{}[{}]", where(table), name(problem.collective),
-                                               after - 1 - rows.begin())};
+            return {&*(after - 1),
+                    fmt::format("{}.choices.{}[{}]", where(table), name(problem.collective),
+                                after - 1 - rows.begin()),
+                    table.simulated};
         }
     }
     return {};
 }
 
-const Tuning::Table* Tuning::constants(const Problem& problem, const Surroundings& surroundings) const {
+template <typename Has>
+const Tuning::Table* Tuning::nearest(const Problem& problem, const Surroundings& surroundings,
+                                     Has has) const {
     const Table* nearest = nullptr;
     std::pair<double, double> least;
     for (const Table& table : tables_) {
-        if (!table.machine || !same(table.of, surroundings)) continue;
+        if (!has(table) || !same(table.of, surroundings)) continue;
         const std::pair away{distance(ranks_per_host(problem), table.first_per_host, table.last_per_host),
                              distance(problem.ranks, table.first_ranks, table.last_ranks)};
         if (nearest != nullptr && away >= least) continue;
@@ -271,6 +298,14 @@ const Tuning::Table* Tuning::constants(const Problem& problem, const Surrounding
         least = away;
     }
     return nearest;
+}
+
+const Tuning::Table* Tuning::constants(const Problem& problem, const Surroundings& surroundings) const {
+    return nearest(problem, surroundings, [](const Table& table) { return table.machine.has_value(); });
+}
+
+const Tuning::Table* Tuning::messages(const Problem& problem, const Surroundings& surroundings) const {
+    return nearest(problem, surroundings, [](const Table& table) { return table.messages.has_value(); });
 }
 
 std::string Tuning::where(const Table& table) const {

@@ -5,8 +5,10 @@
 //   {"lapwing_tuning": 1,
 //    "tables": [{"engine": "kernel", "hosts": "several", "ranks": [4, 4],
 //                "ranks_per_host": [2, 2],                                       (optional)
+//                "simulated": true,                                              (optional)
 //                "made": {...}, "measured": [...],                               (for people only)
 //                "machine": {"latency": 2e-05, "per_byte": 8e-09},               (optional)
+//                "messages": {"latency": 1e-05, "task": 2e-06},                  (optional)
 //                "choices": {"alltoall": [{"from": 0, "take": "bruck"},          (optional)
 //                                         {"from": 4096, "take": "pairwise:window=2"}]}}]}
 #pragma once
@@ -28,6 +30,16 @@ struct Surroundings {
     bool several_hosts = true;
 };
 
+// What a message costs by LogGP, in seconds: for simulations. The constants of a Machine are fitted to
+// formulas instead.
+struct MessageCosts {
+    double latency = 0;
+    double task = 0;           // of a send, and of a wait for each message
+    double gap = 0;            // of an interface, for each message
+    double per_byte = 0;       // of an interface
+    double task_per_byte = 0;  // of the processor
+};
+
 class Tuning {
   public:
     // From bytes (of a block, see Problem) upwards, until the next row of the same collective.
@@ -43,11 +55,14 @@ class Tuning {
         int first_per_host = 1;  // of the host that has most
         int last_per_host = std::numeric_limits<int>::max();
         std::optional<Machine> machine;
+        std::optional<MessageCosts> messages;
+        bool simulated = false;                                        // the choices, not measured
         std::vector<std::pair<Collective, std::vector<Row>>> choices;  // rows by rising bytes
     };
     struct Found {
         const Row* row = nullptr;  // null when nothing is said
         std::string where;         // "FILE, tables[0].choices.alltoall[1]"
+        bool simulated = false;    // the table
     };
 
     // `name` is what messages call the text. Throws Error (parse) with the name and the line or field, naming
@@ -61,6 +76,8 @@ class Tuning {
     // Of the surroundings' tables with constants, that of the nearest number of ranks on a host, and of those
     // that of the nearest number of ranks; null when there is none.
     const Table* constants(const Problem& problem, const Surroundings& surroundings) const;
+    // The same of what a message costs.
+    const Table* messages(const Problem& problem, const Surroundings& surroundings) const;
     std::string where(const Table& table) const;  // "FILE, tables[0]"
 
     const std::vector<Table>& tables() const { return tables_; }
@@ -68,6 +85,9 @@ class Tuning {
     std::uint64_t fingerprint() const { return fingerprint_; }
 
   private:
+    template <typename Has>
+    const Table* nearest(const Problem& problem, const Surroundings& surroundings, Has has) const;
+
     std::string name_;
     std::vector<Table> tables_;
     std::uint64_t fingerprint_ = 0;

@@ -17,6 +17,10 @@ struct Cost {
     Time near_wire = 0;
     Time copy = 0;
     Time reduce = 0;
+    // By rendezvous: how many windows follow the request, 0 for an eager message; and each one's share of
+    // `wire`.
+    std::uint64_t windows = 0;
+    Time window_wire = 0;
 };
 
 inline std::vector<Cost> costs_of(const Lists& lists, const Parameters& parameters) {
@@ -36,6 +40,10 @@ inline std::vector<Cost> costs_of(const Lists& lists, const Parameters& paramete
         cost.near_wire = of(counted, parameters.near_per_byte);
         cost.reduce = of(length, parameters.copy_per_byte);
         cost.copy = parameters.copy + cost.reduce;
+        if (length >= parameters.rendezvous_bytes && length > 0 && parameters.rules == Rules::lapwing) {
+            cost.windows = (length - 1) / parameters.window_bytes + 1;
+            cost.window_wire = cost.wire / static_cast<Time>(cost.windows);
+        }
         costs.push_back(cost);
     }
     return costs;

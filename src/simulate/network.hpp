@@ -3,6 +3,7 @@
 // link (cut-through, buffers without limit).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -18,6 +19,25 @@ struct Hop {
     std::uint32_t link = 0;
     std::int32_t place = 0;
     std::int32_t via = -1;  // to go there first; -1: straight on
+};
+
+// When the first and the last byte of a message are behind an interface or a link.
+struct Passage {
+    Time first = 0;
+    Time last = 0;
+};
+
+// From when on an interface or a link is free.
+struct Occupancy {
+    Time free = 0;
+
+    // The first byte of a message comes at `first`, the last no earlier than `last`. `burst`: what the link
+    // has saved after a pause, at most.
+    Passage pass(Time first, Time last, Time gap, Time wire, Time burst) {
+        const Time begin = std::max(first, free);
+        free = std::max(first - burst, free) + gap + wire;
+        return {begin, burst == 0 ? begin + wire : std::max({begin, last, free})};
+    }
 };
 
 class Network {

@@ -25,6 +25,9 @@ void check(const Parameters& parameters) {
         throw Error(ErrorCode::invalid_argument, fmt::format("{} of {} ns is not from {} to {} ns", what,
                                                              value / 1e3, least / 1e3, most / 1e3));
     };
+    if (parameters.window_bytes == 0) {
+        throw Error(ErrorCode::invalid_argument, "a rendezvous needs a window of a byte at least");
+    }
     const double most = 1e12;
     within("a latency", static_cast<double>(parameters.latency), nanosecond, most);
     within("a latency inside a host", static_cast<double>(parameters.near_latency), 0, most);

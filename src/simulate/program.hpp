@@ -24,9 +24,10 @@ struct Lateness {
 
 struct Program {
     int iterations = 1;
-    Time work = 0;       // in each iteration
-    int tests = 0;       // calls of MPI_Test at even distances in the work
-    bool beside = true;  // the work is between start and wait; else before the start
+    Time work = 0;          // in each iteration
+    int tests = 0;          // calls of MPI_Test at even distances in the work
+    bool beside = true;     // the work is between start and wait; else before the start
+    bool together = false;  // no rank begins an iteration before all have ended the one before
     Lateness lateness = {};
 };
 

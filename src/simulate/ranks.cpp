@@ -18,12 +18,14 @@ Ranks::Ranks(const Lists& lists, const Setting& setting)
       noise_(setting.noise),
       network_(setting.network),
       noisy_(setting.noise.kind != Noise::Kind::none),
+      burst_(std::llround(static_cast<double>(setting.parameters.burst_bytes) * setting.parameters.per_byte)),
       messages_(setting.engine.messages),
       local_(lists.most_bytes_of_a_rank > most_short_bytes ? setting.engine.long_local
                                                            : setting.engine.local),
       costs_(costs_of(lists, setting.parameters)),
       states_(static_cast<std::size_t>(lists.ranks)),
       arrivals_(lists.messages(), none) {
+    for (State& state : states_) state.interface.free = -burst_;
     piece_ = program_.work / (program_.tests + 1);
     last_piece_ = program_.work - piece_ * program_.tests;
     if (!noisy_) return;
@@ -48,6 +50,7 @@ void Ranks::start(int rank, State& state) {
     }
     state.runner = std::max(state.runner, state.program);
     state.step = lists_.first_step[static_cast<std::size_t>(rank)];
+    state.call = state.program;
     state.inside = true;
 }
 
@@ -64,11 +67,19 @@ void Ranks::finish(int rank, State& state) {
     ++state.iteration;
 }
 
+Time Ranks::gather() {
+    Time last = 0;
+    for (const State& state : states_) last = std::max(last, state.program);
+    for (State& state : states_) state.program = last;
+    return last;
+}
+
 // Goes on to the first MPI call at or after this time.
 void Ranks::work_until(int rank, State& state, Time until) {
     while (state.program < until && state.pieces > 0) {
         const Time piece = --state.pieces == 0 ? last_piece_ : piece_;
         state.program = on_processor(rank, state.program, piece + state.taken);
+        state.call = state.program;
         state.taken = 0;
         if (state.program < until && state.pieces > 0) {
             state.program = on_processor(rank, state.program, engine_costs_.test);
@@ -76,6 +87,15 @@ void Ranks::work_until(int rank, State& state, Time until) {
     }
     // The wait.
     state.program = std::max(state.program, until);
+}
+
+// A start or a test deals with what is there when it begins, a wait with everything.
+Time Ranks::attend(int rank, Time ready) {
+    State& state = state_of(rank);
+    if (messages_ == Runner::calls && state.pieces > 0 && ready > state.call) {
+        work_until(rank, state, std::max(ready, state.program + 1));
+    }
+    return perform(rank, state, messages_, ready, parameters_.overhead);
 }
 
 // A task that cannot run before `ready`, nor before the task that stands before it in the list. Returns when
@@ -106,9 +126,9 @@ Time Ranks::perform(int rank, State& state, Runner runner, Time ready, Time work
 }
 
 Time Ranks::send_by_loggopsim(int rank, State& state, const Cost& cost) {
-    const Time begin = std::max(state.program, state.interface);
+    const Time begin = std::max(state.program, state.interface.free);
     state.program = on_processor(rank, begin, cost.processor);
-    state.interface = begin + parameters_.gap + cost.wire;
+    state.interface.free = begin + parameters_.gap + cost.wire;
     return state.program;
 }
 

@@ -42,14 +42,29 @@ class Ranks {
         return false;
     }
 
-    // When the rank's sending interface takes a message that the processor has finished at `done`.
-    Time enter_interface(int rank, Time done, Time wire) {
-        Time& free = state_of(rank).interface;
-        const Time begin = std::max(done, free);
-        free = begin + parameters_.gap + wire;
-        return begin;
+    // When the rank's sending interface passes a message that the processor has finished at `done`.
+    Passage enter_interface(int rank, Time done, Time wire) {
+        return state_of(rank).interface.pass(done, done, parameters_.gap, wire, burst_);
     }
+    Time burst() const { return burst_; }
+    // When a rank's engine has done a task of a rendezvous that becomes possible at `ready`.
+    Time attend(int rank, Time ready);
+    bool by_rendezvous(const Step& step) const {
+        return messages_ != Runner::offload && costs_[step.length].windows > 0;
+    }
+    // Of the rank's long messages one has been handed over. True when nothing else keeps it from its end.
+    bool hand_over(int rank) {
+        State& state = state_of(rank);
+        return --state.handshakes == 0 && state.step == lists_.first_step[static_cast<std::size_t>(rank) + 1];
+    }
+    bool is_inside(int rank, int iteration) const {
+        const State& state = states_[static_cast<std::size_t>(rank)];
+        return state.inside && state.iteration == iteration;
+    }
+    int iteration(int rank) const { return states_[static_cast<std::size_t>(rank)].iteration; }
     const Cost& cost_of(const Step& step) const { return costs_[step.length]; }
+    // All ranks that are between two iterations begin the next one together. Returns when.
+    Time gather();
     Time clock(int rank) const { return states_[static_cast<std::size_t>(rank)].program; }
     std::vector<int>& woken() { return woken_; }
     std::uint64_t received() const { return received_; }
@@ -59,14 +74,16 @@ class Ranks {
     static constexpr Time awaited = -2;
 
     struct State {
-        Time program = 0;    // the processor's clock
-        Time runner = 0;     // of the progress thread, the kernel or the card
-        Time interface = 0;  // from when on the sending interface is free
-        Time taken = 0;      // from the work to come, by the thread or the kernel
+        Time program = 0;     // the processor's clock
+        Time runner = 0;      // of the progress thread, the kernel or the card
+        Occupancy interface;  // the sending one
+        Time call = 0;        // when the call of MPI began in which the program is, or was last
+        Time taken = 0;       // from the work to come, by the thread or the kernel
         std::uint32_t step = 0;
         std::int32_t iteration = 0;
-        std::int32_t pieces = 0;  // of work, before the wait
-        bool inside = false;      // the collective is started
+        std::int32_t pieces = 0;      // of work, before the wait
+        std::int32_t handshakes = 0;  // long messages that are not handed over
+        bool inside = false;          // the collective is started
     };
 
     State& state_of(int rank) { return states_[static_cast<std::size_t>(rank)]; }
@@ -94,6 +111,7 @@ class Ranks {
     const Noise noise_;
     const Network* network_;
     const bool noisy_;
+    const Time burst_;
     Runner messages_;
     Runner local_;
     Time piece_ = 0;       // of work
@@ -127,6 +145,7 @@ Ranks::Progress Ranks::run(int rank, Send&& send) {
                         woken_.push_back(step.peer);
                     }
                 } else {
+                    if (by_rendezvous(step)) ++state.handshakes;
                     send(rank, step, perform(rank, state, messages_, 0, cost.processor));
                 }
                 break;
@@ -155,6 +174,7 @@ Ranks::Progress Ranks::run(int rank, Send&& send) {
                 break;
         }
     }
+    if (state.handshakes > 0) return Progress::waits;
     finish(rank, state);
     return state.iteration == program_.iterations ? Progress::ends : Progress::begins;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <unordered_map>
 
 #include "base/error.hpp"
 #include "simulate/calendar_queue.hpp"
@@ -55,12 +56,13 @@ Outcome by_worklist(const Lists& lists, const Setting& setting) {
         const Cost& cost = ranks.cost_of(step);
         const Time begin = setting.parameters.rules == Rules::loggopsim
                                ? done
-                               : ranks.enter_interface(rank, done, cost.wire);
+                               : ranks.enter_interface(rank, done, cost.wire).first;
         const Time wire = setting.parameters.rules == Rules::loggopsim ? 0 : cost.wire;
         if (ranks.arrive(step.slot, begin + setting.parameters.latency + wire)) ready.push_back(step.peer);
     };
     for (int iteration = 0; iteration < setting.program.iterations; ++iteration) {
         std::uint64_t ended = 0;
+        if (setting.program.together) ranks.gather();
         for (int i = 0; i < lists.ranks; ++i) {
             ready.push_back(setting.backwards ? lists.ranks - 1 - i : i);
             while (!ready.empty()) {
@@ -76,22 +78,34 @@ Outcome by_worklist(const Lists& lists, const Setting& setting) {
     return outcome_of(lists, ranks, 0);
 }
 
-// A message before an interface or a link, or a rank before its next iteration.
+// What happens at a time. Messages are before an interface or a link.
 struct Event {
+    enum class Kind : std::uint32_t {
+        message,
+        request,      // of a rendezvous
+        window,       // of its bytes
+        last_window,  // with which the message is complete
+        requested,    // the request is there
+        answered,     // the sender may go on: the answer is there, or a window has left
+        rank          // goes on to its next iteration
+    };
+
     Time time = 0;
+    Time last = 0;  // of a message, when its last byte follows
     std::uint32_t slot = 0;
     std::int32_t peer = 0;   // the receiver, or the rank that goes on
-    std::int32_t place = 0;  // with a network: where the message is; of a rank that goes on: -1
+    std::int32_t place = 0;  // with a network: where the message is
     std::int32_t via = -1;
     std::uint32_t length = 0;
+    Kind kind = Kind::message;
 
     bool operator<(const Event& other) const {
         return time != other.time   ? time < other.time
                : slot != other.slot ? slot < other.slot
-                                    : peer < other.peer;
+               : peer != other.peer ? peer < other.peer
+                                    : kind < other.kind;
     }
 };
-constexpr std::int32_t goes_on = -1;
 
 class Queue {
   public:
@@ -109,7 +123,8 @@ class Queue {
         }
         queue_ =
             std::make_unique<CalendarQueue<Event>>(network_ != nullptr ? std::min(latency_, hop_) : latency_);
-        free_.resize(network_ != nullptr ? network_->links() : static_cast<std::size_t>(lists.ranks));
+        links_.assign(network_ != nullptr ? network_->links() : static_cast<std::size_t>(lists.ranks),
+                      {-ranks_.burst()});
         if (network_ == nullptr) return;
         host_of_.reserve(static_cast<std::size_t>(lists.ranks));
         for (int rank = 0; rank < lists.ranks; ++rank) host_of_.push_back(network_->host_of(rank));
@@ -132,6 +147,14 @@ class Queue {
     }
 
   private:
+    // A long message between its request and its last window.
+    struct Rendezvous {
+        Step step;
+        std::int32_t sender = 0;
+        std::int32_t iteration = 0;
+        std::uint64_t windows = 0;  // not handed over yet
+    };
+
     // All that the rank, and those that wait for its intra-node messages, can do. What is to happen later
     // than this bucket goes to the queue, so that no rank runs far ahead of the others.
     void run(int first, Time bucket_end) {
@@ -143,52 +166,147 @@ class Queue {
             const Ranks::Progress progress =
                 ranks_.run(rank, [&](int from, const Step& step, Time done) { send(from, step, done); });
             if (progress == Ranks::Progress::ends) ++ended_;
+            if (progress == Ranks::Progress::waits && !early_requests_.empty()) answer_early(rank);
             if (progress != Ranks::Progress::begins) continue;
-            const Time now = ranks_.clock(rank);
-            if (now < bucket_end) {
-                ready.push_back(rank);
-            } else {
-                queue_->push({.time = now, .slot = UINT32_MAX, .peer = rank, .place = goes_on});
+            if (!setting_.program.together) {
+                begin(rank, ranks_.clock(rank), bucket_end, ready);
+            } else if (++gathered_ == lists_.ranks) {
+                gathered_ = 0;
+                const Time now = ranks_.gather();
+                for (int i = 0; i < lists_.ranks; ++i) begin(i, now, bucket_end, ready);
             }
         }
     }
 
-    void send(int rank, const Step& step, Time done) {
-        Event event{.slot = step.slot, .peer = step.peer, .length = step.length};
-        if (network_ == nullptr) {
-            event.time = ranks_.enter_interface(rank, done, ranks_.cost_of(step).wire) + latency_;
+    void begin(int rank, Time now, Time bucket_end, std::vector<int>& ready) {
+        if (now < bucket_end) {
+            ready.push_back(rank);
         } else {
-            event.time = done + latency_;
+            queue_->push({.time = now, .slot = UINT32_MAX, .peer = rank, .kind = Event::Kind::rank});
+        }
+    }
+
+    void send(int rank, const Step& step, Time done) {
+        if (!ranks_.by_rendezvous(step)) {
+            send(rank, step, done, Event::Kind::message);
+            return;
+        }
+        rendezvous_[step.slot] = {step, rank, ranks_.iteration(rank), ranks_.cost_of(step).windows};
+        send(rank, step, done, Event::Kind::request);
+    }
+
+    // Returns when the last byte has left.
+    Time send(int rank, const Step& step, Time done, Event::Kind kind) {
+        Event event{.slot = step.slot, .peer = step.peer, .length = step.length, .kind = kind};
+        const Time wire = wire_of(event);
+        Passage passage{done, ranks_.burst() == 0 ? done + wire : done};
+        if (network_ == nullptr) {
+            passage = ranks_.enter_interface(rank, done, wire);
+        } else {
             event.place = host_of_[static_cast<std::size_t>(rank)];
             event.via = network_->via(event.place, host_of_[static_cast<std::size_t>(step.peer)], step.slot);
         }
+        event.time = passage.first + latency_;
+        event.last = passage.last + latency_;
         queue_->push(event);
+        return passage.last;
+    }
+
+    Time wire_of(const Event& event) const {
+        const Cost& cost = ranks_.cost_of({.kind = 0, .length = event.length & 0x3fffffffU});
+        switch (event.kind) {
+            case Event::Kind::request:
+                return 0;
+            case Event::Kind::window:
+            case Event::Kind::last_window:
+                return cost.window_wire;
+            default:
+                return cost.wire;
+        }
     }
 
     void handle(const Event& event) {
-        if (event.place == goes_on) {
-            run(event.peer, queue_->bucket_end());
-            return;
+        switch (event.kind) {
+            case Event::Kind::rank:
+                run(event.peer, queue_->bucket_end());
+                return;
+            case Event::Kind::requested:
+                answer(event.slot, event.time);
+                return;
+            case Event::Kind::answered:
+                go_on(event.slot, event.time);
+                return;
+            default:
+                move(event);
         }
-        const Time wire = ranks_.cost_of({.kind = 0, .length = event.length & 0x3fffffffU}).wire;
+    }
+
+    void move(const Event& event) {
+        const Time wire = wire_of(event);
         Hop hop{.link = static_cast<std::uint32_t>(event.peer)};
         std::int32_t to = 0;
         if (network_ != nullptr) {
             to = host_of_[static_cast<std::size_t>(event.peer)];
             hop = network_->next(event.place, to, event.via);
         }
-        Time& free = free_[hop.link];
-        const Time begin = std::max(event.time, free);
-        free = begin + setting_.parameters.gap + wire;
+        const Passage passage =
+            links_[hop.link].pass(event.time, event.last, setting_.parameters.gap, wire, ranks_.burst());
         if (network_ != nullptr && hop.place != to) {
             Event next = event;
-            next.time = begin + hop_;
+            next.time = passage.first + hop_;
+            next.last = passage.last + hop_;
             next.place = hop.place;
             next.via = hop.via;
             queue_->push(next);
             return;
         }
-        if (ranks_.arrive(event.slot, begin + wire)) run(event.peer, queue_->bucket_end());
+        if (event.kind == Event::Kind::request) {
+            request(event.slot, passage.last);
+        } else if (event.kind != Event::Kind::window && ranks_.arrive(event.slot, passage.last)) {
+            run(event.peer, queue_->bucket_end());
+        }
+    }
+
+    void request(std::uint32_t slot, Time there) {
+        if (there < queue_->bucket_end()) {
+            answer(slot, there);
+        } else {
+            queue_->push({.time = there, .slot = slot, .kind = Event::Kind::requested});
+        }
+    }
+
+    // The receiver has posted its receive when it has started the collective.
+    void answer(std::uint32_t slot, Time requested) {
+        const Rendezvous& one = rendezvous_.at(slot);
+        if (!ranks_.is_inside(one.step.peer, one.iteration)) {
+            early_requests_[one.step.peer].push_back(slot);
+            return;
+        }
+        const Time answered = ranks_.attend(one.step.peer, requested);
+        queue_->push({.time = answered + latency_ + hop_, .slot = slot, .kind = Event::Kind::answered});
+    }
+
+    void answer_early(int rank) {
+        const auto found = early_requests_.find(rank);
+        if (found == early_requests_.end()) return;
+        const std::vector<std::uint32_t> slots = std::move(found->second);
+        early_requests_.erase(found);
+        for (const std::uint32_t slot : slots) answer(slot, 0);
+    }
+
+    void go_on(std::uint32_t slot, Time ready) {
+        Rendezvous& one = rendezvous_.at(slot);
+        const int sender = one.sender;
+        while (--one.windows > 0) {
+            ready = send(sender, one.step, ranks_.attend(sender, ready), Event::Kind::window);
+            if (ready >= queue_->bucket_end()) {
+                queue_->push({.time = ready, .slot = slot, .kind = Event::Kind::answered});
+                return;
+            }
+        }
+        send(sender, one.step, ranks_.attend(sender, ready), Event::Kind::last_window);
+        rendezvous_.erase(slot);
+        if (ranks_.hand_over(sender)) run(sender, queue_->bucket_end());
     }
 
     const Lists& lists_;
@@ -199,8 +317,12 @@ class Queue {
     Time latency_;  // from the sender to the first link
     Time hop_;
     std::unique_ptr<CalendarQueue<Event>> queue_;
-    std::vector<Time> free_;  // from when on each receiving interface, or link, is free
+    std::vector<Occupancy> links_;  // receiving interfaces, or links
     std::vector<std::int32_t> host_of_;
+    std::unordered_map<std::uint32_t, Rendezvous> rendezvous_;  // by slot
+    std::unordered_map<int, std::vector<std::uint32_t>>
+        early_requests_;  // by receivers that have not started
+    int gathered_ = 0;    // ranks that are between two iterations
     std::uint64_t ended_ = 0;
     std::uint64_t count_ = 0;
 };
@@ -215,6 +337,11 @@ bool needs_queue(const Lists& lists, const Setting& setting) {
     if (setting.network != nullptr) return true;
     if (setting.parameters.rules == Rules::loggopsim) return false;
     if (setting.parameters.gap > 0) return true;
+    if (setting.engine.messages != Runner::offload &&
+        std::any_of(lists.lengths.begin(), lists.lengths.end(),
+                    [&](std::uint64_t length) { return length >= setting.parameters.rendezvous_bytes; })) {
+        return true;
+    }
     if (setting.parameters.per_byte == 0) return false;
     return std::any_of(lists.lengths.begin(), lists.lengths.end(),
                        [](std::uint64_t length) { return length > 0; });

@@ -3,7 +3,7 @@
 // Each rank goes through its list as its engine would. Nothing depends on the order in which ranks are
 // evaluated (they are a Kahn process network), except who of several uses an interface or a link first. Where
 // nothing is shared, a worklist runs each rank until it must wait. Where interfaces or links are, messages
-// take them in the order of time, by a calendar queue (Brown 1988).
+// take them in the order of time, by a calendar queue (Brown 1988); so do the messages of a rendezvous.
 #pragma once
 
 #include <cstdint>

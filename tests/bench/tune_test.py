@@ -48,6 +48,10 @@ class Tune(ToolTest):
         self.assertEqual((two["engine"], two["hosts"], two["ranks"], three["ranks"]), ("host", "one", [2, 2], [3, 3]))
         self.assertEqual(len(three["choices"]), 15)
         self.assertIn("tune", three["made"]["command"])
+        for table in two, three:
+            for costs in table["made"]["netgauge"], table["messages"]:
+                self.assertEqual(list(costs), ["latency", "task", "gap", "per_byte", "task_per_byte"])
+                self.assertTrue(0 < costs["latency"] < 1, costs)
         for row in three["measured"]:
             self.assertTrue(all(seconds > 0 for seconds in row["seconds"].values()), row)
         # What stands in the file is what was measured to be the fastest, or as fast.

@@ -26,6 +26,7 @@ inline constexpr FabricCase fabric_cases[] = {
     {"ucx_tcp", "ucx", "UCX_TLS", "tcp,self"},
     {"ucx_all", "ucx", nullptr, nullptr},
     {"ofi", "ofi", nullptr, nullptr},
+    {"tcp", "tcp", nullptr, nullptr},
 };
 inline void PrintTo(const FabricCase& which, std::ostream* stream) {
     *stream << which.name;
@@ -70,7 +71,7 @@ inline std::string why_not(const FabricCase& which) {
     }
 }
 
-constexpr std::uint64_t job_key = 0x1234567890abcdef;
+constexpr JobKey job_key = {0x1234567890abcdef, 2, 3, 4};
 
 class FabricJob {
   public:

@@ -106,7 +106,7 @@ int run_rank(Shared& shared, const char* provider, int rank, int ranks) {
     try {
         const auto fabric = ofi_fabric(provider, {.ranks = ranks});
         if (rank == 0) fmt::print("{}{}\n", fabric->description(), fabric->rdma() ? ", RDMA" : "");
-        fabric->join(exchange(shared, *fabric, rank, ranks), rank, 0x123456789);
+        fabric->join(exchange(shared, *fabric, rank, ranks), rank, {0x123456789});
         std::vector<int> members;
         for (int i = 0; i < ranks; ++i) members.push_back(i);
         const auto link = fabric->link(1, members);

@@ -134,7 +134,8 @@ TEST_P(Fabrics, AMessageThatIsTooLongIsAnError) {
             from->send(1, sent.data(), bytes, 0, send);
             for (int i = 0; early && i < 1000; ++i) job.progress();
             to->recv(0, received.data(), bytes - 1, 0, receive);
-            EXPECT_THAT(failure_of(job, *to, receive), HasSubstr("rank 0 has sent more than"));
+            EXPECT_THAT(failure_of(job, *to, receive),
+                        testing::MatchesRegex("rank 0.* has sent .* expected.*"));
             // The sender is not to blame.
             finish(job, *from, send);
         }
@@ -214,7 +215,7 @@ TEST_P(Fabrics, AStrangerIsNotHeard) {
     const Bytes wrong = message(100000, 1);
     FabricJob job(GetParam(), 2);
     const auto stranger = open_fabric(GetParam(), 2);
-    stranger->join({{stranger->address(), ""}, {job.at(1).address(), ""}}, 0, job_key + 1);
+    stranger->join({{stranger->address(), ""}, {job.at(1).address(), ""}}, 0, {job_key[0] + 1, 2, 3, 4});
     const auto from_stranger = stranger->link(1, {0, 1});
     const auto from = job.at(0).link(1, {0, 1});
     const auto to = job.at(1).link(1, {0, 1});
@@ -258,7 +259,8 @@ TEST_P(Fabrics, APeerThatEndsIsNamed) {
     for (int i = 0; i < 1000; ++i) job.progress();
     to.reset();
     job.end(1);
-    EXPECT_THAT(failure_of(job, *of_all, receive), HasSubstr("rank 1 (node1) is out of reach"));
+    EXPECT_THAT(failure_of(job, *of_all, receive),
+                testing::MatchesRegex("rank 1 .node1.* (is out of reach|closed the connection): .*"));
     // A group without it goes on.
     const auto from_2 = job.at(2).link(2, {0, 2});
     Link::Transfer send;
@@ -272,7 +274,7 @@ TEST_P(Fabrics, APeerThatEndsIsNamed) {
 TEST_P(Fabrics, APeerThatIsSilentIsLostAndALateOneIsNot) {
     using namespace std::chrono_literals;
     // There the peer's kernel answers, for processes that do nothing, too.
-    if (std::string(GetParam().fabric) == "ofi") GTEST_SKIP();
+    if (std::string(GetParam().fabric) != "ucx") GTEST_SKIP();
     FabricJob job(GetParam(), 3, 1s);
     const auto link = job.at(0).link(1, {0, 1, 2});
     Bytes received[2] = {Bytes(8), Bytes(8)};

@@ -56,10 +56,12 @@ class Job {
     Job(const char* provider, int ranks, std::chrono::seconds patience = std::chrono::seconds(10)) {
         std::vector<Fabric::Peer> peers;
         for (int rank = 0; rank < ranks; ++rank) {
-            fabrics_.push_back(ofi_fabric(provider, {.ranks = ranks, .patience = patience}));
+            fabrics_.push_back(ofi_fabric(
+                provider,
+                {.ranks = ranks, .internet = {.interfaces = "", .family = "auto", .patience = patience}}));
             peers.push_back({fabrics_.back()->address(), "node" + std::to_string(rank)});
         }
-        for (int rank = 0; rank < ranks; ++rank) at(rank).join(peers, rank, 0xfedcba9876543210);
+        for (int rank = 0; rank < ranks; ++rank) at(rank).join(peers, rank, {0xfedcba9876543210});
     }
     Fabric& at(int rank) { return *fabrics_[static_cast<std::size_t>(rank)]; }
     void end(int rank) { fabrics_[static_cast<std::size_t>(rank)].reset(); }
@@ -218,9 +220,10 @@ TEST(Ofi, AProviderThatIsNotHereIsNamedWithThoseThatAre) {
                 testing::AllOf(HasSubstr("no provider 'cxi'"), HasSubstr("tcp;ofi_rxm")));
     EXPECT_THAT(error_of([] { ofi_fabric("net", {}); }), HasSubstr("cannot wake a thread"));
     EXPECT_THAT(error_of([] { ofi_fabric("tcp", {.rdma_only = true}); }), HasSubstr("no provider"));
-    EXPECT_THAT(error_of([] { ofi_fabric("tcp", {.interfaces = "nosuch0"}); }),
-                HasSubstr("LAPWING_TCP_INTERFACE"));
-    EXPECT_THAT(ofi_fabric("tcp", {.interfaces = "127.0.0.1"})->description(),
+    EXPECT_THAT(
+        error_of([] { ofi_fabric("tcp", {.internet = {.interfaces = "nosuch0", .family = "auto"}}); }),
+        HasSubstr("LAPWING_TCP_INTERFACE"));
+    EXPECT_THAT(ofi_fabric("tcp", {.internet = {.interfaces = "127.0.0.1", .family = "auto"}})->description(),
                 HasSubstr("tcp;ofi_rxm on lo"));
 }
 
@@ -289,17 +292,17 @@ TEST(Ofi, RanksWithDifferentProvidersSaySo) {
     const auto one = ofi_fabric("double", {.ranks = 2});
     const auto other = ofi_fabric("tcp", {.ranks = 2});
     EXPECT_EQ(error_of([&] {
-                  one->join({{one->address(), "a"}, {other->address(), "b"}}, 0, 1);
+                  one->join({{one->address(), "a"}, {other->address(), "b"}}, 0, {1});
               }),
               "rank 1 (b) has libfabric's provider tcp;ofi_rxm, rank 0 (a) has double");
     EXPECT_THAT(error_of([&] {
-                    one->join({{one->address(), "a"}, {Bytes(10), "b"}}, 0, 1);
+                    one->join({{one->address(), "a"}, {Bytes(10), "b"}}, 0, {1});
                 }),
                 HasSubstr("another form"));
     Bytes cut = other->address();
     cut.resize(cut.size() / 2);
     EXPECT_THAT(error_of([&] {
-                    one->join({{one->address(), "a"}, {cut, "b"}}, 0, 1);
+                    one->join({{one->address(), "a"}, {cut, "b"}}, 0, {1});
                 }),
                 HasSubstr("not whole"));
 }
@@ -335,7 +338,7 @@ TEST(Ofi, AddressesThatLeadNowhereAreFound) {
 
 TEST(Ofi, TagsTellGroupsAndChannelsApart) {
     for (const std::uint32_t bits : {48U, 63U, 64U}) {
-        ofi::Tags tags(bits, 1000, 0xfedcba9876543210);
+        ofi::Tags tags(bits, 1000, {0xfedcba9876543210});
         std::set<std::uint64_t> all;
         for (const std::uint64_t leader : {0, 1, 2, 1000}) {
             for (const std::uint64_t count : {1, 2, 60000}) {

@@ -142,11 +142,11 @@ TEST_F(StreamLinkTest, APeerMayLeaveWhenNothingIsWantedFromIt) {
 }
 
 TEST_F(StreamLinkTest, WhatIsNoMessageIsAnError) {
-    const unsigned char noise[16] = {9, 9, 9, 9};
+    const unsigned char noise[24] = {9, 9, 9, 9};
     Bytes received(50);
     Link::Transfer receiving;
     recv(1, received, 1, receiving);
-    ASSERT_EQ(::send(raw(0), noise, sizeof noise, MSG_NOSIGNAL), 16);
+    ASSERT_EQ(::send(raw(0), noise, sizeof noise, MSG_NOSIGNAL), 24);
     EXPECT_THAT(failure_of(1, receiving), HasSubstr("no message of this version"));
     // And all that comes later.
     EXPECT_THROW(recv(1, received, 2, receiving), Error);

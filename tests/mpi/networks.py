@@ -12,13 +12,7 @@ import jobs
 
 SKIPPED = 77
 REPORT = "Numbers are sums over ranks"
-# Each rank says so (support/mpich_yield.c) when all that is Lapwing's has ended. MPICH 4.0 over UCX and TCP hangs there in
-# some jobs on several hosts, also without Lapwing.
-MPICH_ENDS = "MPICH closes its connections"
 OVER_ITS_LIMIT = (124, 137)
-
-# By network: what its library is told of these hosts, in the environment.
-NETWORKS = {"ucx": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}}
 # Open MPI's own windows do not work between these hosts.
 DROP_IN = "--gtest_filter=-*InsideWindow*"
 
@@ -31,18 +25,19 @@ class Networks:
         self.tool = build / "bin" / "lapwing"
         self.failed = 0
 
-    def run(self, hosts, ranks, program, options=(), cut="true", limit=100, until=None, **variables):
+    def run(self, hosts, ranks, program, options=("--engine", "host"), cut="true", limit=100, until=None, under="", **variables):
         """Runs a program on hosts; `cut` is what the shell does beside it. Status, output, and the report."""
         with tempfile.TemporaryDirectory() as scratch:
             report = pathlib.Path(scratch) / "report.json"
-            environment = jobs.environment(self.mpi, self.build) | NETWORKS[self.network]
+            environment = jobs.environment(self.mpi, self.build) | jobs.NETWORKS.get(self.network, {})
             environment.update(variables, SAY_WHEN_MPICH_ENDS="1")
-            launch = f"mpirun.{self.mpi} -n {ranks} {self.build}/tests/{program}"
+            launch = f"mpirun.{self.mpi} -n {ranks} {under} {self.build}/tests/{program}"
             script = (f"( {cut} ) & timeout --kill-after=2 {limit - 10} {self.tool} run --report --json --report-file {report} "
-                      f"--network {self.network} {' '.join(options)} -- {launch}")
+                      f"{' '.join(options)} -- {launch}")
+            environment.setdefault("LAPWING_NETWORK", self.network)
             status, output = jobs.execute([self.tool, "cluster", "--hosts", hosts, "--", "sh", "-c", script], limit, environment,
                                           until)
-            if self.mpi == "mpich" and status in OVER_ITS_LIMIT and output.count(MPICH_ENDS) == ranks:
+            if status in OVER_ITS_LIMIT and jobs.ended_but_for_mpich(self.mpi, output, ranks):
                 status = 0
             try:
                 return status, output, json.loads(report.read_text())
@@ -64,8 +59,8 @@ class Networks:
         return rows and engines == {"host"} and sum(row["wake_ups"] for row in rows) > 0
 
     def programs(self, hosts, ranks, arguments=(), options=(), **variables):
-        status, output, report = self.run(hosts, ranks, f"drop_in-{self.mpi} {' '.join(arguments)} '{DROP_IN}'", options,
-                                          LAPWING_CHECK="1", **variables)
+        status, output, report = self.run(hosts, ranks, f"drop_in-{self.mpi} {' '.join(arguments)} '{DROP_IN}'",
+                                          ["--engine", "host", *options], LAPWING_CHECK="1", **variables)
         self.expect(f"programs, {ranks} ranks on {hosts} hosts {' '.join([*arguments, *options])}",
                     status == 0 and self.taken(report), f"{status} {output} {report}")
 
@@ -93,7 +88,7 @@ class Networks:
                     "rank 1 is about to be killed" in output, f"{status} {output}")
 
     def a_link_that_is_cut(self):
-        error = r"lapwing: rank 0: rank 1 \(node2\) is out of reach"
+        error = r"lapwing: rank 0: rank 1 \(node2[^)]*\) is out of reach"
         status, output, _ = self.run(2, 2, f"faults-{self.mpi} steady", cut="sleep 3; ip link set node2 down", limit=60, until=error,
                                      LAPWING_TIMEOUT="4")
         self.expect("a link that is cut for good", status != 0 and "all done" not in output and re.search(error, output),
@@ -101,12 +96,25 @@ class Networks:
 
     def one_that_cannot_be_had(self):
         """No such transport here: the job goes on with the next network, and says why."""
-        nothing = {name: "nothing" for name in NETWORKS[self.network]}
+        nothing = {name: "nothing" for name in jobs.NETWORKS[self.network]}
         status, output, report = self.run(2, 2, f"faults-{self.mpi} plain", **nothing)
         said = re.search(rf"lapwing: the network {self.network} cannot be had: rank \d+ \(node\d\): .+", output)
         self.expect("one that cannot be had", status == 0 and "all done" in output and said and report and
                     self.network in report.get("no_network", {}) and not report["network"].startswith(self.network),
                     f"{status} {output} {report}")
+
+    def by_the_native_mpi(self):
+        """A thread calls it where the program has MPI_THREAD_MULTIPLE."""
+        status, output, report = self.run(2, 2, f"drop_in-{self.mpi} --threads '{DROP_IN}'")
+        self.expect("programs with threads", status == 0 and report and
+                    report["network"] == "mpi (the native MPI, which a thread calls every 0.2 ms)", f"{status} {output} {report}")
+
+    def where_io_uring_is_refused(self):
+        """On one of the hosts, by a filter as containers have them: what Lapwing takes by itself then."""
+        refuse = f"sh -c '[ \"$(hostname)\" = node1 ] || set -- {self.build}/tests/refuse io_uring_setup \"$@\"; exec \"$@\"' sh"
+        status, output, report = self.run(2, 2, f"fuzz-{self.mpi} 7000 50", (), under=refuse, LAPWING_NETWORK="auto")
+        self.expect("where io_uring is refused", status == 0 and "nothing differs" in output and self.taken(report) and
+                    "io_uring_setup" in report.get("no_kernel_engine", ""), f"{status} {output} {report}")
 
 
 def main():
@@ -121,7 +129,9 @@ def main():
         return SKIPPED
     here = {row["name"]: row for row in json.loads(subprocess.run([tool, "info", "--json"], stdout=subprocess.PIPE).stdout)["networks"]}
     failed = 0
-    for name in NETWORKS:
+    for name in jobs.NETWORKS:
+        if not full and name != "ucx":
+            continue
         if not here.get(name, {}).get("available"):
             print(f"{name} is skipped: {here.get(name)}")
             continue
@@ -145,9 +155,15 @@ def main():
         networks.a_killed_rank()
         networks.a_link_that_is_cut()
         # MPICH itself is over UCX, and would have no transport either.
-        if mpi == "openmpi":
+        if mpi == "openmpi" and jobs.NETWORKS[name]:
             networks.one_that_cannot_be_had()
         failed += networks.failed
+    tcp = Networks(build, mpi, "tcp")
+    tcp.where_io_uring_is_refused()
+    native = Networks(build, mpi, "mpi")
+    if full:
+        native.by_the_native_mpi()
+    failed += tcp.failed + native.failed
     return 1 if failed else 0
 
 

@@ -82,10 +82,13 @@ class Topology:
             by_host = {host["name"]: host["ranks"] for host in told.get("hosts", [])}
             self.expect("two hosts in the order of a file", list(by_host) == ["node2", "node1"] and
                         sorted(by_host["node1"] + by_host["node2"]) == [0, 1, 2, 3] and
-                        told["link_between_hosts"] == ("tcp" if kernel else "mpi"), output)
+                        told["link_between_hosts"] == "tcp" and
+                        re.fullmatch(r"tcp \(.* on eth0\)", told["network"]) and
+                        ("the kernel engine" in told["network"]) == kernel, output)
             file.write_text("nod2")
             status, output = self.show(2, "--file", file, "--engine", "host", hosts=2)
             self.expect("hosts that the file does not name", status == 0 and
+                        "\nbetween hosts: mpi (the native MPI, in the program's calls)\n" in output and
                         f"node2 is not in {file}: it comes last; was it meant by 'nod2'?" in output, output)
 
     def rings_cross_between_hosts_once(self):

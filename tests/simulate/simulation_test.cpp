@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "cases.hpp"
+#include "simulate/networks/networks.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::simulate {
@@ -103,6 +104,79 @@ TEST(TwoRanks, ReductionsOfTheKernelEngineWaitForACallInShortListsAndForTheThrea
     EXPECT_EQ(end("kernel", 16384, 500000), 500000);
 }
 
+// From 11 bytes on; 40 bytes go in two windows of 20; 2 ns for each byte.
+Parameters with_rendezvous() {
+    Parameters costs = parameters(1000, 100, 2);
+    costs.rendezvous_bytes = 11;
+    costs.window_bytes = 20;
+    return costs;
+}
+
+TEST(Rendezvous, InsideCallsItCostsTheHandshake) {
+    // The request is there at 1100, answered at 1200; the answer is there at 2200, and a window handed over
+    // at 2300. The other one follows at 2340, leaves from 2440 on, and is there at 3480.
+    const Lists lists = lists_for(Collective::broadcast, "flat", 2, 40);
+    EXPECT_THAT(ends_in_nanoseconds(lists, {.engine = engine("host"), .parameters = with_rendezvous()}),
+                ElementsAre(2440, 3580));
+    // The thread wakes up for the request, the answer, the second window and the wait.
+    const EngineCosts costs{.wake_up = 50 * nanosecond};
+    EXPECT_THAT(ends_in_nanoseconds(
+                    lists, {.engine = engine("thread"), .costs = costs, .parameters = with_rendezvous()}),
+                ElementsAre(2590, 3780));
+    for (const char* name : {"kernel", "card"}) {
+        EXPECT_THAT(ends_in_nanoseconds(lists, {.engine = engine(name), .parameters = with_rendezvous()}),
+                    ElementsAre(100, 1280))
+            << name;
+    }
+    // What is no longer than the limit goes as before.
+    EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::broadcast, "flat", 2, 10),
+                                    {.engine = engine("host"), .parameters = with_rendezvous()}),
+                ElementsAre(100, 1220));
+}
+
+TEST(Rendezvous, TheHostEngineGetsNoFurtherWithoutCallsOfBothSides) {
+    const auto ends = [](const char* name, int tests) {
+        return ends_in_nanoseconds(lists_for(Collective::broadcast, "flat", 2, 40),
+                                   {.engine = engine(name),
+                                    .parameters = with_rendezvous(),
+                                    .program = {.work = 5000 * nanosecond, .tests = tests}});
+    };
+    // Answered in the wait at 5000; the rest follows as above.
+    EXPECT_THAT(ends("host", 0), ElementsAre(6340, 7480));
+    // Answered in the test at 1250. The sender tests at 2600 and 3950, and each sends a window; the last is
+    // there at 5090. The receiver's work has ended at 5100, and the sender's at 5300.
+    EXPECT_THAT(ends("host", 3), ElementsAre(5300, 5200));
+    EXPECT_THAT(ends("thread", 0), ElementsAre(5000, 5000));
+}
+
+TEST(Rendezvous, AReceiverThatIsLateAnswersWhenItStarts) {
+    // The second request waits for the second start. Each start at 10000, the rest 2480 later.
+    Setting setting{.engine = engine("host"), .parameters = with_rendezvous()};
+    setting.program = {.iterations = 2,
+                       .lateness = {.kind = Lateness::Kind::one, .most = 10000 * nanosecond, .rank = 1}};
+    EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::broadcast, "flat", 2, 40), setting),
+                ElementsAre(23820, 24960));
+}
+
+TEST(Rendezvous, TheOrderOfEvaluationChangesNothing) {
+    const auto torus = grid({4, 4}, true, 1, 50 * nanosecond);
+    for (const Network* network :
+         {static_cast<const Network*>(nullptr), static_cast<const Network*>(torus.get())}) {
+        for (const char* name : {"host", "thread"}) {
+            Setting setting{.engine = engine(name), .parameters = with_rendezvous(), .network = network};
+            setting.program = {.iterations = 5, .work = 20000 * nanosecond, .tests = 3};
+            setting.program.lateness = {.kind = Lateness::Kind::uniform, .most = 30000 * nanosecond};
+            setting.noise = {
+                .kind = Noise::Kind::poisson, .period = 9000 * nanosecond, .length = 900 * nanosecond};
+            const Lists lists = lists_for(Collective::alltoall, "pairwise", 13, 100);
+            const Outcome forwards = simulate(lists, setting);
+            setting.backwards = true;
+            EXPECT_EQ(simulate(lists, setting).ends, forwards.ends) << name;
+            EXPECT_EQ(forwards.messages, 5 * 13 * 12);
+        }
+    }
+}
+
 TEST(Interfaces, TheReceiverTakesOneMessageAfterTheOther) {
     // Three messages of 10 bytes and 2 ns a byte at the root of a gather, all there at 1100: the last has
     // arrived at 1160; the root waits for one after the other, from 1120 on.
@@ -122,6 +196,29 @@ TEST(Interfaces, TheSenderSendsOneMessageAfterTheOther) {
     EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::scatter, "flat", 4, 10),
                                     {.parameters = parameters(1000, 100, 2, 180)}),
                 ElementsAre(300, 1220, 1420, 1620));
+}
+
+TEST(Interfaces, ALinkWithABurstPassesItAtOnceAfterAPause) {
+    // 30 bytes of 2 ns: the first 20 at once. The next message finds the links drained.
+    Parameters costs = parameters(1000, 100, 2);
+    costs.burst_bytes = 20;
+    const Lists lists = lists_for(Collective::broadcast, "flat", 2, 30);
+    EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = costs}), ElementsAre(100, 1220));
+    EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::scatter, "flat", 3, 30), {.parameters = costs}),
+                ElementsAre(200, 1220, 1320));
+    costs.burst_bytes = 60;
+    EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = costs}), ElementsAre(100, 1200));
+}
+
+TEST(Order, RanksThatBeginTogetherWaitForTheSlowest) {
+    // Rank 0 is done with a message at 100, the other one 1100 later.
+    for (const Evaluation evaluation : {Evaluation::worklist, Evaluation::queue}) {
+        EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::broadcast, "flat", 2),
+                                        {.parameters = parameters(1000, 100),
+                                         .program = {.iterations = 3, .together = true},
+                                         .evaluation = evaluation}),
+                    ElementsAre(2500, 3600));
+    }
 }
 
 TEST(Order, WorklistAndQueueAgreeWhereNothingIsShared) {

@@ -8,6 +8,13 @@ import subprocess
 import threading
 
 
+# Networks that join hosts for the host engine; and what their libraries are told of virtual hosts.
+NETWORKS = {"ucx": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, "ofi": {"FI_PROVIDER": "tcp"}, "tcp": {}}
+# Each rank says so (mpich_yield.c) when all that is Lapwing's has ended. MPICH 4.0 over UCX and TCP hangs there in some jobs
+# on several hosts, also without Lapwing.
+MPICH_ENDS = "MPICH closes its connections"
+
+
 def execute(command, limit, environment=None, until=None):
     """Runs a command in a session of its own; gives exit status (None: ended here) and output. It is ended when it is over
     its limit, which is there for what hangs and bounds no performance, or has written a line that matches `until`."""
@@ -75,6 +82,11 @@ def environment(mpi, build):
             raise FileNotFoundError(f"{pace} is missing; build the tests first")
         variables["LD_PRELOAD"] = str(pace)
     return variables
+
+
+def ended_but_for_mpich(mpi, output, ranks):
+    """Whether a job that has not ended has nothing left to do but what MPICH hangs in; SAY_WHEN_MPICH_ENDS is set."""
+    return mpi == "mpich" and output.count(MPICH_ENDS) == ranks
 
 
 def processes_of(program):

@@ -99,9 +99,20 @@ class Predict(ToolTest):
         self.assertTrue(out.startswith("Simulated, not measured: "))
         self.assertIn("recursive_doubling", out)
         self.assertIn("messages", err)
-        self.assertNotIn("Note", out)
-        out, _ = self.call("predict", "ibcast", "--ranks", 16, "--bytes", "64Ki")
-        self.assertIn("Note: host: long messages", out)
+
+    def test_long_messages_of_the_host_engine_wait_for_calls(self):
+        def overlap(*more):
+            return self.value("overlap", "ibcast", "--ranks", 2, "--bytes", "1Mi", "--engine", "host", *ROUND, *more)
+
+        self.assertLess(overlap(), 0.01)
+        # A link that was idle passes a quarter of the message at once.
+        self.assertAlmostEqual(overlap("--burst", "256Ki"), 256 / 1024, delta=0.02)
+        self.assertGreater(overlap("--rendezvous", "2Mi"), 0.99)
+        self.assertGreater(overlap("--rendezvous", "none"), 0.99)
+        self.assertGreater(overlap("--tests", 100), 0.9)
+        self.assertLess(overlap("--tests", 100, "--rendezvous", "64Ki:4Ki"), 0.5)
+        self.refused("predict", "ibcast", "--ranks", 2, "--rendezvous", "64Ki:0", because="window")
+        self.refused("predict", "ibcast", "--ranks", 2, "--rendezvous", "much", because="number of bytes")
 
     def test_a_dry_run_says_what_it_needs(self):
         out, err = self.call("predict", "iallreduce", "--ranks", "1Mi", "--engine", "kernel", "--algorithm", "recursive_doubling",

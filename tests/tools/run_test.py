@@ -129,6 +129,9 @@ class Run(ToolTest):
         self.assertEqual(self.rewritten("--", program)[1], f"LD_PRELOAD={abi}")
         self.assertEqual(self.rewritten("--mpi", "mpich", "--", "mpiexec", program)[3], self.mpich)
         self.assertEqual(self.rewritten("--mpi", "abi", "--", "mpiexec", "a.py")[3], abi)
+        # A batch system's launcher shows no MPI, but the program does.
+        self.launcher("srun", "slurm 22.05")
+        self.assertEqual(self.rewritten("--", "srun", "-n", "2", program)[1], f"LD_PRELOAD={abi}")
 
     def test_variables_are_passed_on(self):
         words = self.rewritten("--", "mpirun", "a", LAPWING_ENGINE="mpi", LAPWING_BLOCKING="0")
@@ -258,6 +261,33 @@ class Run(ToolTest):
         command = ("--mpi", "mpich", "--engine", "mpi", "--", "srun", "a")
         out, _ = self.call("run", *command, tool=self.tool, PATH=self.path)
         self.assertEqual(out, "mpi a\n")
+
+    def test_a_batch_system_starts_a_program_that_shows_its_mpi(self):
+        self.launcher("srun", "slurm 22.05", then='echo "$*"')
+        script = self.prefix / "script"
+        script.write_text("#!/bin/sh\n")
+        script.chmod(0o755)
+        self.wrong("--", "srun", "-n", "4", script, because="lapwing run --mpi openmpi -- srun ...")
+
+    def test_without_an_mpi_it_says_how_to_get_one(self):
+        nothing = self.prefix / "nothing"
+        nothing.mkdir()
+        for launcher in ("mpirun", "mpiexec"):
+            for advice in ("apt-get install openmpi-bin", "pip install mpich"):
+                self.wrong("--", launcher, "-n", "2", "a", because=advice, PATH=str(nothing))
+        self.wrong("--", "mpirun", "a", because="module avail", PATH=str(nothing), LMOD_CMD="/usr/share/lmod")
+        self.wrong("--", "srun", "a", because="no commands of Slurm", PATH=str(nothing))
+        # Another launcher is there: that is what to use.
+        (nothing / "mpiexec.hydra").symlink_to("/bin/true")
+        self.wrong("--", "mpirun", "a", because="'mpirun' is not a program on PATH; there is mpiexec.hydra", PATH=str(nothing))
+
+    def test_programs_that_cannot_be_started(self):
+        file = self.prefix / "text"
+        file.write_text("")
+        self.wrong("--", file, because=f"chmod +x {file}")
+        self.wrong("--", self.prefix / "none", because="there is no such file")
+        file.chmod(0o755)
+        self.wrong("--", file, because=f"lapwing run -- mpirun -n 4 {file}")
 
     def test_wrong_options(self):
         self.wrong(because="no command")

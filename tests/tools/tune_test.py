@@ -26,6 +26,32 @@ class WithFile(ToolTest):
         return str(path)
 
 
+class Simulate(WithFile):
+    def test_choices_for_ranks_that_nobody_measured(self):
+        costs = {"latency": 1e-5, "task": 1e-6, "gap": 0, "per_byte": 8e-9, "task_per_byte": 0}
+        file = self.write("costs.json", {"lapwing_tuning": 1, "tables": [{**TABLE, "messages": costs}]})
+        words = ("tune", "--collective", "ialltoall,ibcast", "--bytes", "8,64Ki", "-o", file)
+        out, _ = self.call(*words, "--simulate", "8,16,64")
+        self.assertIn("2 simulated tables", out)  # 8 were measured
+        measured, *simulated = json.loads(pathlib.Path(file).read_text())["tables"]
+        self.assertNotIn("simulated", measured)
+        self.assertEqual([(one["ranks"], one["simulated"]) for one in simulated], [([16, 16], True), ([64, 64], True)])
+        # The fastest by predict.
+        out, _ = self.call("predict", "ibcast", "--ranks", 64, "--bytes", "64Ki", "--algorithm", "all", "--engine", "kernel", "--work", 0,
+                           "--tuning", file, "--json", "-")
+        times = {engine["algorithm"]: engine["summary"]["base"]["median"] for row in json.loads(out)["rows"]
+                 for engine in row["engines"]}
+        row = simulated[1]["choices"]["broadcast"][-1]
+        self.assertLessEqual(row["seconds"], 1.03 * min(times.values()))
+        self.assertAlmostEqual(row["seconds"], times[row["take"]], places=9)
+        out, _ = self.call("explain", "broadcast", "--ranks", 64, "--bytes", "64Ki", LAPWING_TUNING=file)
+        self.assertIn("simulated to be the fastest", out)
+
+    def test_without_costs_of_messages(self):
+        self.refused("tune", "--simulate", 64, "-o", self.file, because="measure on some of them first")
+        self.refused("tune", "--simulate", 1, "-o", self.file, because="--simulate")
+
+
 class Explain(WithFile):
     def chosen(self, *options, **variables):
         out, _ = self.call("explain", "alltoall", *options, **variables)

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdlib>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
+#include "command_line/command_line.hpp"
 #include "engines/catalogue.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/tables.hpp"
@@ -91,8 +91,9 @@ void print_networks() {
         if (network.rdma && first.empty()) first = network.name;
     }
     fmt::print("{}  auto takes {}\n", align(rows),
-               first.empty() ? "tcp, with the kernel engine where it is available, else the native MPI"
-                             : first + ", where all ranks have it");
+               first.empty()
+                   ? "tcp, with the kernel engine where it is available, else with a progress thread"
+                   : first + ", where all ranks have it");
 }
 
 Json mpi_as_json() {
@@ -256,13 +257,13 @@ int info(bool json, bool algorithms_only) {
 
 }  // namespace
 
-Command add_info(CLI::App& tool) {
+Command add_info(CommandLine& tool) {
     struct Options {
         bool json = false;
         bool algorithms = false;
     };
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand("info", "Show engines, MPIs, variables and algorithms");
+    CommandLine* app = tool.add_subcommand("info", "Show engines, MPIs, variables and algorithms");
     app->add_flag("--algorithms", options->algorithms, "Only the algorithms, with source and parameters");
     app->add_flag("--json", options->json, "As JSON");
     app->footer(

@@ -1,6 +1,5 @@
 // lapwing, the command-line tool: reads the command line and runs the subcommand that it names.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 
 namespace lapwing::tool {
@@ -55,14 +55,14 @@ std::string subcommand_of(const std::vector<std::string>& arguments, const std::
     if (word == arguments.end()) return "";
     std::vector<std::string> valid;
     for (const Command& command : commands) {
-        if (command.options->get_name() == *word) return *word;
-        if (!command.hidden) valid.push_back(command.options->get_name());
+        if (command.options->name() == *word) return *word;
+        if (!command.hidden) valid.push_back(command.options->name());
     }
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("unknown subcommand '{}'{}", *word, suggestion(*word, valid)));
 }
 
-void refuse_unknown_options(const CLI::App& options, bool extra_words_allowed) {
+void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed) {
     const std::vector<std::string> unknown = options.remaining();
     if (unknown.empty()) return;
     const std::string word = unknown.front().substr(0, unknown.front().find('='));
@@ -71,19 +71,26 @@ void refuse_unknown_options(const CLI::App& options, bool extra_words_allowed) {
         throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is one argument too many", word));
     }
     std::vector<std::string> valid;
-    for (const CLI::Option* option : options.get_options()) {
-        for (const std::string& name : option->get_lnames()) valid.push_back("--" + name);
-        for (const std::string& name : option->get_snames()) valid.push_back("-" + name);
+    for (const CommandLineOption& option : options.options()) {
+        for (const std::string& name : option.long_names()) valid.push_back("--" + name);
+        for (const std::string& name : option.short_names()) valid.push_back("-" + name);
     }
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("unknown option '{}'{}", word, suggestion(word, valid)));
 }
 
+void require_written() {
+    // A write that failed earlier leaves its mark, too.
+    errno = 0;
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+    throw Error(ErrorCode::system, fmt::format("the output could not be written{}{}", errno != 0 ? ": " : "",
+                                               errno != 0 ? std::strerror(errno) : ""));
+}
+
 int run_tool(std::vector<std::string> arguments, std::string& who) {
     const Words words = split_words(arguments);
-    CLI::App tool("Nonblocking MPI collectives as checked task lists.", "lapwing");
-    tool.set_version_flag("--version", "lapwing " LAPWING_VERSION);
-    tool.get_formatter()->column_width(32);
+    CommandLine tool("lapwing", "Nonblocking MPI collectives as checked task lists.");
+    tool.add_version_flag("lapwing " LAPWING_VERSION);
     tool.footer(
         "Examples:\n"
         "  lapwing run --report -- mpirun -n 4 ./program\n"
@@ -100,7 +107,7 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
         add_man_pages(tool),     add_probe(tool),           add_doctor_agent(tool),
         add_doctor_fabric(tool)};
     for (const auto& [group, names] : groups) {
-        for (const char* name : names) tool.get_subcommand(name)->group(group);
+        for (const char* name : names) tool.subcommand(name).group(group);
     }
     if (arguments.empty()) {
         fmt::print(stderr, "{}", tool.help());
@@ -111,27 +118,19 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
     // Unknown options are answered below, with the nearest valid one.
     tool.allow_extras();
     for (const Command& command : commands) command.options->allow_extras();
-    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
-    try {
-        tool.parse(arguments);
-    } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == 0) return tool.exit(error);  // --help, --version
-        throw Error(ErrorCode::invalid_argument, error.what());
+    if (const auto text = tool.parse(arguments)) {
+        fmt::print("{}", *text);
+        require_written();
+        return success;
     }
     for (const Command& command : commands) {
         if (!command.options->parsed()) continue;
         refuse_unknown_options(*command.options, command.answers_extra_words);
-        for (const CLI::App* nested : command.options->get_subcommands()) {
+        for (const CommandLine* nested : command.options->parsed_subcommands()) {
             refuse_unknown_options(*nested, command.answers_extra_words);
         }
         const int status = command.run();
-        // A write that failed earlier leaves its mark, too.
-        errno = 0;
-        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-            throw Error(ErrorCode::system,
-                        fmt::format("the output could not be written{}{}", errno != 0 ? ": " : "",
-                                    errno != 0 ? std::strerror(errno) : ""));
-        }
+        require_written();
         return status;
     }
     refuse_unknown_options(tool, false);

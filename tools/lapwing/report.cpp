@@ -2,12 +2,12 @@
 // program beside the tool makes the page.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <memory>
 
 #include "base/error.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/process.hpp"
 #include "lapwing/launch/launch.hpp"
@@ -64,10 +64,10 @@ int make_page(const Options& options) {
 
 }  // namespace
 
-Command add_report(CLI::App& tool) {
+Command add_report(CommandLine& tool) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand("report", "Make one page from results of bench and traces of run");
-    show_usage(*app, "Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
+    CommandLine* app = tool.add_subcommand("report", "Make one page from results of bench and traces of run");
+    app->usage("Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
     app->add_option("files", options->files,
                     "Results of `lapwing bench --json` and `lapwing predict --json`, and traces of `lapwing "
                     "run --trace`; "

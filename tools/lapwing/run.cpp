@@ -1,7 +1,6 @@
 // lapwing run: starts an unmodified MPI program with the preload library of its MPI.
 #include <fmt/format.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <optional>
 
 #include "base/error.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/arrange.hpp"
@@ -104,7 +104,7 @@ int run_and_wait(const Starter& starter, const Words& words, const Settings& set
     return end_as(status);
 }
 
-int run(const CLI::App& app, const Options& options, const Words& words) {
+int run(const CommandLine& app, const Options& options, const Words& words) {
     const Settings settings = settings_of(options);
     require_words(app, words, "command", "lapwing run", "no command to run", "mpirun -n 4 ./program");
     const Starter starter = find_starter(words.words, options.mpi);
@@ -121,10 +121,10 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
 
 }  // namespace
 
-Command add_run(CLI::App& tool, const Words& words) {
+Command add_run(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand("run", "Run an MPI program with its collectives as task lists");
-    show_usage(*app, "Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    CommandLine* app = tool.add_subcommand("run", "Run an MPI program with its collectives as task lists");
+    app->usage("Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--engine", options->engine, "Engine: auto, host, ..., or mpi (LAPWING_ENGINE)")
         ->type_name("E");
     app->add_option("--network", options->network,

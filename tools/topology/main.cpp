@@ -77,6 +77,7 @@ int main(int argument_count, char** arguments) {
         const json result = {{"engine", told(info, "lapwing_engine_used")},
                              {"link_inside_host", told(info, "lapwing_link_inside_host")},
                              {"link_between_hosts", told(info, "lapwing_link_between_hosts")},
+                             {"network", told(info, "lapwing_network")},
                              {"ranks", places}};
         MPI_Info_free(&info);
         fmt::print("lapwing-topology result {}\n",

@@ -9,13 +9,6 @@
 
 namespace lapwing {
 
-namespace {
-
-// As for the kernel engine: what is hidden of a list that moves no more costs more than it saves.
-constexpr std::uint64_t most_bytes_of_short = 16384;
-
-}  // namespace
-
 struct HostPrepared::Run final : Operation, ProgressThread::Work {
     explicit Run(HostPrepared& prepared) : ProgressThread::Work(prepared.is_short_), owner(prepared) {}
     Moved move() override;

@@ -43,8 +43,8 @@ struct ChainPlan {
     std::vector<PlannedStage> stages;
     HostStepPlan host;
 
-    // What it moves fits into the sockets, and takes no longer than a few interrupts.
-    bool is_short() const { return wire_bytes <= 16384; }
+    // What it moves fits into the sockets, too.
+    bool is_short() const { return wire_bytes <= most_bytes_of_short; }
     // Its messages may wait in the sockets for a call. Of a longer list: nobody waits for what this rank does
     // with what it receives.
     bool may_wait_in_sockets() const { return is_short() || fits_sockets_; }

@@ -62,7 +62,7 @@ class OfiFabric final : public Fabric {
         card.presence = presence_.address();
         return ofi::bytes_of(card);
     }
-    void join(std::vector<Peer> peers, int self, std::uint64_t key) override;
+    void join(std::vector<Peer> peers, int self, const JobKey& key) override;
     std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members) override;
 
     bool progress() override;
@@ -100,7 +100,7 @@ class OfiFabric final : public Fabric {
   private:
     friend class OfiLink;
 
-    std::unique_lock<std::mutex> hold() { return lock_.hold(); }
+    FabricLock::Held hold() { return lock_.hold(); }
     bool step();
     void look_for_lost_peers();
 
@@ -180,7 +180,7 @@ class OfiLink final : public Link {
     ofi::Group group_;
 };
 
-void OfiFabric::join(std::vector<Peer> peers, int self, std::uint64_t key) {
+void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     std::vector<ofi::Card> cards;
     std::vector<std::string> names;
     std::vector<tcp::Address> presences;
@@ -193,7 +193,8 @@ void OfiFabric::join(std::vector<Peer> peers, int self, std::uint64_t key) {
     const std::string apart = ofi::why_apart(cards, names);
     if (!apart.empty()) throw Error(ErrorCode::link, apart);
     const auto lock = hold();
-    tags_ = ofi::Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key);
+    tags_ =
+        ofi::Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key[0]);
     transfers_->join(cards, std::move(names));
     presence_.join(std::move(presences));
 }
@@ -224,13 +225,11 @@ bool OfiFabric::progress() {
 }  // namespace
 
 std::unique_ptr<Fabric> ofi_fabric(const std::string& provider, const FabricOptions& options) {
-    tcp::Options internet{.interfaces = options.interfaces, .family = options.family};
-    // Zero says that peers may be silent; their kernels are not, or they are lost.
-    if (options.patience > std::chrono::seconds(0)) internet.patience = options.patience;
     const KeptSignals kept;
     const BlockedSignals blocked;
-    auto endpoint = ofi::open_first(ofi::candidates(provider, options.rdma_only, internet), options.ranks);
-    return std::make_unique<OfiFabric>(std::move(endpoint), internet);
+    auto endpoint =
+        ofi::open_first(ofi::candidates(provider, options.rdma_only, options.internet), options.ranks);
+    return std::make_unique<OfiFabric>(std::move(endpoint), options.internet);
 }
 
 }  // namespace lapwing

@@ -29,6 +29,7 @@ Transfers::Transfers(Endpoint& endpoint)
     : endpoint_(endpoint),
       most_bytes_(std::min(endpoint.info().ep_attr->max_msg_size, longest_piece)),
       inject_(endpoint.info().tx_attr->inject_size),
+      completes_silently_(endpoint.traits().descriptor_wakes),
       provider_(endpoint.provider()),
       registration_(endpoint) {}
 
@@ -128,8 +129,10 @@ Transfers::Posted Transfers::post(Piece& piece) {
     request.context = &piece.context;
     const std::uint64_t flags = FI_COMPLETION | (inject ? FI_INJECT : 0);
     fid_ep* endpoint = endpoint_.endpoint();
-    const long result =
-        piece.receive ? ::fi_trecvmsg(endpoint, &request, flags) : ::fi_tsendmsg(endpoint, &request, flags);
+    const bool silent = inject && completes_silently_;
+    const long result = silent ? ::fi_tinject(endpoint, piece.data, piece.bytes, request.addr, request.tag)
+                        : piece.receive ? ::fi_trecvmsg(endpoint, &request, flags)
+                                        : ::fi_tsendmsg(endpoint, &request, flags);
     if (result != 0) registration_.give_back(piece.span);
     if (result == -FI_EAGAIN) return Posted::full;
     if (result != 0) {
@@ -137,8 +140,9 @@ Transfers::Posted Transfers::post(Piece& piece) {
                                      piece.receive ? "receive from" : "send to", why(result)));
         return Posted::failed;
     }
-    if (!piece.receive) ++sends_;
+    if (!piece.receive && !silent) ++sends_;
     if (inject) settle(piece);
+    if (silent) free(piece);
     return Posted::yes;
 }
 

@@ -130,6 +130,9 @@ class Transfers {
     Endpoint& endpoint_;
     const std::size_t most_bytes_;  // of a piece
     const std::size_t inject_;      // bytes that the provider copies at once
+    // What it has copied needs no completion, each of which rings the descriptor: that tells when the rest is
+    // to be moved.
+    const bool completes_silently_;
     const std::string provider_;
     Registration registration_;
     std::vector<std::string> names_;

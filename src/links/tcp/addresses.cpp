@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -208,6 +209,19 @@ std::vector<Place> choose(const Options& options, const std::vector<Interface>& 
         throw Error(ErrorCode::system, fmt::format("no interface of family {} is up; there are: {}",
                                                    options.family, list(present)));
     return result;
+}
+
+std::string names_of_interfaces(const Options& options) {
+    const std::vector<Interface> present = interfaces();
+    std::vector<std::string> names;
+    for (const Place& place : choose(options, present)) {
+        for (const Interface& one : present) {
+            if (place.loopback == 0 && same_address(one.place, place) &&
+                std::find(names.begin(), names.end(), one.name) == names.end())
+                names.push_back(one.name);
+        }
+    }
+    return names.empty() ? "loopback" : fmt::format("{}", fmt::join(names, ", "));
 }
 
 bool same_address(const Place& one, const Place& other) {

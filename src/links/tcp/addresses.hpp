@@ -26,6 +26,10 @@ std::vector<Interface> interfaces();
 // is when none fits.
 std::vector<Address::Place> choose(const Options& options, const std::vector<Interface>& present);
 
+// The names of their interfaces, for people: "eth0, ib0"; "loopback" where there are no others. Throws as
+// choose().
+std::string names_of_interfaces(const Options& options);
+
 // The places of `peer` in the order in which `self` tries them; those that cannot be meant are left out.
 std::vector<Address::Place> routes(const Address& self, const Address& peer);
 

@@ -164,9 +164,9 @@ std::string UcxFabric::description() const {
     return fmt::format("UCX {}, {}", ucp_.version, transports_);
 }
 
-void UcxFabric::join(std::vector<Peer> peers, int self, std::uint64_t key) {
+void UcxFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     const auto lock = hold();
-    key_ = key;
+    key_ = key[0];
     self_ = self;
     stations_ = std::vector<Station>(peers.size());
     for (std::size_t place = 0; place < peers.size(); ++place) {

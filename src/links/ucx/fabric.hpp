@@ -33,7 +33,7 @@ class UcxFabric final : public Fabric {
     std::string description() const override;
     bool rdma() const override { return rdma_; }
     std::vector<std::byte> address() const override { return address_; }
-    void join(std::vector<Peer> peers, int self, std::uint64_t key) override;
+    void join(std::vector<Peer> peers, int self, const JobKey& key) override;
     std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members) override;
 
     bool progress() override;
@@ -121,7 +121,7 @@ class UcxFabric final : public Fabric {
     bool fetch(Message& message, Arrival& arrival);
     void drop(Arrival& arrival);
     void lose(int peer, const std::string& why);
-    std::unique_lock<std::mutex> hold() { return lock_.hold(); }
+    FabricLock::Held hold() { return lock_.hold(); }
 
     const Library& ucp_;
     const pid_t process_;

@@ -20,6 +20,8 @@ constexpr const char* engine_used_key = "lapwing_engine_used";
 // What joins two ranks of one host, and two of different hosts: shm, mpi, tcp.
 constexpr const char* link_inside_host_key = "lapwing_link_inside_host";
 constexpr const char* link_between_hosts_key = "lapwing_link_between_hosts";
+// The network that joins the job's hosts, for people: "ucx (UCX 1.13.1, tcp on eth0)".
+constexpr const char* network_key = "lapwing_network";
 
 std::string value_of(MPI_Info info, const char* key) {
     char value[MPI_MAX_INFO_VAL + 1] = {};
@@ -89,6 +91,8 @@ LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
             const char* const inside = shares ? (connected ? "shm, tcp" : "shm") : between;
             PMPI_Info_set(*info, link_inside_host_key, inside);
             PMPI_Info_set(*info, link_between_hosts_key, between);
+            const std::string network = runtime.network.joined_by().substr(0, MPI_MAX_INFO_VAL - 1);
+            if (!network.empty()) PMPI_Info_set(*info, network_key, network.c_str());
         }
         return MPI_SUCCESS;
     });

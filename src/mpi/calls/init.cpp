@@ -51,7 +51,8 @@ bool start_runtime(bool collective) {
     Entry::set_threads(runtime.threads);
     if (runtime.options.engine == "mpi") {
         runtime.why_not = Fallback::engine_mpi;
-    } else if (!install_hook(progress_of_all, live_requests, runtime.threads)) {
+    } else if (!install_hook(progress_of_all, live_requests, runtime.threads,
+                             runtime.network.goes_by_native_mpi() && runtime.network.may_have_thread())) {
         runtime.why_not = Fallback::no_hook;
     } else {
         runtime.takes_calls = true;

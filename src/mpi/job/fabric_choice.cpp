@@ -53,10 +53,10 @@ std::vector<Fabric::Peer> exchange_introductions(const Fabric& fabric) {
     return peers;
 }
 
-std::uint64_t agree_on_key(int self) {
-    std::uint64_t key = 0;
-    if (self == 0) ::randombytes_buf(&key, sizeof key);
-    PMPI_Bcast(&key, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+JobKey agree_on_key(int self) {
+    JobKey key{};
+    if (self == 0) ::randombytes_buf(key.data(), sizeof key);
+    PMPI_Bcast(key.data(), static_cast<int>(key.size()), MPI_UINT64_T, 0, MPI_COMM_WORLD);
     return key;
 }
 
@@ -70,11 +70,10 @@ std::unique_ptr<Fabric> choose_fabric(const std::string& network, const tcp::Opt
     int all_answer = progress_thread;
     PMPI_Allreduce(MPI_IN_PLACE, &all_answer, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     options.patience = all_answer ? tcp.patience : std::chrono::seconds(0);
-    options.interfaces = tcp.interfaces;
-    options.family = tcp.family;
+    options.internet = tcp;
     options.rdma_only = any;
     for (const FabricKind& kind : fabrics()) {
-        if (!any && network != kind.name) continue;
+        if (any ? !kind.may_have_rdma : network != kind.name) continue;
         std::unique_ptr<Fabric> fabric;
         std::string trouble;
         try {

@@ -26,7 +26,11 @@ shm::ShmAddress Network::open(const Settings& settings, const std::string& engin
 void Network::start(const RankLocations& locations, std::span<const shm::ShmAddress> memories) {
     if (engine_ == "mpi") return;
     const bool several_hosts = !locations.all_on_one_host();
-    if (several_hosts || (!chosen_.shared_memory && ranks_ > 1)) open_fabric();
+    const bool joins = several_hosts || (!chosen_.shared_memory && ranks_ > 1);
+    if (joins) open_fabric();
+    connect_hosts(several_hosts);
+    if (joins) open_tcp_fabric(several_hosts);
+    if (fabric_ != nullptr && !chosen_.no_progress_thread) pipe_ = std::make_unique<WakePipe>();
     if (locations.some_on_one_host()) {
         share_memory(memories);
         if (self_ == 0) say_what_is_missing(several_hosts);
@@ -38,12 +42,19 @@ void Network::start(const RankLocations& locations, std::span<const shm::ShmAddr
         progress_thread_ = std::make_unique<ProgressThread>(node_.get(), fabric_.get(), pipe_.get(),
                                                             chosen_.progress_processors);
     }
-    connect_hosts(several_hosts);
-    if (several_hosts && joined_by_.empty()) joined_by_ = "mpi (the native MPI)";
+    by_native_mpi_ = several_hosts && joined_by_.empty();
+    if (!by_native_mpi_) return;
+    // There is nothing in an MPI to sleep at, and a thread may call it by leave of the program only.
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&level);
+    joined_by_ = !may_have_thread() || level != MPI_THREAD_MULTIPLE
+                     ? "mpi (the native MPI, in the program's calls)"
+                     : "mpi (the native MPI, which a thread calls every 0.2 ms)";
 }
 
 void Network::open_fabric() {
     const std::string& wanted = chosen_.network;
+    // TCP is the kernel engine's first.
     if (wanted == "tcp" || wanted == "mpi") return;
     if (engine_ == "kernel") {
         if (wanted != "auto") missing_.networks.push_back({wanted, "the kernel engine runs over TCP"});
@@ -52,11 +63,30 @@ void Network::open_fabric() {
     }
     if (fabric_ != nullptr) {
         joined_by_ = fmt::format("{} ({})", fabric_->name(), fabric_->description());
-        if (!chosen_.no_progress_thread) pipe_ = std::make_unique<WakePipe>();
     } else if (wanted != "auto" && self_ == 0) {
         fmt::print(stderr, "lapwing: the network {} cannot be had: {}\n", wanted,
                    missing_.networks.back().why);
     }
+}
+
+// For the host engine, where the kernel engine does not run: a progress thread can sleep at sockets, and not
+// in the native MPI. Who has asked for the host engine alone gets it over the native MPI, to compare with.
+void Network::open_tcp_fabric(bool several_hosts) {
+    const std::string& wanted = chosen_.network;
+    if (fabric_ != nullptr || endpoint_ != nullptr || wanted == "mpi") return;
+    const bool by_itself = several_hosts && engine_ != "host";
+    if (wanted != "tcp" && !(by_itself && any_rank_wants_progress_thread())) return;
+    fabric_ = choose_fabric("tcp", chosen_.tcp, !chosen_.no_progress_thread, self_, missing_.networks);
+    if (fabric_ != nullptr)
+        joined_by_ = fmt::format("tcp ({})", fabric_->description());
+    else if (wanted == "tcp" && self_ == 0)
+        fmt::print(stderr, "lapwing: the network tcp cannot be had: {}\n", missing_.networks.back().why);
+}
+
+bool Network::any_rank_wants_progress_thread() const {
+    int wants = chosen_.no_progress_thread ? 0 : 1;
+    PMPI_Allreduce(MPI_IN_PLACE, &wants, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    return wants != 0;
 }
 
 bool Network::wants_progress_thread() const {
@@ -135,7 +165,7 @@ void Network::connect_hosts(bool several_hosts) {
     }
     if (!why_not.empty()) {
         endpoint_.reset();
-        if (self_ == 0 && (engine_ != "auto" || chosen_.network == "tcp"))
+        if (self_ == 0 && engine_ != "auto")
             fmt::print(stderr, "lapwing: the {} engine is not used: {}\n", missing_.engine, why_not);
         return;
     }
@@ -147,7 +177,9 @@ void Network::connect_hosts(bool several_hosts) {
     PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, addresses.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
     endpoint_->admit(key, addresses, self_);
     key.fill(0);
-    if (several_hosts) joined_by_ = fmt::format("tcp (the {} engine)", missing_.engine);
+    if (several_hosts)
+        joined_by_ = fmt::format("tcp (the {} engine, sockets on {})", missing_.engine,
+                                 tcp::names_of_interfaces(chosen_.tcp));
     if (!chosen_.progress_processors.empty()) endpoint_->event_loop().place(chosen_.progress_processors);
 }
 

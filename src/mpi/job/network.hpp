@@ -47,6 +47,9 @@ class Network {
     bool runs() const { return endpoint_ != nullptr; }
     // What joins hosts, for people: "ucx (UCX 1.13.1, tcp on eth0)"; empty where all ranks are on one.
     const std::string& joined_by() const { return joined_by_; }
+    // Whether that is the native MPI, and whether a thread may run lists while the program computes.
+    bool goes_by_native_mpi() const { return by_native_mpi_; }
+    bool may_have_thread() const { return !chosen_.no_progress_thread; }
     // The fabric that does; null: none, but connections or the native MPI.
     Fabric* fabric() const { return fabric_.get(); }
     // Memory that ranks of one host share; null: there is none.
@@ -75,6 +78,8 @@ class Network {
 
   private:
     void open_fabric();
+    void open_tcp_fabric(bool several_hosts);
+    bool any_rank_wants_progress_thread() const;
     void share_memory(std::span<const shm::ShmAddress> memories);
     bool wants_progress_thread() const;
     void say_what_is_missing(bool several_hosts) const;
@@ -83,6 +88,7 @@ class Network {
     std::string engine_ = "mpi";  // that was asked for
     NetworkSettings chosen_;
     std::string joined_by_;
+    bool by_native_mpi_ = false;
     std::unique_ptr<tcp::Endpoint> endpoint_;
     std::unique_ptr<Fabric> fabric_;
     std::unique_ptr<WakePipe> pipe_;  // of the progress thread, where there is a fabric

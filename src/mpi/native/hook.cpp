@@ -35,6 +35,8 @@ enum class Way {
     polling,      // the MPI has no callback: the hook thread looks every now and then
 };
 std::atomic<Way> way{Way::none};
+// Whether the hook thread looks every now and then.
+std::atomic<bool> looks{false};
 
 // A thread that moves lists in the program's place. Sleeps unless the program waits in the MPI with
 // collectives in flight or, when polling, has any in flight.
@@ -67,7 +69,7 @@ class HookThread {
             seen = calls_;
             try_to_move_all();
             std::this_thread::sleep_for(std::chrono::microseconds(20));
-            while (way == Way::polling && !ending_ && *in_flight > 0) {
+            while (looks && !ending_ && *in_flight > 0) {
                 try_to_move_all();
                 std::this_thread::sleep_for(std::chrono::microseconds(200));
             }
@@ -132,7 +134,7 @@ bool offers_a_hook() {
            find_in_libraries("ucp_worker_progress") != nullptr;
 }
 
-bool install_hook(int (*progress)(), const Count& requests, bool threads) {
+bool install_hook(int (*progress)(), const Count& requests, bool threads, bool polls) {
     move_all = progress;
     in_flight = &requests;
     if (attach_to_opal()) {
@@ -143,18 +145,20 @@ bool install_hook(int (*progress)(), const Count& requests, bool threads) {
     } else if (threads) {
         way = Way::polling;
     }
-    if (way == Way::hook_thread || way == Way::polling) hook_thread.start();
+    looks = way == Way::polling || (polls && threads && way != Way::none);
+    if (way == Way::hook_thread || looks) hook_thread.start();
     return way != Way::none;
 }
 
 void remove_hook() {
     if (way.exchange(Way::none) == Way::none) return;
     detach_from_opal();
+    looks = false;
     hook_thread.stop();
 }
 
 void collective_started() {
-    if (way.load(std::memory_order_relaxed) == Way::polling) hook_thread.wake();
+    if (looks.load(std::memory_order_relaxed)) hook_thread.wake();
 }
 
 void native_progress() {

@@ -13,8 +13,9 @@ bool offers_a_hook();
 
 // After MPI_Init. From now on the MPI's progress calls `progress` inside Entry, as long as `in_flight` is not
 // 0; it gives back how many collectives have completed. `threads`: the MPI has MPI_THREAD_MULTIPLE. False
-// when there is no way in.
-bool install_hook(int (*progress)(), const Count& in_flight, bool threads);
+// when there is no way in. `polls`: a thread looks every now and then, too, as far as `threads` lets it: the
+// lists go by messages of the MPI while the program computes.
+bool install_hook(int (*progress)(), const Count& in_flight, bool threads, bool polls);
 // Before MPI_Finalize.
 void remove_hook();
 

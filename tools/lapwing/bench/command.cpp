@@ -1,12 +1,12 @@
 // lapwing bench: measurements of Lapwing and the native MPI side by side.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "base/error.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/bench/run.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/values.hpp"
@@ -76,17 +76,15 @@ int run_part(const Part& part, const All& all, const std::vector<std::string>& l
     if (!all.mpi.empty()) add({"--mpi", all.mpi});
     add({"--json", (std::filesystem::path(all.results) / (part.file + ".json")).string()});
 
-    CLI::App app;
+    CommandLine app(part.benchmark->name, "");
     add_options(app, options);
-    std::vector<std::string> words(command.begin() + 3, command.end());
-    std::reverse(words.begin(), words.end());  // as CLI11 wants them
-    app.parse(words);
+    app.parse({command.begin() + 3, command.end()});
     command.emplace_back("--");
     add(launcher);
     return run_benchmark(options, launcher, command);
 }
 
-int run_suite(const CLI::App& app, const All& all, const Words& words) {
+int run_suite(const CommandLine& app, const All& all, const Words& words) {
     require_words(app, words, "launcher", "lapwing bench all --results DIRECTORY", "no launcher",
                   "mpirun -n 4");
     std::vector<std::string> names;
@@ -108,20 +106,16 @@ int run_suite(const CLI::App& app, const All& all, const Words& words) {
                    chosen.size());
         std::fflush(stdout);
         ++number;
-        try {
-            if (run_part(part, all, words.words) != success) status = violations_found;
-        } catch (const CLI::ParseError& wrong) {
-            throw Error(ErrorCode::invalid_argument, wrong.what());
-        }
+        if (run_part(part, all, words.words) != success) status = violations_found;
     }
     fmt::print("\nwritten to {}\n", all.results);
     return status;
 }
 
-void add_all(CLI::App& bench, const std::shared_ptr<All>& all) {
-    CLI::App* app = bench.add_subcommand("all", "Run every benchmark, into a directory of JSON files");
+void add_all(CommandLine& bench, const std::shared_ptr<All>& all) {
+    CommandLine* app = bench.add_subcommand("all", "Run every benchmark, into a directory of JSON files");
     app->allow_extras();
-    show_usage(*app, "Usage: lapwing bench all --results DIRECTORY [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->usage("Usage: lapwing bench all --results DIRECTORY [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--results", all->results, "Directory for the files; it is made if it is missing")
         ->type_name("DIRECTORY")
         ->required();
@@ -142,20 +136,20 @@ void add_all(CLI::App& bench, const std::shared_ptr<All>& all) {
         "4\n");
 }
 
-void add_one(CLI::App& bench, const Benchmark& benchmark, BenchOptions& options) {
+void add_one(CommandLine& bench, const Benchmark& benchmark, BenchOptions& options) {
     options.benchmark = &benchmark;
-    CLI::App* app = bench.add_subcommand(benchmark.name, benchmark.summary);
+    CommandLine* app = bench.add_subcommand(benchmark.name, benchmark.summary);
     app->allow_extras();
     const std::string source = *benchmark.source == 0 ? "" : fmt::format("\n{}.", benchmark.source);
-    show_usage(*app, fmt::format("{}{}\n\nUsage: lapwing bench {} [OPTIONS] -- LAUNCHER ARGUMENTS...",
-                                 benchmark.about, source, benchmark.name));
+    app->usage(fmt::format("{}{}\n\nUsage: lapwing bench {} [OPTIONS] -- LAUNCHER ARGUMENTS...",
+                           benchmark.about, source, benchmark.name));
     add_options(*app, options);
     app->footer(about_status);
 }
 
-int run(const CLI::App& bench, const std::vector<std::unique_ptr<BenchOptions>>& each, const All& all,
+int run(const CommandLine& bench, const std::vector<std::unique_ptr<BenchOptions>>& each, const All& all,
         const Words& words) {
-    const std::vector<CLI::App*> chosen = bench.get_subcommands();
+    const std::vector<const CommandLine*> chosen = bench.parsed_subcommands();
     if (all.table) {
         fmt::print("{}\n", benchmarks_as_json().dump(1));
         return success;
@@ -167,12 +161,12 @@ int run(const CLI::App& bench, const std::vector<std::unique_ptr<BenchOptions>>&
         for (const Benchmark& benchmark : benchmarks()) names += fmt::format(", {}", benchmark.name);
         throw Error(ErrorCode::invalid_argument, fmt::format("no benchmark given; valid: {}", names));
     }
-    const CLI::App& app = *chosen.front();
-    if (app.get_name() == "all") return run_suite(app, all, words);
-    const std::string begin = "lapwing bench " + app.get_name();
+    const CommandLine& app = *chosen.front();
+    if (app.name() == "all") return run_suite(app, all, words);
+    const std::string begin = "lapwing bench " + app.name();
     require_words(app, words, "launcher", begin.c_str(), "no launcher", "mpirun -n 4");
     for (const auto& options : each) {
-        if (options->benchmark->name != app.get_name()) continue;
+        if (options->benchmark->name != app.name()) continue;
         return run_benchmark(*options, words.words, own_command_line());
     }
     return wrong_usage;
@@ -180,9 +174,9 @@ int run(const CLI::App& bench, const std::vector<std::unique_ptr<BenchOptions>>&
 
 }  // namespace
 
-Command add_bench(CLI::App& tool, const Words& words) {
-    CLI::App* app = tool.add_subcommand("bench", "Measure collectives of Lapwing and of the native MPI");
-    show_usage(*app, "Usage: lapwing bench BENCHMARK [OPTIONS] -- LAUNCHER ARGUMENTS...");
+Command add_bench(CommandLine& tool, const Words& words) {
+    CommandLine* app = tool.add_subcommand("bench", "Measure collectives of Lapwing and of the native MPI");
+    app->usage("Usage: lapwing bench BENCHMARK [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->footer(
         "Examples:\n"
         "  lapwing bench overlap -- mpirun -n 2\n"

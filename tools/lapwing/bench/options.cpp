@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/values.hpp"
 
@@ -178,7 +178,7 @@ double BenchOptions::number(const std::string& option, double least, double most
     return read_number(option, value(option), least, most);
 }
 
-void add_options(CLI::App& app, BenchOptions& options) {
+void add_options(CommandLine& app, BenchOptions& options) {
     const Benchmark& benchmark = *options.benchmark;
     if (*benchmark.engines != 0) {
         app.add_option("--engine", options.engines,
@@ -191,7 +191,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
         const BenchmarkOption* option = benchmark.find(text.option);
         if (option == nullptr) continue;
         if (*text.type == 0) {
-            app.add_flag_callback(
+            app.add_flag(
                 text.option, [&options, name = std::string(text.option)] { options.given[name] = "1"; },
                 text.text);
             continue;
@@ -213,7 +213,7 @@ void add_options(CLI::App& app, BenchOptions& options) {
     app.add_option("--iterations", options.iterations,
                    "Iterations of each phase in a round; 0: as many as fit into 10 ms")
         ->type_name("N")
-        ->check(CLI::Range(0, 1000000).description(""));
+        ->range(0, 1000000);
     app.add_flag("--quick", options.quick, "Few sizes and rounds, for a first impression");
     app.add_option("--interface", options.interface, "Interface for the program's own connections")
         ->type_name("NAME");

@@ -8,8 +8,8 @@
 
 #include "lapwing/bench/catalogue.hpp"
 
-namespace CLI {
-class App;
+namespace lapwing {
+class CommandLine;
 }
 
 namespace lapwing::tool {
@@ -37,7 +37,7 @@ struct BenchOptions {
 };
 
 // Those of options.benchmark.
-void add_options(CLI::App& app, BenchOptions& options);
+void add_options(CommandLine& app, BenchOptions& options);
 
 // The settings that the program reads (bench/program/settings.hpp). Throws Error (invalid_argument) that
 // names the nearest valid word.

@@ -6,7 +6,6 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/cluster/inside.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/network.hpp"
@@ -79,7 +79,7 @@ int attend(pid_t first, int started) {
     }
 }
 
-int run(const CLI::App& app, const ClusterOptions& options, const Words& words) {
+int run(const CommandLine& app, const ClusterOptions& options, const Words& words) {
     require_words(app, words, "command", "lapwing cluster --hosts 4", "no command to run",
                   "mpirun -n 4 ./program");
     require_program(words.words.front());
@@ -120,10 +120,10 @@ int run(const CLI::App& app, const ClusterOptions& options, const Words& words) 
 
 }  // namespace
 
-Command add_cluster(CLI::App& tool, const Words& words) {
+Command add_cluster(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<ClusterOptions>();
-    CLI::App* app = tool.add_subcommand("cluster", "Run a command on virtual hosts of this machine");
-    show_usage(*app, "Usage: lapwing cluster --hosts N [OPTIONS] -- COMMAND ARGUMENTS...");
+    CommandLine* app = tool.add_subcommand("cluster", "Run a command on virtual hosts of this machine");
+    app->usage("Usage: lapwing cluster --hosts N [OPTIONS] -- COMMAND ARGUMENTS...");
     app->add_option("--hosts", options->hosts, "Number of hosts: node1, node2, ...")->type_name("N");
     app->add_option("--rate", options->rate,
                     "Rate of each link in both directions: 100mbit, 1gbit, none (1gbit)")

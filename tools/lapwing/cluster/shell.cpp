@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/cluster/namespaces.hpp"
 #include "lapwing/cluster/own_cores.hpp"
 #include "lapwing/cluster/shape.hpp"
@@ -79,8 +79,9 @@ int run(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Command add_cluster_shell(CLI::App& tool, const Words& words) {
-    CLI::App* app = tool.add_subcommand("cluster-shell", "Run a command on a host of a cluster")->group("");
+Command add_cluster_shell(CommandLine& tool, const Words& words) {
+    CommandLine* app =
+        tool.add_subcommand("cluster-shell", "Run a command on a host of a cluster")->group("");
     return {app, [&words] { return run(words.words); }, true, true};
 }
 

@@ -1,9 +1,8 @@
 #include "lapwing/completion/candidates.hpp"
 
-#include <CLI/CLI.hpp>
-
 #include <algorithm>
 
+#include "command_line/command_line.hpp"
 #include "engines/catalogue.hpp"
 #include "lapwing/mpi/family.hpp"
 #include "task/problem.hpp"
@@ -11,17 +10,17 @@
 namespace lapwing::tool {
 namespace {
 
-const CLI::App* subcommand(const CLI::App& app, const std::string& name) {
-    for (const CLI::App* nested : app.get_subcommands(nullptr)) {
-        if (nested->get_name() == name) return nested;
+const CommandLine* subcommand(const CommandLine& app, const std::string& name) {
+    for (const auto& nested : app.subcommands()) {
+        if (nested->name() == name) return nested.get();
     }
     return nullptr;
 }
 
-const CLI::Option* option(const CLI::App& app, const std::string& word) {
+const CommandLineOption* option(const CommandLine& app, const std::string& word) {
     if (!word.starts_with("-")) return nullptr;
-    for (const CLI::Option* option : app.get_options()) {
-        if (option->check_name(word)) return option;
+    for (const CommandLineOption& option : app.options()) {
+        if (option.has_name(word)) return &option;
     }
     return nullptr;
 }
@@ -30,18 +29,18 @@ std::string first_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
 }
 
-void add_subcommands(const CLI::App& app, Completion& completion) {
-    for (const CLI::App* nested : app.get_subcommands(nullptr)) {
-        if (!nested->get_group().empty())
-            completion.candidates.push_back({nested->get_name(), first_line(nested->get_description())});
+void add_subcommands(const CommandLine& app, Completion& completion) {
+    for (const auto& nested : app.subcommands()) {
+        if (!nested->group().empty())
+            completion.candidates.push_back({nested->name(), first_line(nested->about())});
     }
 }
 
-void add_options(const CLI::App& app, Completion& completion) {
-    for (const CLI::Option* option : app.get_options()) {
-        if (option->get_group().empty() || option->get_positional()) continue;
-        for (const std::string& name : option->get_lnames())
-            completion.candidates.push_back({"--" + name, first_line(option->get_description())});
+void add_options(const CommandLine& app, Completion& completion) {
+    for (const CommandLineOption& option : app.options()) {
+        if (option.hidden() || option.positional()) continue;
+        for (const std::string& name : option.long_names())
+            completion.candidates.push_back({"--" + name, first_line(option.about())});
     }
 }
 
@@ -67,10 +66,10 @@ void add_values(const std::string& type, Completion& completion) {
 
 }  // namespace
 
-Completion complete(const CLI::App& tool, const std::vector<std::string>& words) {
+Completion complete(const CommandLine& tool, const std::vector<std::string>& words) {
     Completion completion;
-    const CLI::App* app = &tool;
-    const CLI::Option* awaits_value = nullptr;
+    const CommandLine* app = &tool;
+    const CommandLineOption* awaits_value = nullptr;
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
         const std::string& word = words[i];
         if (word == "--") {
@@ -80,21 +79,21 @@ Completion complete(const CLI::App& tool, const std::vector<std::string>& words)
         }
         if (awaits_value != nullptr) {
             awaits_value = nullptr;
-        } else if (const CLI::Option* const named = option(*app, word); named != nullptr) {
-            if (named->get_expected_min() > 0) awaits_value = named;
-        } else if (const CLI::App* const nested = subcommand(*app, word); nested != nullptr) {
+        } else if (const CommandLineOption* const named = option(*app, word); named != nullptr) {
+            if (named->takes_value()) awaits_value = named;
+        } else if (const CommandLine* const nested = subcommand(*app, word); nested != nullptr) {
             app = nested;
         }
     }
     const std::string written = words.empty() ? "" : words.back();
     if (awaits_value != nullptr) {
-        add_values(awaits_value->get_type_name(), completion);
+        add_values(awaits_value->type(), completion);
     } else if (written.starts_with("-")) {
         add_options(*app, completion);
     } else {
         add_subcommands(*app, completion);
-        for (const CLI::Option* positional : app->get_options()) {
-            if (positional->get_positional()) add_values(positional->get_name(true), completion);
+        for (const CommandLineOption& positional : app->options()) {
+            if (positional.positional()) add_values(positional.name(), completion);
         }
     }
     std::erase_if(completion.candidates,

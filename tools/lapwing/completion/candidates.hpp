@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-namespace CLI {
-class App;
+namespace lapwing {
+class CommandLine;
 }
 
 namespace lapwing::tool {
@@ -28,6 +28,6 @@ struct Completion {
 };
 
 // `words` after the tool's name, up to the one that is being written: the last, perhaps empty.
-Completion complete(const CLI::App& tool, const std::vector<std::string>& words);
+Completion complete(const CommandLine& tool, const std::vector<std::string>& words);
 
 }  // namespace lapwing::tool

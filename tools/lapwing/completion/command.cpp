@@ -1,12 +1,12 @@
 // lapwing completion: what makes a shell complete lapwing's command lines. The scripts ask the tool itself,
 // by `lapwing complete WORD...`, what may follow.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/completion/candidates.hpp"
 
@@ -95,7 +95,7 @@ int print_script(const std::string& name) {
                             suggestion(name, valid)));
 }
 
-int print_candidates(const CLI::App& tool, const std::vector<std::string>& words) {
+int print_candidates(const CommandLine& tool, const std::vector<std::string>& words) {
     const Completion completion = complete(tool, words);
     switch (completion.rest) {
         case Completion::Rest::nothing:
@@ -115,9 +115,9 @@ int print_candidates(const CLI::App& tool, const std::vector<std::string>& words
 
 }  // namespace
 
-Command add_completion(CLI::App& tool) {
+Command add_completion(CommandLine& tool) {
     auto shell = std::make_shared<std::string>();
-    CLI::App* app = tool.add_subcommand("completion", "Print what makes a shell complete these commands");
+    CommandLine* app = tool.add_subcommand("completion", "Print what makes a shell complete these commands");
     app->add_option("SHELL", *shell, "bash, zsh or fish")->required();
     app->footer(
         "Examples:\n"
@@ -128,8 +128,8 @@ Command add_completion(CLI::App& tool) {
     return {app, [shell] { return print_script(*shell); }};
 }
 
-Command add_complete(CLI::App& tool, const Words& words) {
-    CLI::App* app = tool.add_subcommand("complete", "Print what may follow on a command line")->group("");
+Command add_complete(CommandLine& tool, const Words& words) {
+    CommandLine* app = tool.add_subcommand("complete", "Print what may follow on a command line")->group("");
     return {app, [&tool, &words] { return print_candidates(tool, words.words); }, true};
 }
 

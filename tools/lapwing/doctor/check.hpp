@@ -48,6 +48,10 @@ struct JobReport {
     bool wants_engine(const std::string& engine) const {
         return settings.engine == engine || (settings.engine == "auto" && several_hosts());
     }
+    // Whether a progress thread would run lists between hosts where no engine does so by itself.
+    bool has_thread_between_hosts() const {
+        return several_hosts() && network.network != "mpi" && !network.no_progress_thread;
+    }
 };
 
 struct Check {

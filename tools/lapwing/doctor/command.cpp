@@ -1,7 +1,6 @@
 // lapwing doctor: examines the hosts of a job, the networks between them, and a small MPI job with Lapwing.
 #include <fmt/format.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
@@ -189,7 +189,7 @@ Json as_json(const Examination& found, const std::vector<std::string>& launcher)
     return all;
 }
 
-int doctor(const CLI::App& app, const Options& options, const Words& words) {
+int doctor(const CommandLine& app, const Options& options, const Words& words) {
     constexpr int least_limit = 5;
     if (options.limit < least_limit)
         throw Error(ErrorCode::invalid_argument, fmt::format("--limit is at least {} seconds", least_limit));
@@ -218,10 +218,11 @@ int doctor(const CLI::App& app, const Options& options, const Words& words) {
 
 }  // namespace
 
-Command add_doctor(CLI::App& tool, const Words& words) {
+Command add_doctor(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand("doctor", "Examine the hosts and networks of a job, and what to do");
-    show_usage(*app, "Usage: lapwing doctor [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    CommandLine* app =
+        tool.add_subcommand("doctor", "Examine the hosts and networks of a job, and what to do");
+    app->usage("Usage: lapwing doctor [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_flag("--json", options->json, "As JSON");
     app->add_option("--limit", options->limit, "Seconds for everything (60)")->type_name("S");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
@@ -242,7 +243,7 @@ Command add_doctor(CLI::App& tool, const Words& words) {
     return {app, [app, options, &words] { return doctor(*app, *options, words); }, false, true};
 }
 
-Command add_doctor_agent(CLI::App& tool) {
+Command add_doctor_agent(CommandLine& tool) {
     struct Task {
         std::string what;
         std::string run;
@@ -250,7 +251,8 @@ Command add_doctor_agent(CLI::App& tool) {
         int seconds = 60;
     };
     auto task = std::make_shared<Task>();
-    CLI::App* app = tool.add_subcommand("doctor-agent", "Examine this host for `lapwing doctor`")->group("");
+    CommandLine* app =
+        tool.add_subcommand("doctor-agent", "Examine this host for `lapwing doctor`")->group("");
     app->add_option("TASK", task->what)->required();
     app->add_option("RUN", task->run)->required();
     app->add_option("FAMILY", task->family)->required();
@@ -263,9 +265,9 @@ Command add_doctor_agent(CLI::App& tool) {
             true};
 }
 
-Command add_doctor_fabric(CLI::App& tool) {
+Command add_doctor_fabric(CommandLine& tool) {
     auto library = std::make_shared<std::string>();
-    CLI::App* app =
+    CommandLine* app =
         tool.add_subcommand("doctor-fabric", "Load UCX or libfabric and print its devices")->group("");
     app->add_option("LIBRARY", *library)->required();
     return {app, [library] { return describe_fabric(*library); }, true};

@@ -111,6 +111,16 @@ std::string short_version(const std::string& version) {
     return text;
 }
 
+bool kernel_engine_is_everywhere(const JobReport& report) {
+    for (const HostReport& host : report.hosts) {
+        const Facts* const facts = host.find("engines");
+        if (facts == nullptr || !facts->contains("engines")) continue;
+        for (const Facts& engine : facts->at("engines"))
+            if (engine.value("name", "") == "kernel" && !engine.value("available", true)) return false;
+    }
+    return true;
+}
+
 void judge_result(const JobToExamine& job, const JobReport& report, const MpiResult& result,
                   Findings& findings) {
     if (job.settings.engine == "mpi") return;
@@ -124,7 +134,8 @@ void judge_result(const JobToExamine& job, const JobReport& report, const MpiRes
     }
     if (!report.several_hosts()) return;
     const bool other_engine = (job.settings.engine == "auto" || job.settings.engine == "kernel") &&
-                              result.engine != "kernel" && !findings.any(Severity::problem);
+                              result.engine != "kernel" && kernel_engine_is_everywhere(report) &&
+                              !findings.any(Severity::problem);
     if (other_engine) {
         findings.hint(
             "Lapwing", "",

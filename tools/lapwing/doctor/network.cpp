@@ -55,13 +55,13 @@ std::string list_names(const std::set<std::string>& names) {
         names.size() > most_named ? fmt::format(" and {} more", names.size() - most_named) : "");
 }
 
-class Judge {
+class NetworkFindings {
   public:
-    Judge(const JobReport& report, const ReachTask& task, const std::map<int, Json>& reports,
-          Findings& findings)
+    NetworkFindings(const JobReport& report, const ReachTask& task, const std::map<int, Json>& reports,
+                    Findings& findings)
         : report_(report), task_(task), reports_(reports), findings_(findings) {}
 
-    void judge_silent_agents(const LaunchEnd& end, const std::vector<std::string>& lines) {
+    void add_silent_agents(const LaunchEnd& end, const std::vector<std::string>& lines) {
         std::set<std::string> silent;
         for (std::size_t i = 0; i < task_.members.size(); ++i) {
             if (!reports_.contains(static_cast<int>(i))) silent.insert(task_.members[i].name);
@@ -75,7 +75,7 @@ class Judge {
                           "the first launch worked: try again, and look at the launcher's own messages");
     }
 
-    void judge_failures() {
+    void add_failures() {
         collect();
         for (const auto& [kind, failures] : failures_) {
             std::vector<Bundle> bundles = by_end(failures, &Failure::to, &Failure::from);
@@ -99,7 +99,7 @@ class Judge {
         }
     }
 
-    void judge_clocks() {
+    void add_clocks() {
         constexpr double worth_a_hint_us = 1e6;
         std::map<int, double> ahead = {{0, 0.0}};
         for (std::size_t round = 0; round < reports_.size(); ++round) {
@@ -321,10 +321,10 @@ std::vector<NetworkFigures> examine_network(const JobToExamine& job, const JobRe
         },
         [] { return false; }, milliseconds(0));
     phase.seconds = static_cast<double>(end.time.count()) * 1e-3;
-    Judge judge(report, task, reports, findings);
-    judge.judge_silent_agents(end, others);
-    judge.judge_failures();
-    judge.judge_clocks();
+    NetworkFindings network(report, task, reports, findings);
+    network.add_silent_agents(end, others);
+    network.add_failures();
+    network.add_clocks();
     std::size_t reached = 0;
     std::size_t tried = 0;
     for (const auto& [from, told] : reports) {

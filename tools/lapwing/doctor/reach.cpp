@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "lapwing/doctor/measure.hpp"
 #include "lapwing/doctor/places.hpp"
-#include "lapwing/doctor/visitors.hpp"
+#include "lapwing/doctor/probe_acceptor.hpp"
 #include "links/tcp/addresses.hpp"
 #include "links/tcp/handshake.hpp"
 #include "links/tcp/sockets.hpp"
@@ -31,7 +31,7 @@ constexpr milliseconds connect_limit{2000};  // the Connector's
 constexpr milliseconds first_sign{2000};     // of a peer whose agent may still start
 constexpr milliseconds last_try{300};        // after the first sign of a peer
 constexpr milliseconds pause_between{100};
-constexpr milliseconds farewell_limit{3000};
+constexpr milliseconds finished_limit{3000};
 constexpr std::size_t most_peers = 64;  // that each host tries; all of them, in smaller jobs
 constexpr int most_rounds = 7;          // of measurements, each with another partner
 constexpr std::size_t most_failures = 500;
@@ -59,7 +59,7 @@ class Agent {
           self_(self),
           begin_(Clock::now()),
           signs_(task.members.size()),
-          visitors_(task, options, self) {
+          probes_(task, options, self) {
         own_.host = task.members[at(self)].host;
         std::copy_n(task.members[at(self)].places.begin(),
                     std::min(task.members[at(self)].places.size(), tcp::Address::most_places), own_.places);
@@ -70,7 +70,7 @@ class Agent {
         tell(
             {{"self", self_}, {"tried", attempts_.size()}, {"failures", failures()}, {"reached", reached()}});
         tell({{"self", self_}, {"measured", measure()}});
-        say_farewell();
+        tell_finished();
     }
 
   private:
@@ -166,7 +166,7 @@ class Agent {
             getsockopt(one.socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
             if (error != 0) return fail(one, tcp::told(error), error == ETIMEDOUT);
             one.handshake = tcp::Handshake::connecting(
-                task_.key, claim_of(task_, Visit::knock, self_, one.peer), tcp::random_nonce());
+                task_.key, claim_of(task_, Probe::reach, self_, one.peer), tcp::random_nonce());
         }
         const std::string why = tcp::advance(one.socket.get(), *one.handshake);
         if (!why.empty()) return fail(one, fmt::format("the handshake fails: {}", why), false);
@@ -197,7 +197,7 @@ class Agent {
     }
 
     Clock::time_point last_moment(int peer) {
-        if (visitors_.has_come(peer)) note_sign(peer);
+        if (probes_.has_reached_us(peer)) note_sign(peer);
         const auto alone = begin_ + first_sign + task_.late;
         return signs_[at(peer)] ? std::min(alone, *signs_[at(peer)] + last_try) : alone;
     }
@@ -239,8 +239,8 @@ class Agent {
             const int partner = partner_in(round, seats);
             if (partner >= hosts || partner == self_) continue;
             if (self_ > partner) {
-                // It may come yet.
-                if (has_reached(partner) || visitors_.has_come(partner)) visitors_.serve(partner);
+                // It may connect yet.
+                if (has_reached(partner) || probes_.has_reached_us(partner)) probes_.serve(partner);
             } else {
                 measure_with(partner, rows);
             }
@@ -267,7 +267,7 @@ class Agent {
             if (one.peer == partner && one.reached && first) good.push_back(&one);
         }
         for (const Attempt* one : good) {
-            const tcp::Socket socket = connect_to(*one, Visit::measure);
+            const tcp::Socket socket = connect_to(*one, Probe::measure);
             if (!socket) continue;
             const auto measured = measure_over(socket.get(), one == good.back());
             if (!measured) continue;
@@ -282,7 +282,7 @@ class Agent {
     }
 
     // Once more to an address that was reached.
-    tcp::Socket connect_to(const Attempt& good, Visit visit) {
+    tcp::Socket connect_to(const Attempt& good, Probe probe) {
         const ReachTask::Member& peer = member(good.peer);
         sockaddr_storage address{};
         const socklen_t size = tcp::socket_address(peer.places[good.place], peer.ports[good.port], address);
@@ -298,7 +298,7 @@ class Agent {
             if (error != 0) return {};
         }
         tcp::Handshake handshake = tcp::Handshake::connecting(
-            task_.key, claim_of(task_, visit, self_, good.peer), tcp::random_nonce());
+            task_.key, claim_of(task_, probe, self_, good.peer), tcp::random_nonce());
         while (!handshake.done()) {
             if (!tcp::advance(socket.get(), handshake).empty()) return {};
             if (!handshake.done() &&
@@ -310,12 +310,12 @@ class Agent {
     }
 
     // Those who still try to reach this host find it, until all who were here have said that they are done.
-    void say_farewell() {
+    void tell_finished() {
         std::set<int> told;
         for (const Attempt& one : attempts_) {
-            if (one.reached && told.insert(one.peer).second) connect_to(one, Visit::farewell);
+            if (one.reached && told.insert(one.peer).second) connect_to(one, Probe::finished);
         }
-        visitors_.await_farewells(told, farewell_limit);
+        probes_.await_finished(told, finished_limit);
     }
 
     const ReachTask& task_;
@@ -325,7 +325,7 @@ class Agent {
     tcp::Address own_{};
     std::vector<std::optional<Clock::time_point>> signs_;  // of each peer, the first
     std::vector<Attempt> attempts_;
-    Visitors visitors_;
+    ProbeAcceptor probes_;
 };
 
 int place_of(const ReachTask& task) {

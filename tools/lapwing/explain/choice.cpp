@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/values.hpp"
 
 namespace lapwing::tool {
@@ -59,7 +59,7 @@ std::string Chosen::sentence() const {
     return text + ")";
 }
 
-void add_choice_options(CLI::App& app, ChoiceOptions& options) {
+void add_choice_options(CommandLine& app, ChoiceOptions& options) {
     app.add_option("--algorithm", options.algorithm,
                    "Such as pairwise:window=6; by default the one that a run would choose")
         ->type_name("A");

@@ -7,8 +7,8 @@
 
 #include "plan/selection.hpp"
 
-namespace CLI {
-class App;
+namespace lapwing {
+class CommandLine;
 }
 
 namespace lapwing::tool {
@@ -33,7 +33,7 @@ struct Chosen {
     std::string sentence() const;
 };
 
-void add_choice_options(CLI::App& app, ChoiceOptions& options);
+void add_choice_options(CommandLine& app, ChoiceOptions& options);
 // From the options and the variables LAPWING_*. Throws Error for a wrong value, an unreadable tuning file, or
 // an algorithm that declines.
 // The constants of the cost model that hold for the engine and the problem.

@@ -1,6 +1,5 @@
 // lapwing explain: the lists, queues or chains of one collective, and why this algorithm was chosen.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <iostream>
 #include <memory>
@@ -8,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -302,9 +302,9 @@ int explain(const Options& options) {
 
 }  // namespace
 
-Command add_explain(CLI::App& tool) {
+Command add_explain(CommandLine& tool) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand(
+    CommandLine* app = tool.add_subcommand(
         "explain", "Show the task lists of a collective, and why this algorithm was chosen");
     add_problem_options(*app, options->problem);
     add_choice_options(*app, options->choice);

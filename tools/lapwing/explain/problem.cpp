@@ -1,11 +1,11 @@
 #include "lapwing/explain/problem.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/values.hpp"
 #include "task/validation.hpp"
 
@@ -116,7 +116,7 @@ std::string AskedProblem::hosts() const {
     return text;
 }
 
-void add_problem_options(CLI::App& app, ProblemOptions& options) {
+void add_problem_options(CommandLine& app, ProblemOptions& options) {
     app.add_option("COLLECTIVE", options.collective, "Such as broadcast, bcast or MPI_Ibcast")->required();
     app.add_option("--ranks", options.ranks, "Size of the group")->type_name("P");
     app.add_option("--bytes", options.bytes, "Bytes of one block, such as 1000 or 64Ki (8, or one element)")

@@ -7,8 +7,8 @@
 #include "lapwing/common/list_json.hpp"
 #include "task/sample.hpp"
 
-namespace CLI {
-class App;
+namespace lapwing {
+class CommandLine;
 }
 
 namespace lapwing::tool {
@@ -41,7 +41,7 @@ struct AskedProblem {
     std::string hosts() const;
 };
 
-void add_problem_options(CLI::App& app, ProblemOptions& options);
+void add_problem_options(CommandLine& app, ProblemOptions& options);
 // Throws Error (invalid_argument).
 AskedProblem read_problem(const ProblemOptions& options);
 

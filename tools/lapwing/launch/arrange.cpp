@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "lapwing/common/process.hpp"
+#include "lapwing/launch/missing.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -19,10 +20,11 @@ std::string preload_of(const MpiFamily& family, Preload which) {
         which == Preload::lists ? family.preload : fmt::format("liblapwing-profile-{}.so", family.name);
     const std::optional<std::string> preload = find_preload(file, searched);
     if (!preload) {
-        throw Error(ErrorCode::system,
-                    fmt::format("{} is not installed: looked in {}; it is built where the MPI's "
-                                "compiler wrapper was found",
-                                file, fmt::join(searched, ", ")));
+        throw Error(
+            ErrorCode::system,
+            fmt::format("{} is not installed: looked in {}. To have it, build Lapwing (make build) where "
+                        "{}'s compiler wrapper, mpicc, is installed",
+                        file, fmt::join(searched, ", "), family.title));
     }
     if (preload->find_first_of(" :") != std::string::npos) {
         throw Error(ErrorCode::unsupported,
@@ -41,7 +43,9 @@ Way way_of_launcher(const MpiFamily& family) {
 Starter find_starter(const std::vector<std::string>& words, const std::string& mpi) {
     const MpiFamily* wanted = mpi.empty() ? nullptr : &find_mpi_family(mpi);
     const std::string& word = words.front();
-    const std::string path = require_program(word);
+    const std::optional<std::string> found = find_program(word);
+    if (!found) throw Error(ErrorCode::invalid_argument, why_missing(word));
+    const std::string& path = *found;
     if (const MpiFamily* linked = family_of_program(path)) {
         return {wanted != nullptr ? wanted : linked, Way::program};
     }
@@ -51,13 +55,10 @@ Starter find_starter(const std::vector<std::string>& words, const std::string& m
                 way_of_launcher(*launcher.family)};
     }
     if (wanted != nullptr) return {wanted, Way::environment};
-    throw Error(
-        ErrorCode::invalid_argument,
-        fmt::format(
-            "'{}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them; use "
-            "--mpi openmpi, --mpi mpich or --mpi abi if it passes its environment on to the ranks, and "
-            "put words such as 'timeout 60' before lapwing",
-            word));
+    if (starts_any_mpi(word)) {
+        if (const MpiFamily* const of_job = family_in(words)) return {of_job, Way::environment};
+    }
+    throw Error(ErrorCode::invalid_argument, why_unknown(word));
 }
 
 Starter find_launcher(const std::vector<std::string>& words, const std::string& mpi) {

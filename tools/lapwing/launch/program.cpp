@@ -96,9 +96,10 @@ std::string find_mpi_program(const std::string& program, const MpiFamily& family
     }
     throw Error(
         ErrorCode::system,
-        fmt::format("{} is not installed: looked in {}; it is built where the MPI's compiler wrapper was "
-                    "found",
-                    name, fmt::join(searched, ", ")));
+        fmt::format(
+            "{} is not installed: looked in {}. To have it, build Lapwing (make build) where the MPI's "
+            "compiler wrapper, mpicc, is installed",
+            name, fmt::join(searched, ", ")));
 }
 
 std::vector<std::string> own_command_line() {

@@ -1,11 +1,12 @@
 #include "lapwing/manual/page.hpp"
 
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <cctype>
 #include <sstream>
 #include <vector>
+
+#include "command_line/command_line.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -32,8 +33,8 @@ std::string quoted(const std::string& text) {
     return "\"" + result + "\"";
 }
 
-std::string name_of(const CLI::App& tool, const CLI::App& subcommand) {
-    return tool.get_name() + "-" + subcommand.get_name();
+std::string name_of(const CommandLine& tool, const CommandLine& subcommand) {
+    return tool.name() + "-" + subcommand.name();
 }
 
 std::string lower_case_first(std::string text) {
@@ -100,48 +101,48 @@ void add_footer(std::string& page, const std::string& footer) {
     add_text(page, footer.substr(examples, end == std::string::npos ? end : end - examples));
 }
 
-void add_options(std::string& page, const CLI::App& app) {
+void add_options(std::string& page, const CommandLine& app) {
     page += ".Bl -tag -width Ds\n";
-    for (const CLI::Option* option : app.get_options()) {
-        if (option->get_group().empty()) continue;
+    for (const CommandLineOption& option : app.options()) {
+        if (option.hidden()) continue;
         page += ".It";
-        if (option->get_positional()) {
-            page += " Ar " + quoted(option->get_name(true));
+        if (option.positional()) {
+            page += " Ar " + quoted(option.name());
         } else {
             const char* between = "";
-            for (const std::string& name : option->get_snames()) {
+            for (const std::string& name : option.short_names()) {
                 page += fmt::format("{} Fl {}", between, escaped(name));
                 between = " ,";
             }
-            for (const std::string& name : option->get_lnames()) {
+            for (const std::string& name : option.long_names()) {
                 page += fmt::format("{} Fl {}", between, escaped("-" + name));
                 between = " ,";
             }
-            if (option->get_expected_max() > 0) page += " Ar " + quoted(option->get_type_name());
+            if (option.takes_value()) page += " Ar " + quoted(option.type());
         }
         page += "\n";
-        add_text(page, option->get_description());
+        add_text(page, option.about());
     }
     page += ".El\n";
 }
 
-void add_subcommands(std::string& page, const CLI::App& app) {
+void add_subcommands(std::string& page, const CommandLine& app) {
     std::string group;
-    for (const CLI::App* nested : app.get_subcommands(nullptr)) {
-        if (nested->get_group().empty()) continue;
-        if (nested->get_group() != group) {
+    for (const auto& nested : app.subcommands()) {
+        if (nested->group().empty()) continue;
+        if (nested->group() != group) {
             if (!group.empty()) page += ".El\n";
-            group = nested->get_group();
+            group = nested->group();
             page += fmt::format(".Ss {}\n.Bl -tag -width topology\n", escaped(group));
         }
-        page += fmt::format(".It Cm {}\n", escaped(nested->get_name()));
-        add_text(page, first_line(nested->get_description()));
+        page += fmt::format(".It Cm {}\n", escaped(nested->name()));
+        add_text(page, first_line(nested->about()));
     }
     if (!group.empty()) page += ".El\n";
 }
 
 // "lapwing run [OPTIONS] -- ...", as the help has it.
-std::string usage_of(const CLI::App& app, const std::string& called) {
+std::string usage_of(const CommandLine& app, const std::string& called) {
     const std::string help = app.help();
     const std::string title = "Usage: ";
     const std::size_t at = help.find(title);
@@ -165,9 +166,9 @@ What starts a launcher gives the launcher's status.
 
 }  // namespace
 
-std::string page_of_tool(const CLI::App& tool, const std::string& date) {
-    std::string page = begin(tool.get_name(),
-                             "run MPI programs with collectives that overlap, and inspect task lists", date);
+std::string page_of_tool(const CommandLine& tool, const std::string& date) {
+    std::string page =
+        begin(tool.name(), "run MPI programs with collectives that overlap, and inspect task lists", date);
     page += R"(.Sh SYNOPSIS
 .Nm
 .Ar subcommand
@@ -185,7 +186,7 @@ Each subcommand has a page of its own, such as
 )";
     add_subcommands(page, tool);
     page += end_of_page;
-    add_footer(page, tool.get_footer());
+    add_footer(page, tool.footer());
     page += R"(.Sh SEE ALSO
 .Xr lapwing 3
 .Pp
@@ -199,17 +200,18 @@ in the directory of the documentation.
     return page;
 }
 
-std::string page_of_subcommand(const CLI::App& tool, const CLI::App& subcommand, const std::string& date) {
-    const std::string called = tool.get_name() + " " + subcommand.get_name();
-    std::string page = begin(name_of(tool, subcommand), first_line(subcommand.get_description()), date);
+std::string page_of_subcommand(const CommandLine& tool, const CommandLine& subcommand,
+                               const std::string& date) {
+    const std::string called = tool.name() + " " + subcommand.name();
+    std::string page = begin(name_of(tool, subcommand), first_line(subcommand.about()), date);
     page += fmt::format(".Sh SYNOPSIS\n.Bd -literal\n{}\n.Ed\n.Sh DESCRIPTION\n",
                         escaped(usage_of(subcommand, called)));
-    add_text(page, subcommand.get_description() + ".");
+    add_text(page, subcommand.about() + ".");
     add_subcommands(page, subcommand);
     page += ".Sh OPTIONS\n";
     add_options(page, subcommand);
     page += end_of_page;
-    add_footer(page, subcommand.get_footer());
+    add_footer(page, subcommand.footer());
     page += ".Sh SEE ALSO\n.Xr lapwing 1\n";
     return page;
 }

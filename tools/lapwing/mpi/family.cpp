@@ -106,16 +106,20 @@ const MpiFamily* family_of_program(const std::string& path) {
     return nullptr;
 }
 
-const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std::string>& words) {
+const MpiFamily* family_in(const std::vector<std::string>& words) {
     for (std::size_t i = 1; i < words.size(); ++i) {
         if (words[i].empty() || words[i].front() == '-') continue;
         // Hydra looks for programs in the working directory, too.
         std::optional<std::string> path = find_program(words[i]);
         if (!path) path = find_program("./" + words[i]);
-        const MpiFamily* const linked = path ? family_of_program(*path) : nullptr;
-        if (linked != nullptr) return linked->signs.empty() ? linked : &launcher;
+        if (const MpiFamily* const linked = path ? family_of_program(*path) : nullptr) return linked;
     }
-    return &launcher;
+    return nullptr;
+}
+
+const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std::string>& words) {
+    const MpiFamily* const linked = family_in(words);
+    return linked != nullptr && linked->signs.empty() ? linked : &launcher;
 }
 
 std::optional<std::string> find_preload(const std::string& file, std::vector<std::string>& searched) {

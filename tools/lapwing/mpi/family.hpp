@@ -32,6 +32,10 @@ Launcher identify_launcher(const std::string& word, const std::string& path);
 // The family whose library the program is linked to; null when there is none.
 const MpiFamily* family_of_program(const std::string& path);
 
+// The family of the first of these words, from the second on, that is a program linked to one; null when none
+// is.
+const MpiFamily* family_in(const std::vector<std::string>& words);
+
 // The family of the program that a launcher of `launcher` is told to start, by its words: that of the
 // launcher, unless the program is linked to a library of a family without launchers.
 const MpiFamily* family_of_job(const MpiFamily& launcher, const std::vector<std::string>& words);

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/process.hpp"
 
@@ -120,9 +120,9 @@ std::vector<FoundMpi> survey_mpi() {
     return result;
 }
 
-Command add_probe(CLI::App& tool) {
+Command add_probe(CommandLine& tool) {
     auto soname = std::make_shared<std::string>();
-    CLI::App* app =
+    CommandLine* app =
         tool.add_subcommand("probe", "Load an MPI library and print its path and version")->group("");
     app->add_option("SONAME", *soname)->required();
     return {app, [soname] { return probe(*soname); }, true};

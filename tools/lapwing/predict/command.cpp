@@ -1,11 +1,11 @@
 // lapwing predict: collectives on more ranks than there are, by simulation of their lists.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
@@ -61,11 +61,11 @@ int predict(const PredictOptions& options) {
 
 }  // namespace
 
-Command add_predict(CLI::App& tool) {
+Command add_predict(CommandLine& tool) {
     auto options = std::make_shared<PredictOptions>();
-    CLI::App* app =
+    CommandLine* app =
         tool.add_subcommand("predict", "Simulate collectives on up to a million ranks: time, overlap, noise");
-    show_usage(*app, "Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]");
+    app->usage("Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]");
     add_predict_options(*app, *options);
     app->footer(
         "Examples:\n"

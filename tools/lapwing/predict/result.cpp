@@ -18,8 +18,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* model = "LogGP, over the task lists";
 constexpr std::size_t most_told = 8;
-// From about here on MPIs move a message by rendezvous.
-constexpr std::uint64_t rendezvous_bytes = 65536;
 
 double loss(double quiet, double disturbed) {
     return 1 - quiet / disturbed;
@@ -77,17 +75,21 @@ Json parameters_of(const Study& study, const Case& of, const simulate::Engine& e
     std::string where;
     const simulate::Parameters parameters = study.parameters(engine, of.problem, &where);
     using simulate::to_seconds;
-    return {{"of", where},
-            {"latency", to_seconds(parameters.latency)},
-            {"task", to_seconds(parameters.overhead)},
-            {"gap", to_seconds(parameters.gap)},
-            {"per_byte", parameters.per_byte * 1e-12},
-            {"task_per_byte", parameters.overhead_per_byte * 1e-12},
-            {"copy", to_seconds(parameters.copy)},
-            {"copy_per_byte", parameters.copy_per_byte * 1e-12},
-            {"intra_node_latency", to_seconds(parameters.near_latency)},
-            {"intra_node_task", to_seconds(parameters.near_overhead)},
-            {"intra_node_per_byte", parameters.near_per_byte * 1e-12}};
+    Json json = {{"of", where},
+                 {"latency", to_seconds(parameters.latency)},
+                 {"task", to_seconds(parameters.overhead)},
+                 {"gap", to_seconds(parameters.gap)},
+                 {"per_byte", parameters.per_byte * 1e-12},
+                 {"task_per_byte", parameters.overhead_per_byte * 1e-12},
+                 {"copy", to_seconds(parameters.copy)},
+                 {"copy_per_byte", parameters.copy_per_byte * 1e-12},
+                 {"intra_node_latency", to_seconds(parameters.near_latency)},
+                 {"intra_node_task", to_seconds(parameters.near_overhead)},
+                 {"intra_node_per_byte", parameters.near_per_byte * 1e-12}};
+    if (parameters.rendezvous_bytes != UINT64_MAX) json["rendezvous_bytes"] = parameters.rendezvous_bytes;
+    if (parameters.window_bytes != UINT64_MAX) json["window_bytes"] = parameters.window_bytes;
+    if (parameters.burst_bytes > 0) json["burst_bytes"] = parameters.burst_bytes;
+    return json;
 }
 
 std::string network_of(const Study& study, int ranks) {
@@ -142,21 +144,6 @@ Row cells(const Study& study, const Case& of, const Predicted& row) {
                             : percent(spread(losses(*row.alone, row.alone_disturbed)).at("median")));
     }
     return cells;
-}
-
-// What the model is known to get wrong here.
-std::vector<std::string> notes_of(const Study& study, const Cases& cases) {
-    const bool works = study.work > 0 || study.work_factor > 0;
-    const bool long_by_host = std::any_of(cases.cases.begin(), cases.cases.end(), [](const Case& one) {
-        return one.bytes >= rendezvous_bytes &&
-               std::any_of(one.engines.begin(), one.engines.end(), [](const simulate::Engine* engine) {
-                   return engine->messages == simulate::Runner::calls;
-               });
-    });
-    if (!works || !long_by_host) return {};
-    return {
-        "host: long messages move by themselves here, but most MPIs move them in calls only, so less "
-        "overlaps"};
 }
 
 std::vector<std::string> left_out(const Cases& cases, const std::vector<PredictedCase>& predicted) {
@@ -237,7 +224,6 @@ Json as_json(const Study& study, const Cases& cases, const std::vector<Predicted
         }
     }
     result["rows"] = std::move(rows);
-    for (const std::string& note : notes_of(study, cases)) result["notes"].push_back(note);
     for (const std::string& one : left_out(cases, predicted)) result["left_out"].push_back(one);
     return result;
 }
@@ -263,7 +249,6 @@ std::string as_table(const Study& study, const Cases& cases, const std::vector<P
         for (const Predicted& row : one.rows) rows.push_back(cells(study, one.of, row));
     }
     text += "\n" + align(rows);
-    for (const std::string& note : notes_of(study, cases)) text += fmt::format("\nNote: {}\n", note);
     const std::vector<std::string> missing = left_out(cases, predicted);
     for (std::size_t i = 0; i < missing.size() && i < most_told; ++i) {
         text += fmt::format("{}left out: {}\n", i == 0 ? "\n" : "", missing[i]);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <charconv>
 #include <functional>
@@ -12,6 +11,8 @@
 #include "base/error.hpp"
 #include "base/text_file.hpp"
 #include "base/values.hpp"
+#include "command_line/command_line.hpp"
+#include "lapwing/common/simulated_costs.hpp"
 #include "lapwing/common/values.hpp"
 #include "plan/selection.hpp"
 
@@ -158,6 +159,14 @@ void set_constants(const std::string& written, simulate::Parameters& parameters)
     });
 }
 
+// "64Ki:4Mi", "64Ki" or "none".
+void read_rendezvous(const std::string& written, Study& study) {
+    if (written == "none") return;
+    const std::size_t colon = written.find(':');
+    study.rendezvous_bytes = read_bytes(written.substr(0, colon));
+    if (colon != std::string::npos) study.window_bytes = read_bytes(written.substr(colon + 1));
+}
+
 std::uint64_t quarter_of_memory() {
     return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
            static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 4;
@@ -165,7 +174,7 @@ std::uint64_t quarter_of_memory() {
 
 }  // namespace
 
-void add_predict_options(CLI::App& app, PredictOptions& options) {
+void add_predict_options(CommandLine& app, PredictOptions& options) {
     const auto text = [&app](const char* name, std::string& value, const char* type, const char* about) {
         return app.add_option(name, value, about)->type_name(type);
     };
@@ -187,7 +196,7 @@ void add_predict_options(CLI::App& app, PredictOptions& options) {
          "flat, torus:8x8x16, mesh:8x8, fat-tree:..., dragonfly:... (flat)");
     app.add_option("--ranks-per-host", options.ranks_per_host, "They share the host's links (1)")
         ->type_name("N")
-        ->check(CLI::Range(1, 4096).description(""));
+        ->range(1, 4096);
     text("--placement", options.placement, "P",
          "in-order; random: ranks stand anywhere; random-known: and rings go from host to host (in-order)");
     text("--hop", options.hop, "TIME", "From link to link in a network with links (100ns)");
@@ -195,30 +204,35 @@ void add_predict_options(CLI::App& app, PredictOptions& options) {
          "Constants and choices of this file (LAPWING_TUNING, or what is shipped)");
     text("--constants", options.constants, "C=TIME,...",
          "In place of the file's: latency=2us,task=1us,per_byte=0.1ns");
+    text("--rendezvous", options.rendezvous, "N[:N]",
+         "host, thread: messages of so many bytes wait for calls of both sides; and what the sockets take in "
+         "one; none (64Ki:4Mi)");
+    text("--burst", options.burst, "N",
+         "Bytes that links pass at once after a pause, as virtual hosts' do (0)");
     text("--wake-up", options.wake_up, "TIME", "Until a progress thread that sleeps runs (5us)");
     app.add_option("--taken", options.taken,
                    "Of the time of a thread's or the kernel's tasks, the part that the program loses (0)")
         ->type_name("X")
-        ->check(CLI::Range(0.0, 1.0).description(""));
+        ->range(0.0, 1.0);
     text("--test-time", options.test, "TIME", "Of a call of MPI_Test that finds nothing (0us)");
     app.add_flag("--loggopsim", options.loggopsim,
                  "LogGOPSim's rules for overheads, gaps and bytes; host engine only");
     app.add_option("--iterations", options.iterations, "With noise or late ranks: so many in a row (100)")
         ->type_name("N")
-        ->check(CLI::Range(1, 1000000).description(""));
+        ->range(1, 1000000);
     app.add_option("--rounds", options.rounds, "With noise or late ranks: seeds to try (3)")
         ->type_name("N")
-        ->check(CLI::Range(1, 1000).description(""));
+        ->range(1, 1000);
     app.add_option("--seed", options.seed, "The first of them (1)")->type_name("N");
     app.add_option("--threads", options.threads,
                    "Simulations at a time; they change no result (all processors)")
         ->type_name("N")
-        ->check(CLI::Range(1, 1024).description(""));
+        ->range(1, 1024);
     text("--memory", options.memory, "N",
          "Refuse what needs more, such as 4Gi (a quarter of this machine's)");
     app.add_option("--time", options.seconds, "Leave out what would not end in so many seconds (no limit)")
         ->type_name("S")
-        ->check(CLI::Range(0.0, 1e9).description(""));
+        ->range(0.0, 1e9);
     app.add_flag("--dry-run", options.dry_run, "Say what it needs, and simulate nothing");
     text("--json", options.json, "FILE", "Write the result for `lapwing report`; - for standard output");
 }
@@ -227,7 +241,16 @@ simulate::Parameters Study::parameters(const simulate::Engine& engine, const Pro
                                        std::string* where) const {
     const Guidance guidance{tuning ? &*tuning : nullptr, {engine.tuned, true}};
     simulate::Parameters parameters = simulate::parameters_of(guidance.machine(problem, where));
+    if (const Tuning::Table* table = tuning ? tuning->messages(problem, guidance.surroundings) : nullptr) {
+        set_costs(parameters, *table->messages);
+        if (where != nullptr) *where = tuning->where(*table) + ".messages";
+    }
     parameters.rules = rules;
+    parameters.burst_bytes = burst_bytes;
+    if (engine.messages != simulate::Runner::offload) {
+        parameters.rendezvous_bytes = rendezvous_bytes;
+        parameters.window_bytes = window_bytes;
+    }
     set_constants(constants, parameters);
     return parameters;
 }
@@ -273,6 +296,8 @@ Study read_study(const PredictOptions& options) {
     study.tuning_file = options.tuning.empty() ? read_settings(environ).tuning : options.tuning;
     if (!study.tuning_file.empty()) study.tuning = Tuning::read(study.tuning_file);
     study.constants = options.constants;
+    read_rendezvous(options.rendezvous, study);
+    if (!options.burst.empty()) study.burst_bytes = read_bytes(options.burst);
     study.costs = {.wake_up = simulate::from_seconds(read_time("--wake-up", options.wake_up)),
                    .taken = options.taken,
                    .test = simulate::from_seconds(read_time("--test-time", options.test))};
@@ -294,6 +319,7 @@ Study read_study(const PredictOptions& options) {
     // What is wrong with these is known before anything runs.
     simulate::Parameters parameters;
     parameters.latency = simulate::nanosecond;
+    parameters.window_bytes = study.window_bytes;
     set_constants(study.constants, parameters);
     simulate::check(parameters);
     make_network(study.network, study.ranks.front());

@@ -11,8 +11,8 @@
 #include "plan/tuning.hpp"
 #include "simulate/setting.hpp"
 
-namespace CLI {
-class App;
+namespace lapwing {
+class CommandLine;
 }
 
 namespace lapwing::tool {
@@ -34,6 +34,8 @@ struct PredictOptions {
     std::string hop = "100ns";
     std::string tuning;
     std::string constants;
+    std::string rendezvous = "64Ki:4Mi";
+    std::string burst;
     std::string wake_up = "5us";
     double taken = 0;
     std::string test = "0us";
@@ -48,7 +50,7 @@ struct PredictOptions {
     std::string json;
 };
 
-void add_predict_options(CLI::App& app, PredictOptions& options);
+void add_predict_options(CommandLine& app, PredictOptions& options);
 
 struct NoiseOfStudy {
     std::string what;  // as it was written
@@ -73,6 +75,10 @@ struct Study {
     std::optional<Tuning> tuning;
     std::string tuning_file;
     std::string constants;  // that stand in for those of the tuning
+    // Of the engines on processors; UINT64_MAX: none.
+    std::uint64_t rendezvous_bytes = UINT64_MAX;
+    std::uint64_t window_bytes = UINT64_MAX;
+    std::uint64_t burst_bytes = 0;
     simulate::EngineCosts costs;
     simulate::Rules rules = simulate::Rules::lapwing;
     int iterations = 1;

@@ -1,7 +1,6 @@
 // lapwing profile: how much a program's own collectives wait, and what overlap would save at most.
 #include <fmt/format.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -11,6 +10,7 @@
 #include <memory>
 
 #include "base/error.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/tables.hpp"
@@ -189,7 +189,7 @@ void warn(const Profile& profile) {
                    profile.unmatched);
 }
 
-int run(const CLI::App& app, const Options& options, const Words& words) {
+int run(const CommandLine& app, const Options& options, const Words& words) {
     require_words(app, words, "command", "lapwing profile", "no command to run", "mpirun -n 4 ./program");
     Settings settings = read_settings(environ);
     check_values(settings);
@@ -234,11 +234,11 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
 
 }  // namespace
 
-Command add_profile(CLI::App& tool, const Words& words) {
+Command add_profile(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand(
+    CommandLine* app = tool.add_subcommand(
         "profile", "Measure how long a program's collectives wait, and what overlap would save");
-    show_usage(*app, "Usage: lapwing profile [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->usage("Usage: lapwing profile [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_flag("--json", options->json, "As JSON");
     app->add_option("--file", options->file, "Write the profile here instead of to standard error")
         ->type_name("FILE");

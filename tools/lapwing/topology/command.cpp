@@ -1,12 +1,12 @@
 // lapwing topology: draws this machine, the order of hosts in the network, or where the ranks of a job run.
 #include <fmt/format.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <memory>
 
 #include "base/error.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
@@ -85,7 +85,7 @@ int show_job(const Options& options, const Words& words) {
     return success;
 }
 
-int show(const CLI::App& app, const Options& options, const Words& words) {
+int show(const CommandLine& app, const Options& options, const Words& words) {
     if (!words.separated && app.remaining().empty()) {
         if (!options.engine.empty() || !options.mpi.empty() || options.dry_run) {
             throw Error(ErrorCode::invalid_argument,
@@ -99,14 +99,14 @@ int show(const CLI::App& app, const Options& options, const Words& words) {
 
 }  // namespace
 
-Command add_topology(CLI::App& tool, const Words& words) {
+Command add_topology(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
-    CLI::App* app =
+    CommandLine* app =
         tool.add_subcommand("topology", "Draw this machine, the network, or where a job's ranks run");
-    show_usage(*app,
-               "Usage: lapwing topology [--json]\n"
-               "       lapwing topology --file FILE [--json]\n"
-               "       lapwing topology [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->usage(
+        "Usage: lapwing topology [--json]\n"
+        "       lapwing topology --file FILE [--json]\n"
+        "       lapwing topology [OPTIONS] -- LAUNCHER ARGUMENTS...");
     app->add_option("--file", options->file,
                     "The order of hosts in the network; for a job LAPWING_TOPOLOGY by default")
         ->type_name("FILE");

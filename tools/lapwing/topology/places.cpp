@@ -56,7 +56,8 @@ std::string print_link(const std::string& link) {
 JobPlaces::JobPlaces(const nlohmann::json& told, const topology::HostOrder& order)
     : engine(told.at("engine").get<std::string>()),
       link_inside_host(told.at("link_inside_host").get<std::string>()),
-      link_between_hosts(told.at("link_between_hosts").get<std::string>()) {
+      link_between_hosts(told.at("link_between_hosts").get<std::string>()),
+      network(told.at("network").get<std::string>()) {
     std::vector<topology::RankLocation> cards;
     for (const nlohmann::json& one : told.at("ranks")) {
         Rank rank;
@@ -101,7 +102,9 @@ std::string draw_job(const JobPlaces& places, const topology::HostOrder& order, 
         const bool some_share = places.hosts.size() < places.ranks.size();
         if (some_share) text += fmt::format("inside a host: {}\n", print_link(places.link_inside_host));
         if (places.hosts.size() > 1)
-            text += fmt::format("between hosts: {}\n", print_link(places.link_between_hosts));
+            text += fmt::format("between hosts: {}\n", places.network.starts_with(places.link_between_hosts)
+                                                           ? places.network
+                                                           : print_link(places.link_between_hosts));
     }
     text += fmt::format("order of hosts: {}\n\n",
                         source.empty() ? "that of their first ranks" : fmt::format("by {}", source));
@@ -153,6 +156,7 @@ Json job_as_json(const JobPlaces& places, const topology::HostOrder& order) {
         {"engine", places.engine.empty() ? "mpi" : places.engine},
         {"link_inside_host", places.link_inside_host},
         {"link_between_hosts", places.link_between_hosts},
+        {"network", places.network},
         {"hosts", hosts},
         {"hosts_not_in_the_file", order.hosts().empty() ? std::vector<std::string>{} : places.not_in(order)},
         {"ranks", ranks}};

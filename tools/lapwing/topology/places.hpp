@@ -21,6 +21,7 @@ struct JobPlaces {
     std::string engine;  // of MPI_COMM_WORLD; empty: every call is left to the MPI
     std::string link_inside_host;
     std::string link_between_hosts;
+    std::string network;  // that joins hosts, with device and transport; empty: all ranks are on one
     std::vector<Rank> ranks;
     // All ranks as lists go through them, by host; the first of each host is its leader.
     std::vector<std::vector<int>> hosts;

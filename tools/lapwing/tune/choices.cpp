@@ -11,6 +11,7 @@
 #include "collectives/catalogue.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
+#include "lapwing/tune/message_costs.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -47,6 +48,19 @@ Measured read_measured(const nlohmann::json& row, const MeasuredTable& table) {
     std::sort(measured.seconds.begin(), measured.seconds.end(),
               [](const auto& one, const auto& other) { return stands_before(one.first, other.first); });
     return measured;
+}
+
+MessageCosts read_messages(const nlohmann::json& told) {
+    return {told.at("latency"), told.at("task"), told.at("gap"), told.at("per_byte"),
+            told.at("task_per_byte")};
+}
+
+Json as_json(const MessageCosts& costs) {
+    return {{"latency", costs.latency},
+            {"task", costs.task},
+            {"gap", costs.gap},
+            {"per_byte", costs.per_byte},
+            {"task_per_byte", costs.task_per_byte}};
 }
 
 // All sizes of a collective whose problem does not include the size (alltoallv: each rank knows its own
@@ -129,6 +143,26 @@ std::vector<std::vector<const Measured*>> by_collective(const std::vector<Measur
     return groups;
 }
 
+Json choices_of(const MeasuredTable& table) {
+    Json choices = Json::object();
+    for (const auto& sizes : by_collective(table.measured)) {
+        choices[name(sizes.front()->collective)] = rows_of(sizes);
+    }
+    return choices;
+}
+
+// For whom a table is.
+Json head_of(const MeasuredTable& table) {
+    Json head = {{"engine", table.of.engine},
+                 {"hosts", table.of.several_hosts ? "several" : "one"},
+                 {"ranks", {table.ranks, table.ranks}}};
+    if (table.of.several_hosts) {
+        const int per_host = table.placement != nullptr ? table.placement->largest_host() : 1;
+        head["ranks_per_host"] = {per_host, per_host};
+    }
+    return head;
+}
+
 std::string told(const Choice& choice, const double* seconds) {
     return seconds == nullptr ? print(choice) : fmt::format("{} {}", print(choice), print_seconds(*seconds));
 }
@@ -151,6 +185,7 @@ std::vector<MeasuredTable> measured_tables(const nlohmann::json& result) {
             table.placement = placement_on_hosts(told.at("host_of").get<std::vector<std::uint64_t>>());
         }
         told.at("instead").get_to(table.instead);
+        if (told.contains("messages")) table.netgauge = read_messages(told.at("messages"));
         for (const nlohmann::json& row : told.at("measured")) {
             table.measured.push_back(read_measured(row, table));
         }
@@ -159,12 +194,16 @@ std::vector<MeasuredTable> measured_tables(const nlohmann::json& result) {
     return tables;
 }
 
+Json simulated_table_of_file(const MeasuredTable& table, const Json& made) {
+    Json simulated = head_of(table);
+    simulated["simulated"] = true;
+    simulated["made"] = made;
+    simulated["choices"] = choices_of(table);
+    return simulated;
+}
+
 Json table_of_file(const MeasuredTable& table, const Machine& start, const Json& made) {
     const Machine machine = fit(table.measured, start);
-    Json rows = Json::object();
-    for (const auto& sizes : by_collective(table.measured)) {
-        rows[name(sizes.front()->collective)] = rows_of(sizes);
-    }
     Json measured = Json::array();
     for (const Measured& one : table.measured) {
         Json seconds = Json::object();
@@ -178,20 +217,19 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, const Json&
                       {"copy_per_byte", machine.copy_per_byte},
                       {"copy", machine.copy}};
     if (table.placement != nullptr) {
-        constants["near_latency"] = machine.intra_node_latency;
-        constants["near_task"] = machine.intra_node_task;
-        constants["near_per_byte"] = machine.intra_node_per_byte;
+        constants["intra_node_latency"] = machine.intra_node_latency;
+        constants["intra_node_task"] = machine.intra_node_task;
+        constants["intra_node_per_byte"] = machine.intra_node_per_byte;
     }
-    Json made_table = {{"engine", table.of.engine},
-                       {"hosts", table.of.several_hosts ? "several" : "one"},
-                       {"ranks", {table.ranks, table.ranks}}};
-    if (table.of.several_hosts) {
-        const int per_host = table.placement != nullptr ? table.placement->largest_host() : 1;
-        made_table["ranks_per_host"] = {per_host, per_host};
-    }
+    Json made_table = head_of(table);
     made_table["made"] = made;
     made_table["machine"] = std::move(constants);
-    made_table["choices"] = std::move(rows);
+    if (table.netgauge) {
+        made_table["made"]["netgauge"] = as_json(*table.netgauge);
+        made_table["messages"] =
+            as_json(fit_messages(table.of.engine, table.measured, *table.netgauge, machine));
+    }
+    made_table["choices"] = choices_of(table);
     made_table["measured"] = std::move(measured);
     return made_table;
 }

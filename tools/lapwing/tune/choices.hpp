@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct MeasuredTable {
     std::shared_ptr<const Placement> placement;  // null when there was none
     std::vector<Measured> measured;
     std::vector<std::string> instead;  // engines that ran in its place
+    std::optional<MessageCosts> netgauge;
 };
 
 // What the MPI program said (bench/tune/main.cpp).
@@ -25,6 +27,10 @@ std::vector<MeasuredTable> measured_tables(const nlohmann::json& result);
 // are as fast as each other within the noise, the one of the next smaller size stays.
 nlohmann::ordered_json table_of_file(const MeasuredTable& table, const Machine& start,
                                      const nlohmann::ordered_json& made);
+
+// The same of simulated times: choices alone, marked.
+nlohmann::ordered_json simulated_table_of_file(const MeasuredTable& table,
+                                               const nlohmann::ordered_json& made);
 
 // Adds tables to a file's, in place of those for the same engine, hosts and ranks.
 void put_tables(nlohmann::ordered_json& file, const std::vector<nlohmann::ordered_json>& tables);

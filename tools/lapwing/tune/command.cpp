@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
-#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/values.hpp"
 #include "collectives/catalogue.hpp"
+#include "command_line/command_line.hpp"
 #include "engines/catalogue.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -21,6 +21,7 @@
 #include "lapwing/launch/arrange.hpp"
 #include "lapwing/launch/program.hpp"
 #include "lapwing/tune/choices.hpp"
+#include "lapwing/tune/simulated.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -34,6 +35,7 @@ struct Options {
     std::string collectives;
     std::string bytes = "16:1Mi";
     std::string ranks;
+    std::string simulate;
     int rounds = 25;
     double seconds = 300;
     std::string output = "lapwing-tuning.json";
@@ -67,14 +69,14 @@ std::vector<std::string> read_engines(const std::string& written) {
                      [&](const std::string& word) { return names[pick("engine", word, names)]; });
 }
 
-std::vector<int> read_ranks(const std::string& written) {
+std::vector<int> read_ranks(const std::string& written, const char* option = "--ranks") {
     std::vector<int> ranks;
     if (written.empty()) return ranks;
-    read_list("--ranks", written, [&](const std::string& word) {
+    read_list(option, written, [&](const std::string& word) {
         const auto number = parse_number(word);
         if (!number || *number < 2 || *number > 1U << 20) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--ranks: '{}' is not a number of ranks from 2 on", word));
+                        fmt::format("{}: '{}' is not a number of ranks from 2 on", option, word));
         }
         ranks.push_back(static_cast<int>(*number));
         return word;
@@ -220,7 +222,45 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     return complete;
 }
 
-int run(const CLI::App& app, const Options& options, const Words& words) {
+// Adds simulated tables to the file; what was measured stays.
+int simulate_choices(const Options& options) {
+    SimulatedChoices asked{{},
+                           read_blocks(options.bytes),
+                           read_ranks(options.simulate, "--simulate"),
+                           read_engines(options.engines)};
+    for (const std::string& one : options.collectives.empty()
+                                      ? measurable_collectives()
+                                      : read_list("--collective", options.collectives, read_measurable)) {
+        asked.collectives.push_back(read_collective(one));
+    }
+    const Tuning tuning = Tuning::read(options.output);
+    std::erase_if(asked.ranks, [&](int ranks) {
+        const bool measured =
+            std::any_of(tuning.tables().begin(), tuning.tables().end(), [&](const auto& table) {
+                return table.of.several_hosts && !table.simulated && table.first_ranks <= ranks &&
+                       ranks <= table.last_ranks && !table.choices.empty();
+            });
+        if (measured) fmt::print(stderr, "lapwing tune: {} ranks were measured, and are left out\n", ranks);
+        return measured;
+    });
+    std::vector<Json> tables;
+    const Json made = {
+        {"time", time_of_day()}, {"lapwing", LAPWING_VERSION}, {"command", own_command_line()}};
+    for (const MeasuredTable& table : simulate_tables(asked, tuning)) {
+        tables.push_back(simulated_table_of_file(table, made));
+    }
+    Json file = read_file(options.output);
+    put_tables(file, tables);
+    const std::string text = print_file(file);
+    Tuning::parse(text, options.output);
+    NewFile output(options.output);
+    output.write(text);
+    fmt::print("{} simulated tables are in {}\n", tables.size(), options.output);
+    return success;
+}
+
+int run(const CommandLine& app, const Options& options, const Words& words) {
+    if (!options.simulate.empty()) return simulate_choices(options);
     require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 4");
     const nlohmann::json asked = program_settings(options);
     const Settings settings = settings_for(asked);
@@ -244,7 +284,7 @@ int run(const CLI::App& app, const Options& options, const Words& words) {
     return conclude(options, *job.result, std::move(file), output) ? success : violations_found;
 }
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(CommandLine& app, Options& options) {
     app.add_option("--engine", options.engines, "Engines to choose for: kernel, host (all)")
         ->type_name("E,...");
     app.add_option("--collective", options.collectives,
@@ -254,12 +294,16 @@ void add_options(CLI::App& app, Options& options) {
         ->type_name("N,...");
     app.add_option("--ranks", options.ranks, "Measure groups of so many ranks, such as 2,4,8 (all ranks)")
         ->type_name("P,...");
+    app.add_option(
+           "--simulate", options.simulate,
+           "Add choices for so many ranks, by simulation with what the file says of messages; no launcher")
+        ->type_name("P,...");
     app.add_option("--rounds", options.rounds, "Rounds through all algorithms, at most (25)")
         ->type_name("N")
-        ->check(CLI::Range(3, 100000).description(""));
+        ->range(3, 100000);
     app.add_option("--time", options.seconds, "About how many seconds all of it takes (300)")
         ->type_name("S")
-        ->check(CLI::Range(0.0, 1e6).description(""));
+        ->range(0.0, 1e6);
     app.add_option("-o,--output", options.output, "The file (lapwing-tuning.json)")->type_name("FILE");
     app.add_flag("--add", options.add, "Keep the file's tables for other engines, hosts and ranks");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
@@ -267,17 +311,18 @@ void add_options(CLI::App& app, Options& options) {
 
 }  // namespace
 
-Command add_tune(CLI::App& tool, const Words& words) {
+Command add_tune(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand(
+    CommandLine* app = tool.add_subcommand(
         "tune", "Measure the algorithms on this machine, and write a file that chooses among them");
-    show_usage(*app, "Usage: lapwing tune [OPTIONS] -- LAUNCHER ARGUMENTS...");
+    app->usage("Usage: lapwing tune [OPTIONS] -- LAUNCHER ARGUMENTS...");
     add_options(*app, *options);
     app->footer(
         "Examples:\n"
         "  lapwing tune -- mpirun -n 16\n"
         "  lapwing tune --ranks 4,8,16 --engine kernel --time 900 -o cluster.json -- mpirun -n 16\n"
         "  lapwing tune --engine host --add -o cluster.json -- mpirun -n 4\n"
+        "  lapwing tune --simulate 64,1024 -o cluster.json\n"
         "  lapwing run --tuning cluster.json -- mpirun -n 16 ./program\n"
         "\nlapwing adds its own program to the launcher's words. Run nothing else meanwhile. The exit status "
         "is 0 when\n"

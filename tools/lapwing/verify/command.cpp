@@ -1,11 +1,11 @@
 // lapwing verify: proves list files, or every algorithm for many problems.
 #include <fmt/format.h>
-#include <CLI/CLI.hpp>
 
 #include <memory>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
+#include "command_line/command_line.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
 #include "lapwing/common/tables.hpp"
@@ -123,13 +123,13 @@ int verify(const Options& options, bool ranks_given) {
 
 }  // namespace
 
-Command add_verify(CLI::App& tool) {
+Command add_verify(CommandLine& tool) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = tool.add_subcommand("verify", "Prove task lists, from files or of every algorithm");
+    CommandLine* app = tool.add_subcommand("verify", "Prove task lists, from files or of every algorithm");
     app->add_option("FILE", options->files, "List files, as `lapwing explain --format text` prints them");
     app->add_flag("--all", options->all,
                   "Every algorithm, with several parameters and problems of every form");
-    CLI::Option* ranks =
+    CommandLineOption* ranks =
         app->add_option("--ranks", options->ranks, "Numbers of ranks, such as 8 or 1:64 (1:64)")
             ->type_name("FIRST:LAST");
     app->add_option("--collective", options->collective, "Only algorithms of this collective")

@@ -65,12 +65,17 @@ void judge_engines(const JobReport& job, Findings& findings) {
         for (const auto& [why, hosts] : hosts_by(job, "engines", reason)) {
             if (why.empty()) continue;
             const bool wanted = job.wants_engine(name);
-            findings.add(wanted ? Severity::problem : Severity::hint, "host", names_of(hosts),
-                         fmt::format("the {} engine is unavailable: {}", name, why),
-                         wanted ? "until then the whole job runs on the host engine, which overlaps nothing "
-                                  "between hosts"
-                                : "this job does not need it: its ranks are on one host, or "
-                                  "LAPWING_ENGINE names another");
+            const bool covered = wanted && job.has_thread_between_hosts();
+            findings.add(
+                wanted && !covered ? Severity::problem : Severity::hint, "host", names_of(hosts),
+                fmt::format("the {} engine is unavailable: {}", name, why),
+                covered
+                    ? "until then the host engine runs the lists of the whole job, over TCP with a progress "
+                      "thread, which takes more of the processor"
+                : wanted ? "until then the whole job runs on the host engine, which overlaps nothing "
+                           "between hosts"
+                         : "this job does not need it: its ranks are on one host, or "
+                           "LAPWING_ENGINE names another");
         }
     }
 }

@@ -1,4 +1,4 @@
-#include "lapwing/doctor/visitors.hpp"
+#include "lapwing/doctor/probe_acceptor.hpp"
 
 #include "lapwing/doctor/measure.hpp"
 #include "links/tcp/addresses.hpp"
@@ -9,7 +9,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds partner_limit{5000};   // until a partner begins to measure
-constexpr std::chrono::milliseconds stranger_limit{1000};  // of one that has not come so far
+constexpr std::chrono::milliseconds stranger_limit{1000};  // of one that has not connected so far
 constexpr std::chrono::milliseconds serving_limit{6000};
 
 int members_of(const ReachTask& task) {
@@ -18,13 +18,13 @@ int members_of(const ReachTask& task) {
 
 }  // namespace
 
-tcp::Claim claim_of(const ReachTask& task, Visit visit, int from, int to) {
-    return {static_cast<std::uint64_t>(visit), static_cast<std::uint32_t>(from + members_of(task)),
+tcp::Claim claim_of(const ReachTask& task, Probe probe, int from, int to) {
+    return {static_cast<std::uint64_t>(probe), static_cast<std::uint32_t>(from + members_of(task)),
             static_cast<std::uint32_t>(to), 0};
 }
 
-Visitors::Visitors(const ReachTask& task, const tcp::Options& options, int self)
-    : came_(task.members.size()), left_(task.members.size()) {
+ProbeAcceptor::ProbeAcceptor(const ReachTask& task, const tcp::Options& options, int self)
+    : reached_us_(task.members.size()), finished_(task.members.size()) {
     const ReachTask::Member& own = task.members[static_cast<std::size_t>(self)];
     job_.options = options;
     job_.key = task.key;
@@ -43,9 +43,9 @@ Visitors::Visitors(const ReachTask& task, const tcp::Options& options, int self)
     callbacks.take_in = [this, members](const tcp::Claim& claim, tcp::Socket socket, const std::string&) {
         const std::lock_guard lock(mutex_);
         const std::size_t from = claim.from - members;
-        came_[from] = true;
-        if (claim.group == static_cast<std::uint64_t>(Visit::farewell)) left_[from] = true;
-        if (claim.group == static_cast<std::uint64_t>(Visit::measure))
+        reached_us_[from] = true;
+        if (claim.group == static_cast<std::uint64_t>(Probe::finished)) finished_[from] = true;
+        if (claim.group == static_cast<std::uint64_t>(Probe::measure))
             measurements_.emplace(static_cast<int>(from), std::move(socket));
         changed_.notify_all();
     };
@@ -55,12 +55,12 @@ Visitors::Visitors(const ReachTask& task, const tcp::Options& options, int self)
     event_loop_.post([this] { acceptor_->open(); });
 }
 
-bool Visitors::has_come(int peer) {
+bool ProbeAcceptor::has_reached_us(int peer) {
     const std::lock_guard lock(mutex_);
-    return came_[static_cast<std::size_t>(peer)];
+    return reached_us_[static_cast<std::size_t>(peer)];
 }
 
-tcp::Socket Visitors::await_measurement(int peer, Clock::time_point end) {
+tcp::Socket ProbeAcceptor::await_measurement(int peer, Clock::time_point end) {
     std::unique_lock lock(mutex_);
     changed_.wait_until(lock, end, [&] { return measurements_.contains(peer); });
     const auto found = measurements_.find(peer);
@@ -70,20 +70,21 @@ tcp::Socket Visitors::await_measurement(int peer, Clock::time_point end) {
     return socket;
 }
 
-void Visitors::serve(int peer) {
+void ProbeAcceptor::serve(int peer) {
     const auto end = Clock::now() + serving_limit;
     while (Clock::now() < end) {
-        const auto limit = has_come(peer) ? partner_limit : stranger_limit;
+        const auto limit = has_reached_us(peer) ? partner_limit : stranger_limit;
         const tcp::Socket socket = await_measurement(peer, Clock::now() + limit);
         if (!socket || serve_measurement(socket.get(), end)) return;
     }
 }
 
-void Visitors::await_farewells(const std::set<int>& reached, std::chrono::milliseconds limit) {
+void ProbeAcceptor::await_finished(const std::set<int>& reached, std::chrono::milliseconds limit) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, limit, [&] {
-        for (std::size_t peer = 0; peer < left_.size(); ++peer) {
-            if (!left_[peer] && (came_[peer] || reached.contains(static_cast<int>(peer)))) return false;
+        for (std::size_t peer = 0; peer < finished_.size(); ++peer) {
+            if (!finished_[peer] && (reached_us_[peer] || reached.contains(static_cast<int>(peer))))
+                return false;
         }
         return true;
     });

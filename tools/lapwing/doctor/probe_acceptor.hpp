@@ -19,26 +19,26 @@
 
 namespace lapwing::tool {
 
-// What an agent connects for.
-enum class Visit : std::uint64_t {
-    knock = 1,  // nothing more: it is reached
+// What an agent connects for, of those that probe the network.
+enum class Probe : std::uint64_t {
+    reach = 1,  // nothing more: it is reached
     measure,
-    farewell,  // it tries nobody any more
+    finished,  // it tries nobody any more
 };
 // In a handshake only the higher member may connect to the lower one, and agents try both directions. So each
 // is two members: one that accepts, and a higher one that connects.
-tcp::Claim claim_of(const ReachTask& task, Visit visit, int from, int to);
+tcp::Claim claim_of(const ReachTask& task, Probe probe, int from, int to);
 
-class Visitors {
+class ProbeAcceptor {
   public:
     // Listens on the ports of member `self`. Throws Error (system).
-    Visitors(const ReachTask& task, const tcp::Options& options, int self);
+    ProbeAcceptor(const ReachTask& task, const tcp::Options& options, int self);
 
-    bool has_come(int peer);
+    bool has_reached_us(int peer);
     // Answers the measurements of a peer, who will connect for them; not for longer than some seconds.
     void serve(int peer);
-    // Until all who have come, or were reached, have said farewell.
-    void await_farewells(const std::set<int>& reached, std::chrono::milliseconds limit);
+    // Until all peers that reached this one, or that it reached, have finished.
+    void await_finished(const std::set<int>& reached, std::chrono::milliseconds limit);
 
   private:
     tcp::Socket await_measurement(int peer, std::chrono::steady_clock::time_point end);
@@ -46,8 +46,8 @@ class Visitors {
     tcp::Job job_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::vector<bool> came_;
-    std::vector<bool> left_;
+    std::vector<bool> reached_us_;
+    std::vector<bool> finished_;
     std::multimap<int, tcp::Socket> measurements_;
     std::unique_ptr<tcp::Acceptor> acceptor_;
     EventLoop event_loop_;  // ends before what it uses

@@ -1,0 +1,59 @@
+"""The pages of docs/ as a site, by Sphinx with its theme Furo: scripts/docs calls it. Search needs no server."""
+
+import pathlib
+import re
+
+project = "Lapwing"
+author = copyright = "The Lapwing authors"
+extensions = ["myst_parser"]
+source_suffix = {".md": "markdown"}
+root_doc = "index"
+exclude_patterns = ["man", "site", "CMakeLists.txt"]
+html_theme = "furo"
+html_title = "Lapwing"
+html_copy_source = False
+# As the repository's own pages have them, so that links work in both.
+myst_heading_anchors = 6
+myst_links_external_new_tab = False
+pygments_style = "default"
+highlight_language = "none"
+
+# The order of pages beside the text.
+CONTENTS = """
+
+```{toctree}
+:hidden:
+:titlesonly:
+
+Five minutes <self>
+overlap
+guide
+reference
+troubleshooting
+compatibility
+doctor
+cluster
+benchmarks
+report
+applications
+c-api
+scale
+results
+design
+```
+"""
+
+
+def for_the_site(app, page, source):
+    # What is outside of docs/, and a directory, is not on the site: there the words of a link stand alone.
+    def words(link):
+        elsewhere = link[2].startswith("../") or (pathlib.Path(app.srcdir) / link[2]).is_dir()
+        return link[1] if elsewhere else link[0]
+
+    source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", words, source[0])
+    if page == root_doc:
+        source[0] += CONTENTS
+
+
+def setup(app):
+    app.connect("source-read", for_the_site)

@@ -1,0 +1,87 @@
+// The two ends of a card's queues that software has: it posts requests, and reads what is complete.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/error.hpp"
+#include "engines/mlx5/wqe.hpp"
+
+namespace lapwing::mlx5 {
+
+// A completion queue that software reads entry by entry.
+class CompletionReader {
+  public:
+    explicit CompletionReader(const CompletionQueue& queue) : queue_(queue) {}
+
+    const CompletionQueue& queue() const { return queue_; }
+    // Entries read since it was made.
+    std::uint64_t count() const { return count_; }
+    // The index of an entry that is so many after the first.
+    std::uint32_t index(std::uint64_t count) const {
+        return queue_.first + static_cast<std::uint32_t>(count);
+    }
+
+    // Reads what is there; `visit` sees each entry. Throws Error (link) for a failed request.
+    template <typename Visit>
+    void read(Visit visit) {
+        const std::uint64_t before = count_;
+        while (const auto entry = completion(queue_, index(count_))) {
+            if (entry->error) throw Error(ErrorCode::link, "the card: " + syndrome_in_words(entry->syndrome));
+            ++count_;
+            visit(*entry);
+        }
+        if (count_ != before) store_record(&queue_.record[0], index(count_) & 0xffffff);
+    }
+    void read() {
+        read([](const Completion&) {});
+    }
+
+  private:
+    CompletionQueue queue_;
+    std::uint64_t count_ = 0;
+};
+
+// A send queue. At most as many requests as it has blocks are posted and not complete; who posts sees to it.
+class SendQueue {
+  public:
+    explicit SendQueue(const QueuePair& pair) : pair_(pair), next_(pair.first_send) {}
+
+    const QueuePair& pair() const { return pair_; }
+    // The index that the next request gets.
+    std::uint16_t next() const { return next_; }
+
+    // The block of the next request: to be filled, then post()ed.
+    std::byte* block() const {
+        return pair_.send + std::size_t{next_ & (pair_.send_blocks - 1)} * block_bytes;
+    }
+    void post() { ++next_; }
+    // Lets the card have what is posted. A managed queue waits for its master.
+    void ring() {
+        if (pair_.role == Role::managed) return;
+        store_record(&pair_.record[1], next_);
+        const std::uint16_t last = static_cast<std::uint16_t>(next_ - 1);
+        pair_.bell.ring(bell_value(pair_.send + std::size_t{last & (pair_.send_blocks - 1)} * block_bytes));
+    }
+
+  private:
+    QueuePair pair_;
+    std::uint16_t next_;
+};
+
+class ReceiveQueue {
+  public:
+    explicit ReceiveQueue(const QueuePair& pair) : pair_(pair), next_(pair.first_receive) {}
+
+    void post(const Data& data) {
+        put_receive(pair_.receive + std::size_t{next_ & (pair_.receive_entries - 1)} * receive_bytes, data);
+        ++next_;
+    }
+    void publish() { store_record(&pair_.record[0], next_); }
+
+  private:
+    QueuePair pair_;
+    std::uint16_t next_;
+};
+
+}  // namespace lapwing::mlx5

@@ -1,0 +1,93 @@
+// A list as a network card can run it without the processor: writes into the peers' memory, and what each of
+// them waits for. Data in, data out; nothing here knows a network.
+//
+// - A message is written into memory that its receiver keeps for the sender, the *slot* of the pair: at the
+//   offset that the lengths of the messages before it add up to. Both ranks know it from their own lists.
+// - What arrives in a slot raises the pair's *landing counter*, once for each message. So `wait 3 2` is a
+//   threshold on one counter.
+// - Nothing is copied on the way. A list that copies, or passes on what it has received, sends it from where
+//   it has landed; a message whose bytes lie in several places is several writes, of which the last one
+//   counts. Only the bytes that belong into the caller's memory are moved, by the processor, at the end.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/verdict.hpp"
+#include "task/list.hpp"
+
+namespace lapwing::triggered {
+
+// Where bytes are while a list runs.
+struct Place {
+    enum class Memory : std::uint8_t { in, out, slot };
+    Memory memory = Memory::in;
+    std::int32_t peer = -1;  // whose messages the slot holds
+    std::uint64_t offset = 0;
+
+    bool operator==(const Place&) const = default;
+};
+
+struct Write {
+    std::int32_t peer = -1;
+    Place source;
+    std::uint64_t bytes = 0;   // 0: a message of no bytes
+    std::uint64_t target = 0;  // offset in the peer's slot
+    bool counts = true;        // the last one of its message
+    std::uint32_t level = 0;
+
+    bool operator==(const Write&) const = default;
+};
+
+// So many messages from a peer must have landed, from the beginning of the list.
+struct Arrival {
+    std::int32_t peer = -1;
+    std::uint64_t messages = 0;
+
+    bool operator==(const Arrival&) const = default;
+};
+
+// What is moved into the caller's out at the end.
+struct Move {
+    Place source;
+    std::uint64_t bytes = 0;
+    std::uint64_t target = 0;  // offset in out
+
+    bool operator==(const Move&) const = default;
+};
+
+// What a peer and this rank exchange in one run.
+struct Exchange {
+    std::int32_t peer = -1;
+    std::uint64_t messages_sent = 0;
+    std::uint64_t messages_received = 0;
+    std::uint64_t bytes_sent = 0;
+    std::uint64_t bytes_received = 0;
+
+    bool operator==(const Exchange&) const = default;
+};
+
+struct Schedule {
+    std::vector<Write> writes;  // in the list's order, so levels never fall
+    // levels[i]: what writes of level i wait for beyond those of level i - 1. Those of level 0 wait for
+    // nothing.
+    std::vector<std::vector<Arrival>> levels;
+    std::vector<Move> moves;
+    std::vector<Exchange> exchanges;  // by peer
+
+    bool operator==(const Schedule&) const = default;
+};
+
+// Whether a list has a schedule: no reductions, receives at the top, no enable tasks.
+Verdict has_schedule(const List& list);
+
+// For a list that has one. Throws Error (invalid_argument) where it waits for more than it receives, or sends
+// what nothing has written.
+Schedule schedule(const List& list);
+
+// Trigger entries that a run takes at most, while none of the peers is known to be ready.
+std::uint64_t most_entries(const Schedule& schedule);
+// Counters of its own that a run takes at most.
+std::uint64_t most_gates(const Schedule& schedule);
+
+}  // namespace lapwing::triggered

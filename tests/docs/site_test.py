@@ -1,0 +1,37 @@
+"""The site, opened as a file: its search finds pages, and no page asks the network for anything.
+
+python3 site_test.py SITE
+"""
+
+import pathlib
+import re
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "report"))
+import browser  # noqa: E402
+
+SITE = pathlib.Path(sys.argv[1]).resolve()
+FOUND = "[...document.querySelectorAll('#search-results li a')].map(one => one.getAttribute('href'))"
+
+
+class Site(unittest.TestCase):
+    def test_search_works_from_a_file(self):
+        window = browser.Browser(60)
+        self.addCleanup(window.close)
+        window.call("Page.navigate", url=f"file://{SITE}/search.html?q=oversubscribe")
+        window.until(f"{FOUND}.length > 0")
+        self.assertIn("troubleshooting.html", " ".join(window.evaluate(FOUND)))
+
+    def test_pages_load_nothing_from_elsewhere(self):
+        pages = sorted(SITE.glob("*.html"))
+        self.assertGreater(len(pages), 10)
+        for page in pages:
+            loaded = re.findall(r'<(?:script|img|iframe)[^>]* src="?((?:https?:)?//[^"\s>]+)', page.read_text())
+            loaded += re.findall(r'<link[^>]* rel="?stylesheet"?[^>]* href="?(https?:[^"\s>]+)', page.read_text())
+            with self.subTest(page=page.name):
+                self.assertEqual(loaded, [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,349 @@
+#include "engines/doubles/mlx5/wqe.hpp"
+
+#include <fmt/format.h>
+
+namespace lapwing::mlx5_double {
+namespace {
+
+// A field of a segment: the big-endian 32-bit word at `byte`, bits `high` to `low`.
+struct Field {
+    std::size_t byte;
+    unsigned high;
+    unsigned low;
+};
+
+std::uint32_t get(std::span<const std::byte> segment, Field field) {
+    const std::uint32_t word = read32(segment.data() + field.byte);
+    const unsigned bits = field.high - field.low + 1;
+    return (word >> field.low) & (bits == 32 ? UINT32_MAX : (1u << bits) - 1);
+}
+
+// The control segment. DPDK: drivers/common/mlx5/mlx5_prm.h; Linux: include/linux/mlx5/qp.h.
+namespace control {
+// DPDK: struct mlx5_wqe_cseg.opcode, "Bits 31:24 OPC_MOD, 23:8 wqe_index, 7:0 OPCODE".
+// Linux: mlx5_wqe_ctrl_seg.opmod_idx_opcode, MLX5_WQE_CTRL_WQE_INDEX_MASK, MLX5_WQE_CTRL_OPCODE_MASK.
+constexpr Field modifier{0, 31, 24};
+constexpr Field index{0, 23, 8};
+constexpr Field opcode{0, 7, 0};
+// DPDK: mlx5_wqe_cseg.sq_ds = (SQ << 8) | DS; "WQE size field in Control Segment is 6 bits wide".
+// Linux: qpn_ds, MLX5_WQE_CTRL_QPN_MASK, MLX5_WQE_CTRL_DS_MASK.
+constexpr Field queue{4, 31, 8};
+constexpr Field segments{4, 5, 0};
+constexpr Field segments_rest{4, 7, 6};
+// Linux: u8 signature, u8 rsvd[2]; UCX src/uct/ib/mlx5/ib_mlx5.inl: dci_stream_channel_id.
+constexpr Field signature{8, 31, 24};
+constexpr Field stream{8, 23, 8};
+// Linux: fm_ce_se, MLX5_FENCE_MODE_* << 5, MLX5_WQE_CTRL_CQ_UPDATE 2 << 2, MLX5_WQE_CTRL_SOLICITED 1 << 1.
+// DPDK: enum mlx5_completion_mode << MLX5_COMP_MODE_OFFSET.
+constexpr Field fence{8, 7, 5};
+constexpr Field flag_4{8, 4, 4};
+constexpr Field completion{8, 3, 2};
+constexpr Field solicited{8, 1, 1};
+constexpr Field flag_0{8, 0, 0};
+// Linux: imm. DPDK: misc.
+constexpr Field immediate{12, 31, 0};
+}  // namespace control
+
+// DPDK: struct mlx5_wqe_rseg. Linux: struct mlx5_wqe_raddr_seg.
+namespace remote {
+constexpr Field address_high{0, 31, 0};
+constexpr Field address_low{4, 31, 0};
+constexpr Field key{8, 31, 0};
+constexpr Field reserved{12, 31, 0};
+}  // namespace remote
+
+// DPDK: struct mlx5_wqe_dseg, MLX5_ETH_WQE_DATA_INLINE 1 << 31. Linux: struct mlx5_wqe_data_seg,
+// mlx5_wqe_inline_seg, MLX5_INLINE_SEG (device.h), MLX5_WQE_INLINE_SEG_BYTE_COUNT_MASK.
+namespace data {
+constexpr Field is_inline{0, 31, 31};
+constexpr Field bytes{0, 30, 0};
+constexpr Field inline_bytes{0, 9, 0};
+constexpr Field key{4, 31, 0};
+constexpr Field address_high{8, 31, 0};
+constexpr Field address_low{12, 31, 0};
+constexpr std::size_t inline_begin = 4;
+}  // namespace data
+
+// WAIT with opmod 0, SEND_EN, RECV_EN. DPDK: struct mlx5_wqe_qseg, used by mlx5_txpp.c and mlx5_tx.h (WAIT),
+// mlx5_txpp.c and mlx5_crypto_gcm.c (SEND_EN). Mellanox pcx dv_mgr.cc: mlx5_wqe_coredirect_seg (all three).
+namespace management {
+constexpr Field reserved_0{0, 31, 0};
+constexpr Field reserved_1{4, 31, 0};
+constexpr Field max_index{8, 31, 0};
+constexpr Field object{12, 31, 0};
+}  // namespace management
+
+// WAIT with opmod 1. DPDK: struct mlx5_wqe_wseg, MLX5_WAIT_COND_*. UCC tl_mlx5_wqe.c: wait_on_data_seg, whose
+// va_fail has "3 bits action on fail + 61 bits of va".
+namespace data_wait {
+constexpr Field reserved{0, 31, 5};
+constexpr Field inverted{0, 4, 4};
+constexpr Field operation{0, 3, 0};
+constexpr Field key{4, 31, 0};
+constexpr Field address_high{8, 31, 0};
+constexpr Field address_low{12, 31, 0};  // its last three bits are the action
+constexpr Field on_failure{12, 2, 0};
+constexpr Field value_high{16, 31, 0};
+constexpr Field value_low{20, 31, 0};
+constexpr Field mask_high{24, 31, 0};
+constexpr Field mask_low{28, 31, 0};
+}  // namespace data_wait
+
+std::uint64_t get64(std::span<const std::byte> segment, Field high, Field low) {
+    return std::uint64_t{get(segment, high)} << 32 | get(segment, low);
+}
+
+Refusal read_data(std::span<const std::byte> segments, Request& request) {
+    while (!segments.empty()) {
+        if (get(segments, data::is_inline) != 0) {
+            const std::size_t bytes = get(segments, data::inline_bytes);
+            const std::size_t taken =
+                (data::inline_begin + bytes + segment_bytes - 1) / segment_bytes * segment_bytes;
+            if (taken > segments.size()) return Refusal::wrong_size;
+            const std::byte* const begin = segments.data() + data::inline_begin;
+            request.inline_data.insert(request.inline_data.end(), begin, begin + bytes);
+            request.bytes += bytes;
+            segments = segments.subspan(taken);
+            // A card sends both kinds in one request; nobody here has a use for that.
+            if (!request.spans.empty()) return Refusal::unsupported;
+            continue;
+        }
+        const Span span = read_data_segment(segments);
+        // Linux (hw/mlx5/qp.c) and rdma-core leave spans of no bytes out: a count of 0 has another meaning.
+        if (span.bytes == 0) return Refusal::memory_key;
+        if (!request.inline_data.empty()) return Refusal::unsupported;
+        request.spans.push_back(span);
+        request.bytes += span.bytes;
+        segments = segments.subspan(segment_bytes);
+    }
+    return Refusal::none;
+}
+
+Refusal read_data_wait(std::span<const std::byte> segment, DataWait& wait) {
+    if (get(segment, data_wait::reserved) != 0) return Refusal::reserved_bits;
+    wait.inverted = get(segment, data_wait::inverted) != 0;
+    wait.operation = static_cast<std::uint8_t>(get(segment, data_wait::operation));
+    wait.key = get(segment, data_wait::key);
+    wait.address = get64(segment, data_wait::address_high, data_wait::address_low) & ~std::uint64_t{7};
+    wait.on_failure = static_cast<std::uint8_t>(get(segment, data_wait::on_failure));
+    wait.value = get64(segment, data_wait::value_high, data_wait::value_low);
+    wait.mask = get64(segment, data_wait::mask_high, data_wait::mask_low);
+    // MLX5_WAIT_COND_*: 0 to 5. Actions: 0 tries again, 1 ends in an error; others are not described.
+    return wait.operation > 5 || wait.on_failure > 1 ? Refusal::unknown_modifier : Refusal::none;
+}
+
+}  // namespace
+
+std::uint16_t read16(const std::byte* at) {
+    return static_cast<std::uint16_t>(std::to_integer<unsigned>(at[0]) << 8 |
+                                      std::to_integer<unsigned>(at[1]));
+}
+std::uint32_t read32(const std::byte* at) {
+    return std::uint32_t{read16(at)} << 16 | read16(at + 2);
+}
+std::uint64_t read64(const std::byte* at) {
+    return std::uint64_t{read32(at)} << 32 | read32(at + 4);
+}
+void write16(std::byte* at, std::uint16_t value) {
+    at[0] = static_cast<std::byte>(value >> 8);
+    at[1] = static_cast<std::byte>(value & 0xff);
+}
+void write32(std::byte* at, std::uint32_t value) {
+    write16(at, static_cast<std::uint16_t>(value >> 16));
+    write16(at + 2, static_cast<std::uint16_t>(value & 0xffff));
+}
+
+std::uint32_t Control::blocks() const {
+    constexpr std::uint32_t in_block = block_bytes / segment_bytes;
+    return (segments + in_block - 1u) / in_block;
+}
+
+Control read_control(std::span<const std::byte> segment) {
+    Control read;
+    read.modifier = static_cast<std::uint8_t>(get(segment, control::modifier));
+    read.index = static_cast<std::uint16_t>(get(segment, control::index));
+    read.opcode = static_cast<std::uint8_t>(get(segment, control::opcode));
+    read.queue = get(segment, control::queue);
+    read.segments = static_cast<std::uint8_t>(get(segment, control::segments));
+    read.signature = static_cast<std::uint8_t>(get(segment, control::signature));
+    read.stream = static_cast<std::uint16_t>(get(segment, control::stream));
+    read.fence = static_cast<std::uint8_t>(get(segment, control::fence));
+    read.completion = static_cast<std::uint8_t>(get(segment, control::completion));
+    read.solicited = get(segment, control::solicited) != 0;
+    read.flags_rest = static_cast<std::uint8_t>(
+        get(segment, control::flag_4) | get(segment, control::flag_0) | get(segment, control::segments_rest));
+    read.immediate = get(segment, control::immediate);
+    return read;
+}
+
+Span read_data_segment(std::span<const std::byte> segment) {
+    return {get64(segment, data::address_high, data::address_low), get(segment, data::bytes),
+            get(segment, data::key)};
+}
+
+Refusal read_request(std::span<const std::byte> bytes, Request& request) {
+    request = {};
+    request.control = read_control(bytes);
+    const Control& head = request.control;
+    if (bytes.size() != head.segments * segment_bytes) return Refusal::wrong_size;
+    // MLX5_FENCE_MODE_*: 0 to 4.
+    if (head.signature != 0 || head.stream != 0 || head.flags_rest != 0 || head.fence > 4)
+        return Refusal::reserved_bits;
+    std::span<const std::byte> rest = bytes.subspan(segment_bytes);
+    switch (head.opcode) {  // MLX5_OPCODE_*, Linux device.h; DPDK mlx5_prm.h for WAIT and SEND_EN
+        case nop:
+            if (head.modifier != 0) return Refusal::unknown_modifier;
+            return Refusal::none;  // what follows in its blocks is not read: pcx pads by such
+        case send:
+        case send_immediate:
+            if (head.modifier != 0) return Refusal::unknown_modifier;
+            if (head.opcode == send && head.immediate != 0) return Refusal::reserved_bits;
+            return read_data(rest, request);
+        case rdma_write:
+        case rdma_write_immediate:
+            if (head.modifier != 0) return Refusal::unknown_modifier;
+            if (head.opcode == rdma_write && head.immediate != 0) return Refusal::reserved_bits;
+            if (rest.empty()) return Refusal::wrong_size;
+            request.remote_address = get64(rest, remote::address_high, remote::address_low);
+            request.remote_key = get(rest, remote::key);
+            if (get(rest, remote::reserved) != 0) return Refusal::reserved_bits;
+            return read_data(rest.subspan(segment_bytes), request);
+        case wait:
+            if (head.immediate != 0) return Refusal::reserved_bits;
+            if (head.modifier == 1)  // MLX5_OPC_MOD_WAIT_DATA
+                return head.segments == 3 ? read_data_wait(rest, request.data_wait) : Refusal::wrong_size;
+            [[fallthrough]];
+        case send_enable:
+        case receive_enable:  // 0x16: Mellanox pcx dv_mgr.cc cd_recv_enable; libmlx5 4.1
+                              // MLX5_OPCODE_RECV_ENABLE
+            if (head.modifier != 0) return Refusal::unknown_modifier;  // MLX5_OPC_MOD_WAIT_CQ_PI is 0
+            if (head.segments != 2) return Refusal::wrong_size;
+            if (head.immediate != 0 || get(rest, management::reserved_0) != 0 ||
+                get(rest, management::reserved_1) != 0)
+                return Refusal::reserved_bits;
+            request.max_index = get(rest, management::max_index);
+            request.object = get(rest, management::object);
+            return request.object > number_mask ? Refusal::reserved_bits : Refusal::none;
+        default:
+            return Refusal::unknown_opcode;
+    }
+}
+
+bool holds(const DataWait& wait, std::uint64_t memory) {
+    // The difference of cyclic comparisons is taken in the bits of the mask.
+    const std::uint64_t have = memory & wait.mask;
+    const std::uint64_t want = wait.value & wait.mask;
+    const std::uint64_t half = (wait.mask >> 1) + 1;
+    bool result = false;
+    switch (wait.operation) {
+        case 0:
+            result = true;
+            break;
+        case 1:
+            result = have == want;
+            break;
+        case 2:
+            result = have > want;
+            break;
+        case 3:
+            result = have < want;
+            break;
+        case 4:
+            result = have != want && ((have - want) & wait.mask) < half;
+            break;
+        case 5:
+            result = have != want && ((want - have) & wait.mask) < half;
+            break;
+        default:
+            break;
+    }
+    return result != wait.inverted;
+}
+
+const char* print(Refusal refusal) {
+    switch (refusal) {
+        case Refusal::none:
+            return "nothing";
+        case Refusal::unknown_opcode:
+            return "unknown opcode";
+        case Refusal::unknown_modifier:
+            return "unknown opcode modifier";
+        case Refusal::wrong_index:
+            return "wrong index of the entry in its queue";
+        case Refusal::wrong_queue:
+            return "the number of another queue";
+        case Refusal::wrong_size:
+            return "size not allowed";
+        case Refusal::reserved_bits:
+            return "reserved bits are not zero";
+        case Refusal::unknown_object:
+            return "no such queue";
+        case Refusal::not_master:
+            return "management request in a queue that is no master";
+        case Refusal::not_managed:
+            return "enable of a queue that is not managed";
+        case Refusal::beyond_posted:
+            return "enable beyond what is posted";
+        case Refusal::too_far:
+            return "enable 2^15 or more ahead";
+        case Refusal::memory_key:
+            return "memory that the key does not cover";
+        case Refusal::queue_overflow:
+            return "posted over a request that is not complete";
+        case Refusal::bell_before_record:
+            return "bell before the doorbell record";
+        case Refusal::bell_of_managed:
+            return "bell of a managed queue";
+        case Refusal::completions_overrun:
+            return "overrun of a completion queue";
+        case Refusal::receive_too_short:
+            return "receive shorter than the message";
+        case Refusal::remote_access:
+            return "remote memory that the key does not cover";
+        case Refusal::wait_failed:
+            return "what is waited for does not lie there";
+        case Refusal::unsupported:
+            return "not supported";
+    }
+    return "?";
+}
+
+std::string print(const Request& request) {
+    const Control& head = request.control;
+    const char* name = "?";
+    switch (head.opcode) {
+        case nop:
+            name = "NOP";
+            break;
+        case rdma_write:
+            name = "RDMA_WRITE";
+            break;
+        case rdma_write_immediate:
+            name = "RDMA_WRITE_IMM";
+            break;
+        case send:
+            name = "SEND";
+            break;
+        case send_immediate:
+            name = "SEND_IMM";
+            break;
+        case wait:
+            name = head.modifier == 0 ? "WAIT" : "WAIT (data)";
+            break;
+        case receive_enable:
+            name = "RECV_EN";
+            break;
+        case send_enable:
+            name = "SEND_EN";
+            break;
+        default:
+            break;
+    }
+    std::string text = fmt::format("{} index {:#06x} queue {:#08x} segments {}", name, head.index, head.queue,
+                                   head.segments);
+    if (head.opcode == wait || head.opcode == send_enable || head.opcode == receive_enable)
+        text += fmt::format(" max_index {:#x} object {:#08x}", request.max_index, request.object);
+    return text;
+}
+
+}  // namespace lapwing::mlx5_double

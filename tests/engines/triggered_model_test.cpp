@@ -1,0 +1,460 @@
+// The schedules of the triggered engine, run by a model of a network that does everything as late, and in as
+// strange an order, as it may. The bytes are compared with what the problems promise; faults that are planted
+// into works, credits, slots and counters must be found.
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <random>
+
+#include "base/error.hpp"
+#include "collectives/catalogue.hpp"
+#include "engines/expected.hpp"
+#include "engines/triggered/ledger.hpp"
+#include "engines/triggered/schedule.hpp"
+#include "engines/triggered/works.hpp"
+#include "task/sample.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::triggered {
+namespace {
+
+using namespace testing_engines;
+
+constexpr std::uint64_t counts = std::uint64_t{1} << 48;  // what a counter of the card holds
+constexpr std::uint64_t most_in_flight = 32;              // messages of a pair, at one time
+
+// A fault planted into a job.
+enum class Fault {
+    none,
+    threshold_low,     // one arrival or gate too few
+    threshold_high,    // one too many
+    no_credit,         // writes do not wait for the peer
+    credit_early,      // given when the run begins
+    same_slot,         // the slots are not used in turn
+    wrong_target,      // a write lands one byte further
+    no_new_beginning,  // counters run over their end
+    no_level,          // what waits for arrivals begins at once
+};
+
+struct Job {
+    ListSet lists;
+    Problem problem;
+};
+
+class Model {
+  public:
+    Model(const std::vector<Job>& jobs, unsigned seed, std::uint64_t first, Fault fault)
+        : jobs_(jobs), ranks_(jobs.front().problem.ranks), random_(seed), fault_(fault) {
+        // As close to the end as the runs in flight allow.
+        const std::uint64_t limit = fault == Fault::no_new_beginning ? UINT64_MAX : counts - most_in_flight;
+        for (int rank = 0; rank < ranks_; ++rank) nodes_.emplace_back(*this, rank, limit, first);
+    }
+
+    // Empty, or what went wrong.
+    std::string run() {
+        while (wrong_.empty() && !over()) {
+            // What may happen now.
+            std::vector<std::function<void()>> events;
+            for (Node& node : nodes_) node.offer(events);
+            for (auto& [pair, messages] : wires_)
+                if (!messages.empty())
+                    events.push_back([&messages] {
+                        auto message = std::move(messages.front());
+                        messages.pop_front();
+                        message();
+                    });
+            if (events.empty()) return "nothing can happen any more";
+            events[random_() % events.size()]();
+        }
+        return wrong_;
+    }
+
+  private:
+    // Of one direction of a pair, at its receiver and at its sender.
+    struct End {
+        Bytes slots[2];
+        std::uint64_t landed[2] = {};
+        std::uint64_t credits[2] = {};
+        std::uint64_t taken[2] = {};    // uses of a slot by the receiver that are over
+        std::uint64_t written[2] = {};  // the use that has last written there
+    };
+
+    struct Run {
+        std::size_t number;
+        const Job* job;
+        Schedule schedule;
+        Uses uses;
+        std::vector<Work> pending;
+        std::vector<std::uint64_t> gates;
+        std::uint64_t writes_left = 0;
+        Bytes in;
+        Bytes out;
+        std::map<std::int32_t, std::uint64_t> use_out;  // how many runs had used the slot
+    };
+
+    class Node : public SlotCounters {
+      public:
+        Node(Model& model, int rank, std::uint64_t limit, std::uint64_t first)
+            : model_(model), rank_(rank), ledger_(limit, first) {
+            for (int peer = 0; peer < model.ranks_; ++peer) {
+                End& end = ends_[peer];
+                for (const int slot : {0, 1}) {
+                    end.landed[slot] = end.credits[slot] = first;
+                    end.slots[slot].resize(1 << 16);
+                }
+            }
+        }
+
+        std::uint64_t read(const SlotCounter& counter) override { return *value(counter); }
+        void set_to_zero(const SlotCounter& counter) override { *value(counter) = 0; }
+
+        bool over() const { return begun_ == model_.jobs_.size() && runs_.empty(); }
+        std::size_t begun() const { return begun_; }
+
+        void offer(std::vector<std::function<void()>>& events) {
+            if (begun_ < model_.jobs_.size() && runs_.size() < 4) events.push_back([this] { begin(); });
+            for (auto& run : runs_) {
+                const auto due = first_due(*run);
+                for (const std::size_t at : due) events.push_back([this, &run = *run, at] { fire(run, at); });
+                if (complete(*run)) events.push_back([this, &run = *run] { end(run); });
+            }
+        }
+
+      private:
+        friend class Model;
+
+        std::uint64_t* value(const SlotCounter& counter) {
+            End& end = ends_.at(counter.peer);
+            return counter.kind == Counter::Kind::credit ? &end.credits[counter.slot]
+                                                         : &end.landed[counter.slot];
+        }
+        std::uint64_t value(const Run& run, const Counter& counter) const {
+            if (counter.kind == Counter::Kind::none) return 0;
+            if (counter.kind == Counter::Kind::gate)
+                return run.gates[static_cast<std::size_t>(counter.which)];
+            const End& end = ends_.at(counter.which);
+            const Use& use = run.uses.at(counter.which);
+            return counter.kind == Counter::Kind::credit ? end.credits[use.slot_out]
+                                                         : end.landed[use.slot_in];
+        }
+
+        void begin() {
+            const std::size_t number = begun_++;
+            auto run = std::make_unique<Run>();
+            run->number = number;
+            run->job = &model_.jobs_[number];
+            const auto at = static_cast<std::size_t>(rank_);
+            run->schedule = schedule(run->job->lists.lists[at]);
+            run->uses = ledger_.begin(run->schedule, *this);
+            if (model_.fault_ == Fault::same_slot)
+                for (auto& [peer, use] : run->uses) use.slot_in = use.slot_out = 0;
+            run->pending = works(run->schedule, [&](std::int32_t peer) {
+                return model_.fault_ != Fault::no_credit && !run->uses.at(peer).ready;
+            });
+            run->gates.resize(gates_of(run->pending));
+            for (const auto& [peer, use] : run->uses)
+                if (use.sends) run->use_out[peer] = uses_out_[peer][use.slot_out]++;
+            plant(*run);
+            run->writes_left = run->schedule.writes.size();
+            run->in = in_of(run->job->problem, rank_, static_cast<int>(number));
+            run->out = out_before(run->job->problem, rank_, static_cast<int>(number));
+            if (model_.fault_ == Fault::credit_early) credit(*run);
+            runs_.push_back(std::move(run));
+            // What waits for nothing happens while it is queued.
+            Run& last = *runs_.back();
+            for (std::size_t i = 0; i < last.pending.size();) {
+                if (last.pending[i].trigger.counter.kind == Counter::Kind::none)
+                    fire(last, i);
+                else
+                    ++i;
+            }
+        }
+
+        // One of the works that the fault can be planted into.
+        void plant(Run& run) {
+            const Fault fault = model_.fault_;
+            if (fault == Fault::wrong_target) {
+                for (Write& write : run.schedule.writes) ++write.target;
+                return;
+            }
+            std::vector<Work*> waiting;
+            for (Work& work : run.pending) {
+                const auto kind = work.trigger.counter.kind;
+                if (kind == Counter::Kind::landed || kind == Counter::Kind::gate) waiting.push_back(&work);
+            }
+            if (waiting.empty()) return;
+            Work& work = *waiting[model_.random_() % waiting.size()];
+            if (fault == Fault::threshold_low) --work.trigger.threshold;
+            if (fault == Fault::threshold_high) work.trigger.threshold += 1000;
+            if (fault == Fault::no_level) work.trigger = {};
+        }
+
+        // Of each counter the work that is the next one there.
+        std::vector<std::size_t> first_due(const Run& run) const {
+            std::vector<std::size_t> due;
+            for (std::size_t i = 0; i < run.pending.size(); ++i) {
+                const Trigger& trigger = run.pending[i].trigger;
+                if (!happens(run, trigger)) continue;
+                bool first = true;
+                for (const std::size_t other : due) {
+                    const Trigger& known = run.pending[other].trigger;
+                    if (known.counter == trigger.counter && known.threshold <= trigger.threshold)
+                        first = false;
+                }
+                // A lower threshold goes first, although it was queued later.
+                for (std::size_t j = i + 1; j < run.pending.size(); ++j) {
+                    const Trigger& later = run.pending[j].trigger;
+                    if (later.counter == trigger.counter && later.threshold < trigger.threshold)
+                        first = false;
+                }
+                if (first) due.push_back(i);
+            }
+            return due;
+        }
+        bool happens(const Run& run, const Trigger& trigger) const {
+            const std::uint64_t at = Ledger::threshold(run.uses, trigger);
+            return trigger.counter.kind == Counter::Kind::none || value(run, trigger.counter) >= at;
+        }
+
+        void fire(Run& run, std::size_t at) {
+            const Work work = run.pending[at];
+            run.pending.erase(run.pending.begin() + static_cast<std::ptrdiff_t>(at));
+            if (work.kind == Work::Kind::add) {
+                ++run.gates[static_cast<std::size_t>(work.gate)];
+                return;
+            }
+            const Write write = run.schedule.writes[work.write];
+            const int slot = run.uses.at(write.peer).slot_out;
+            const std::uint64_t use = run.use_out.at(write.peer);
+            // The bytes are read as late as possible.
+            model_.wires_[{rank_, write.peer}].push_back([this, &run, write, slot, use] {
+                model_.nodes_[static_cast<std::size_t>(write.peer)].land(rank_, slot, use, write,
+                                                                         at_place(run, write.source));
+                --run.writes_left;
+            });
+        }
+
+        const std::byte* at_place(const Run& run, const Place& place) const {
+            switch (place.memory) {
+                case Place::Memory::in:
+                    return run.in.data() + place.offset;
+                case Place::Memory::out:
+                    return run.out.data() + place.offset;
+                case Place::Memory::slot:
+                    break;
+            }
+            return ends_.at(place.peer).slots[run.uses.at(place.peer).slot_in].data() + place.offset;
+        }
+
+        void land(int sender, int slot, std::uint64_t use, const Write& write, const std::byte* bytes) {
+            End& end = ends_[sender];
+            if (end.taken[slot] < use) model_.wrong_ = "a write lands before the slot is free";
+            std::copy_n(bytes, write.bytes,
+                        end.slots[slot].begin() + static_cast<std::ptrdiff_t>(write.target));
+            if (write.counts) end.landed[slot] = (end.landed[slot] + 1) % counts;
+        }
+
+        bool complete(const Run& run) const {
+            if (run.writes_left > 0) return false;
+            for (const auto& [peer, use] : run.uses)
+                if (use.receives && ends_.at(peer).landed[use.slot_in] < use.landed_after) return false;
+            return true;
+        }
+
+        void end(Run& run) {
+            const int number = static_cast<int>(run.number);
+            for (const Node& other : model_.nodes_)
+                if (run.job->problem.collective == Collective::barrier && other.begun() <= run.number)
+                    model_.wrong_ = "a rank leaves a barrier that another has not entered";
+            const Bytes before = run.out;
+            for (const Move& move : run.schedule.moves) {
+                const std::byte* from = move.source.memory == Place::Memory::out
+                                            ? before.data() + move.source.offset
+                                            : at_place(run, move.source);
+                std::copy_n(from, move.bytes, run.out.begin() + static_cast<std::ptrdiff_t>(move.target));
+            }
+            if (run.out != out_after(run.job->problem, rank_, number, run.out)) model_.wrong_ = "wrong bytes";
+            ledger_.end(run.uses, *this);
+            for (const auto& [peer, use] : run.uses)
+                if (use.receives) ++ends_[peer].taken[use.slot_in];
+            if (model_.fault_ != Fault::credit_early) credit(run);
+            std::erase_if(runs_, [&](const auto& one) { return one.get() == &run; });
+        }
+
+        void credit(const Run& run) {
+            for (const auto& [peer, use] : run.uses) {
+                if (!use.receives) continue;
+                model_.wires_[{-1 - rank_, peer}].push_back([this, peer = peer, slot = use.slot_in] {
+                    End& end = model_.nodes_[static_cast<std::size_t>(peer)].ends_[rank_];
+                    end.credits[slot] = (end.credits[slot] + 1) % counts;
+                });
+            }
+        }
+
+        Model& model_;
+        int rank_;
+        Ledger ledger_;
+        std::map<int, End> ends_;
+        std::map<int, std::array<std::uint64_t, 2>> uses_out_;
+        std::vector<std::unique_ptr<Run>> runs_;
+        std::size_t begun_ = 0;
+    };
+
+    bool over() const {
+        for (const Node& node : nodes_)
+            if (!node.over()) return false;
+        for (const auto& [pair, messages] : wires_)
+            if (!messages.empty()) return false;
+        return true;
+    }
+
+    const std::vector<Job>& jobs_;
+    const int ranks_;
+    std::mt19937 random_;
+    const Fault fault_;
+    std::string wrong_;
+    std::deque<Node> nodes_;
+    std::map<std::pair<int, int>, std::deque<std::function<void()>>> wires_;
+};
+
+// Problems that have a schedule, of several algorithms, one after the other in one group.
+std::vector<Job> random_jobs(int ranks, std::mt19937& random, std::size_t length,
+                             std::optional<Collective> only = std::nullopt) {
+    std::vector<Job> jobs;
+    while (jobs.size() < length) {
+        const Algorithm* const algorithm = catalogue()[random() % catalogue().size()];
+        if (only && algorithm->collective != *only) continue;
+        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
+        const auto problems = sample(algorithm->collective, ranks, random() % 2 == 0 ? 8 : 300);
+        const Problem& problem = problems[random() % problems.size()];
+        if (!algorithm->applies(problem, choice.parameters)) continue;
+        Job job{build_all(problem, choice), problem};
+        bool has_all = true;
+        for (const List& list : job.lists.lists) has_all = has_all && has_schedule(list);
+        if (has_all) jobs.push_back(std::move(job));
+    }
+    return jobs;
+}
+
+std::string run(unsigned seed, Fault fault, std::uint64_t first,
+                std::optional<Collective> only = std::nullopt) {
+    std::mt19937 random(seed);
+    const int ranks = 2 + static_cast<int>(random() % 4);
+    const auto jobs = random_jobs(ranks, random, first == 0 ? 6 : 80, only);
+    const std::string wrong = Model(jobs, seed, first, fault).run();
+    if (wrong.empty() || fault != Fault::none) return wrong;
+    std::string what = wrong + ", seed " + std::to_string(seed) + ":";
+    for (const Job& job : jobs) what += " [" + job.lists.algorithm + " " + print(job.problem) + "]";
+    return what;
+}
+
+constexpr unsigned seeds = LAPWING_TEST_FEWER ? 40 : 400;
+
+TEST(TriggeredModel, EveryOrderGivesTheBytesOfTheProblem) {
+    for (unsigned seed = 0; seed < seeds; ++seed) ASSERT_EQ(run(seed, Fault::none, 0), "");
+}
+
+TEST(TriggeredModel, CountersBeginAnewBeforeTheirEnd) {
+    for (unsigned seed = 0; seed < seeds / 8; ++seed)
+        ASSERT_EQ(run(seed, Fault::none, counts - most_in_flight - seed % 9), "");
+}
+
+TEST(TriggeredModel, EveryAlgorithmWithASchedule) {
+    for (const Algorithm* const algorithm : catalogue()) {
+        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        for (const int ranks : {1, 2, 3, 4, 7}) {
+            const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
+            unsigned number = 0;
+            for (const Problem& problem : sample(algorithm->collective, ranks, 40)) {
+                if (!algorithm->applies(problem, choice.parameters) || ++number > 12) continue;
+                Job job{build_all(problem, choice), problem};
+                bool has_all = true;
+                for (const List& list : job.lists.lists) has_all = has_all && has_schedule(list);
+                if (!has_all) {
+                    EXPECT_TRUE(is_reduction(problem.collective)) << print(problem) << print(choice);
+                    continue;
+                }
+                EXPECT_EQ(Model({job, job, job}, number, 0, Fault::none).run(), "")
+                    << print(problem) << " " << print(choice);
+            }
+        }
+    }
+}
+
+class PlantedFaults : public testing::TestWithParam<Fault> {};
+
+TEST_P(PlantedFaults, AreFound) {
+    const std::uint64_t first = GetParam() == Fault::no_new_beginning ? counts - most_in_flight : 0;
+    unsigned found = 0;
+    for (unsigned seed = 0; seed < 40; ++seed) {
+        const auto only = seed % 2 == 0 ? std::optional(Collective::barrier) : std::nullopt;
+        if (!run(seed, GetParam(), first, only).empty()) ++found;
+    }
+    EXPECT_GT(found, 5U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, PlantedFaults,
+                         testing::Values(Fault::threshold_low, Fault::threshold_high, Fault::no_credit,
+                                         Fault::credit_early, Fault::same_slot, Fault::wrong_target,
+                                         Fault::no_new_beginning, Fault::no_level));
+
+// What a list becomes, by hand.
+TEST(TriggeredSchedule, RecursiveDoubling) {
+    const Problem barrier{.collective = Collective::barrier, .ranks = 8};
+    const Schedule made =
+        schedule(build(barrier, 0, parse_choice(Collective::barrier, "recursive_doubling")));
+    ASSERT_EQ(made.writes.size(), 3U);
+    EXPECT_EQ(made.levels, (std::vector<std::vector<Arrival>>{{}, {{1, 1}}, {{2, 1}}}));
+    EXPECT_EQ(made.moves.size(), 0U);
+    const auto ready = works(made, [](std::int32_t) { return false; });
+    const Trigger at_once;
+    const Trigger by_1{{Counter::Kind::landed, 1}, 1};
+    const Trigger by_2{{Counter::Kind::landed, 2}, 1};
+    const Trigger by_gate{{Counter::Kind::gate, 0}, 2};
+    EXPECT_EQ(ready, (std::vector<Work>{{Work::Kind::write, at_once, 0, -1},
+                                        {Work::Kind::write, by_1, 1, -1},
+                                        {Work::Kind::add, by_2, 0, 0},
+                                        {Work::Kind::add, by_1, 0, 0},
+                                        {Work::Kind::write, by_gate, 2, -1}}));
+    // Three writes; gates of two and of three inputs, since nobody is known to be ready.
+    EXPECT_EQ(most_entries(made), 3U + 2U * (2U + 3U));
+    EXPECT_EQ(most_gates(made), 2U);
+}
+
+TEST(TriggeredSchedule, WhatIsPassedOnIsSentFromWhereItHasLanded) {
+    const auto task = [](Kind kind, int peer, std::uint64_t count, Span target, Span source) {
+        Task made;
+        made.kind = kind;
+        made.peer = peer;
+        made.count = count;
+        made.target = target;
+        made.source = source;
+        return made;
+    };
+    List list;
+    list.rank = 1;
+    list.ranks = 3;
+    list.out_bytes = list.scratch_bytes = 8;
+    list.tasks = {task(Kind::recv, 0, 0, {Space::out, 0, 4}, {}),
+                  task(Kind::recv, 2, 0, {Space::out, 4, 4}, {}),
+                  task(Kind::wait, 0, 1, {}, {}),
+                  task(Kind::wait, 2, 1, {}, {}),
+                  task(Kind::copy, -1, 0, {Space::scratch, 0, 8}, {Space::out, 0, 8}),
+                  task(Kind::send, 2, 0, {}, {Space::scratch, 2, 6})};
+    const Schedule made = schedule(list);
+    ASSERT_EQ(made.writes.size(), 2U);
+    EXPECT_EQ(made.writes[0], (Write{2, {Place::Memory::slot, 0, 2}, 2, 0, false, 1}));
+    EXPECT_EQ(made.writes[1], (Write{2, {Place::Memory::slot, 2, 0}, 4, 2, true, 1}));
+    EXPECT_EQ(made.moves,
+              (std::vector<Move>{{{Place::Memory::slot, 0, 0}, 4, 0}, {{Place::Memory::slot, 2, 0}, 4, 4}}));
+    list.tasks.push_back(task(Kind::reduce, -1, 0, {Space::out, 0, 8}, {Space::scratch, 0, 8}));
+    EXPECT_FALSE(has_schedule(list));
+    list.tasks.pop_back();
+    list.tasks[2].count = 2;
+    EXPECT_THROW(schedule(list), Error);
+}
+
+}  // namespace
+}  // namespace lapwing::triggered

@@ -1,0 +1,246 @@
+#include "command_line/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/error.hpp"
+
+namespace lapwing {
+namespace {
+
+constexpr std::size_t column_of_meanings = 32;
+
+class UsageFormatter : public CLI::Formatter {
+  public:
+    explicit UsageFormatter(std::string usage) : usage_(std::move(usage)) {}
+    std::string make_usage(const CLI::App*, std::string) const override { return usage_ + "\n"; }
+
+  private:
+    std::string usage_;
+};
+
+}  // namespace
+
+CommandLineOption* CommandLineOption::type_name(const std::string& name) {
+    option_->type_name(name);
+    return this;
+}
+
+CommandLineOption* CommandLineOption::required() {
+    option_->required();
+    return this;
+}
+
+CommandLineOption* CommandLineOption::take_all() {
+    option_->take_all();
+    return this;
+}
+
+CommandLineOption* CommandLineOption::group(const std::string& name) {
+    option_->group(name);
+    return this;
+}
+
+// Without a description: the type's name says what there is.
+CommandLineOption* CommandLineOption::range(int least, int most) {
+    option_->check(CLI::Range(least, most).description(""));
+    return this;
+}
+
+CommandLineOption* CommandLineOption::range(double least, double most) {
+    option_->check(CLI::Range(least, most).description(""));
+    return this;
+}
+
+CommandLineOption* CommandLineOption::choices(const std::vector<std::string>& valid) {
+    option_->check(CLI::IsMember(valid));
+    return this;
+}
+
+CommandLineOption* CommandLineOption::values(int count) {
+    option_->expected(count);
+    return this;
+}
+
+CommandLineOption* CommandLineOption::show_default() {
+    option_->capture_default_str();
+    return this;
+}
+
+std::size_t CommandLineOption::count() const {
+    return option_->count();
+}
+
+bool CommandLineOption::positional() const {
+    return option_->get_positional();
+}
+
+bool CommandLineOption::hidden() const {
+    return option_->get_group().empty();
+}
+
+bool CommandLineOption::takes_value() const {
+    return option_->get_expected_max() > 0;
+}
+
+bool CommandLineOption::has_name(const std::string& word) const {
+    return option_->check_name(word);
+}
+
+std::string CommandLineOption::name() const {
+    return option_->get_name(true);
+}
+
+std::vector<std::string> CommandLineOption::long_names() const {
+    return option_->get_lnames();
+}
+
+std::vector<std::string> CommandLineOption::short_names() const {
+    return option_->get_snames();
+}
+
+std::string CommandLineOption::type() const {
+    return option_->get_type_name();
+}
+
+std::string CommandLineOption::about() const {
+    return option_->get_description();
+}
+
+CommandLine::CommandLine(const std::string& name, const std::string& about)
+    : own_(std::make_unique<CLI::App>(about, name)), app_(own_.get()) {
+    app_->get_formatter()->column_width(column_of_meanings);
+    remember(app_->get_help_ptr());
+}
+
+CommandLine::CommandLine(CLI::App* app) : app_(app) {
+    remember(app_->get_help_ptr());
+}
+
+CommandLine::~CommandLine() = default;
+
+CommandLineOption* CommandLine::remember(CLI::Option* option) {
+    return &options_.emplace_back(option);
+}
+
+template <class Value>
+CommandLineOption* CommandLine::add_option(const std::string& names, Value& value, const std::string& about) {
+    return remember(app_->add_option(names, value, about));
+}
+
+template CommandLineOption* CommandLine::add_option(const std::string&, std::string&, const std::string&);
+template CommandLineOption* CommandLine::add_option(const std::string&, std::vector<std::string>&,
+                                                    const std::string&);
+template CommandLineOption* CommandLine::add_option(const std::string&, std::vector<int>&,
+                                                    const std::string&);
+template CommandLineOption* CommandLine::add_option(const std::string&, int&, const std::string&);
+template CommandLineOption* CommandLine::add_option(const std::string&, std::optional<int>&,
+                                                    const std::string&);
+template CommandLineOption* CommandLine::add_option(const std::string&, std::uint64_t&, const std::string&);
+template CommandLineOption* CommandLine::add_option(const std::string&, double&, const std::string&);
+
+CommandLineOption* CommandLine::add_flag(const std::string& names, bool& value, const std::string& about) {
+    return remember(app_->add_flag(names, value, about));
+}
+
+CommandLineOption* CommandLine::add_flag(const std::string& names, const std::function<void()>& given,
+                                         const std::string& about) {
+    return remember(app_->add_flag_callback(names, given, about));
+}
+
+void CommandLine::add_version_flag(const std::string& text) {
+    remember(app_->set_version_flag("--version", text));
+}
+
+CommandLine* CommandLine::add_subcommand(const std::string& name, const std::string& about) {
+    subcommands_.emplace_back(new CommandLine(app_->add_subcommand(name, about)));
+    return subcommands_.back().get();
+}
+
+CommandLine* CommandLine::group(const std::string& name) {
+    app_->group(name);
+    return this;
+}
+
+void CommandLine::footer(const std::string& text) {
+    app_->footer(text);
+}
+
+void CommandLine::usage(const std::string& line) {
+    app_->formatter(std::make_shared<UsageFormatter>(line));
+    app_->get_formatter()->column_width(column_of_meanings);
+}
+
+void CommandLine::allow_extras() {
+    app_->allow_extras();
+}
+
+void CommandLine::prefix_command() {
+    app_->prefix_command();
+}
+
+std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
+    std::reverse(words.begin(), words.end());  // as CLI11 wants them
+    try {
+        app_->parse(words);
+    } catch (const CLI::CallForHelp&) {
+        return app_->help();
+    } catch (const CLI::CallForVersion& version) {
+        return version.what() + std::string("\n");
+    } catch (const CLI::ParseError& error) {
+        throw Error(ErrorCode::invalid_argument, error.what());
+    }
+    return std::nullopt;
+}
+
+bool CommandLine::parsed() const {
+    return app_->parsed();
+}
+
+std::vector<const CommandLine*> CommandLine::parsed_subcommands() const {
+    std::vector<const CommandLine*> named;
+    for (const CLI::App* app : app_->get_subcommands()) {
+        for (const auto& subcommand : subcommands_) {
+            if (subcommand->app_ == app) named.push_back(subcommand.get());
+        }
+    }
+    return named;
+}
+
+std::vector<std::string> CommandLine::remaining() const {
+    return app_->remaining();
+}
+
+std::size_t CommandLine::count(const std::string& option) const {
+    return app_->count(option);
+}
+
+std::string CommandLine::name() const {
+    return app_->get_name();
+}
+
+std::string CommandLine::about() const {
+    return app_->get_description();
+}
+
+std::string CommandLine::footer() const {
+    return app_->get_footer();
+}
+
+std::string CommandLine::group() const {
+    return app_->get_group();
+}
+
+std::string CommandLine::help() const {
+    return app_->help();
+}
+
+CommandLine& CommandLine::subcommand(const std::string& name) {
+    const CLI::App* app = app_->get_subcommand(name);
+    return **std::find_if(subcommands_.begin(), subcommands_.end(),
+                          [&](const auto& each) { return each->app_ == app; });
+}
+
+}  // namespace lapwing
