@@ -46,6 +46,8 @@ def tool_path():
 
 def _library(name):
     directories = [prefix() / "lib", prefix() / "lib64", *sorted((prefix() / "lib").glob("*-linux-gnu*"))]
+    # Debian's package keeps preload libraries apart.
+    directories += [directory / "lapwing" for directory in directories]
     for directory in directories:
         if (directory / name).is_file():
             return directory / name

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -142,7 +143,9 @@ void pass_on(int socket, const std::byte* bytes, std::size_t length) {
 int wait_for_packets(int events, std::span<epoll_event> ready, std::int64_t limit) {
     const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
     const auto room = static_cast<int>(ready.size());
-    const int count = epoll_pwait2(events, ready.data(), room, limit < 0 ? nullptr : &time, nullptr);
+    // By its number: glibc has a function for it since 2.35 only.
+    const auto count = static_cast<int>(syscall(SYS_epoll_pwait2, events, ready.data(), room,
+                                                limit < 0 ? nullptr : &time, nullptr, std::size_t{0}));
     if (count >= 0 || errno != ENOSYS) return count;
     // Before Linux 5.11 a wait has whole milliseconds.
     return epoll_wait(events, ready.data(), room,
