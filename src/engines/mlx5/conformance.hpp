@@ -3,12 +3,12 @@
 // one.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engines/mlx5/conformance_limits.hpp"
 #include "engines/mlx5/device.hpp"
 
 namespace lapwing::mlx5 {
@@ -27,11 +27,6 @@ struct Answer {
     Outcome outcome = Outcome::not_asked;
     std::string
         found;  // of a failure: what came instead; of a note: the answer; else empty, or why not asked
-};
-
-struct ConformanceLimits {
-    std::chrono::milliseconds longest{2000};  // until something that must come is called missing
-    std::chrono::milliseconds shortest{20};   // until something that must not come is believed not to
 };
 
 // Every question, in the order of the answers: a second or two on a card. Throws nothing.

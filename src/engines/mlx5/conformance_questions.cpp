@@ -1,0 +1,392 @@
+#include <poll.h>
+
+#include "engines/mlx5/conformance_bench.hpp"
+
+namespace lapwing::mlx5::conformance {
+
+std::string ask_report(Bench& bench) {
+    Completions done(bench.device);
+    Queue queue(bench.device, bench.memory, done, done);
+    queue.mark(Report::no);
+    queue.mark(Report::yes);
+    queue.ring();
+    const Completion seen = bench.good(done, "a request");
+    expect(static_cast<std::uint16_t>(seen.index + 1) == queue.next(),
+           "in place of the last request: " + print(seen));
+    expect(seen.queue_pair == queue.number(),
+           fmt::format("a completion of queue pair {:#x}", seen.queue_pair));
+    bench.none(done, "after the only request that reports");
+    return "";
+}
+
+std::string ask_write(Bench& bench) {
+    Completions done(bench.device), arrived(bench.device);
+    Queue queue(bench.device, bench.memory, done, arrived);
+    for (unsigned round = 0; round < 20; ++round) {
+        bench.memory.fill(round);
+        queue.receive_nothing();
+        queue.write(0, half, true, Report::yes);
+        queue.ring();
+        const Completion seen = bench.good(arrived, "an RDMA write with immediate, where it arrives");
+        expect(bench.memory.arrived(0, half), "the completion came before the data");
+        expect(seen.received && seen.bytes == half, fmt::format("{} bytes in place of {}", seen.bytes, half));
+        bench.good(done, "an RDMA write");
+    }
+    return "";
+}
+
+std::string ask_send(Bench& bench) {
+    Completions done(bench.device), arrived(bench.device);
+    Queue queue(bench.device, bench.memory, done, arrived);
+    constexpr std::uint32_t part = 100;
+    for (unsigned round = 0; round < 10; ++round) {
+        bench.memory.fill(round);
+        for (std::uint32_t message = 0; message < 4; ++message) queue.receive(message * part, part + message);
+        for (std::uint32_t message = 0; message < 4; ++message)
+            queue.send(message * part, part, message == 3 ? Report::yes : Report::no);
+        queue.ring();
+        for (std::uint32_t message = 0; message < 4; ++message) {
+            const Completion seen = bench.good(arrived, "a send, where it arrives");
+            expect(seen.bytes == part, fmt::format("{} bytes in place of {}", seen.bytes, part));
+            expect(bench.memory.arrived(message * part, part),
+                   "another message, or the completion before its data");
+        }
+        const Completion seen = bench.good(done, "the last of four sends");
+        expect(static_cast<std::uint16_t>(seen.index + 1) == queue.next(),
+               "in place of the last request: " + print(seen));
+    }
+    bench.none(done, "after the last send");
+    return "";
+}
+
+std::string ask_receiver_late(Bench& bench) {
+    Completions done(bench.device), arrived(bench.device);
+    Queue queue(bench.device, bench.memory, done, arrived);
+    bench.memory.fill(3);
+    queue.send(0, half, Report::yes);
+    queue.ring();
+    bench.none(arrived, "without a receive");
+    queue.receive(0, half);
+    bench.good(arrived, "a send that was tried again");
+    expect(bench.memory.arrived(0, half), "other bytes arrived");
+    bench.good(done, "a send that was tried again");
+    return "";
+}
+
+std::string ask_event(Bench& bench) {
+    Completions done(bench.device);
+    Queue queue(bench.device, bench.memory, done, done);
+    const auto event = [&](milliseconds limit) {
+        pollfd descriptor{bench.device.event_descriptor(), POLLIN, 0};
+        return poll(&descriptor, 1, static_cast<int>(limit.count())) == 1;
+    };
+    bench.device.clear_events();
+    bench.device.arm(done.queue(), done.next());
+    expect(!event(bench.limits.shortest), "an event without a completion");
+    queue.mark(Report::yes);
+    queue.ring();
+    expect(event(bench.limits.longest), "no event for a completion");
+    bench.device.clear_events();
+    expect(!event(milliseconds(0)), "an event that stays after it has been taken");
+    bench.device.arm(done.queue(), done.next());
+    expect(event(bench.limits.longest), "no event for a completion that is there already");
+    bench.device.clear_events();
+    bench.good(done, "a request");
+    return "";
+}
+
+std::string ask_key(Bench& bench) {
+    Completions done(bench.device);
+    Queue queue(bench.device, bench.memory, done, done);
+    queue.write_wrongly();
+    queue.ring();
+    const Completion seen = bench.next(done, "a write with a wrong key");
+    expect(seen.error, print(seen));
+    return "";
+}
+
+// A queue that waits, and one whose completions it waits for, which nobody need read.
+struct Waiting {
+    Bench& bench;
+    Completions counted;
+    Completions done;
+    Completions paces;
+    Queue source;
+    Queue waiter;
+    Queue pacer;
+    std::uint32_t completed = 0;
+
+    Waiting(Bench& with, Role role, std::uint32_t entries = 256, bool ignore_overrun = false)
+        : bench(with),
+          counted(with.device, entries, ignore_overrun),
+          done(with.device),
+          paces(with.device),
+          source(with.device, with.memory, counted, counted),
+          waiter(with.device, with.memory, done, done, role),
+          pacer(with.device, with.memory, paces, paces, role) {}
+    void complete(std::uint32_t count) {
+        while (count > 0) {
+            const std::uint32_t part = std::min(count, blocks / 2);
+            for (std::uint32_t one = 0; one < part; ++one) source.mark(Report::yes);
+            source.ring();
+            count -= part;
+            completed += part;
+            if (count == 0) break;  // else not over requests that still run
+            pacer.wait(counted, completed - 1, Report::yes);
+            pacer.ring();
+            bench.good(paces, "a WAIT for requests that run");
+        }
+    }
+};
+
+std::string wait_before(Bench& bench, Role role) {
+    Waiting here(bench, role);
+    here.waiter.wait(here.counted, 0, Report::yes);
+    here.waiter.ring();
+    bench.none(here.done, "a WAIT for an empty queue ended");
+    here.complete(1);
+    bench.good(here.done, "a WAIT");
+    return "";
+}
+std::string ask_wait_plain(Bench& bench) {
+    return wait_before(bench, Role::plain);
+}
+std::string ask_wait_master(Bench& bench) {
+    return wait_before(bench, Role::master);
+}
+
+std::string ask_wait_after(Bench& bench) {
+    Waiting here(bench, waiting_role(bench));
+    here.complete(3);
+    for (int count = 0; count < 3; ++count) bench.good(here.counted, "a request");
+    here.waiter.wait(here.counted, 2, Report::yes);
+    here.waiter.wait(here.counted, 0, Report::yes);
+    here.waiter.ring();
+    bench.good(here.done, "a WAIT for the last completion");
+    bench.good(here.done, "a WAIT for one before it");
+    return "";
+}
+
+std::string ask_wait_count(Bench& bench) {
+    Waiting here(bench, waiting_role(bench));
+    here.waiter.wait(here.counted, 4, Report::yes);
+    here.waiter.ring();
+    here.complete(4);
+    bench.none(here.done, "a WAIT for the fifth completion ended with four");
+    here.complete(1);
+    bench.good(here.done, "a WAIT for the fifth completion, with five");
+    return "";
+}
+
+std::string ask_waits_in_order(Bench& bench) {
+    Waiting here(bench, waiting_role(bench));
+    std::uint16_t first = here.waiter.next();
+    for (int count = 0; count < 4; ++count) here.waiter.wait(here.counted, 1, Report::yes);
+    here.waiter.mark(Report::yes);
+    here.waiter.ring();
+    here.complete(1);
+    bench.none(here.done, "one of several WAITs ended early");
+    here.complete(1);
+    for (int count = 0; count < 5; ++count, ++first) {
+        const Completion seen = bench.good(here.done, "one of several WAITs for one count");
+        expect(seen.index == first, fmt::format("index {:#06x} in place of {:#06x}", seen.index, first));
+    }
+    return "";
+}
+
+std::string ask_wait_quiet(Bench& bench) {
+    Waiting here(bench, waiting_role(bench));
+    here.waiter.wait(here.counted, 0, Report::no);
+    here.waiter.mark(Report::yes);
+    here.waiter.ring();
+    here.complete(1);
+    const Completion seen = bench.good(here.done, "a request behind a WAIT");
+    expect(static_cast<std::uint16_t>(seen.index + 1) == here.waiter.next(), print(seen));
+    bench.none(here.done, "after the only request that reports");
+    return "";
+}
+
+std::string ask_overrun(Bench& bench) {
+    Waiting here(bench, waiting_role(bench), 16, true);
+    here.waiter.wait(here.counted, 99, Report::yes);
+    here.waiter.ring();
+    here.complete(99);
+    bench.none(here.done, "a WAIT for 100 completions ended with 99");
+    here.complete(1);
+    bench.good(here.done, "a WAIT for 100 completions of a queue of 16");
+    return "";
+}
+
+std::string ask_far_wait(Bench& bench) {
+    Waiting here(bench, waiting_role(bench));
+    constexpr std::uint32_t far = 40000;  // beyond half of 16 bits
+    here.waiter.wait(here.counted, 0u - far, Report::yes);
+    here.waiter.wait(here.counted, far, Report::yes);
+    here.waiter.ring();
+    here.complete(2);
+    bench.good(here.done, "a WAIT for what came 40,000 completions before");
+    bench.none(here.done, "a WAIT for 40,000 more completions ended");
+    return "";
+}
+
+std::string ask_index_wrap(Bench& bench) {
+    Waiting here(bench, waiting_role(bench), 16, true);
+    const std::uint32_t all = 0x10000u - here.source.first() + 2 * blocks;
+    here.complete(all);
+    here.waiter.wait(here.counted, all - 1, Report::yes);
+    here.waiter.ring();
+    bench.good(here.done, fmt::format("a WAIT for {} requests", all).c_str());
+    return "";
+}
+
+std::string ask_destroy(Bench& bench) {
+    for (int round = 0; round < 3; ++round) {
+        Waiting here(bench, waiting_role(bench));
+        here.waiter.wait(here.counted, 0, Report::yes);
+        here.waiter.ring();
+        bench.none(here.done, "a WAIT for an empty queue ended");
+    }
+    return ask_report(bench);
+}
+
+// A managed queue, and its master.
+struct Managed {
+    Bench& bench;
+    Completions done;
+    Completions own;
+    Queue slave;
+    Queue master;
+    int seen = 0;
+
+    explicit Managed(Bench& with)
+        : bench(with),
+          done(with.device),
+          own(with.device),
+          slave(with.device, with.memory, done, done, Role::managed),
+          master(with.device, with.memory, own, own, Role::master) {}
+    void through(int count) {
+        for (; seen < count; ++seen) bench.good(done, "an enabled request");
+        bench.none(done, fmt::format("more than {} requests ran", count).c_str());
+    }
+    void enable(std::uint16_t end, Report report = Report::no) { master.enable(slave.number(), end, report); }
+};
+
+std::string ask_enable(Bench& bench) {
+    Managed here(bench);
+    const auto after = [&](int count) { return static_cast<std::uint16_t>(here.slave.first() + count); };
+    for (int count = 0; count < 10; ++count) here.slave.mark(Report::yes);
+    here.through(0);
+    here.enable(after(3));
+    here.master.ring();
+    here.through(3);
+    here.enable(after(3));
+    here.enable(after(1));
+    here.master.ring();
+    here.through(3);
+    here.enable(after(4));
+    here.enable(after(10));
+    here.master.ring();
+    here.through(10);
+    bench.none(here.own, "a SEND_EN that does not report");
+    here.enable(after(10), Report::yes);
+    here.master.ring();
+    bench.good(here.own, "a SEND_EN");
+    return "";
+}
+
+std::string ask_enable_in_turn(Bench& bench) {
+    Managed here(bench);
+    bench.memory.fill(9);
+    // One bell, and the writes go one at a time, each after the one before it is complete.
+    constexpr int steps = 8;
+    for (std::uint32_t step = 0; step < steps; ++step) {
+        here.slave.write(step * 8, 8, false, Report::yes);
+        here.enable(here.slave.next());
+        here.master.wait(here.done, step, step + 1 == steps ? Report::yes : Report::no);
+    }
+    here.master.ring();
+    bench.good(here.own, "the last WAIT of a chain");
+    expect(bench.memory.arrived(0, steps * 8), "the chain ended before its data had arrived");
+    here.through(steps);
+    return "";
+}
+
+std::string ask_enable_wrap(Bench& bench) {
+    Managed here(bench);
+    const std::uint32_t all = 0x10000u - here.slave.first() + 2 * blocks;
+    for (std::uint32_t through = 0; through < all;) {
+        for (int count = 0; count < 16; ++count) here.slave.mark(Report::yes);
+        here.enable(here.slave.next());
+        here.master.ring();
+        for (int count = 0; count < 16; ++count, ++through)
+            bench.good(here.done, "a request of a managed queue");
+    }
+    return "";
+}
+
+std::string ask_index(Bench& bench) {
+    Completions done(bench.device);
+    Queue queue(bench.device, bench.memory, done, done);
+    queue.mark(Report::yes);
+    queue.move_last();
+    queue.mark(Report::yes);
+    queue.ring();
+    const Completion seen = bench.next(done, "an entry with a wrong index");
+    return seen.error ? "yes: " + syndrome_in_words(seen.syndrome) : "no";
+}
+
+std::string ask_error_counts(Bench& bench) {
+    Waiting here(bench, waiting_role(bench));
+    here.source.write_wrongly();
+    here.source.ring();
+    here.waiter.wait(here.counted, 0, Report::yes);
+    here.waiter.ring();
+    const Completion seen = bench.next(here.counted, "a write with a wrong key");
+    expect(seen.error, print(seen));
+    return bench.comes(here.done) ? "yes" : "no";
+}
+
+std::string ask_fetched(Bench& bench) {
+    Waiting here(bench, waiting_role(bench));
+    here.waiter.wait(here.counted, 0, Report::no);
+    here.waiter.mark(Report::no);
+    here.waiter.ring();
+    std::this_thread::sleep_for(bench.limits.shortest);
+    here.waiter.report_last();
+    here.complete(1);
+    return bench.comes(here.done) ? "when it runs" : "before it runs";
+}
+
+std::string ask_managed_fetched(Bench& bench) {
+    Managed here(bench);
+    here.slave.mark(Report::yes);
+    here.slave.mark(Report::no);
+    here.enable(static_cast<std::uint16_t>(here.slave.next() - 1));
+    here.master.ring();
+    bench.good(here.done, "an enabled request");
+    std::this_thread::sleep_for(bench.limits.shortest);
+    here.slave.report_last();
+    here.enable(here.slave.next());
+    here.master.ring();
+    return bench.comes(here.done) ? "when it is enabled, or later" : "before it is enabled";
+}
+
+std::string ask_step(Bench& bench) {
+    Waiting here(bench, waiting_role(bench));
+    here.complete(1);
+    bench.good(here.counted, "a request");
+    constexpr std::uint32_t steps = blocks - 2;
+    std::vector<double> times;
+    for (int round = 0; round < 21; ++round) {
+        for (std::uint32_t step = 0; step < steps; ++step)
+            here.waiter.wait(here.counted, 0, step + 1 == steps ? Report::yes : Report::no);
+        const auto begin = Clock::now();
+        here.waiter.ring();
+        bench.good(here.done, "a chain of WAITs");
+        times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / steps);
+    }
+    std::sort(times.begin(), times.end());
+    return fmt::format("{:.0f} ns, in a chain of {}", times[times.size() / 2], steps);
+}
+
+}  // namespace lapwing::mlx5::conformance
