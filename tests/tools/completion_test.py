@@ -90,7 +90,7 @@ class Shells(ToolTest):
             return [line.split("\t")[0] for line in out.splitlines()]
 
         self.assertEqual(fish("lapwing run --en"), ["--engine"])
-        self.assertEqual(sorted(fish("lapwing run --engine ")), ["auto", "host", "kernel", "mpi"])
+        self.assertEqual(sorted(fish("lapwing run --engine ")), ["auto", "host", "kernel", "mlx5", "mpi", "triggered"])
         (pathlib.Path(self.home.name) / "listfile").touch()
         self.assertIn(f"{self.home.name}/listfile", fish(f"lapwing verify {self.home.name}/list"))
         self.assertIn("--report", fish("lapwing cluster --hosts 2 -- lapwing run --rep"))

@@ -40,9 +40,9 @@ class DoctorNic(ToolTest):
         self.assertTrue(card["works"])
         outcomes = self.outcomes(card)
         self.assertEqual(outcomes["enable"], "not asked")
-        self.assertEqual(outcomes["wait_on_data"], "not asked")
         self.assertEqual(outcomes["wait_plain"], "passed")
         self.assertIn("no: ", card["capabilities"]["cross_channel"])
+        self.assertFalse(card["capabilities"]["wait_on_data"])
 
     def test_a_strict_card_waits_in_masters_only(self):
         card = self.ask("strict")["cards"][0]
@@ -54,7 +54,7 @@ class DoctorNic(ToolTest):
         self.assertEqual(outcomes["wait_count"], "passed")
 
     def test_a_card_that_fails(self):
-        card = self.ask("fault=1", status=1)["cards"][0]  # waits end one completion early
+        card = self.ask("fault=2", status=1)["cards"][0]  # waits end one completion late
         self.assertFalse(card["works"])
         self.assertEqual(self.outcomes(card)["wait_count"], "failed")
 
