@@ -123,10 +123,10 @@ TEST(WorkQueueFaults, AreFound) {
             const auto lists = lists_of(collective, algorithm, 5, 16);
             const auto right = lower_all(lists, of, limits);
             ASSERT_THAT(check_work_queues(lists, right, limits), testing::IsEmpty()) << algorithm;
-            const auto found = [&](const char* what, const std::vector<WorkQueues>& wrong) {
+            const auto found = [&, name = algorithm](const char* what, const std::vector<WorkQueues>& wrong) {
                 ++planted;
                 EXPECT_FALSE(check_work_queues(lists, wrong, limits, 1).empty())
-                    << what << " in " << algorithm << "\n"
+                    << what << " in " << name << "\n"
                     << print(wrong[2]);
             };
             for (std::size_t queue = 0; queue < right[2].queues.size(); ++queue) {
