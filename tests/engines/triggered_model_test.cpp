@@ -59,9 +59,9 @@ class Model {
             for (Node& node : nodes_) node.offer(events);
             for (auto& [pair, messages] : wires_)
                 if (!messages.empty())
-                    events.push_back([&messages] {
-                        auto message = std::move(messages.front());
-                        messages.pop_front();
+                    events.push_back([&wire = messages] {
+                        auto message = std::move(wire.front());
+                        wire.pop_front();
                         message();
                     });
             if (events.empty()) return "nothing can happen any more";

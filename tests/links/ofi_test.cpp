@@ -338,7 +338,7 @@ TEST(Ofi, AddressesThatLeadNowhereAreFound) {
 
 TEST(Ofi, TagsTellGroupsAndChannelsApart) {
     for (const std::uint32_t bits : {48U, 63U, 64U}) {
-        ofi::Tags tags(bits, 1000, {0xfedcba9876543210});
+        ofi::Tags tags(bits, 1000, 0xfedcba9876543210);
         std::set<std::uint64_t> all;
         for (const std::uint64_t leader : {0, 1, 2, 1000}) {
             for (const std::uint64_t count : {1, 2, 60000}) {
