@@ -84,6 +84,8 @@ class DeferredWork {
     virtual std::unique_ptr<Work> write(Counter& trigger, std::uint64_t threshold, const std::byte* source,
                                         std::size_t bytes, const Target& target, Counter& done) = 0;
     virtual std::unique_ptr<Work> add(Counter& trigger, std::uint64_t threshold, Counter& raised) = 0;
+    // Keeps a work that may not be done yet, because its peer has ended, until the network closes.
+    virtual void keep(std::unique_ptr<Work> work) = 0;
 
     // How often this process has called libfabric's functions for it: reading a counter, too.
     virtual std::uint64_t calls() const = 0;

@@ -69,6 +69,7 @@ class Watched final : public DeferredWork {
         ++queued_;
         return real_.add(trigger, threshold, raised);
     }
+    void keep(std::unique_ptr<Work> work) override { real_.keep(std::move(work)); }
     std::uint64_t calls() const override { return real_.calls(); }
 
     std::uint64_t queued() const { return queued_; }

@@ -67,7 +67,7 @@ Group::~Group() {
         // Nobody is left who waits for it.
     }
     network_.give_back(paid_.size());
-    for (auto& work : paid_) static_cast<void>(work.release());
+    for (auto& work : paid_) network_.keep(std::move(work));
 }
 
 // Nothing is given back before the group ends, so the answer stays the same.

@@ -209,6 +209,10 @@ class OfiDeferredWork final : public DeferredWork {
     std::unique_ptr<Work> write(Counter& trigger, std::uint64_t threshold, const std::byte* source,
                                 std::size_t bytes, const Target& target, Counter& done) override;
     std::unique_ptr<Work> add(Counter& trigger, std::uint64_t threshold, Counter& raised) override;
+    void keep(std::unique_ptr<Work> work) override {
+        const std::lock_guard lock(mutex_);
+        kept_.push_back(std::move(work));
+    }
 
     std::uint64_t calls() const override { return calls_.load(std::memory_order_relaxed); }
 
@@ -280,6 +284,7 @@ class OfiDeferredWork final : public DeferredWork {
 
     const pid_t process_ = ::getpid();
     mutable std::mutex mutex_;
+    std::vector<std::unique_ptr<Work>> kept_;  // outlive the endpoint
     mutable std::atomic<std::uint64_t> calls_{0};
     ofi::Info info_;
     Open<fid_fabric> fabric_;
