@@ -1,5 +1,5 @@
-"""Every engine and algorithm between the ranks of real jobs of 2 to 5 ranks. Skipped, after all the others have run,
-where an engine is missing that nobody has promised (support/engines.hpp)."""
+"""Every engine and algorithm between the ranks of real jobs of 2 to 5 ranks. Engines that this machine lacks are left out, unless they are
+promised (support/engines.hpp); skipped where all are."""
 
 import pathlib
 import re
@@ -24,7 +24,7 @@ def main():
             failed += 1
         for line in re.findall(r"^(?:host|kernel): .*|.*(?:not available).*", output, re.MULTILINE):
             print(line, flush=True)
-        skipped += "[  SKIPPED ]" in output
+        skipped += "[  PASSED  ] 0 tests" in output
     return 1 if failed else SKIPPED if skipped else 0
 
 

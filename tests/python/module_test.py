@@ -14,6 +14,7 @@ import jobs
 BUILD = pathlib.Path(os.environ.pop("LAPWING_BUILD"))
 ROOT = pathlib.Path(os.environ.pop("LAPWING_ROOT"))
 os.environ.update(jobs.environment("openmpi", BUILD))
+os.environ |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 os.environ["PATH"] = f"{BUILD}/bin:{os.environ['PATH']}"
 
 import lapwing  # noqa: E402
