@@ -19,8 +19,8 @@
 
 #include "links/event/signals.hpp"
 #include "links/ofi/deferred_rules.hpp"
-#include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"
+#include "links/ofi/objects.hpp"
 #include "links/ofi/providers.hpp"
 #endif
 
@@ -29,6 +29,8 @@ namespace lapwing {
 #if __has_include(<rdma/fi_trigger.h>)
 namespace {
 
+using ofi::check;
+using ofi::open;
 using ofi::Open;
 using ofi::why;
 
@@ -50,17 +52,6 @@ struct CxiDomainOperations {
     std::size_t (*ep_get_unexp_msgs)(fid_ep*, void*, std::size_t, void*, std::size_t*);
     int (*get_dwq_depth)(fid*, std::size_t*);
 };
-
-void check(long result, const char* function) {
-    if (result != 0) throw Error(ErrorCode::unsupported, fmt::format("{}: {}", function, why(result)));
-}
-
-template <typename Object, typename Function>
-Open<Object> open(const char* name, Function&& function) {
-    Object* object = nullptr;
-    check(function(&object), name);
-    return Open<Object>(object);
-}
 
 class OfiDeferredWork;
 

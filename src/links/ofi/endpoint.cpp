@@ -13,22 +13,6 @@
 #include "links/ofi/library.hpp"
 
 namespace lapwing::ofi {
-namespace {
-
-void check(long result, const char* function) {
-    if (result != 0) throw Error(ErrorCode::unsupported, fmt::format("{}: {}", function, why(result)));
-}
-
-// Calls `function` with a place for the object that it opens.
-template <typename Object, typename Function>
-Open<Object> open(const char* name, Function&& function) {
-    Object* object = nullptr;
-    check(function(&object), name);
-    return Open<Object>(object);
-}
-
-}  // namespace
-
 Endpoint::Endpoint(Info info, int ranks) : info_(std::move(info)), traits_(ofi::traits(*info_)) {
     fabric_ = open<fid_fabric>("fi_fabric", [&](fid_fabric** fabric) {
         return library().fabric(info_->fabric_attr, fabric, nullptr);

@@ -10,18 +10,10 @@
 #include <vector>
 
 #include "links/ofi/card.hpp"
+#include "links/ofi/objects.hpp"
 #include "links/ofi/providers.hpp"
 
 namespace lapwing::ofi {
-
-struct Close {
-    template <typename Object>
-    void operator()(Object* object) const {
-        ::fi_close(&object->fid);
-    }
-};
-template <typename Object>
-using Open = std::unique_ptr<Object, Close>;
 
 // Not thread-safe. Its members close in the right order.
 class Endpoint {
