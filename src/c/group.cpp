@@ -12,6 +12,7 @@
 
 #include "c/log.hpp"
 #include "c/status.hpp"
+#include "engines/catalogue.hpp"
 #include "links/process/process_link.hpp"
 #include "links/tcp/descriptors.hpp"
 
@@ -89,7 +90,7 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     const int failure = exchange(context, &own, all.data(), sizeof(Hello));
     if (failure != 0) throw ExchangeError(fmt::format("the exchange function has failed with {}", failure));
     agree(all, engine_with_connections(settings.plan.engine, false) != nullptr ||
-                   settings.plan.engine == "triggered");
+                   names_engine_that_needs(EngineNeeds::deferred_work, settings.plan.engine));
     // The key was all that had to be kept from others.
     std::vector<tcp::Address> addresses;
     std::vector<std::uint64_t> hosts;
@@ -128,7 +129,7 @@ void Group::prepare(const GroupSettings& settings, Hello& own) {
             "or lower LAPWING_TCP_LANES",
             free, least + lanes);
     }
-    if (settings.plan.engine == "triggered") {
+    if (names_engine_that_needs(EngineNeeds::deferred_work, settings.plan.engine)) {
         DeferredWorkOptions deferred = settings.network.deferred_work;
         deferred.sharers = size_;  // on one host, perhaps
         try {
@@ -257,7 +258,7 @@ void Group::open_engines(const GroupSettings& settings, const std::vector<int>& 
         engines_->share_memory(node_->link(1, members), std::move(peers), nullptr);
         node_->admit_no_more();
     }
-    if (options_.engine == "triggered") {
+    if (names_engine_that_needs(EngineNeeds::deferred_work, options_.engine)) {
         if (!note_.empty()) return;
         EngineOptions deferred = settings.network.engine_options;
         deferred.trigger_entries = trigger_entries_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,12 @@ const Engine& find_engine(std::string_view wanted) {
     }
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("unknown engine '{}'{}", wanted, suggestion(wanted, valid)));
+}
+
+bool names_engine_that_needs(EngineNeeds needs, std::string_view wanted) {
+    return std::any_of(std::begin(all), std::end(all), [&](const Engine* engine) {
+        return engine->name() == wanted && engine->needs() == needs;
+    });
 }
 
 }  // namespace lapwing

@@ -141,6 +141,15 @@ class GroupEngine {
     virtual std::unique_ptr<Prepared> prepare(const List& list, Inside inside = Inside::by_memory) = 0;
 };
 
+// What a group must provide for an engine, beside a link to all peers.
+enum class EngineNeeds {
+    nothing,
+    connections,  // EngineContext::connections: each group takes descriptors, and persistent collectives keep
+                  // lanes
+    deferred_work,  // EngineContext::deferred_work
+    card,           // EngineContext::card
+};
+
 class Engine {
   public:
     virtual ~Engine() = default;
@@ -148,9 +157,7 @@ class Engine {
     virtual const char* summary() const = 0;
     // Whether this machine lets it run at all.
     virtual Verdict available() const = 0;
-    // Whether it runs over stream sockets of its own: EngineContext::connections. Each group then takes
-    // descriptors, and persistent collectives keep lanes.
-    virtual bool needs_connections() const = 0;
+    virtual EngineNeeds needs() const = 0;
     // Whether "auto" tries it where all ranks share memory.
     virtual bool suits_one_host() const = 0;
     // Whether it serves only who names it: no machine is worse off without it.

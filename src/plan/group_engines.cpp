@@ -11,7 +11,7 @@ const Engine* engine_with_connections(std::string_view wanted, bool shares_memor
     for (const Engine* engine : engines()) {
         const bool candidate =
             wanted == "auto" ? !shares_memory || engine->suits_one_host() : wanted == engine->name();
-        if (candidate && engine->needs_connections()) return engine;
+        if (candidate && engine->needs() == EngineNeeds::connections) return engine;
     }
     return nullptr;
 }

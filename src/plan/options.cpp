@@ -26,15 +26,11 @@ std::uint64_t number_of(const char* variable, const std::string& value, std::uin
 }
 
 void read_progress_thread(const Settings& settings, NetworkSettings& network) {
-    if (settings.progress_thread == "none") {
-        network.no_progress_thread = true;
-        return;
-    }
+    if (settings.progress_thread == "none") return;
     if (settings.progress_thread == "auto") {
         network.engine_options.event_thread_work = EventThreadWork::long_lists;
         return;
     }
-    network.progress_thread = true;
     network.engine_options.event_thread_work = EventThreadWork::all;
     if (settings.progress_thread == "any") return;
     const auto processors = parse_processors(settings.progress_thread);

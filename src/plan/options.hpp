@@ -20,9 +20,16 @@ struct NetworkSettings {
     EngineOptions engine_options;
     DeferredWorkOptions deferred_work;
     std::string network = "auto";          // what joins hosts
-    bool progress_thread = false;          // a thread beside the program, also inside one host
-    bool no_progress_thread = false;       // also where the network needs one to have overlap
-    std::vector<int> progress_processors;  // that it, and the event thread, may use; empty: any
+    std::vector<int> progress_processors;  // of the progress thread and the event thread; empty: any
+
+    // Whether a progress thread may run lists: nobody has said no.
+    bool may_have_progress_thread() const {
+        return engine_options.event_thread_work != EventThreadWork::none;
+    }
+    // Whether it shall do so inside one host, too: somebody has said yes.
+    bool has_progress_thread_inside() const {
+        return engine_options.event_thread_work == EventThreadWork::all;
+    }
 };
 
 // Both throw Error (invalid_argument) that names the variable and its form; the second also Error (parse,

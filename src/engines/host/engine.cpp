@@ -25,7 +25,7 @@ class HostEngine : public Engine {
         return "the program's processor, inside its calls, or a progress thread";
     }
     Verdict available() const override { return Verdict::yes(); }
-    bool needs_connections() const override { return false; }
+    EngineNeeds needs() const override { return EngineNeeds::nothing; }
     bool suits_one_host() const override { return true; }
     Verdict supports(const List&) const override { return Verdict::yes(); }
     Verdict fits(const EngineContext& context) const override {

@@ -36,7 +36,7 @@ class KernelEngine : public Engine {
     const char* name() const override { return "kernel"; }
     const char* summary() const override { return "Linux, by io_uring over TCP, while the program computes"; }
     Verdict available() const override { return kernel::probe(); }
-    bool needs_connections() const override { return true; }
+    EngineNeeds needs() const override { return EngineNeeds::connections; }
     // Inside one host shared memory is faster than sockets.
     bool suits_one_host() const override { return false; }
     Verdict supports(const List& list) const override { return has_chains(list); }

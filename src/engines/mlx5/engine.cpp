@@ -36,7 +36,7 @@ class CardEngine : public Engine {
         return "a ConnectX card, by cross-channel work requests, while the program computes";
     }
     Verdict available() const override { return mlx5::devx_available(); }
-    bool needs_connections() const override { return false; }
+    EngineNeeds needs() const override { return EngineNeeds::card; }
     bool suits_one_host() const override { return false; }
     bool only_by_name() const override { return true; }
     Verdict supports(const List& list) const override { return has_work_queues(list); }

@@ -87,7 +87,7 @@ class TriggeredEngine final : public Engine {
         }();
         return why.empty() ? Verdict::yes() : Verdict::no(why.c_str());
     }
-    bool needs_connections() const override { return false; }
+    EngineNeeds needs() const override { return EngineNeeds::deferred_work; }
     bool suits_one_host() const override { return false; }
     bool only_by_name() const override { return true; }
     Verdict supports(const List& list) const override { return triggered::has_schedule(list); }

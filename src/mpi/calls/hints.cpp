@@ -80,7 +80,7 @@ LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
         if (group == nullptr) return MPI_SUCCESS;
         PMPI_Info_set(*info, engine_key, group->options.engine.c_str());
         if (group->engine_used != nullptr) {
-            const bool connected = group->engine_used->needs_connections();
+            const bool connected = group->engine_used->needs() == EngineNeeds::connections;
             PMPI_Info_set(*info, engine_used_key, group->engine_used->name());
             // An engine over connections uses memory only for what LAPWING_INSIDE leaves to it.
             const bool shares =

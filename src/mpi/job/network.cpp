@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "engines/catalogue.hpp"
 #include "engines/mlx5/devx.hpp"
 #include "engines/mlx5/probe.hpp"
 #include "links/tcp/addresses.hpp"
@@ -33,7 +34,7 @@ void Network::start(const RankLocations& locations, std::span<const shm::ShmAddr
     if (joins) open_fabric();
     connect_hosts(several_hosts);
     if (joins) open_tcp_fabric(several_hosts);
-    if (fabric_ != nullptr && !chosen_.no_progress_thread) pipe_ = std::make_unique<WakePipe>();
+    if (fabric_ != nullptr && chosen_.may_have_progress_thread()) pipe_ = std::make_unique<WakePipe>();
     if (locations.some_on_one_host()) {
         share_memory(memories);
         if (self_ == 0) say_what_is_missing(several_hosts);
@@ -57,7 +58,7 @@ void Network::start(const RankLocations& locations, std::span<const shm::ShmAddr
 }
 
 void Network::open_card() {
-    if (engine_ != "mlx5") return;
+    if (!names_engine_that_needs(EngineNeeds::card, engine_)) return;
     std::string trouble;
     try {
         card_ = mlx5::open_devx();
@@ -69,7 +70,7 @@ void Network::open_card() {
     if (missing_.card.empty()) return;
     card_.reset();
     card_variant_ = nullptr;
-    if (self_ == 0) fmt::print(stderr, "lapwing: the mlx5 engine is not used: {}\n", missing_.card);
+    if (self_ == 0) fmt::print(stderr, "lapwing: the {} engine is not used: {}\n", engine_, missing_.card);
     engine_ = "auto";
 }
 
@@ -77,10 +78,12 @@ void Network::open_fabric() {
     const std::string& wanted = chosen_.network;
     // TCP is the kernel engine's first.
     if (wanted == "tcp" || wanted == "mpi") return;
-    if (engine_ == "kernel") {
-        if (wanted != "auto") missing_.networks.push_back({wanted, "the kernel engine runs over TCP"});
+    if (names_engine_that_needs(EngineNeeds::connections, engine_)) {
+        if (wanted != "auto")
+            missing_.networks.push_back({wanted, fmt::format("the {} engine runs over TCP", engine_)});
     } else {
-        fabric_ = choose_fabric(wanted, chosen_.tcp, !chosen_.no_progress_thread, self_, missing_.networks);
+        fabric_ =
+            choose_fabric(wanted, chosen_.tcp, chosen_.may_have_progress_thread(), self_, missing_.networks);
     }
     if (fabric_ != nullptr) {
         joined_by_ = fmt::format("{} ({})", fabric_->name(), fabric_->description());
@@ -95,9 +98,9 @@ void Network::open_fabric() {
 void Network::open_tcp_fabric(bool several_hosts) {
     const std::string& wanted = chosen_.network;
     if (fabric_ != nullptr || endpoint_ != nullptr || wanted == "mpi") return;
-    const bool by_itself = several_hosts && engine_ != "host";
+    const bool by_itself = several_hosts && !names_engine_that_needs(EngineNeeds::nothing, engine_);
     if (wanted != "tcp" && !(by_itself && any_rank_wants_progress_thread())) return;
-    fabric_ = choose_fabric("tcp", chosen_.tcp, !chosen_.no_progress_thread, self_, missing_.networks);
+    fabric_ = choose_fabric("tcp", chosen_.tcp, chosen_.may_have_progress_thread(), self_, missing_.networks);
     if (fabric_ != nullptr)
         joined_by_ = fmt::format("tcp ({})", fabric_->description());
     else if (wanted == "tcp" && self_ == 0)
@@ -105,14 +108,15 @@ void Network::open_tcp_fabric(bool several_hosts) {
 }
 
 bool Network::any_rank_wants_progress_thread() const {
-    int wants = chosen_.no_progress_thread ? 0 : 1;
+    int wants = chosen_.may_have_progress_thread() ? 1 : 0;
     PMPI_Allreduce(MPI_IN_PLACE, &wants, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     return wants != 0;
 }
 
 bool Network::wants_progress_thread() const {
-    if (chosen_.no_progress_thread) return false;
-    return fabric_ != nullptr || (chosen_.progress_thread && node_ != nullptr && node_->ranks() > 1);
+    if (!chosen_.may_have_progress_thread()) return false;
+    return fabric_ != nullptr ||
+           (chosen_.has_progress_thread_inside() && node_ != nullptr && node_->ranks() > 1);
 }
 
 void Network::share_memory(std::span<const shm::ShmAddress> memories) {
@@ -205,7 +209,7 @@ void Network::connect_hosts(bool several_hosts) {
 }
 
 void Network::find_deferred_work(const RankLocations& locations) {
-    if (engine_ != "triggered") return;
+    if (!names_engine_that_needs(EngineNeeds::deferred_work, engine_)) return;
     DeferredWorkOptions options = chosen_.deferred_work;
     options.sharers = locations.ranks_on_this_host();
     std::string trouble;
@@ -219,7 +223,7 @@ void Network::find_deferred_work(const RankLocations& locations) {
     if (!missing_.why_no_engine.empty()) {
         deferred_work_.reset();
         if (self_ == 0)
-            fmt::print(stderr, "lapwing: the triggered engine is not used: {}\n", missing_.why_no_engine);
+            fmt::print(stderr, "lapwing: the {} engine is not used: {}\n", engine_, missing_.why_no_engine);
         return;
     }
     std::uint64_t least[] = {deferred_work_->entries(), deferred_work_->counters()};

@@ -54,7 +54,7 @@ class Network {
     const std::string& joined_by() const { return joined_by_; }
     // Whether that is the native MPI, and whether a thread may run lists while the program computes.
     bool goes_by_native_mpi() const { return by_native_mpi_; }
-    bool may_have_thread() const { return !chosen_.no_progress_thread; }
+    bool may_have_thread() const { return chosen_.may_have_progress_thread(); }
     // The fabric that does; null: none, but connections or the native MPI.
     Fabric* fabric() const { return fabric_.get(); }
     // What the network does by itself, for the triggered engine; null: nobody has asked for it, or some rank

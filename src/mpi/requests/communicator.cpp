@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engines/catalogue.hpp"
 #include "mpi/job/runtime.hpp"
 
 namespace lapwing {
@@ -111,8 +112,9 @@ bool may_have_fabric(const Communicator& group) {
 }
 
 bool may_have_deferred_work(const Communicator& group) {
-    return runtime.network.deferred_work() != nullptr && group.options.engine == "triggered" &&
-           group.ranks > 1 && !group.intercommunicator && !group.members.empty();
+    return runtime.network.deferred_work() != nullptr &&
+           names_engine_that_needs(EngineNeeds::deferred_work, group.options.engine) && group.ranks > 1 &&
+           !group.intercommunicator && !group.members.empty();
 }
 
 void share_memory(Communicator& group, std::uint64_t number) {

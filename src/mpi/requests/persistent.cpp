@@ -58,7 +58,7 @@ Started make_persistent(Communicator& group, Problem& problem, std::unique_ptr<c
         runtime.report.count_fallback(problem.collective, Fallback::no_plan);
         return Started::declined();
     }
-    if (!plan->engine->needs_connections()) {
+    if (plan->engine->needs() != EngineNeeds::connections) {
         give_back_lane(group, lane);
         lane = -1;
     }

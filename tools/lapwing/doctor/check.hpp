@@ -50,7 +50,7 @@ struct JobReport {
     }
     // Whether a progress thread would run lists between hosts where no engine does so by itself.
     bool has_thread_between_hosts() const {
-        return several_hosts() && network.network != "mpi" && !network.no_progress_thread;
+        return several_hosts() && network.network != "mpi" && network.may_have_progress_thread();
     }
 };
 
