@@ -111,15 +111,15 @@ UcxFabric::~UcxFabric() {
     // A child of fork shares sockets and memory with its parent.
     if (process_ != ::getpid()) return;
     closing_ = true;
-    for (Station& station : stations_) {
-        for (Arrival& arrival : station.early) drop(arrival);
-        for (auto& [number, arrival] : station.ahead) drop(arrival);
-        if (station.endpoint == nullptr) continue;
+    for (RankState& rank : ranks_) {
+        for (Arrival& arrival : rank.early) drop(arrival);
+        for (auto& [number, arrival] : rank.ahead) drop(arrival);
+        if (rank.endpoint == nullptr) continue;
         // Nobody waits for what is still on its way: the ranks have agreed on that, or the job has failed.
         ucp_request_param_t param{};
         param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
         param.flags = UCP_EP_CLOSE_FLAG_FORCE;
-        void* const closing = ucp_.ucp_ep_close_nbx(station.endpoint, &param);
+        void* const closing = ucp_.ucp_ep_close_nbx(rank.endpoint, &param);
         if (!UCS_PTR_IS_PTR(closing)) continue;
         while (ucp_.ucp_request_check_status(closing) == UCS_INPROGRESS) ucp_.ucp_worker_progress(worker_);
         ucp_.ucp_request_free(closing);
@@ -168,38 +168,38 @@ void UcxFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     const auto lock = hold();
     key_ = key[0];
     self_ = self;
-    stations_ = std::vector<Station>(peers.size());
+    ranks_ = std::vector<RankState>(peers.size());
     for (std::size_t place = 0; place < peers.size(); ++place) {
-        stations_[place].fabric = this;
-        stations_[place].place = static_cast<int>(place);
-        stations_[place].peer = std::move(peers[place]);
+        ranks_[place].fabric = this;
+        ranks_[place].place = static_cast<int>(place);
+        ranks_[place].peer = std::move(peers[place]);
     }
 }
 
 void UcxFabric::connect(int peer) {
-    Station& station = stations_[static_cast<std::size_t>(peer)];
-    if (station.endpoint != nullptr) return;
+    RankState& rank = ranks_[static_cast<std::size_t>(peer)];
+    if (rank.endpoint != nullptr) return;
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                         UCP_EP_PARAM_FIELD_ERR_HANDLER;
-    params.address = reinterpret_cast<const ucp_address_t*>(station.peer.address.data());
+    params.address = reinterpret_cast<const ucp_address_t*>(rank.peer.address.data());
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-    params.err_handler.arg = &station;
+    params.err_handler.arg = &rank;
     params.err_handler.cb = [](void* arg, ucp_ep_h, ucs_status_t status) {
-        const Station& lost = *static_cast<Station*>(arg);
+        const RankState& lost = *static_cast<RankState*>(arg);
         lost.fabric->lose(lost.place, lost.fabric->ucp_.ucs_status_string(status));
     };
-    const ucs_status_t status = ucp_.ucp_ep_create(worker_, &params, &station.endpoint);
+    const ucs_status_t status = ucp_.ucp_ep_create(worker_, &params, &rank.endpoint);
     if (status == UCS_OK) return;
-    station.endpoint = nullptr;
+    rank.endpoint = nullptr;
     lose(peer, ucp_.ucs_status_string(status));
 }
 
 void UcxFabric::lose(int peer, const std::string& why) {
-    Station& station = stations_[static_cast<std::size_t>(peer)];
-    if (closing_ || !station.lost.empty()) return;
-    station.lost = fmt::format("rank {}{} is out of reach: UCX says: {}", peer,
-                               station.peer.host.empty() ? "" : fmt::format(" ({})", station.peer.host), why);
+    RankState& rank = ranks_[static_cast<std::size_t>(peer)];
+    if (closing_ || !rank.lost.empty()) return;
+    rank.lost = fmt::format("rank {}{} is out of reach: UCX says: {}", peer,
+                            rank.peer.host.empty() ? "" : fmt::format(" ({})", rank.peer.host), why);
     ++lost_;
     ++completed_;  // news for the lists that wait for it
 }
@@ -209,7 +209,7 @@ void UcxFabric::check_usable() const {
 }
 
 void UcxFabric::refuse(int peer) const {
-    throw Error(ErrorCode::link, stations_[static_cast<std::size_t>(peer)].lost);
+    throw Error(ErrorCode::link, ranks_[static_cast<std::size_t>(peer)].lost);
 }
 
 std::chrono::nanoseconds UcxFabric::time_between_looks() const {
@@ -223,21 +223,21 @@ void UcxFabric::look_after_peers() {
     const auto now = std::chrono::steady_clock::now();
     if (now - last_look_ < time_between_looks()) return;
     last_look_ = now;
-    for (Station& station : stations_) {
-        if (station.waiting == 0 || std::exchange(station.heard, false)) {
-            station.silent_looks = 0;
-        } else if (++station.silent_looks > looks_until_lost) {
-            lose(station.place, fmt::format("nothing was heard of it for {} s", options_.patience.count()));
-        } else if (station.silent_looks >= looks_until_asked) {
-            tell(station, question_id);
+    for (RankState& rank : ranks_) {
+        if (rank.waiting == 0 || std::exchange(rank.heard, false)) {
+            rank.silent_looks = 0;
+        } else if (++rank.silent_looks > looks_until_lost) {
+            lose(rank.place, fmt::format("nothing was heard of it for {} s", options_.patience.count()));
+        } else if (rank.silent_looks >= looks_until_asked) {
+            tell(rank, question_id);
         }
     }
 }
 
-void UcxFabric::tell(Station& station, MessageId id) {
-    connect(station.place);
-    if (!station.lost.empty()) return;
-    Message& message = take(station.place);
+void UcxFabric::tell(RankState& rank, MessageId id) {
+    connect(rank.place);
+    if (!rank.lost.empty()) return;
+    Message& message = take(rank.place);
     message.header = {key_, 0, 0, static_cast<std::uint32_t>(self_), 0};
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -247,8 +247,8 @@ void UcxFabric::tell(Station& station, MessageId id) {
         own.fabric->give_back(own);
         own.fabric->ucp_.ucp_request_free(request);
     };
-    void* const request = ucp_.ucp_am_send_nbx(station.endpoint, id, &message.header, sizeof message.header,
-                                               nullptr, 0, &param);
+    void* const request =
+        ucp_.ucp_am_send_nbx(rank.endpoint, id, &message.header, sizeof message.header, nullptr, 0, &param);
     if (!UCS_PTR_IS_PTR(request)) give_back(message);
 }
 
@@ -257,10 +257,10 @@ ucs_status_t UcxFabric::heard(const void* header, std::size_t bytes, bool asks) 
     Header known{};
     if (bytes != sizeof known) return UCS_OK;
     std::memcpy(&known, header, sizeof known);
-    if (known.key != key_ || known.sender >= stations_.size()) return UCS_OK;
-    Station& station = stations_[known.sender];
-    station.heard = true;
-    if (asks) tell(station, answer_id);
+    if (known.key != key_ || known.sender >= ranks_.size()) return UCS_OK;
+    RankState& rank = ranks_[known.sender];
+    rank.heard = true;
+    if (asks) tell(rank, answer_id);
     return UCS_OK;
 }
 

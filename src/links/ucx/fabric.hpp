@@ -76,7 +76,7 @@ class UcxFabric final : public Fabric {
     };
 
     // A rank of the job.
-    struct Station {
+    struct RankState {
         struct Posted {
             std::uint64_t group;
             std::uint32_t channel;
@@ -115,7 +115,7 @@ class UcxFabric final : public Fabric {
     void set_handler(MessageId id, ucp_am_recv_callback_t handler);
     std::chrono::nanoseconds time_between_looks() const;
     void look_after_peers();
-    void tell(Station& station, MessageId id);
+    void tell(RankState& rank, MessageId id);
     ucs_status_t heard(const void* header, std::size_t bytes, bool asks);
     bool deliver(Arrival& arrival);
     bool fetch(Message& message, Arrival& arrival);
@@ -137,7 +137,7 @@ class UcxFabric final : public Fabric {
 
     std::uint64_t key_ = 0;
     int self_ = 0;
-    std::vector<Station> stations_;
+    std::vector<RankState> ranks_;
     std::vector<std::unique_ptr<Message>> messages_;
     std::vector<Message*> idle_;
     std::size_t on_their_way_ = 0;

@@ -23,14 +23,14 @@ UcxFabric::Message& UcxFabric::take(int peer) {
     message.fabric = this;
     message.peer = peer;
     ++on_their_way_;
-    ++stations_[static_cast<std::size_t>(peer)].waiting;
+    ++ranks_[static_cast<std::size_t>(peer)].waiting;
     return message;
 }
 
 void UcxFabric::give_back(Message& message) {
     idle_.push_back(&message);
     --on_their_way_;
-    --stations_[static_cast<std::size_t>(message.peer)].waiting;
+    --ranks_[static_cast<std::size_t>(message.peer)].waiting;
 }
 
 void UcxFabric::complete(Message& message, ucs_status_t status) {
@@ -44,10 +44,10 @@ void UcxFabric::send(int peer, std::uint64_t group, std::uint32_t channel, const
     const auto lock = hold();
     check_usable();
     connect(peer);
-    Station& station = stations_[static_cast<std::size_t>(peer)];
-    if (!station.lost.empty()) refuse(peer);
+    RankState& rank = ranks_[static_cast<std::size_t>(peer)];
+    if (!rank.lost.empty()) refuse(peer);
     Message& message = take(peer);
-    message.header = {key_, group, ++station.sent, static_cast<std::uint32_t>(self_), channel};
+    message.header = {key_, group, ++rank.sent, static_cast<std::uint32_t>(self_), channel};
     message.bytes = bytes;
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -57,7 +57,7 @@ void UcxFabric::send(int peer, std::uint64_t group, std::uint32_t channel, const
         own.fabric->complete(own, status);
         own.fabric->ucp_.ucp_request_free(request);
     };
-    void* const request = ucp_.ucp_am_send_nbx(station.endpoint, message_id, &message.header,
+    void* const request = ucp_.ucp_am_send_nbx(rank.endpoint, message_id, &message.header,
                                                sizeof message.header, data, bytes, &param);
     transfer = {};
     if (UCS_PTR_IS_PTR(request)) {
@@ -77,22 +77,22 @@ void UcxFabric::recv(int peer, std::uint64_t group, std::uint32_t channel, std::
     check_usable();
     // Also by who only receives: without an endpoint nobody would tell that the peer has ended.
     connect(peer);
-    Station& station = stations_[static_cast<std::size_t>(peer)];
+    RankState& rank = ranks_[static_cast<std::size_t>(peer)];
     Message& message = take(peer);
     message.target = data;
     message.bytes = bytes;
     transfer = {};
     transfer.handle = reinterpret_cast<std::uintptr_t>(&message);
     transfer.active = true;
-    const auto early = std::find_if(station.early.begin(), station.early.end(), [&](const Arrival& arrival) {
+    const auto early = std::find_if(rank.early.begin(), rank.early.end(), [&](const Arrival& arrival) {
         return arrival.header.group == group && arrival.header.channel == channel;
     });
-    if (early == station.early.end()) {
-        station.posted.push_back({group, channel, &message});
+    if (early == rank.early.end()) {
+        rank.posted.push_back({group, channel, &message});
         return;
     }
     Arrival arrival = std::move(*early);
-    station.early.erase(early);
+    rank.early.erase(early);
     const std::uint64_t before = completed_;
     fetch(message, arrival);
     drop(arrival);
@@ -120,7 +120,7 @@ bool UcxFabric::test(const std::vector<int>& members, Link::Transfer& transfer) 
         check_usable();
         if (lost_ > 0) {
             for (const int member : members)
-                if (!stations_[static_cast<std::size_t>(member)].lost.empty()) refuse(member);
+                if (!ranks_[static_cast<std::size_t>(member)].lost.empty()) refuse(member);
         }
         return false;
     }
@@ -144,10 +144,10 @@ bool UcxFabric::test(const std::vector<int>& members, Link::Transfer& transfer) 
 // By UCX, inside progress.
 ucs_status_t UcxFabric::arrived(const Header& header, void* data, std::uint64_t bytes, std::uint64_t flags) {
     // A stranger's, or one of another job's.
-    if (header.key != key_ || header.sender >= stations_.size() || closing_) return UCS_OK;
-    Station& station = stations_[header.sender];
-    station.heard = true;
-    if (header.number <= station.received || station.ahead.contains(header.number)) return UCS_OK;
+    if (header.key != key_ || header.sender >= ranks_.size() || closing_) return UCS_OK;
+    RankState& rank = ranks_[header.sender];
+    rank.heard = true;
+    if (header.number <= rank.received || rank.ahead.contains(header.number)) return UCS_OK;
     Arrival arrival;
     arrival.header = header;
     arrival.bytes = bytes;
@@ -155,8 +155,8 @@ ucs_status_t UcxFabric::arrived(const Header& header, void* data, std::uint64_t 
     arrival.data = data;
     const bool may_keep = arrival.rendezvous || (flags & UCP_AM_RECV_ATTR_FLAG_DATA) != 0;
     bool taken = false;
-    if (header.number == station.received + 1) {
-        ++station.received;
+    if (header.number == rank.received + 1) {
+        ++rank.received;
         taken = deliver(arrival);
     }
     if (!taken) {
@@ -165,29 +165,29 @@ ucs_status_t UcxFabric::arrived(const Header& header, void* data, std::uint64_t 
             std::memcpy(arrival.copy.get(), data, bytes);
             arrival.data = nullptr;
         }
-        if (header.number <= station.received)
-            station.early.push_back(std::move(arrival));
+        if (header.number <= rank.received)
+            rank.early.push_back(std::move(arrival));
         else
-            station.ahead.emplace(header.number, std::move(arrival));
+            rank.ahead.emplace(header.number, std::move(arrival));
         return may_keep ? UCS_INPROGRESS : UCS_OK;
     }
-    for (auto next = station.ahead.begin();
-         next != station.ahead.end() && next->first == station.received + 1; next = station.ahead.begin()) {
+    for (auto next = rank.ahead.begin(); next != rank.ahead.end() && next->first == rank.received + 1;
+         next = rank.ahead.begin()) {
         Arrival waiting = std::move(next->second);
-        station.ahead.erase(next);
-        ++station.received;
+        rank.ahead.erase(next);
+        ++rank.received;
         if (deliver(waiting))
             drop(waiting);
         else
-            station.early.push_back(std::move(waiting));
+            rank.early.push_back(std::move(waiting));
     }
     // What is fetched is UCX's until it is complete.
     return arrival.rendezvous && arrival.data == nullptr ? UCS_INPROGRESS : UCS_OK;
 }
 
 bool UcxFabric::deliver(Arrival& arrival) {
-    auto& posted = stations_[arrival.header.sender].posted;
-    const auto found = std::find_if(posted.begin(), posted.end(), [&](const Station::Posted& receive) {
+    auto& posted = ranks_[arrival.header.sender].posted;
+    const auto found = std::find_if(posted.begin(), posted.end(), [&](const RankState::Posted& receive) {
         return receive.group == arrival.header.group && receive.channel == arrival.header.channel;
     });
     if (found == posted.end()) return false;
