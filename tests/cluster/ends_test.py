@@ -110,7 +110,10 @@ class Ends(ClusterTest):
             while "times" not in output:
                 ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
                 self.assertTrue(ready, output)
-                output += os.read(terminal, 1000).decode()
+                try:
+                    output += os.read(terminal, 1000).decode()
+                except OSError:  # nobody is there any more
+                    self.fail(f"ended too soon: {output}")
                 if "ready" in output and not sent:
                     os.write(terminal, b"\x03")
                     sent = True

@@ -11,28 +11,30 @@ import jobs
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 TOOL = BUILD / "bin" / "lapwing"
 SKIPPED = 77
+# In the environment of what this test starts: other tests run clusters at the same time.
+MARK = ("TEST_OF_CLUSTER", str(os.getpid()))
 
 
 def environment(**changes):
     """The environment without variables that the tool or the launchers read."""
     ours = ("LAPWING_", "OMPI_", "PRTE_", "PMIX_", "HYDRA_", "MPIR_", "UCX_", "FI_", "I_MPI_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return {**kept, **changes}
+    return {**kept, MARK[0]: MARK[1], **changes}
 
 
 def clusters():
-    """Processes of clusters: the tool, the first process, and the holders of hosts."""
-    return jobs.processes_of(TOOL)
+    """Processes of this test's clusters: the tool, the first process, and the holders of hosts."""
+    return set(jobs.processes_of(TOOL)) & set(jobs.processes_with(*MARK))
 
 
 class ClusterTest(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
-        self.before = set(clusters())
+        self.before = clusters()
 
     def left(self):
-        return sorted(set(clusters()) - self.before)
+        return sorted(clusters() - self.before)
 
     def tearDown(self):
         self.assertEqual(self.left(), [], "a cluster has left processes behind")
