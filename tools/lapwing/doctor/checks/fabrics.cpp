@@ -20,7 +20,7 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr std::chrono::seconds most_time_to_answer{4};
+constexpr std::chrono::seconds most_time_to_answer{8};
 
 struct Library {
     explicit Library(const char* soname) : handle(dlopen(soname, RTLD_NOW | RTLD_LOCAL)) {}
