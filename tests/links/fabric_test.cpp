@@ -280,6 +280,20 @@ TEST_P(Fabrics, APeerThatEndsIsNamed) {
     finish(job, *from_2, send);
 }
 
+// Nobody has connected with it, so nothing breaks.
+TEST_P(Fabrics, APeerThatEndsBeforeItsFirstMessageIsNamed) {
+    // There it is a peer that is silent.
+    if (std::string(GetParam().fabric) == "ucx") GTEST_SKIP();
+    FabricJob job(GetParam(), 2);
+    const auto link = job.at(0).link(1, {0, 1});
+    Bytes received(8);
+    Link::Transfer receive;
+    link->recv(1, received.data(), 8, 0, receive);
+    job.end(1);
+    EXPECT_THAT(failure_of(job, *link, receive),
+                testing::MatchesRegex("rank 1 .node1.* is out of reach: its process has ended"));
+}
+
 // A peer that is late answers when it is asked; one that is cut off is lost.
 TEST_P(Fabrics, APeerThatIsSilentIsLostAndALateOneIsNot) {
     using namespace std::chrono_literals;

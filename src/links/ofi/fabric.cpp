@@ -14,10 +14,10 @@
 #include "links/ofi/card.hpp"
 #include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"
-#include "links/ofi/presence.hpp"
 #include "links/ofi/providers.hpp"
 #include "links/ofi/tags.hpp"
 #include "links/ofi/transfers.hpp"
+#include "links/tcp/presence.hpp"
 
 namespace lapwing {
 namespace {
@@ -109,7 +109,7 @@ class OfiFabric final : public Fabric {
     std::unique_ptr<ofi::Endpoint> endpoint_;
     std::unique_ptr<ofi::Transfers> transfers_;
     ofi::Tags tags_;
-    ofi::Presence presence_;
+    tcp::Presence presence_;
     std::chrono::steady_clock::time_point next_look_{};
 };
 
