@@ -90,6 +90,7 @@ class OfiFabric final : public Fabric {
     bool flush() override {
         const auto lock = hold();
         step();
+        transfers_->say_farewell();
         return transfers_->broken() || !(transfers_->has_sends() || transfers_->has_backlog());
     }
     void give_up(const std::string& why) override {
@@ -195,7 +196,8 @@ void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     const auto lock = hold();
     tags_ =
         ofi::Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key[0]);
-    transfers_->join(cards, std::move(names));
+    // Of no rank: no group has it.
+    transfers_->join(cards, std::move(names), tags_.take(UINT32_MAX));
     presence_.join(std::move(presences));
 }
 
