@@ -425,6 +425,7 @@ void Streams::lose(int peer, const std::string& why) {
     if (!gone.lost.empty()) return;
     gone.lost = why;
     if (trouble_.empty()) trouble_ = why;
+    std::erase(unmade_, peer);
     ++peers_lost_;
     ++completed_;  // news for who waits for it
 }

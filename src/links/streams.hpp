@@ -51,6 +51,10 @@ class Streams {
     bool progress();
     // Why no message to or from a peer can complete any more; empty: they may.
     const std::string& lost(int peer) const { return peers_[static_cast<std::size_t>(peer)].lost; }
+    // It is lost, for a reason that is not known here.
+    void lose(int peer, const std::string& why);
+    // Peers without a connection so far, although there are messages for them.
+    const std::vector<int>& awaited() const { return unmade_; }
     std::size_t peers_lost() const { return peers_lost_; }
     // What has gone wrong first: a peer was lost, or a message has failed; empty: nothing.
     const std::string& trouble() const { return trouble_; }
@@ -130,7 +134,6 @@ class Streams {
     void end_of_bytes(int peer);
     void watch(int peer);
     void ended(int peer, int error);
-    void lose(int peer, const std::string& why);
 
     Connections& connections_;
     std::vector<Peer> peers_;

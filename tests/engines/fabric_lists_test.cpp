@@ -70,6 +70,11 @@ class Job {
             .open({.messages = routed_[at].get(), .progress_thread = thread(rank)})
             ->prepare(list);
     }
+    // So that no rank waits for one that has failed.
+    void give_up(const std::string& why) {
+        for (std::size_t rank = 0; rank < nodes_.size(); ++rank)
+            fabrics_.at(static_cast<int>(rank)).give_up(why);
+    }
     ProgressThread* thread(int rank) {
         return threads_.empty() ? nullptr : threads_[static_cast<std::size_t>(rank)].get();
     }
@@ -149,6 +154,7 @@ class FabricLists : public testing::TestWithParam<FabricCase> {
                     }
                 } catch (const Error& error) {
                     says = error.what();
+                    job.give_up("another rank has failed");
                 }
                 // Without threads a rank that leaves moves nothing for those that need it.
                 together.arrive_and_wait();

@@ -280,6 +280,50 @@ TEST_P(Fabrics, APeerThatEndsIsNamed) {
     finish(job, *from_2, send);
 }
 
+// What the peer has no room for yet, too, although the sends are complete.
+TEST_P(Fabrics, WhatIsFlushedArrivesAfterTheEndOfItsSender) {
+    FabricJob job(GetParam(), 2);
+    const auto to = job.at(0).link(1, {0, 1});
+    const Bytes sent = message(64, 1);
+    const auto receive = [&] {
+        Bytes received(sent.size());
+        Link::Transfer transfer;
+        to->recv(1, received.data(), received.size(), 0, transfer);
+        finish(job, *to, transfer);
+        ASSERT_EQ(received, sent);
+    };
+    std::deque<Link::Transfer> sends;
+    {
+        const auto from = job.at(1).link(1, {0, 1});
+        const auto send = [&] { from->send(0, sent.data(), sent.size(), 0, sends.emplace_back()); };
+        send();
+        receive();
+        // libfabric always has room, but the sockets have not.
+        const bool always = std::string(GetParam().fabric) == "ofi" && !LAPWING_TEST_FEWER;
+        const std::size_t most = always ? 60000 : 2000;
+        do send();
+        while (!sends.back().active && sends.size() < most);
+        for (Link::Transfer& transfer : sends) finish(job, *from, transfer);
+    }
+    while (!job.at(1).flush()) job.progress();
+    job.end(1);
+    for (std::size_t i = 1; i < sends.size(); ++i) receive();
+}
+
+// Nobody has connected with it, so nothing breaks.
+TEST_P(Fabrics, APeerThatEndsBeforeItsFirstMessageIsNamed) {
+    // There it is a peer that is silent.
+    if (std::string(GetParam().fabric) == "ucx") GTEST_SKIP();
+    FabricJob job(GetParam(), 2);
+    const auto link = job.at(0).link(1, {0, 1});
+    Bytes received(8);
+    Link::Transfer receive;
+    link->recv(1, received.data(), 8, 0, receive);
+    job.end(1);
+    EXPECT_THAT(failure_of(job, *link, receive),
+                testing::MatchesRegex("rank 1 .node1.* is out of reach: its process has ended"));
+}
+
 // A peer that is late answers when it is asked; one that is cut off is lost.
 TEST_P(Fabrics, APeerThatIsSilentIsLostAndALateOneIsNot) {
     using namespace std::chrono_literals;

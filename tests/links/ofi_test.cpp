@@ -13,8 +13,8 @@
 #include "base/error.hpp"
 #include "links/ofi/card.hpp"
 #include "links/ofi/fabric.hpp"
-#include "links/ofi/presence.hpp"
 #include "links/ofi/tags.hpp"
+#include "links/tcp/presence.hpp"
 
 namespace lapwing {
 namespace {
@@ -367,7 +367,7 @@ TEST(Ofi, TagsTellGroupsAndChannelsApart) {
 
 // A made-up host, so that it is not known to be reached.
 TEST(Ofi, WhoIsNotThereIsLostAndWhoCannotBeAskedIsNot) {
-    const auto look = [](ofi::Presence& presence, int times) {
+    const auto look = [](tcp::Presence& presence, int times) {
         int lost = -1;
         for (int i = 0; i < times; ++i) {
             const std::string why = presence.look({1}, lost);
@@ -379,8 +379,8 @@ TEST(Ofi, WhoIsNotThereIsLostAndWhoCannotBeAskedIsNot) {
     tcp::Options options;
     options.patience = std::chrono::seconds(1);
     for (const bool same_host : {true, false}) {
-        ofi::Presence self(options);
-        auto peer = std::make_unique<ofi::Presence>(options);
+        tcp::Presence self(options);
+        auto peer = std::make_unique<tcp::Presence>(options);
         tcp::Address address = peer->address();
         if (!same_host) {
             address.host += 1;
@@ -398,7 +398,7 @@ TEST(Ofi, WhoIsNotThereIsLostAndWhoCannotBeAskedIsNot) {
         // Nobody listens there any more: known of a host that was reached.
         EXPECT_EQ(look(self, 5000), "its process has ended 1");
         // A host that was never reached may have a firewall: it gets the patience.
-        ofi::Presence stranger(options);
+        tcp::Presence stranger(options);
         stranger.join({stranger.address(), address});
         EXPECT_EQ(look(stranger, 20).empty(), !same_host);
         EXPECT_EQ(look(stranger, 5000), "its process has ended 1");

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -14,6 +15,8 @@
 
 #include "base/error.hpp"
 #include "links/tcp/descriptors.hpp"
+#include "links/tcp/handshake.hpp"
+#include "links/tcp/sockets.hpp"
 #include "links/tcp_job.hpp"
 
 namespace lapwing::tcp {
@@ -277,6 +280,47 @@ TEST(TcpConnections, APlaceThatRefusesGivesWayToTheNext) {
     const auto zero = job.group(0);
     const auto one = job.group(1);
     EXPECT_GE(made(*one, 0), 0);
+}
+
+// What the peer has sent behind its welcome would be lost with a connection that is given up before it comes.
+TEST(TcpConnections, AWelcomeThatIsLateIsAwaited) {
+    Options options = loopback();
+    options.handshake = std::chrono::seconds(1);
+    LocalJob job(2, options, false);
+    // Member 0 is played by this test.
+    const Socket door(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in place{};
+    place.sin_family = AF_INET;
+    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof place;
+    ASSERT_EQ(bind(door.get(), reinterpret_cast<const sockaddr*>(&place), size), 0);
+    ASSERT_EQ(listen(door.get(), 5), 0);
+    ASSERT_EQ(getsockname(door.get(), reinterpret_cast<sockaddr*>(&place), &size), 0);
+    auto addresses = job.addresses;
+    addresses[0].port = ntohs(place.sin_port);
+    job.endpoints[1]->admit(job.key, addresses, 1);
+    const auto one = job.group(1);
+    one->want(0, 0);
+    const Socket zero(accept(door.get(), nullptr, nullptr));
+    Handshake handshake = Handshake::accepting(job.key, 0, 2, random_nonce());
+    const auto hear = [&] {
+        const std::string text = get(zero.get(), handshake.wanted());
+        handshake.take({reinterpret_cast<const unsigned char*>(text.data()), text.size()});
+    };
+    const auto speak = [&](const std::string& more) {
+        const auto out = handshake.output();
+        ASSERT_TRUE(
+            give(zero.get(), std::string(reinterpret_cast<const char*>(out.data()), out.size()) + more));
+        handshake.sent(out.size());
+    };
+    hear();
+    speak("");
+    hear();
+    pollfd given_up[] = {{door.get(), POLLIN, 0}, {zero.get(), POLLIN, 0}};
+    EXPECT_EQ(poll(given_up, 2, 1500), 0) << "longer than the limit of a handshake";
+    speak("message");
+    EXPECT_TRUE(handshake.done());
+    EXPECT_EQ(get(made(*one, 0), 7), "message");
 }
 
 TEST(TcpConnections, ManyThreadsMayAsk) {

@@ -14,10 +14,10 @@
 #include "links/ofi/card.hpp"
 #include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"
-#include "links/ofi/presence.hpp"
 #include "links/ofi/providers.hpp"
 #include "links/ofi/tags.hpp"
 #include "links/ofi/transfers.hpp"
+#include "links/tcp/presence.hpp"
 
 namespace lapwing {
 namespace {
@@ -90,6 +90,7 @@ class OfiFabric final : public Fabric {
     bool flush() override {
         const auto lock = hold();
         step();
+        transfers_->say_farewell();
         return transfers_->broken() || !(transfers_->has_sends() || transfers_->has_backlog());
     }
     void give_up(const std::string& why) override {
@@ -109,7 +110,7 @@ class OfiFabric final : public Fabric {
     std::unique_ptr<ofi::Endpoint> endpoint_;
     std::unique_ptr<ofi::Transfers> transfers_;
     ofi::Tags tags_;
-    ofi::Presence presence_;
+    tcp::Presence presence_;
     std::chrono::steady_clock::time_point next_look_{};
 };
 
@@ -195,7 +196,8 @@ void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     const auto lock = hold();
     tags_ =
         ofi::Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key[0]);
-    transfers_->join(cards, std::move(names));
+    // Of no rank: no group has it.
+    transfers_->join(cards, std::move(names), tags_.take(UINT32_MAX));
     presence_.join(std::move(presences));
 }
 

@@ -21,11 +21,15 @@ namespace {
 // In the order in which they are tried. `sockets` is slow and on its way out, and `shm` reaches one host
 // only: both serve who names them.
 constexpr ProviderTraits by_themselves[] = {
-    {"cxi", true, false, false},  {"efa", true, false, false},           {"psm3", true, false, false},
-    {"opx", true, false, false},  {"verbs;ofi_rxm", true, false, false}, {"tcp;ofi_rxm", false, true, true},
-    {"tcp", false, false, false},
+    {.name = "cxi", .rdma = true},
+    {.name = "efa", .rdma = true},
+    {.name = "psm3", .rdma = true},
+    {.name = "opx", .rdma = true},
+    {.name = "verbs;ofi_rxm", .rdma = true},
+    {.name = "tcp;ofi_rxm", .descriptor_wakes = true, .sends_in_order = true, .excess_disconnects = true},
+    {.name = "tcp"},
 };
-constexpr ProviderTraits others = {"", false, false, false};
+constexpr ProviderTraits others;
 
 // Whether the user who writes `named` means `provider`: "tcp" is "tcp;ofi_rxm", too.
 bool means(std::string_view named, std::string_view provider) {

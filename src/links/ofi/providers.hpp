@@ -18,12 +18,14 @@ using Info = std::unique_ptr<fi_info, FreeInfo>;
 
 // What is known of a provider that libfabric does not say.
 struct ProviderTraits {
-    const char* name;
-    bool rdma;              // moves messages without the processor
-    bool descriptor_wakes;  // its descriptor has been seen to miss nothing
+    const char* name = "";
+    bool rdma = false;              // moves messages without the processor
+    bool descriptor_wakes = false;  // its descriptor has been seen to miss nothing
+    // What has been sent to a peer leaves in the order of the calls, also what completes without a word.
+    bool sends_in_order = false;
     // A message that is longer than the receive that waits for it ends the connection, and whatever else is
     // on its way there is lost without a word (libfabric 1.17).
-    bool excess_disconnects;
+    bool excess_disconnects = false;
 };
 // Of others than the known ones: no RDMA, and no trust.
 ProviderTraits traits(const fi_info& info);

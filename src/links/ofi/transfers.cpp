@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "links/ofi/library.hpp"
 
@@ -33,16 +34,22 @@ Transfers::Transfers(Endpoint& endpoint)
     : endpoint_(endpoint),
       most_bytes_(std::min(endpoint.info().ep_attr->max_msg_size, longest_piece)),
       inject_(endpoint.info().tx_attr->inject_size),
+      injects_silently_(endpoint.traits().sends_in_order),
       overflow_(endpoint.traits().excess_disconnects && endpoint.info().rx_attr->iov_limit > 1 ? longest_eager
                                                                                                : 0),
       provider_(endpoint.provider()),
       registration_(endpoint) {}
 
-void Transfers::join(const std::vector<Card>& cards, std::vector<std::string> names) {
+void Transfers::join(const std::vector<Card>& cards, std::vector<std::string> names, std::uint64_t farewell) {
+    farewells_.tag = farewell;
     const std::vector<fi_addr_t> addresses = endpoint_.insert(cards);
     names_ = std::move(names);
     peers_.resize(cards.size());
-    for (std::size_t i = 0; i < cards.size(); ++i) peers_[i].address = addresses[i];
+    for (std::size_t i = 0; i < cards.size(); ++i) {
+        peers_[i].address = addresses[i];
+        farewells_.members.push_back(static_cast<int>(i));
+    }
+    add(farewells_);
 }
 
 void Transfers::add(Group& group) {
@@ -115,8 +122,9 @@ void Transfers::give(Piece& piece) {
 
 Transfers::Posted Transfers::post(Piece& piece) {
     Message& message = *piece.message;
-    // Copied at once; it completes all the same, which tells when it has left and when that was not possible.
+    // Copied at once.
     const bool inject = !piece.receive && piece.bytes <= inject_;
+    const bool silent = inject && injects_silently_ && message.group != &farewells_;
     try {
         piece.span =
             inject ? Registration::Span{} : registration_.take(piece.data, piece.bytes, piece.receive);
@@ -140,8 +148,9 @@ Transfers::Posted Transfers::post(Piece& piece) {
     request.context = &piece.context;
     const std::uint64_t flags = FI_COMPLETION | (inject ? FI_INJECT : 0);
     fid_ep* endpoint = endpoint_.endpoint();
-    const long result =
-        piece.receive ? ::fi_trecvmsg(endpoint, &request, flags) : ::fi_tsendmsg(endpoint, &request, flags);
+    const long result = silent ? ::fi_tinject(endpoint, piece.data, piece.bytes, request.addr, request.tag)
+                        : piece.receive ? ::fi_trecvmsg(endpoint, &request, flags)
+                                        : ::fi_tsendmsg(endpoint, &request, flags);
     if (result != 0) registration_.give_back(piece.span);
     if (result == -FI_EAGAIN) return Posted::full;
     if (result != 0) {
@@ -149,9 +158,20 @@ Transfers::Posted Transfers::post(Piece& piece) {
                                      piece.receive ? "receive from" : "send to", why(result)));
         return Posted::failed;
     }
-    if (!piece.receive) ++sends_;
+    if (!piece.receive && !silent) ++sends_;
+    if (silent && !std::exchange(peer_of(piece.peer).has_silent_sends, true))
+        silent_peers_.push_back(piece.peer);
     if (inject) settle(piece);
+    if (silent) free(piece);
     return Posted::yes;
+}
+
+void Transfers::say_farewell() {
+    for (const int peer : std::exchange(silent_peers_, {})) {
+        peer_of(peer).has_silent_sends = false;
+        Message& message = start(farewells_, peer, false, nullptr, 0, farewells_.tag);
+        if (message.left == 0) finish(message);
+    }
 }
 
 bool Transfers::retry() {

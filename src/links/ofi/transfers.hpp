@@ -76,8 +76,8 @@ class Transfers {
   public:
     explicit Transfers(Endpoint& endpoint);
 
-    // `names` of the ranks, for messages. Throws Error (link).
-    void join(const std::vector<Card>& cards, std::vector<std::string> names);
+    // `names` of the ranks, for messages; `farewell`: a tag of no group. Throws Error (link).
+    void join(const std::vector<Card>& cards, std::vector<std::string> names, std::uint64_t farewell);
     void add(Group& group);
     void remove(Group& group);  // its messages are given up
 
@@ -88,6 +88,9 @@ class Transfers {
 
     // Takes in some of what is complete, and posts what there was no room for. True when something has moved.
     bool step();
+    // A last message to each peer that was sent something whose completion is not told: when it has left, so
+    // has all before it.
+    void say_farewell();
     void fail_all(const std::string& why);
     void lose(int peer, const std::string& why);
 
@@ -110,7 +113,8 @@ class Transfers {
         fi_addr_t address = FI_ADDR_UNSPEC;
         std::deque<Piece*> waiting;  // sends, in order
         bool listed = false;         // in waiting_peers_
-        std::string lost;            // why
+        bool has_silent_sends = false;
+        std::string lost;  // why
     };
 
     Peer& peer_of(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
@@ -130,6 +134,10 @@ class Transfers {
     Endpoint& endpoint_;
     const std::size_t most_bytes_;  // of a piece
     const std::size_t inject_;      // bytes that the provider copies at once
+    // Such messages complete without a word: each word costs a system call or two, and rings the descriptor.
+    const bool injects_silently_;
+    Group farewells_;
+    std::vector<int> silent_peers_;  // those with silent sends
     // Where what is more than a receive expects goes, with excess_disconnects. Nobody reads it.
     std::vector<std::byte> overflow_;
     const std::string provider_;

@@ -176,6 +176,9 @@ void Connector::too_late(const Shared& attempt) {
     if (given_up(attempt)) return;
     if (!attempt->handshake)
         return place_failed(attempt, fmt::format("no answer within {} s", connect_limit.count() / 1000));
+    // The peer, which is only late, may have taken the connection in and sent its messages by it. So it alone
+    // may give it up now; that it is still there is the kernel's care.
+    if (attempt->handshake->answered()) return;
     attempt->silent = true;
     place_failed(attempt,
                  fmt::format("it connects, but says nothing for {} s", job_.options.handshake.count()));

@@ -6,8 +6,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "base/error.hpp"
@@ -17,9 +20,19 @@
 #include "links/tcp/addresses.hpp"
 #include "links/tcp/descriptors.hpp"
 #include "links/tcp/endpoint.hpp"
+#include "links/tcp/presence.hpp"
 
 namespace lapwing {
 namespace {
+
+// Between two looks at peers that are to connect to this one.
+constexpr auto look_interval = std::chrono::milliseconds(200);
+
+// What a rank tells the others.
+struct Addresses {
+    tcp::Address endpoint;
+    tcp::Address presence;
+};
 
 class TcpFabric final : public Fabric {
   public:
@@ -39,7 +52,7 @@ class TcpFabric final : public Fabric {
     bool rdma() const override { return false; }
 
     std::vector<std::byte> address() const override {
-        const tcp::Address own = endpoint_->address();
+        const Addresses own{endpoint_->address(), presence_.address()};
         const auto* const begin = reinterpret_cast<const std::byte*>(&own);
         return {begin, begin + sizeof own};
     }
@@ -47,7 +60,7 @@ class TcpFabric final : public Fabric {
     std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members) override;
 
     bool progress() override {
-        return lock_.drive([&] { return streams_->progress(); });
+        return lock_.drive([&] { return step(); });
     }
     bool has_news() override {
         const auto lock = lock_.hold();
@@ -60,12 +73,15 @@ class TcpFabric final : public Fabric {
     // What is readable stays so until somebody has read it.
     bool prepare_to_sleep() override { return true; }
     int descriptor() const override { return streams_->descriptor(); }
-    // The event thread of the connections looks after silent peers.
-    std::chrono::nanoseconds longest_sleep() override { return std::chrono::nanoseconds(-1); }
+    // The event thread of the connections looks after silent peers, where there is a connection.
+    std::chrono::nanoseconds longest_sleep() override {
+        const auto lock = lock_.hold();
+        return streams_->awaited().empty() ? std::chrono::nanoseconds(-1) : look_interval;
+    }
 
     bool flush() override {
         const auto lock = lock_.hold();
-        streams_->progress();
+        step();
         return !streams_->has_output() || streams_->peers_lost() > 0 || !given_up_.empty();
     }
     void give_up(const std::string& why) override {
@@ -77,6 +93,12 @@ class TcpFabric final : public Fabric {
   private:
     friend class TcpLink;
 
+    bool step() {
+        const bool moved = streams_->progress();
+        if (!streams_->awaited().empty()) look_for_ended_peers();
+        return moved;
+    }
+    void look_for_ended_peers();
     std::uint64_t completed() const {
         return streams_->completed() + (given_up_.empty() ? 0 : 1) - taken_at_once_;
     }
@@ -94,6 +116,9 @@ class TcpFabric final : public Fabric {
     std::unique_ptr<tcp::Endpoint> endpoint_;
     std::unique_ptr<Connections> connections_;  // of the whole job
     std::unique_ptr<Streams> streams_;
+    tcp::Presence presence_;
+    std::chrono::steady_clock::time_point next_look_{};
+    std::vector<int> awaited_;  // at the last look
     FabricLock lock_;
     std::uint64_t known_completed_ = 0;  // to the progress thread
     std::uint64_t taken_at_once_ = 0;    // by who has started them: nobody's news
@@ -128,7 +153,7 @@ class TcpLink final : public Link {
         Streams& streams = *fabric_.streams_;
         if (!message.complete) {
             const std::uint64_t before = fabric_.completed();
-            streams.progress();
+            fabric_.step();
             // No news for the progress thread: who tests knows.
             if (message.complete && fabric_.completed() == before + 1 && fabric_.known_completed_ == before)
                 ++fabric_.known_completed_;
@@ -147,7 +172,7 @@ class TcpLink final : public Link {
 
     void progress() override {
         const auto lock = fabric_.lock_.hold();
-        fabric_.streams_->progress();
+        fabric_.step();
     }
 
   private:
@@ -173,7 +198,7 @@ class TcpLink final : public Link {
     const std::vector<int> members_;
 };
 
-TcpFabric::TcpFabric(const FabricOptions& options) {
+TcpFabric::TcpFabric(const FabricOptions& options) : presence_(options.internet) {
     const auto needed = static_cast<std::uint64_t>(options.ranks - 1) + tcp::kept_descriptors;
     if (tcp::make_room_for_descriptors(needed) < needed)
         throw Error(ErrorCode::system,
@@ -191,19 +216,22 @@ TcpFabric::TcpFabric(const FabricOptions& options) {
 }
 
 void TcpFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
-    std::vector<tcp::Address> addresses(peers.size());
+    std::vector<tcp::Address> endpoints;
+    std::vector<tcp::Address> presences;
     std::vector<int> members;
     for (std::size_t place = 0; place < peers.size(); ++place) {
         const Peer& peer = peers[place];
-        tcp::Address& address = addresses[place];
-        if (peer.address.size() != sizeof address)
+        Addresses addresses;
+        if (peer.address.size() != sizeof addresses)
             throw Error(ErrorCode::link,
                         fmt::format("rank {} has told an address of another form: do all ranks run the same "
                                     "Lapwing?",
                                     place));
-        std::memcpy(&address, peer.address.data(), sizeof address);
-        std::memset(address.name, 0, sizeof address.name);
-        peer.host.copy(address.name, sizeof address.name - 1);
+        std::memcpy(&addresses, peer.address.data(), sizeof addresses);
+        tcp::Address& endpoint = endpoints.emplace_back(addresses.endpoint);
+        std::memset(endpoint.name, 0, sizeof endpoint.name);
+        peer.host.copy(endpoint.name, sizeof endpoint.name - 1);
+        presences.push_back(addresses.presence);
         members.push_back(static_cast<int>(place));
     }
     self_ = self;
@@ -211,9 +239,29 @@ void TcpFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     static_assert(sizeof bytes == sizeof key);
     std::memcpy(bytes.data(), key.data(), sizeof bytes);
     const int ranks = static_cast<int>(members.size());
-    endpoint_->admit(bytes, std::move(addresses), self);
+    endpoint_->admit(bytes, std::move(endpoints), self);
+    presence_.join(std::move(presences));
     connections_ = endpoint_->group(1, std::move(members), self, 1);
     streams_ = std::make_unique<Streams>(*connections_, ranks);
+}
+
+// Nothing breaks where nothing was made: a peer that ends before it has connected would be waited for for
+// ever. Of those to which this side connects it learns by itself.
+void TcpFabric::look_for_ended_peers() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < next_look_) return;
+    next_look_ = now + look_interval;
+    std::vector<int> awaited = streams_->awaited();
+    std::erase_if(awaited, [&](int peer) { return peer < self_; });
+    std::sort(awaited.begin(), awaited.end());
+    std::vector<int> slow;
+    std::set_intersection(awaited.begin(), awaited.end(), awaited_.begin(), awaited_.end(),
+                          std::back_inserter(slow));
+    awaited_ = std::move(awaited);
+    int ended = 0;
+    const std::string why = presence_.look(slow, ended);
+    if (!why.empty())
+        streams_->lose(ended, fmt::format("{} is out of reach: {}", connections_->describe(ended), why));
 }
 
 std::unique_ptr<Link> TcpFabric::link(std::uint64_t group, std::vector<int> members) {

@@ -53,6 +53,9 @@ class Handshake {
     // The other side has proven that it knew the key at some time: its hello is sound (of the accepting
     // side).
     bool greeted() const { return greeted_; }
+    // The other side has proven itself, and only its welcome is awaited: it may have taken the connection in
+    // (of the connecting side).
+    bool answered() const { return step_ == Step::welcome; }
     // Known to the accepting side once greeted.
     const Claim& claim() const { return claim_; }
 

@@ -1,6 +1,4 @@
-#if __has_include(<rdma/fi_tagged.h>)
-
-#include "links/ofi/presence.hpp"
+#include "links/tcp/presence.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -12,7 +10,7 @@
 
 #include "links/tcp/addresses.hpp"
 
-namespace lapwing::ofi {
+namespace lapwing::tcp {
 namespace {
 
 // Of more peers some are asked, and after a while others: descriptors are the program's.
@@ -23,16 +21,16 @@ constexpr const char* process_ended = "its process has ended";
 
 }  // namespace
 
-Presence::Presence(const tcp::Options& options) : options_(options) {
-    const std::vector<tcp::Address::Place> places = tcp::choose(options_, tcp::interfaces());
-    listeners_ = tcp::listen_on(places, options_, own_.port);
+Presence::Presence(const Options& options) : options_(options) {
+    const std::vector<Address::Place> places = tcp::choose(options_, interfaces());
+    listeners_ = listen_on(places, options_, own_.port);
     std::copy(places.begin(), places.end(), own_.places);
-    own_.host = tcp::host_number();
-    tcp::host_name().copy(own_.name, sizeof own_.name - 1);
+    own_.host = host_number();
+    host_name().copy(own_.name, sizeof own_.name - 1);
     reached_.insert(own_.host);
 }
 
-void Presence::join(std::vector<tcp::Address> members) {
+void Presence::join(std::vector<Address> members) {
     members_ = std::move(members);
 }
 
@@ -50,11 +48,11 @@ std::string Presence::look(const std::vector<int>& all, int& lost) {
         return std::find(peers.begin(), peers.end(), one.first) == peers.end();
     });
     for (const int peer : peers) {
-        const tcp::Address& address = members_[static_cast<std::size_t>(peer)];
+        const Address& address = members_[static_cast<std::size_t>(peer)];
         auto found = watches_.find(peer);
         if (found == watches_.end()) {
             found = watches_.emplace(peer, Watch()).first;
-            found->second.routes = tcp::routes(own_, address);
+            found->second.routes = routes(own_, address);
         }
         const std::string why = look(found->second, address);
         if (why.empty()) continue;
@@ -65,22 +63,22 @@ std::string Presence::look(const std::vector<int>& all, int& lost) {
     return "";
 }
 
-std::string Presence::connect(Watch& watch, const tcp::Address& peer) {
+std::string Presence::connect(Watch& watch, const Address& peer) {
     if (watch.routes.empty()) return "";
     sockaddr_storage address{};
     const socklen_t size =
-        tcp::socket_address(watch.routes[watch.route % watch.routes.size()], peer.port, address);
+        socket_address(watch.routes[watch.route % watch.routes.size()], peer.port, address);
     watch.connected = false;
-    watch.socket = tcp::Socket(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    watch.socket = Socket(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!watch.socket) return "";
-    tcp::set_alive(watch.socket.get(), options_);
+    set_alive(watch.socket.get(), options_);
     if (::connect(watch.socket.get(), reinterpret_cast<const sockaddr*>(&address), size) == 0)
         return ended(watch, peer, 0);
     return errno == EINPROGRESS ? "" : ended(watch, peer, errno);
 }
 
 // The attempt to connect has.
-std::string Presence::ended(Watch& watch, const tcp::Address& peer, int error) {
+std::string Presence::ended(Watch& watch, const Address& peer, int error) {
     if (error == 0) {
         watch.connected = true;
         watch.refused = {};
@@ -92,7 +90,7 @@ std::string Presence::ended(Watch& watch, const tcp::Address& peer, int error) {
     return error == ECONNREFUSED ? refused(watch, peer) : "";
 }
 
-std::string Presence::look(Watch& watch, const tcp::Address& peer) {
+std::string Presence::look(Watch& watch, const Address& peer) {
     if (!watch.socket) return connect(watch, peer);
     pollfd state{watch.socket.get(), static_cast<short>(watch.connected ? POLLIN : POLLOUT), 0};
     if (::poll(&state, 1, 0) <= 0) return "";
@@ -107,13 +105,11 @@ std::string Presence::look(Watch& watch, const tcp::Address& peer) {
 }
 
 // A firewall may answer in place of a host that was never reached otherwise.
-std::string Presence::refused(Watch& watch, const tcp::Address& peer) {
+std::string Presence::refused(Watch& watch, const Address& peer) {
     if (reached_.count(peer.host) != 0) return process_ended;
     const auto now = Clock::now();
     if (watch.refused == Clock::time_point()) watch.refused = now;
     return now - watch.refused >= options_.patience ? process_ended : "";
 }
 
-}  // namespace lapwing::ofi
-
-#endif
+}  // namespace lapwing::tcp

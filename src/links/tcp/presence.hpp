@@ -1,5 +1,7 @@
-// Tells when the process of a peer has ended, or its host is cut off. libfabric says neither to a rank that
-// waits for a message, and over rxm not even to one that sends: it connects again for ever.
+// Tells when the process of a peer has ended, or its host is cut off, to who waits for it without a
+// connection: over libfabric, which says neither to a rank that waits for a message, and over rxm not even to
+// one that sends (it connects again for ever); and over TCP, where one of two ranks waits for the other to
+// connect.
 //
 // Each process listens on a TCP socket and never accepts anything there. Who waits for long for a peer
 // connects to it: the kernels keep that connection, without either process, and it breaks when the process
@@ -16,16 +18,16 @@
 #include "links/tcp/options.hpp"
 #include "links/tcp/sockets.hpp"
 
-namespace lapwing::ofi {
+namespace lapwing::tcp {
 
 // Not thread-safe. Nothing waits.
 class Presence {
   public:
     // Throws Error (system, invalid_argument).
-    explicit Presence(const tcp::Options& options);
+    explicit Presence(const Options& options);
 
-    const tcp::Address& address() const { return own_; }
-    void join(std::vector<tcp::Address> members);
+    const Address& address() const { return own_; }
+    void join(std::vector<Address> members);
 
     // These peers are waited for, and no others. Why one of them is lost, and which; empty when nothing
     // speaks against any. A peer that cannot be asked, behind a firewall perhaps, is not lost.
@@ -34,27 +36,27 @@ class Presence {
   private:
     using Clock = std::chrono::steady_clock;
     struct Watch {
-        std::vector<tcp::Address::Place> routes;
+        std::vector<Address::Place> routes;
         std::size_t route = 0;
-        tcp::Socket socket;
+        Socket socket;
         bool connected = false;
         Clock::time_point refused{};  // since when, by a host that was never reached
     };
 
     std::vector<int> choose(const std::vector<int>& peers);
-    std::string connect(Watch& watch, const tcp::Address& peer);
-    std::string ended(Watch& watch, const tcp::Address& peer, int error);
-    std::string look(Watch& watch, const tcp::Address& peer);
-    std::string refused(Watch& watch, const tcp::Address& peer);
+    std::string connect(Watch& watch, const Address& peer);
+    std::string ended(Watch& watch, const Address& peer, int error);
+    std::string look(Watch& watch, const Address& peer);
+    std::string refused(Watch& watch, const Address& peer);
 
-    tcp::Options options_;
-    tcp::Address own_{};
-    std::vector<tcp::Socket> listeners_;
-    std::vector<tcp::Address> members_;
+    Options options_;
+    Address own_{};
+    std::vector<Socket> listeners_;
+    std::vector<Address> members_;
     std::map<int, Watch> watches_;
     std::set<std::uint64_t> reached_;  // hosts
     unsigned looks_ = 0;
     std::size_t next_ = 0;  // of many peers, who is asked
 };
 
-}  // namespace lapwing::ofi
+}  // namespace lapwing::tcp
