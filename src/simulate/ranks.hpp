@@ -1,31 +1,49 @@
-// All ranks as state machines: what each has done of its list and of its program, and its clocks.
+// All ranks as state machines: what each has done of its program and of the lists that it has started, and
+// its clocks.
 //
-// A rank runs ahead by itself until it needs a message whose arrival is not known yet. The program's clock is
-// moved lazily: it stands at the last MPI call that mattered, and the pieces of work behind it follow when a
-// task needs a call, or at the end.
+// Where an engine has one task after the other, a rank runs ahead by itself until it needs a message whose
+// arrival is not known yet. The program's clock is moved lazily: it stands at the last MPI call that
+// mattered, and the pieces of work behind it follow when a task needs a call, or at the end. With several
+// collectives in flight, and with rendezvous, it is *timed*: tasks begin in the order in which they can, so a
+// rank goes no further than to a horizon, before which all arrivals are known.
 #pragma once
 
 #include <algorithm>
 #include <deque>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "simulate/costs.hpp"
+#include "simulate/operation.hpp"
 #include "simulate/setting.hpp"
 
 namespace lapwing::simulate {
 
+// A message of a rank, by what it is in the whole simulation.
+struct Message {
+    std::uint32_t slot = 0;
+    std::int32_t peer = 0;  // the receiver
+    std::uint32_t cost = 0;
+    std::int32_t request = 0;
+};
+
 class Ranks {
   public:
-    Ranks(const Lists& lists, const Setting& setting);
+    Ranks(int ranks, std::span<const Operation> operations, const Setting& setting, bool timed);
 
     enum class Progress : std::uint8_t { waits, begins, ends };
+    struct Turn {
+        Progress progress = Progress::waits;
+        Time next = never;  // waits: when it can go on, as far as that is known
+    };
 
-    // Runs a rank until it waits for a message, or has ended an iteration and is about to begin the next one,
-    // or has ended. `send(rank, step, time)` is called for each message, with the time at which the rank is
-    // done with it; intra-node messages arrive by themselves, and ranks that wait for them come onto woken().
+    // Runs a rank, up to the horizon, until it waits for a message, or has ended an iteration and is about to
+    // begin the next one, or has ended. `send(rank, message, time)` is called for each message, with the time
+    // at which the rank is done with it; intra-node messages arrive by themselves, and ranks that wait for
+    // them come onto woken().
     template <class Send>
-    Progress run(int rank, Send&& send);
+    Turn run(int rank, Time horizon, Send&& send);
 
     // A message is there at this time. True when its rank waits for it and must be run.
     bool arrive(std::uint32_t slot, Time time) {
@@ -37,7 +55,7 @@ class Ranks {
         if (place == none) {
             place = time;
         } else {
-            early_[slot].push_back(time);  // of a later iteration: the sender is ahead
+            early_[slot].push_back(time);  // of a later start: the sender is ahead
         }
         return false;
     }
@@ -48,45 +66,93 @@ class Ranks {
     }
     Time burst() const { return burst_; }
     // When a rank's engine has done a task of a rendezvous that becomes possible at `ready`.
-    Time attend(int rank, Time ready);
-    bool by_rendezvous(const Step& step) const {
-        return messages_ != Runner::offload && costs_[step.length].windows > 0;
+    Time attend(int rank, int request, Time ready);
+    bool by_rendezvous(std::uint32_t cost) const {
+        return messages_ != Runner::offload && costs_[cost].windows > 0;
     }
-    // Of the rank's long messages one has been handed over. True when nothing else keeps it from its end.
-    bool hand_over(int rank) {
-        State& state = state_of(rank);
-        return --state.handshakes == 0 && state.step == lists_.first_step[static_cast<std::size_t>(rank) + 1];
+    // Of the rank's long messages one has been handed over. True when the rank may go on with that.
+    bool hand_over(int rank, int request);
+    // Which start of the request it is, of all that the rank has made, or is about to.
+    std::uint64_t number_of_start(int rank, int request) const { return flight_of(rank, request).number; }
+    bool has_started(int rank, int request, std::uint64_t number) const {
+        const Flight& flight = flight_of(rank, request);
+        return flight.number == number && flight.active;
     }
-    bool is_inside(int rank, int iteration) const {
-        const State& state = states_[static_cast<std::size_t>(rank)];
-        return state.inside && state.iteration == iteration;
-    }
-    int iteration(int rank) const { return states_[static_cast<std::size_t>(rank)].iteration; }
-    const Cost& cost_of(const Step& step) const { return costs_[step.length]; }
+    const Cost& cost(std::uint32_t index) const { return costs_[index]; }
     // All ranks that are between two iterations begin the next one together. Returns when.
     Time gather();
     Time clock(int rank) const { return states_[static_cast<std::size_t>(rank)].program; }
     std::vector<int>& woken() { return woken_; }
     std::uint64_t received() const { return received_; }
+    bool timed() const { return timed_; }
 
   private:
     static constexpr Time none = -1;
     static constexpr Time awaited = -2;
 
     struct State {
-        Time program = 0;     // the processor's clock
-        Time runner = 0;      // of the progress thread, the kernel or the card
-        Occupancy interface;  // the sending one
-        Time call = 0;        // when the call of MPI began in which the program is, or was last
-        Time taken = 0;       // from the work to come, by the thread or the kernel
-        std::uint32_t step = 0;
+        Time program = 0;          // the processor's clock
+        Time thread = 0;           // the progress thread's
+        Occupancy interface;       // the sending one
+        Time call = 0;             // when the call of MPI began in which the program is, or was last
+        Time taken = 0;            // from the work to come, by the thread or the kernel
+        Time busy = 0;             // until when collectives were in flight that are complete now
+        std::int32_t action = -1;  // -1: between two iterations
         std::int32_t iteration = 0;
-        std::int32_t pieces = 0;      // of work, before the wait
+        std::int32_t pieces = 0;  // of the work that the program is in
+        std::int32_t open = 0;    // collectives that are not complete
+        bool in_call = true;      // what stands behind a piece of work is a call
+        bool idle_test = false;   // which has found nothing, so far
+        bool fresh = false;       // has just started a collective
+    };
+
+    // A collective that a rank has started: of each request the last one.
+    struct Flight {
+        Time runner = 0;  // when its last task was done
+        std::uint64_t number = 0;
+        std::uint32_t step = 0;
+        std::uint32_t end = 0;
+        std::uint32_t first_slot = 0;  // of the rank's group
+        std::int32_t first_rank = 0;   // of the rank's group
+        std::int32_t channel = 0;
         std::int32_t handshakes = 0;  // long messages that are not handed over
-        bool inside = false;          // the collective is started
+        bool active = false;          // not waited for yet
+        bool complete = true;
+    };
+
+    // An operation started with a request: its messages are apart from those of others in flight.
+    struct Channel {
+        const Lists* lists = nullptr;
+        std::int32_t operation = 0;
+        std::int32_t stride = 1;
+        std::int32_t rotation = 0;
+        std::uint32_t first_slot = 0;
+        std::uint32_t first_cost = 0;
+        Runner local = Runner::calls;
+
+        std::int32_t rank(std::int32_t first, std::int32_t member) const {
+            const std::int32_t place = member + rotation;
+            return first + (place >= lists->ranks ? place - lists->ranks : place) * stride;
+        }
+    };
+
+    // Of the work of an action.
+    struct Pieces {
+        Time each = 0;
+        Time last = 0;  // the rest
+        std::int32_t count = 0;
+        std::int32_t channel = -1;  // that the action starts
     };
 
     State& state_of(int rank) { return states_[static_cast<std::size_t>(rank)]; }
+    Flight& flight_of(int rank, int request) {
+        return flights_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(requests_) +
+                        static_cast<std::size_t>(request)];
+    }
+    const Flight& flight_of(int rank, int request) const {
+        return flights_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(requests_) +
+                        static_cast<std::size_t>(request)];
+    }
     bool is_near(int rank, int peer) const {
         return network_ != nullptr && network_->host_of(rank) == network_->host_of(peer);
     }
@@ -96,29 +162,41 @@ class Ranks {
     }
 
     [[noreturn]] static void refuse_late();
-    void start(int rank, State& state);
-    void finish(int rank, State& state);
+    // Of the collectives in flight the one whose next task can begin first, and when.
+    std::pair<Flight*, Time> first_flight(int rank);
+    Time ready(Flight& flight);
+    template <class Send>
+    void perform_step(int rank, State& state, Flight& flight, Send&& send);
+    void complete(State& state, Flight& flight);
+    void next_action(int rank, State& state);
+    void start(int rank, State& state, const Action& action);
+    void work_piece(int rank, State& state);
     void work_until(int rank, State& state, Time until);
-    Time perform(int rank, State& state, Runner runner, Time ready, Time work);
+    Time perform(int rank, State& state, Flight& flight, Runner runner, Time ready, Time work);
+    void take(int rank, State& state, Time begin, Time work);
     Time send_by_loggopsim(int rank, State& state, const Cost& cost);
-    void receive_by_loggopsim(int rank, State& state, Time arrival, const Cost& cost);
+    void receive_by_loggopsim(int rank, State& state, Flight& flight, Time arrival, const Cost& cost);
     void consume(std::uint32_t slot);
 
-    const Lists& lists_;
+    const int ranks_;
     const Parameters parameters_;
-    const Program program_;
+    const std::vector<Action> actions_;
+    const int iterations_;
+    const Lateness lateness_;
     const EngineCosts engine_costs_;
     const Noise noise_;
     const Network* network_;
     const bool noisy_;
     const Time burst_;
+    const int requests_;
+    const bool timed_;
     Runner messages_;
-    Runner local_;
-    Time piece_ = 0;       // of work
-    Time last_piece_ = 0;  // the rest
+    std::vector<Pieces> pieces_;  // by action
+    std::vector<Channel> channels_;
     std::vector<Cost> costs_;
     std::vector<State> states_;
-    std::vector<Time> arrivals_;  // by slot
+    std::vector<Flight> flights_;  // rank after rank
+    std::vector<Time> arrivals_;   // by slot
     std::unordered_map<std::uint32_t, std::deque<Time>> early_;
     std::vector<NoiseStream> processors_;
     std::vector<NoiseStream> thread_processors_;
@@ -126,57 +204,121 @@ class Ranks {
     std::uint64_t received_ = 0;
 };
 
-template <class Send>
-Ranks::Progress Ranks::run(int rank, Send&& send) {
-    State& state = state_of(rank);
-    if (!state.inside) start(rank, state);
-    const Step* const all = lists_.steps.data();
-    const std::uint32_t end = lists_.first_step[static_cast<std::size_t>(rank) + 1];
-    for (; state.step < end; ++state.step) {
-        const Step& step = all[state.step];
-        const Cost& cost = costs_[step.length];
-        switch (step.what()) {
-            case Step::Kind::send:
-                if (parameters_.rules == Rules::loggopsim) {
-                    send(rank, step, send_by_loggopsim(rank, state, cost));
-                } else if (is_near(rank, step.peer)) {
-                    const Time done = perform(rank, state, local_, 0, cost.near_processor);
-                    if (arrive(step.slot, done + parameters_.near_latency + cost.near_wire)) {
-                        woken_.push_back(step.peer);
-                    }
-                } else {
-                    if (by_rendezvous(step)) ++state.handshakes;
-                    send(rank, step, perform(rank, state, messages_, 0, cost.processor));
-                }
-                break;
-            case Step::Kind::wait: {
-                const Time arrival = arrivals_[step.slot];
-                if (arrival < 0) {
-                    arrivals_[step.slot] = awaited;
-                    return Progress::waits;
-                }
-                if (arrival > latest) refuse_late();
-                consume(step.slot);
-                if (parameters_.rules == Rules::loggopsim) {
-                    receive_by_loggopsim(rank, state, arrival, cost);
-                } else {
-                    const bool near = is_near(rank, step.peer);
-                    perform(rank, state, near ? local_ : messages_, arrival,
-                            near ? cost.near_processor : cost.processor);
-                }
-                break;
-            }
-            case Step::Kind::copy:
-                perform(rank, state, local_, 0, cost.copy);
-                break;
-            case Step::Kind::reduce:
-                perform(rank, state, local_, 0, cost.reduce);
-                break;
-        }
+// `never` while the arrival of what it waits for is not known.
+inline Time Ranks::ready(Flight& flight) {
+    const Step& step = channels_[static_cast<std::size_t>(flight.channel)].lists->steps[flight.step];
+    if (step.what() != Step::Kind::wait) return flight.runner;
+    Time& arrival = arrivals_[flight.first_slot + step.slot];
+    if (arrival < 0) {
+        arrival = awaited;
+        return never;
     }
-    if (state.handshakes > 0) return Progress::waits;
-    finish(rank, state);
-    return state.iteration == program_.iterations ? Progress::ends : Progress::begins;
+    if (arrival > latest) refuse_late();
+    return std::max(arrival, flight.runner);
+}
+
+inline std::pair<Ranks::Flight*, Time> Ranks::first_flight(int rank) {
+    std::pair<Flight*, Time> first{nullptr, never};
+    for (int request = 0; request < requests_; ++request) {
+        Flight& flight = flight_of(rank, request);
+        if (flight.step == flight.end) continue;
+        const Time when = ready(flight);
+        if (when < first.second) first = {&flight, when};
+    }
+    return first;
+}
+
+template <class Send>
+void Ranks::perform_step(int rank, State& state, Flight& flight, Send&& send) {
+    const Channel& channel = channels_[static_cast<std::size_t>(flight.channel)];
+    const Step& step = channel.lists->steps[flight.step++];
+    const std::uint32_t cost_index = channel.first_cost + step.length;
+    const Cost& cost = costs_[cost_index];
+    switch (step.what()) {
+        case Step::Kind::send: {
+            const std::int32_t peer = channel.rank(flight.first_rank, step.peer);
+            const auto request = static_cast<std::int32_t>(&flight - &flight_of(rank, 0));
+            const Message message{flight.first_slot + step.slot, peer, cost_index, request};
+            if (parameters_.rules == Rules::loggopsim) {
+                send(rank, message, send_by_loggopsim(rank, state, cost));
+            } else if (is_near(rank, peer)) {
+                const Time done = perform(rank, state, flight, channel.local, 0, cost.near_processor);
+                if (arrive(message.slot, done + parameters_.near_latency + cost.near_wire)) {
+                    woken_.push_back(peer);
+                }
+            } else {
+                if (by_rendezvous(cost_index)) ++flight.handshakes;
+                send(rank, message, perform(rank, state, flight, messages_, 0, cost.processor));
+            }
+            break;
+        }
+        case Step::Kind::wait: {
+            const std::uint32_t slot = flight.first_slot + step.slot;
+            const Time arrival = arrivals_[slot];
+            consume(slot);
+            if (parameters_.rules == Rules::loggopsim) {
+                receive_by_loggopsim(rank, state, flight, arrival, cost);
+            } else {
+                const bool near = is_near(rank, channel.rank(flight.first_rank, step.peer));
+                perform(rank, state, flight, near ? channel.local : messages_, arrival,
+                        near ? cost.near_processor : cost.processor);
+            }
+            break;
+        }
+        case Step::Kind::copy:
+            perform(rank, state, flight, channel.local, 0, cost.copy);
+            break;
+        case Step::Kind::reduce:
+            perform(rank, state, flight, channel.local, 0, cost.reduce);
+            break;
+    }
+    if (flight.step == flight.end) complete(state, flight);
+}
+
+template <class Send>
+Ranks::Turn Ranks::run(int rank, Time horizon, Send&& send) {
+    State& state = state_of(rank);
+    if (state.action < 0) {
+        state.program += lateness_.of(rank, state.iteration);
+        next_action(rank, state);
+    }
+    for (;;) {
+        const auto [flight, ready] = first_flight(rank);
+        if (flight != nullptr && ready < horizon) {
+            perform_step(rank, state, *flight, send);
+            continue;
+        }
+        if (state.pieces > 0) {
+            // Without a horizon it works when a task needs a call, or when there is no task any more.
+            if (!timed_ && state.open > 0) return {};
+            // Who waits for a receive of what was just started is answered before that.
+            if (state.program >= horizon || state.fresh) {
+                state.fresh = false;
+                return {Progress::waits, std::min(ready, state.program)};
+            }
+            work_piece(rank, state);
+            continue;
+        }
+        if (state.action == static_cast<std::int32_t>(actions_.size())) {
+            if (state.program > latest) refuse_late();
+            state.action = -1;
+            ++state.iteration;
+            return {state.iteration == iterations_ ? Progress::ends : Progress::begins};
+        }
+        const Action& action = actions_[static_cast<std::size_t>(state.action)];
+        if (action.kind == Action::Kind::start) {
+            if (state.program >= horizon) return {Progress::waits, std::min(ready, state.program)};
+            start(rank, state, action);
+            continue;
+        }
+        Flight& awaited_flight = flight_of(rank, action.request);
+        if (!awaited_flight.complete) return {Progress::waits, ready};
+        if (parameters_.rules == Rules::lapwing) {
+            state.program = std::max(state.program, awaited_flight.runner);
+        }
+        awaited_flight.active = false;
+        next_action(rank, state);
+    }
 }
 
 }  // namespace lapwing::simulate

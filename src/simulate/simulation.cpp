@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "simulate/calendar_queue.hpp"
+#include "simulate/heap_queue.hpp"
 #include "simulate/ranks.hpp"
 
 namespace lapwing::simulate {
@@ -32,50 +33,51 @@ class Reports {
     std::uint64_t last_ = 0;
 };
 
-[[noreturn]] void refuse_stuck(const Lists& lists, std::uint64_t ended) {
-    throw Error(ErrorCode::unsupported,
-                fmt::format("{} of {} ranks wait for messages that nobody sends",
-                            static_cast<std::uint64_t>(lists.ranks) - ended, lists.ranks));
+[[noreturn]] void refuse_stuck(int ranks, std::uint64_t ended) {
+    throw Error(ErrorCode::unsupported, fmt::format("{} of {} ranks wait for messages that nobody sends",
+                                                    static_cast<std::uint64_t>(ranks) - ended, ranks));
 }
 
-Outcome outcome_of(const Lists& lists, const Ranks& ranks, std::uint64_t events) {
+Outcome outcome_of(int count, const Ranks& ranks, std::uint64_t events) {
     Outcome outcome;
-    outcome.ends.reserve(static_cast<std::size_t>(lists.ranks));
-    for (int rank = 0; rank < lists.ranks; ++rank) outcome.ends.push_back(ranks.clock(rank));
+    outcome.ends.reserve(static_cast<std::size_t>(count));
+    for (int rank = 0; rank < count; ++rank) outcome.ends.push_back(ranks.clock(rank));
     outcome.messages = ranks.received();
     outcome.events = events;
     return outcome;
 }
 
 // One iteration after the other, so that no message is early. Within one, ranks run in any order.
-Outcome by_worklist(const Lists& lists, const Setting& setting) {
-    Ranks ranks(lists, setting);
+Outcome by_worklist(int count, std::span<const Operation> operations, const Setting& setting) {
+    Ranks ranks(count, operations, setting, false);
     Reports reports(setting);
     std::vector<int> ready;
-    const auto send = [&](int rank, const Step& step, Time done) {
-        const Cost& cost = ranks.cost_of(step);
+    const auto send = [&](int rank, const Message& message, Time done) {
+        const Cost& cost = ranks.cost(message.cost);
         const Time begin = setting.parameters.rules == Rules::loggopsim
                                ? done
                                : ranks.enter_interface(rank, done, cost.wire).first;
         const Time wire = setting.parameters.rules == Rules::loggopsim ? 0 : cost.wire;
-        if (ranks.arrive(step.slot, begin + setting.parameters.latency + wire)) ready.push_back(step.peer);
+        if (ranks.arrive(message.slot, begin + setting.parameters.latency + wire)) {
+            ready.push_back(message.peer);
+        }
     };
     for (int iteration = 0; iteration < setting.program.iterations; ++iteration) {
         std::uint64_t ended = 0;
         if (setting.program.together) ranks.gather();
-        for (int i = 0; i < lists.ranks; ++i) {
-            ready.push_back(setting.backwards ? lists.ranks - 1 - i : i);
+        for (int i = 0; i < count; ++i) {
+            ready.push_back(setting.backwards ? count - 1 - i : i);
             while (!ready.empty()) {
                 const int rank = ready.back();
                 ready.pop_back();
-                if (ranks.run(rank, send) != Ranks::Progress::waits) ++ended;
+                if (ranks.run(rank, never, send).progress != Ranks::Progress::waits) ++ended;
             }
             reports.count(ranks.received());
         }
-        if (ended != static_cast<std::uint64_t>(lists.ranks)) refuse_stuck(lists, ended);
+        if (ended != static_cast<std::uint64_t>(count)) refuse_stuck(count, ended);
     }
     reports.end(ranks.received());
-    return outcome_of(lists, ranks, 0);
+    return outcome_of(count, ranks, 0);
 }
 
 // What happens at a time. Messages are before an interface or a link.
@@ -87,7 +89,7 @@ struct Event {
         last_window,  // with which the message is complete
         requested,    // the request is there
         answered,     // the sender may go on: the answer is there, or a window has left
-        rank          // goes on to its next iteration
+        rank          // goes on with its program, or with a list
     };
 
     Time time = 0;
@@ -96,7 +98,7 @@ struct Event {
     std::int32_t peer = 0;   // the receiver, or the rank that goes on
     std::int32_t place = 0;  // with a network: where the message is
     std::int32_t via = -1;
-    std::uint32_t length = 0;
+    std::uint32_t cost = 0;
     Kind kind = Kind::message;
 
     bool operator<(const Event& other) const {
@@ -107,12 +109,14 @@ struct Event {
     }
 };
 
+// `Events` are a CalendarQueue, or a HeapQueue for ranks that are timed.
+template <class Events>
 class Queue {
   public:
-    Queue(const Lists& lists, const Setting& setting)
-        : lists_(lists),
+    Queue(int ranks, std::span<const Operation> operations, const Setting& setting, bool timed)
+        : count_(ranks),
           setting_(setting),
-          ranks_(lists, setting),
+          ranks_(ranks, operations, setting, timed),
           reports_(setting),
           network_(setting.network),
           latency_(setting.parameters.latency),
@@ -121,37 +125,37 @@ class Queue {
             hop_ = latency_ / 2;
             latency_ -= hop_;
         }
-        queue_ =
-            std::make_unique<CalendarQueue<Event>>(network_ != nullptr ? std::min(latency_, hop_) : latency_);
-        links_.assign(network_ != nullptr ? network_->links() : static_cast<std::size_t>(lists.ranks),
+        queue_ = std::make_unique<Events>(network_ != nullptr ? std::min(latency_, hop_) : latency_);
+        links_.assign(network_ != nullptr ? network_->links() : static_cast<std::size_t>(ranks),
                       {-ranks_.burst()});
+        wakes_.assign(timed ? static_cast<std::size_t>(ranks) : 0, never);
         if (network_ == nullptr) return;
-        host_of_.reserve(static_cast<std::size_t>(lists.ranks));
-        for (int rank = 0; rank < lists.ranks; ++rank) host_of_.push_back(network_->host_of(rank));
+        host_of_.reserve(static_cast<std::size_t>(ranks));
+        for (int rank = 0; rank < ranks; ++rank) host_of_.push_back(network_->host_of(rank));
     }
 
     Outcome run() {
-        for (int i = 0; i < lists_.ranks; ++i) {
-            run(setting_.backwards ? lists_.ranks - 1 - i : i, 0);
+        for (int i = 0; i < count_; ++i) {
+            run(setting_.backwards ? count_ - 1 - i : i, 0);
         }
         std::vector<Event> events;
         while (!queue_->empty()) {
             queue_->take(events);
-            count_ += events.size();
+            events_ += events.size();
             for (const Event& event : events) handle(event);
             reports_.count(ranks_.received());
         }
-        if (ended_ != static_cast<std::uint64_t>(lists_.ranks)) refuse_stuck(lists_, ended_);
+        if (ended_ != static_cast<std::uint64_t>(count_)) refuse_stuck(count_, ended_);
         reports_.end(ranks_.received());
-        return outcome_of(lists_, ranks_, count_);
+        return outcome_of(count_, ranks_, events_);
     }
 
   private:
     // A long message between its request and its last window.
     struct Rendezvous {
-        Step step;
+        Message message;
         std::int32_t sender = 0;
-        std::int32_t iteration = 0;
+        std::uint64_t start = 0;    // of the sender's request
         std::uint64_t windows = 0;  // not handed over yet
     };
 
@@ -163,48 +167,73 @@ class Queue {
         while (!ready.empty()) {
             const int rank = ready.back();
             ready.pop_back();
-            const Ranks::Progress progress =
-                ranks_.run(rank, [&](int from, const Step& step, Time done) { send(from, step, done); });
-            if (progress == Ranks::Progress::ends) ++ended_;
-            if (progress == Ranks::Progress::waits && !early_requests_.empty()) answer_early(rank);
-            if (progress != Ranks::Progress::begins) continue;
+            const Ranks::Turn turn =
+                ranks_.run(rank, ranks_.timed() ? bucket_end : never,
+                           [&](int from, const Message& message, Time done) { send(from, message, done); });
+            if (turn.progress == Ranks::Progress::ends) ++ended_;
+            if (turn.progress == Ranks::Progress::waits) {
+                if (!early_requests_.empty()) answer_early(rank);
+                if (turn.next != never) wake(rank, turn.next);
+            }
+            if (turn.progress != Ranks::Progress::begins) continue;
             if (!setting_.program.together) {
                 begin(rank, ranks_.clock(rank), bucket_end, ready);
-            } else if (++gathered_ == lists_.ranks) {
+            } else if (++gathered_ == count_) {
                 gathered_ = 0;
                 const Time now = ranks_.gather();
-                for (int i = 0; i < lists_.ranks; ++i) begin(i, now, bucket_end, ready);
+                for (int i = 0; i < count_; ++i) begin(i, now, bucket_end, ready);
             }
         }
+    }
+
+    // One event for each rank is ahead; what is later follows from it.
+    void wake(int rank, Time when) {
+        Time& earliest = wakes_[static_cast<std::size_t>(rank)];
+        if (when >= earliest) return;
+        earliest = when;
+        queue_->push({.time = when, .slot = UINT32_MAX, .peer = rank, .kind = Event::Kind::rank});
+    }
+
+    void go_on(const Event& event) {
+        if (!wakes_.empty()) {
+            Time& earliest = wakes_[static_cast<std::size_t>(event.peer)];
+            if (event.time != earliest) return;
+            earliest = never;
+        }
+        run(event.peer, queue_->bucket_end());
     }
 
     void begin(int rank, Time now, Time bucket_end, std::vector<int>& ready) {
         if (now < bucket_end) {
             ready.push_back(rank);
+        } else if (!wakes_.empty()) {
+            wake(rank, now);
         } else {
             queue_->push({.time = now, .slot = UINT32_MAX, .peer = rank, .kind = Event::Kind::rank});
         }
     }
 
-    void send(int rank, const Step& step, Time done) {
-        if (!ranks_.by_rendezvous(step)) {
-            send(rank, step, done, Event::Kind::message);
+    void send(int rank, const Message& message, Time done) {
+        if (!ranks_.by_rendezvous(message.cost)) {
+            send(rank, message, done, Event::Kind::message);
             return;
         }
-        rendezvous_[step.slot] = {step, rank, ranks_.iteration(rank), ranks_.cost_of(step).windows};
-        send(rank, step, done, Event::Kind::request);
+        rendezvous_[message.slot] = {message, rank, ranks_.number_of_start(rank, message.request),
+                                     ranks_.cost(message.cost).windows};
+        send(rank, message, done, Event::Kind::request);
     }
 
     // Returns when the last byte has left.
-    Time send(int rank, const Step& step, Time done, Event::Kind kind) {
-        Event event{.slot = step.slot, .peer = step.peer, .length = step.length, .kind = kind};
+    Time send(int rank, const Message& message, Time done, Event::Kind kind) {
+        Event event{.slot = message.slot, .peer = message.peer, .cost = message.cost, .kind = kind};
         const Time wire = wire_of(event);
         Passage passage{done, ranks_.burst() == 0 ? done + wire : done};
         if (network_ == nullptr) {
             passage = ranks_.enter_interface(rank, done, wire);
         } else {
             event.place = host_of_[static_cast<std::size_t>(rank)];
-            event.via = network_->via(event.place, host_of_[static_cast<std::size_t>(step.peer)], step.slot);
+            event.via =
+                network_->via(event.place, host_of_[static_cast<std::size_t>(message.peer)], message.slot);
         }
         event.time = passage.first + latency_;
         event.last = passage.last + latency_;
@@ -213,7 +242,7 @@ class Queue {
     }
 
     Time wire_of(const Event& event) const {
-        const Cost& cost = ranks_.cost_of({.kind = 0, .length = event.length & 0x3fffffffU});
+        const Cost& cost = ranks_.cost(event.cost);
         switch (event.kind) {
             case Event::Kind::request:
                 return 0;
@@ -228,7 +257,7 @@ class Queue {
     void handle(const Event& event) {
         switch (event.kind) {
             case Event::Kind::rank:
-                run(event.peer, queue_->bucket_end());
+                go_on(event);
                 return;
             case Event::Kind::requested:
                 answer(event.slot, event.time);
@@ -278,11 +307,12 @@ class Queue {
     // The receiver has posted its receive when it has started the collective.
     void answer(std::uint32_t slot, Time requested) {
         const Rendezvous& one = rendezvous_.at(slot);
-        if (!ranks_.is_inside(one.step.peer, one.iteration)) {
-            early_requests_[one.step.peer].push_back(slot);
+        const Message& message = one.message;
+        if (!ranks_.has_started(message.peer, message.request, one.start)) {
+            early_requests_[message.peer].push_back(slot);
             return;
         }
-        const Time answered = ranks_.attend(one.step.peer, requested);
+        const Time answered = ranks_.attend(message.peer, message.request, requested);
         queue_->push({.time = answered + latency_ + hop_, .slot = slot, .kind = Event::Kind::answered});
     }
 
@@ -297,26 +327,27 @@ class Queue {
     void go_on(std::uint32_t slot, Time ready) {
         Rendezvous& one = rendezvous_.at(slot);
         const int sender = one.sender;
+        const Message message = one.message;
         while (--one.windows > 0) {
-            ready = send(sender, one.step, ranks_.attend(sender, ready), Event::Kind::window);
+            ready = send(sender, message, ranks_.attend(sender, message.request, ready), Event::Kind::window);
             if (ready >= queue_->bucket_end()) {
                 queue_->push({.time = ready, .slot = slot, .kind = Event::Kind::answered});
                 return;
             }
         }
-        send(sender, one.step, ranks_.attend(sender, ready), Event::Kind::last_window);
+        send(sender, message, ranks_.attend(sender, message.request, ready), Event::Kind::last_window);
         rendezvous_.erase(slot);
-        if (ranks_.hand_over(sender)) run(sender, queue_->bucket_end());
+        if (ranks_.hand_over(sender, message.request)) run(sender, queue_->bucket_end());
     }
 
-    const Lists& lists_;
+    const int count_;  // of ranks
     const Setting& setting_;
     Ranks ranks_;
     Reports reports_;
     const Network* network_;
     Time latency_;  // from the sender to the first link
     Time hop_;
-    std::unique_ptr<CalendarQueue<Event>> queue_;
+    std::unique_ptr<Events> queue_;
     std::vector<Occupancy> links_;  // receiving interfaces, or links
     std::vector<std::int32_t> host_of_;
     std::unordered_map<std::uint32_t, Rendezvous> rendezvous_;  // by slot
@@ -324,8 +355,16 @@ class Queue {
         early_requests_;  // by receivers that have not started
     int gathered_ = 0;    // ranks that are between two iterations
     std::uint64_t ended_ = 0;
-    std::uint64_t count_ = 0;
+    std::uint64_t events_ = 0;
+    std::vector<Time> wakes_;  // timed: of each rank, when it goes on
 };
+
+bool has_rendezvous(const Lists& lists, const Setting& setting) {
+    return setting.parameters.rules == Rules::lapwing && setting.engine.messages != Runner::offload &&
+           std::any_of(lists.lengths.begin(), lists.lengths.end(), [&](std::uint64_t length) {
+               return length >= setting.parameters.rendezvous_bytes && length > 0;
+           });
+}
 
 }  // namespace
 
@@ -337,34 +376,50 @@ bool needs_queue(const Lists& lists, const Setting& setting) {
     if (setting.network != nullptr) return true;
     if (setting.parameters.rules == Rules::loggopsim) return false;
     if (setting.parameters.gap > 0) return true;
-    if (setting.engine.messages != Runner::offload &&
-        std::any_of(lists.lengths.begin(), lists.lengths.end(),
-                    [&](std::uint64_t length) { return length >= setting.parameters.rendezvous_bytes; })) {
-        return true;
-    }
+    if (has_rendezvous(lists, setting)) return true;
     if (setting.parameters.per_byte == 0) return false;
     return std::any_of(lists.lengths.begin(), lists.lengths.end(),
                        [](std::uint64_t length) { return length > 0; });
 }
 
 Outcome simulate(const Lists& lists, const Setting& setting) {
+    const Operation one{.lists = &lists};
+    return simulate(lists.ranks, {&one, 1}, setting);
+}
+
+Outcome simulate(int ranks, std::span<const Operation> operations, const Setting& setting) {
     check(setting.parameters);
     const auto refuse = [](const std::string& why) { throw Error(ErrorCode::invalid_argument, why); };
     const Network* network = setting.network;
-    if (network != nullptr && (lists.ranks - 1) / network->ranks_per_host() >= network->hosts()) {
-        refuse(fmt::format("{} ranks do not fit onto a {} with {} on each host", lists.ranks, network->what(),
+    if (network != nullptr && (ranks - 1) / network->ranks_per_host() >= network->hosts()) {
+        refuse(fmt::format("{} ranks do not fit onto a {} with {} on each host", ranks, network->what(),
                            network->ranks_per_host()));
+    }
+    for (const Operation& operation : operations) {
+        const int size = operation.lists->ranks;
+        if (operation.stride < 1 || operation.rotation < 0 || operation.rotation >= size ||
+            ranks % (size * operation.stride) != 0) {
+            refuse(fmt::format("groups of {} ranks, {} apart, do not fit into {} ranks", size,
+                               operation.stride, ranks));
+        }
     }
     if (network != nullptr && setting.parameters.rules == Rules::loggopsim) {
         refuse("LogGOPSim's rules have no network of links");
     }
-    const bool queue = needs_queue(lists, setting);
+    const auto any = [&](bool (*has)(const Lists&, const Setting&)) {
+        return std::any_of(operations.begin(), operations.end(),
+                           [&](const Operation& one) { return has(*one.lists, setting); });
+    };
+    const bool timed = most_in_flight(setting.program.steps()) > 1 || any(has_rendezvous);
+    const bool queue = timed || any(needs_queue);
     if (setting.evaluation == Evaluation::worklist && queue) {
-        refuse("interfaces are shared: the order of messages matters");
+        refuse("interfaces are shared, or collectives in flight: the order of messages matters");
     }
     const bool by_queue = queue || setting.evaluation == Evaluation::queue;
     if (by_queue && setting.parameters.rules == Rules::loggopsim) refuse("LogGOPSim's rules need no queue");
-    return by_queue ? Queue(lists, setting).run() : by_worklist(lists, setting);
+    if (!by_queue) return by_worklist(ranks, operations, setting);
+    return timed ? Queue<HeapQueue<Event>>(ranks, operations, setting, true).run()
+                 : Queue<CalendarQueue<Event>>(ranks, operations, setting, false).run();
 }
 
 }  // namespace lapwing::simulate

@@ -166,5 +166,124 @@ class Predict(ToolTest):
         self.assertAlmostEqual(base, 22e-6, places=12)
 
 
+class Pipelines(ToolTest):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def rows(self, pipeline, *arguments, status=0):
+        out, _ = self.call("predict", "--pipeline", pipeline, *arguments, "--json", "-", status=status)
+        result = json.loads(out)
+        self.assertTrue(result["simulated"])
+        return [(row, engine) for row in result["rows"] for engine in row["engines"]]
+
+    def values(self, pipeline, *arguments):
+        (_, engine), = self.rows(pipeline, *arguments)
+        return {quantity: spread["median"] for quantity, spread in engine["summary"].items()}
+
+    def script(self, text):
+        file = self.directory / f"{len(list(self.directory.iterdir()))}.pipeline"
+        file.write_text(text)
+        return file
+
+    def test_one_of_ones_own_by_hand(self):
+        # An exchange takes 1 + 5 + 1 us and a microsecond for 1000 bytes.
+        mine = self.script("""
+            # two exchanges beside work
+            repeat 2
+              start one ialltoall bytes   # of --bytes
+              compute 20us
+              wait one
+            end
+            compute 8us/ranks
+        """)
+        found = self.values(mine, "--ranks", 2, "--bytes", 1000, "--engine", "card", "--algorithm", "pairwise", *ROUND)
+        for quantity, expected in (("computation", 44e-6), ("communication", 16e-6), ("blocking", 60e-6), ("total", 44e-6),
+                                   ("gain", 16 / 60), ("bound", 16 / 60)):
+            self.assertAlmostEqual(found[quantity], expected, places=9, msg=quantity)
+        # The host engine sends in the start and takes in the message in the wait.
+        found = self.values(mine, "--ranks", 2, "--bytes", 1000, "--engine", "host", "--algorithm", "pairwise", *ROUND)
+        self.assertAlmostEqual(found["total"], 48e-6, places=9)
+
+    def test_blocking_is_the_sum_and_no_gain_is_above_the_bound(self):
+        for pipeline in ("fft:n=64", "fft:n=64,rows=0,window=3", "lu:n=1024,block=64", "cg:n=64", "cg:n=64,solver=gropp",
+                         "cg:n=64,solver=pipelined"):
+            rows = self.rows(pipeline, "--ranks", "4,16", "--engine", "host,thread,kernel,card", "--tests", "0,10", *ROUND)
+            self.assertEqual(len(rows), 2 * 2 * 4)
+            for _, engine in rows:
+                found = {quantity: spread["median"] for quantity, spread in engine["summary"].items()}
+                both = found["computation"] + found["communication"]
+                with self.subTest(pipeline=pipeline, engine=engine["engine"]):
+                    self.assertGreaterEqual(found["total"], 0.999 * max(found["computation"], found["communication"] / 2))
+                    self.assertAlmostEqual(found["gain"], 1 - found["total"] / found["blocking"], places=9)
+                    if pipeline.startswith("fft"):  # all ranks do the same
+                        self.assertAlmostEqual(found["blocking"] / both, 1, places=2)
+                        self.assertLessEqual(found["gain"], found["bound"] + 0.01)
+
+    def test_offload_hides_what_the_host_engine_does_not(self):
+        rows = self.rows("fft:n=256", "--ranks", 16, "--engine", "host,thread,kernel,card", "--tests", "0,100")
+        gain = {(engine["engine"], row["tests"]): engine["summary"]["gain"]["median"] for row, engine in rows}
+        self.assertLess(gain["host", 0], 0.5 * gain["card", 0])
+        self.assertGreater(gain["host", 100], 1.5 * gain["host", 0])
+        self.assertGreater(gain["card", 0], 0.1)
+        self.assertAlmostEqual(gain["thread", 0], gain["card", 0], delta=0.05)
+
+    def test_noise_has_rows_of_its_own_and_repeats(self):
+        words = ("--ranks", 8, "--engine", "host", "--noise", "poisson:100hz:250us", "--iterations", 3, "--rounds", 4)
+        rows = self.rows("cg:n=64", *words)
+        self.assertEqual([row["noise"] for row, _ in rows], ["none", "poisson:100hz:250us"])
+        self.assertEqual([len(engine["rounds"]) for _, engine in rows], [1, 4])
+        quiet, noisy = (engine["summary"]["blocking"]["median"] for _, engine in rows)
+        self.assertGreater(noisy, quiet)
+        self.assertEqual(self.rows("cg:n=64", *words, "--threads", 1), rows)
+        late = self.rows("cg:n=64", "--ranks", 8, "--engine", "card", "--late", "one:1ms", "--iterations", 3, "--rounds", 1)
+        self.assertEqual([row.get("noise") for row, _ in late], ["none", "late"])
+
+    def test_links_that_are_shared(self):
+        def total(*more):
+            return self.values("fft:n=128", "--ranks", 16, "--engine", "card", "--constants", "per_byte=1ns,intra_node_per_byte=1ns",
+                               *more)["total"]
+
+        self.assertGreater(total("--network", "mesh:16"), 1.5 * total())
+        self.assertGreater(total("--ranks-per-host", 4), total())
+
+    def test_what_it_needs_and_what_is_left_out(self):
+        out, _ = self.call("predict", "--pipeline", "lu", "--ranks", "16:1Ki", "--dry-run")
+        self.assertRegex(out, r"^4 cases, about [\d.e+]+ million messages")
+        self.refused("predict", "--pipeline", "fft", "--ranks", 256, "--memory", "1Mi", because="--memory")
+        out, _ = self.call("predict", "--pipeline", "cg:n=64,iterations=1", "--ranks", "4,4096", "--time", "0.05", status=1)
+        self.assertIn("left out: cg:n=64,iterations=1, 4096 ranks", out)
+        self.assertTrue(out.startswith("Simulated, not measured: "))
+
+    def test_what_is_wrong_is_refused(self):
+        for pipeline, because in (
+                ("fftt", "fft"),
+                ("fft:n", "n=2"),
+                ("fft:n=0", "n=0"),
+                ("fft:m=4", "did you mean"),
+                ("fft:rows=3", "16 ranks are not 3 rows"),
+                ("fft:n=4", "too small"),
+                ("cg:solver=jacobi", "solver"),
+                ("lu:gflops=0", "gflops=0"),
+                ("nothing.pipeline", "nothing.pipeline"),
+                (self.script("start a ialltoall 8\n"), ":1: 'a' is never waited for"),
+                (self.script("compute 1ms\n"), "starts no collective"),
+                (self.script("start a ialltoall 8\nstart a ialltoall 8\nwait a"), ":2: 'a' is started again"),
+                (self.script("wait a\n"), ":1: 'a' is waited for"),
+                (self.script("repeat 3\nstart a barrier\nwait a\n"), ":1: what is repeated has no end"),
+                (self.script("end\n"), ":1: nothing is repeated"),
+                (self.script("\nstart a ialtoall 8\nwait a"), ":2: "),
+                (self.script("compute soon\n"), ":1: compute: 'soon' is not a time"),
+                (self.script("start a ialltoall\nwait a"), ":1: it is not of the form start"),
+                (self.script("begin a\n"), ":1: unknown step 'begin'")):
+            with self.subTest(pipeline=pipeline):
+                self.refused("predict", "--pipeline", pipeline, "--ranks", 16, because=because)
+        self.refused("predict", "barrier", "--pipeline", "fft", "--ranks", 4, because="not both")
+        self.refused("predict", "--ranks", 4, because="--pipeline")
+        self.refused("predict", "--pipeline", "fft", "--ranks", 4, "--algorithm", "all", because="--algorithm")
+        self.refused("predict", "--pipeline", "fft", "--ranks", 4, "--loggopsim", "--engine", "host", because="--loggopsim")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -77,6 +77,9 @@ OVERRIDES = {
     ("throughput", "share"): Quantity("share", "Throughput kept", "share", "more",
                                       "computation beside the collective over computation alone"),
     ("applications", "total"): Quantity("total", "Time of the program", "time", "less", "from its start to the slowest rank's end"),
+    ("predict", "gain"): Quantity("gain", "Gain", "share", "more",
+                                  "by how much a pipeline takes less time than with blocking collectives of the same engine"),
+    ("predict", "total"): Quantity("total", "Total time", "time", "less", "start, work and wait together; of a pipeline, all of it"),
     ("total", "total"): Quantity("total", "Latency with work beside it", "time", "less",
                                  "the collective and the work that overlaps it, together"),
 }
@@ -94,7 +97,7 @@ BENCHMARKS["applications"] = Benchmark(
 
 # What `lapwing predict` writes; it is no benchmark.
 BENCHMARKS["predict"] = Benchmark(
-    "predict", "Simulated: how is it on more ranks?", ("overlap", "loss", "slowdown", "base", "total"),
+    "predict", "Simulated: how is it on more ranks?", ("gain", "overlap", "loss", "slowdown", "base", "total", "bound"),
     "The task lists of all ranks, run in simulated time. Nothing here was measured.", "ranks")
 COMMANDS = {"predict": "lapwing predict"}  # those that are not `lapwing bench`
 

@@ -238,7 +238,7 @@ def methods_words(result, rows):
 def predict_words(result, rows):
     """From the fewest to the most ranks."""
     sentences = []
-    for quantity, verb, by in (("overlap", "hides", ""), ("loss", "loses", " by noise or late ranks")):
+    for quantity, verb, by in (("gain", "gains", " by overlap"), ("overlap", "hides", ""), ("loss", "loses", " by noise or late ranks")):
         for engine in engines_of(rows):
             points = {}
             for row in rows:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/tuning.hpp"
+#include "simulate/engine.hpp"
 #include "simulate/parameters.hpp"
 
 namespace lapwing::tool {
@@ -12,6 +13,19 @@ inline void set_costs(simulate::Parameters& parameters, const MessageCosts& cost
     parameters.gap = simulate::from_seconds(costs.gap);
     parameters.per_byte = costs.per_byte * 1e12;
     parameters.overhead_per_byte = costs.task_per_byte * 1e12;
+}
+
+// Of Open MPI over TCP, and of Linux's longest send buffer.
+inline constexpr std::uint64_t usual_rendezvous_bytes = 64 << 10;
+inline constexpr std::uint64_t usual_window_bytes = 4 << 20;
+
+// How an engine on processors sends long messages; the others need no handshake.
+inline void set_rendezvous(simulate::Parameters& parameters, const simulate::Engine& engine,
+                           std::uint64_t rendezvous_bytes = usual_rendezvous_bytes,
+                           std::uint64_t window_bytes = usual_window_bytes) {
+    if (engine.messages == simulate::Runner::offload) return;
+    parameters.rendezvous_bytes = rendezvous_bytes;
+    parameters.window_bytes = window_bytes;
 }
 
 }  // namespace lapwing::tool

@@ -17,9 +17,8 @@ namespace {
 
 // Every rank has a block for each other.
 constexpr int most_ranks_with_parts = 4096;
-constexpr double messages_per_second = 3e6;
+}  // namespace
 
-// Where the ranks stand, as far as their lists depend on it.
 std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
     const std::vector<std::int32_t> places = places_of(study.network, ranks);
     const std::vector<std::uint64_t> hosts(places.begin(), places.end());
@@ -33,18 +32,15 @@ std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
     return std::make_shared<Placement>(hosts, order);
 }
 
-Problem problem_of(const Study& study, Collective collective, int ranks, std::uint64_t bytes) {
+Problem problem_on(Collective collective, int ranks, std::uint64_t bytes) {
     if (has_parts(collective) && ranks > most_ranks_with_parts) {
         throw Error(ErrorCode::unsupported,
                     fmt::format("{} has blocks of its own for each two ranks: at most {} ranks",
                                 name(collective), most_ranks_with_parts));
     }
-    Problem problem = measured_problem(collective, ranks, bytes);
-    problem.placement = placement_of(study, ranks);
-    return problem;
+    return measured_problem(collective, ranks, bytes);
 }
 
-// The algorithms of a collective that the study names; empty: as a run would choose.
 std::vector<Choice> named_choices(const Study& study, Collective collective) {
     std::vector<Choice> choices;
     if (study.algorithms == "chosen") return choices;
@@ -68,6 +64,8 @@ std::vector<Choice> named_choices(const Study& study, Collective collective) {
     });
     return choices;
 }
+
+namespace {
 
 // How many times the messages of one run of the lists are simulated, for one engine.
 std::uint64_t runs_of(const Study& study) {
@@ -135,10 +133,6 @@ std::string what(const Case& one) {
     return text + fmt::format(", {} ranks, {}", one.problem.ranks, print(one.choice));
 }
 
-double seconds_of(std::uint64_t messages) {
-    return static_cast<double>(messages) / messages_per_second;
-}
-
 Cases cases_of(const Study& study) {
     Cases found;
     for (const Collective collective : study.collectives) {
@@ -146,7 +140,8 @@ Cases cases_of(const Study& study) {
         const bool barrier = collective == Collective::barrier;
         for (const std::uint64_t bytes : barrier ? std::vector<std::uint64_t>{0} : study.bytes) {
             for (const int ranks : study.ranks) {
-                const Problem problem = problem_of(study, collective, ranks, bytes);
+                Problem problem = problem_on(collective, ranks, bytes);
+                problem.placement = placement_of(study, ranks);
                 if (study.algorithms == "chosen") add_chosen(study, problem, bytes, found);
                 for (const Choice& choice : choices)
                     add_case(study, problem, bytes, choice, study.engines, found);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,13 @@ Cases cases_of(const Study& study);
 // "alltoall, 4 KiB, 1024 ranks, pairwise:window=6"
 std::string what(const Case& one);
 
-// How long it takes, about, in seconds of one processor.
-double seconds_of(std::uint64_t messages);
+// A collective with blocks of so many bytes. Throws Error (unsupported) where that would be too much.
+Problem problem_on(Collective collective, int ranks, std::uint64_t bytes);
+
+// Where the ranks stand, as far as their lists depend on it.
+std::shared_ptr<const Placement> placement_of(const Study& study, int ranks);
+
+// The algorithms of a collective that the study names; empty: as a run would choose.
+std::vector<Choice> named_choices(const Study& study, Collective collective);
 
 }  // namespace lapwing::tool

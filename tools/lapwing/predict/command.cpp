@@ -10,6 +10,8 @@
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/predict/cases.hpp"
+#include "lapwing/predict/pipeline/result.hpp"
+#include "lapwing/predict/pipeline/study.hpp"
 #include "lapwing/predict/result.hpp"
 #include "lapwing/predict/run.hpp"
 #include "lapwing/predict/study.hpp"
@@ -17,55 +19,58 @@
 namespace lapwing::tool {
 namespace {
 
-// "3 cases, about 62.9 M messages, at most 707 MiB each; about 13 s"
-std::string needs_of(const Study& study, const std::vector<Case>& cases) {
-    std::uint64_t messages = 0;
-    std::uint64_t most_memory = 0;
-    for (const Case& one : cases) {
-        messages += one.messages;
-        most_memory = std::max(most_memory, one.memory);
-    }
-    const auto threads = std::min(static_cast<std::size_t>(study.threads), cases.size());
-    return fmt::format("{} case{}, about {:.3g} million messages, up to {} MiB for a case; about {:.0f} s",
-                       cases.size(), cases.size() == 1 ? "" : "s", static_cast<double>(messages) * 1e-6,
-                       std::max<std::uint64_t>(most_memory >> 20, 1),
-                       std::max(1.0, seconds_of(messages) / static_cast<double>(threads)));
-}
-
-int predict(const PredictOptions& options) {
-    const Study study = read_study(options);
-    const Cases cases = cases_of(study);
+// Simulates the cases and prints what came out. `too_large` cases were left out before.
+template <class Cases, class Table, class ToJson>
+int predict(const PredictOptions& options, const Study& study, Cases& cases, bool complete, Table table,
+            ToJson to_json) {
+    std::vector<Job> jobs = jobs_of(study, cases);
+    const std::string needs = needs_of(study, jobs);
     if (options.dry_run) {
-        fmt::print("{}\n", needs_of(study, cases.cases));
+        fmt::print("{}\n", needs);
         return success;
     }
     std::optional<OutputFile> file;
     if (!options.json.empty() && options.json != "-") file.emplace(options.json, "the result");
-    fmt::print(stderr, "{}\n", needs_of(study, cases.cases));
-    const std::vector<PredictedCase> predicted = run(study, cases.cases);
-    const std::string json = options.json.empty() ? "" : as_json(study, cases, predicted).dump(1) + "\n";
-    if (options.json == "-") {
-        fmt::print("{}", json);
-    } else {
-        fmt::print("{}", as_table(study, cases, predicted));
+    fmt::print(stderr, "{}\n", needs);
+    run(study, jobs);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        cases[i].left_out = jobs[i].left_out;
+        complete = complete && jobs[i].left_out.empty();
     }
+    const std::string json = options.json.empty() ? "" : to_json().dump(1) + "\n";
+    fmt::print("{}", options.json == "-" ? json : table());
     if (file) {
         file->write(json);
         file->close();
     }
-    const bool complete =
-        cases.too_large.empty() && std::all_of(predicted.begin(), predicted.end(),
-                                               [](const PredictedCase& one) { return one.left_out.empty(); });
     return complete ? success : violations_found;
+}
+
+int predict(const PredictOptions& options) {
+    const Study study = read_study(options);
+    if (study.pipeline) {
+        std::vector<PipelineCase> cases = pipeline_cases_of(study);
+        return predict(
+            options, study, cases, true, [&] { return as_table(study, cases); },
+            [&] { return as_json(study, cases); });
+    }
+    const Cases cases = cases_of(study);
+    std::vector<PredictedCase> predicted;
+    for (const Case& one : cases.cases) predicted.push_back({one});
+    return predict(
+        options, study, predicted, cases.too_large.empty(), [&] { return as_table(study, cases, predicted); },
+        [&] { return as_json(study, cases, predicted); });
 }
 
 }  // namespace
 
 Command add_predict(CommandLine& tool) {
     auto options = std::make_shared<PredictOptions>();
-    CommandLine* app =
-        tool.add_subcommand("predict", "Simulate collectives on up to a million ranks: time, overlap, noise");
-    app->usage("Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]");
+    CommandLine* app = tool.add_subcommand(
+        "predict", "Simulate collectives and pipelines on up to a million ranks: time, overlap, noise");
+    app->usage(
+        "Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]\n"
+        "       lapwing predict --pipeline fft|cg|lu|FILE --ranks P,... [OPTIONS]");
     add_predict_options(*app, *options);
     app->footer(
         "Examples:\n"
@@ -74,6 +79,7 @@ Command add_predict(CommandLine& tool) {
         "  lapwing predict ialltoall --ranks 512 --bytes 4Ki --network torus:8x8x8 --tests 0,100\n"
         "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json "
         "noise.json\n"
+        "  lapwing predict --pipeline fft:n=512,variables=3 --ranks 16:1Ki --tests 0,100\n"
         "\nEach rank's task list runs in simulated time: nothing is measured, and constants that were "
         "measured "
         "on few\n"

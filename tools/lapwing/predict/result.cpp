@@ -8,16 +8,12 @@
 
 #include "lapwing/bench/statistics.hpp"
 #include "lapwing/common/tables.hpp"
-#include "lapwing/launch/program.hpp"
-#include "lapwing/predict/network.hpp"
+#include "lapwing/predict/head.hpp"
 
 namespace lapwing::tool {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr const char* model = "LogGP, over the task lists";
-constexpr std::size_t most_told = 8;
 
 double loss(double quiet, double disturbed) {
     return 1 - quiet / disturbed;
@@ -69,41 +65,6 @@ Json measurement_of(const Case& of, const Predicted& row) {
         summary[quantity] = spread(values);
     }
     return engine;
-}
-
-Json parameters_of(const Study& study, const Case& of, const simulate::Engine& engine) {
-    std::string where;
-    const simulate::Parameters parameters = study.parameters(engine, of.problem, &where);
-    using simulate::to_seconds;
-    Json json = {{"of", where},
-                 {"latency", to_seconds(parameters.latency)},
-                 {"task", to_seconds(parameters.overhead)},
-                 {"gap", to_seconds(parameters.gap)},
-                 {"per_byte", parameters.per_byte * 1e-12},
-                 {"task_per_byte", parameters.overhead_per_byte * 1e-12},
-                 {"copy", to_seconds(parameters.copy)},
-                 {"copy_per_byte", parameters.copy_per_byte * 1e-12},
-                 {"intra_node_latency", to_seconds(parameters.near_latency)},
-                 {"intra_node_task", to_seconds(parameters.near_overhead)},
-                 {"intra_node_per_byte", parameters.near_per_byte * 1e-12}};
-    if (parameters.rendezvous_bytes != UINT64_MAX) json["rendezvous_bytes"] = parameters.rendezvous_bytes;
-    if (parameters.window_bytes != UINT64_MAX) json["window_bytes"] = parameters.window_bytes;
-    if (parameters.burst_bytes > 0) json["burst_bytes"] = parameters.burst_bytes;
-    return json;
-}
-
-std::string network_of(const Study& study, int ranks) {
-    const auto network = make_network(study.network, ranks);
-    return network == nullptr ? "flat" : network->what();
-}
-
-std::string microseconds(double seconds) {
-    const double value = seconds * 1e6;
-    return fmt::format("{:.{}f}", value, value < 10 ? 3 : value < 1000 ? 1 : 0);
-}
-
-std::string percent(double share) {
-    return fmt::format("{:.1f}", share * 100);
 }
 
 using Row = std::vector<std::string>;
@@ -172,34 +133,13 @@ std::vector<std::string> left_out(const Cases& cases, const std::vector<Predicte
 }  // namespace
 
 Json as_json(const Study& study, const Cases& cases, const std::vector<PredictedCase>& predicted) {
-    Json result = {{"benchmark", "predict"},
-                   {"simulated", true},
-                   {"model", model},
-                   {"rules", study.rules == simulate::Rules::loggopsim ? "loggopsim" : "lapwing"},
-                   {"lapwing", LAPWING_VERSION},
-                   {"time", time_of_day()},
-                   {"command", own_command_line()},
-                   {"network", study.network.shape},
-                   {"ranks_per_host", study.network.ranks_per_host},
-                   {"placement", !study.network.random_places ? "in-order"
-                                 : study.lists_follow_hosts   ? "random-known"
-                                                              : "random"},
-                   {"tuning", study.tuning_file.empty() ? "shipped" : study.tuning_file}};
+    Json result = head_of(study);
     for (const simulate::Engine* engine : study.engines) {
         const auto case_of = std::find_if(cases.cases.begin(), cases.cases.end(), [&](const Case& one) {
             return std::find(one.engines.begin(), one.engines.end(), engine) != one.engines.end();
         });
         if (case_of == cases.cases.end()) continue;
-        result["parameters"][engine->name] = parameters_of(study, *case_of, *engine);
-    }
-    result["costs"] = {{"wake_up", simulate::to_seconds(study.costs.wake_up)},
-                       {"taken", study.costs.taken},
-                       {"test", simulate::to_seconds(study.costs.test)},
-                       {"hop", simulate::to_seconds(study.network.hop)}};
-    if (study.disturbed()) {
-        result["iterations"] = study.iterations;
-        result["seed"] = study.seed;
-        if (!study.late.empty()) result["late"] = study.late;
+        result["parameters"][engine->name] = parameters_of(study, case_of->problem, *engine);
     }
     Json rows = Json::array();
     for (const PredictedCase& one : predicted) {
@@ -213,14 +153,7 @@ Json as_json(const Study& study, const Cases& cases, const std::vector<Predicted
                 head["variant"] = variant;
             }
             if (!predicted_row.noise.empty()) head["noise"] = predicted_row.noise;
-            // Engines stand side by side.
-            const auto same = std::find_if(rows.begin(), rows.end(), [&](const Json& row) {
-                return std::all_of(head.items().begin(), head.items().end(), [&](const auto& field) {
-                    return row.contains(field.key()) && row.at(field.key()) == field.value();
-                });
-            });
-            Json& row = same != rows.end() ? *same : rows.emplace_back(std::move(head));
-            row["engines"].push_back(measurement_of(one.of, predicted_row));
+            add_row(rows, std::move(head), measurement_of(one.of, predicted_row));
         }
     }
     result["rows"] = std::move(rows);
@@ -229,31 +162,16 @@ Json as_json(const Study& study, const Cases& cases, const std::vector<Predicted
 }
 
 std::string as_table(const Study& study, const Cases& cases, const std::vector<PredictedCase>& predicted) {
-    std::string text = fmt::format("Simulated, not measured: {}; network {}{}\n", model,
-                                   network_of(study, study.ranks.back()),
-                                   study.late.empty() ? "" : fmt::format("; late {}", study.late));
+    std::string text = headline(study);
     for (const simulate::Engine* engine : study.engines) {
-        std::string where;
-        const simulate::Parameters parameters =
-            study.parameters(*engine, predicted.front().of.problem, &where);
-        text += fmt::format("{}, {}: latency {:.2f} us, task {:.2f} us, {:.4g} ns a byte{} ({}{})\n",
-                            engine->name, engine->meaning, simulate::to_seconds(parameters.latency) * 1e6,
-                            simulate::to_seconds(parameters.overhead) * 1e6, parameters.per_byte / 1e3,
-                            parameters.gap > 0
-                                ? fmt::format(", gap {:.2f} us", simulate::to_seconds(parameters.gap) * 1e6)
-                                : "",
-                            where, study.constants.empty() ? "" : "; " + study.constants);
+        text += line_of(study, predicted.front().of.problem, *engine);
     }
     std::vector<Row> rows{titles(study)};
     for (const PredictedCase& one : predicted) {
         for (const Predicted& row : one.rows) rows.push_back(cells(study, one.of, row));
     }
     text += "\n" + align(rows);
-    const std::vector<std::string> missing = left_out(cases, predicted);
-    for (std::size_t i = 0; i < missing.size() && i < most_told; ++i) {
-        text += fmt::format("{}left out: {}\n", i == 0 ? "\n" : "", missing[i]);
-    }
-    if (missing.size() > most_told) text += fmt::format("and {} more\n", missing.size() - most_told);
+    text += lines_of(left_out(cases, predicted));
     return text;
 }
 

@@ -3,28 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
-#include <thread>
 
 #include "base/error.hpp"
-#include "lapwing/common/progress_bar.hpp"
+#include "lapwing/common/simulated_iteration.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/predict/network.hpp"
 #include "simulate/simulation.hpp"
 
 namespace lapwing::tool {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-constexpr int repetitions_with_bursts = 10;
 
 // One case, by one thread.
 class CaseRun {
@@ -48,13 +35,10 @@ class CaseRun {
         return simulate::simulate(lists_, setting);
     }
 
-    // The first of several is faster than those that follow, as in a benchmark that warms up.
-    double each_with_bursts(const simulate::Setting& setting, simulate::Program program) const {
-        program.together = true;
-        program.iterations = repetitions_with_bursts;
-        const simulate::Time first = simulate(setting, program).end();
-        program.iterations *= 2;
-        return simulate::to_seconds(simulate(setting, program).end() - first) / repetitions_with_bursts;
+    // Of one iteration, alone or of several.
+    double seconds_of(const simulate::Setting& setting, const simulate::Program& program) const {
+        return seconds_of_iteration(program, study_.burst_bytes > 0,
+                                    [&](const simulate::Program& of) { return simulate(setting, of).end(); });
     }
 
     void run(const simulate::Engine& engine) {
@@ -63,12 +47,10 @@ class CaseRun {
         setting.costs = study_.costs;
         setting.parameters = study_.parameters(engine, case_.problem);
         setting.network = network_.get();
-        const simulate::Outcome alone = simulate(setting, {});
         Predicted plain;
         plain.engine = &engine;
-        plain.base =
-            study_.burst_bytes > 0 ? each_with_bursts(setting, {}) : simulate::to_seconds(alone.end());
-        plain.messages = alone.messages;
+        plain.base = seconds_of(setting, {});
+        plain.messages = lists_.messages();
         if (study_.work_factor * plain.base > simulate::most_seconds) {
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--work: {} times {} is too long", study_.work_factor,
@@ -82,8 +64,7 @@ class CaseRun {
             const simulate::Program program{.work = work, .tests = tests};
             if (work > 0) {
                 row.alone = simulate::to_seconds(work);
-                row.total = study_.burst_bytes > 0 ? each_with_bursts(setting, program)
-                                                   : simulate::to_seconds(simulate(setting, program).end());
+                row.total = seconds_of(setting, program);
                 row.overlap = 1 - (*row.total - *row.alone) / row.base;
             }
             if (study_.disturbed()) {
@@ -138,91 +119,15 @@ class CaseRun {
     std::vector<Predicted> rows_;
 };
 
-// Hands out cases so that those that run at a time fit into the memory together.
-class Runs {
-  public:
-    Runs(const Study& study, const std::vector<Case>& cases) : study_(study), bar_(total(cases)) {
-        for (const Case& one : cases) results_.push_back({one, {}, {}, 0});
-    }
-
-    std::vector<PredictedCase> run() {
-        std::vector<std::thread> threads;
-        const auto count = std::min(static_cast<std::size_t>(study_.threads), results_.size());
-        for (std::size_t i = 0; i < count; ++i) {
-            threads.emplace_back([this] { work(); });
-        }
-        for (std::thread& thread : threads) thread.join();
-        if (failure_) std::rethrow_exception(failure_);
-        return std::move(results_);
-    }
-
-  private:
-    static double total(const std::vector<Case>& cases) {
-        double messages = 0;
-        for (const Case& one : cases) messages += static_cast<double>(one.messages);
-        return messages;
-    }
-
-    // Null when there is none left.
-    PredictedCase* take() {
-        std::unique_lock lock(mutex_);
-        while (next_ < results_.size() && !failure_) {
-            PredictedCase& one = results_[next_];
-            const double needed = seconds_of(one.of.messages) / rate_;
-            if (study_.seconds > 0 && seconds_since(begin_) + needed > study_.seconds) {
-                one.left_out = fmt::format("it would take about {:.0f} s more", std::max(needed, 1.0));
-                ++next_;
-                bar_.advance(static_cast<double>(one.of.messages));
-                continue;
-            }
-            if (running_ > 0 && in_use_ + one.of.memory > study_.memory) {
-                changed_.wait(lock);
-                continue;
-            }
-            ++next_;
-            ++running_;
-            in_use_ += one.of.memory;
-            return &one;
-        }
-        return nullptr;
-    }
-
-    void work() {
-        while (PredictedCase* one = take()) {
-            const Clock::time_point begin = Clock::now();
-            try {
-                one->rows = CaseRun(study_, one->of, bar_).run();
-            } catch (...) {
-                const std::lock_guard lock(mutex_);
-                if (!failure_) failure_ = std::current_exception();
-            }
-            one->seconds = seconds_since(begin);
-            const std::lock_guard lock(mutex_);
-            // What was estimated for a case that took long says how fast this machine is.
-            if (one->seconds > 0.5) rate_ = seconds_of(one->of.messages) / one->seconds;
-            --running_;
-            in_use_ -= one->of.memory;
-            changed_.notify_all();
-        }
-    }
-
-    const Study& study_;
-    ProgressBar bar_;
-    const Clock::time_point begin_ = Clock::now();
-    std::vector<PredictedCase> results_;
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::size_t next_ = 0;
-    int running_ = 0;
-    std::uint64_t in_use_ = 0;
-    double rate_ = 1;
-    std::exception_ptr failure_;
-};
-
 }  // namespace
 
-std::vector<PredictedCase> run(const Study& study, const std::vector<Case>& cases) {
-    return Runs(study, cases).run();
+std::vector<Job> jobs_of(const Study& study, std::vector<PredictedCase>& cases) {
+    std::vector<Job> jobs;
+    for (PredictedCase& one : cases) {
+        jobs.push_back({one.of.messages, one.of.memory,
+                        [&study, &one](ProgressBar& bar) { one.rows = CaseRun(study, one.of, bar).run(); }});
+    }
+    return jobs;
 }
 
 }  // namespace lapwing::tool

@@ -1,4 +1,4 @@
-// Runs the simulations of a study, several at a time.
+// The simulations of collectives.
 #pragma once
 
 #include <optional>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lapwing/predict/cases.hpp"
+#include "lapwing/predict/jobs.hpp"
 
 namespace lapwing::tool {
 
@@ -27,12 +28,11 @@ struct Predicted {
 
 struct PredictedCase {
     Case of;
-    std::vector<Predicted> rows;
-    std::string left_out;  // why there are no rows
-    double seconds = 0;    // that it took
+    std::vector<Predicted> rows = {};
+    std::string left_out = {};  // why there are no rows
 };
 
-// In the order of the cases. What would not end in the study's time is left out.
-std::vector<PredictedCase> run(const Study& study, const std::vector<Case>& cases);
+// One for each case; `cases` must stay where they are until all have run.
+std::vector<Job> jobs_of(const Study& study, std::vector<PredictedCase>& cases);
 
 }  // namespace lapwing::tool

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <functional>
 #include <thread>
 
@@ -14,6 +13,7 @@
 #include "command_line/command_line.hpp"
 #include "lapwing/common/simulated_costs.hpp"
 #include "lapwing/common/values.hpp"
+#include "lapwing/predict/values.hpp"
 #include "plan/selection.hpp"
 
 namespace lapwing::tool {
@@ -24,32 +24,6 @@ constexpr std::uint64_t step_of_range = 4;
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, why);
-}
-
-double read_number(const char* option, std::string_view written, std::string_view number, double least,
-                   double most) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (error != std::errc{} || end != number.data() + number.size() || !(value >= least && value <= most)) {
-        refuse(
-            fmt::format("{}: '{}' is not of its form, or not from {} to {}", option, written, least, most));
-    }
-    return value;
-}
-
-// "250us"; seconds.
-double read_time(const char* option, std::string_view written) {
-    struct Unit {
-        const char* name;
-        double seconds;
-    };
-    for (const Unit unit : {Unit{"ns", 1e-9}, Unit{"us", 1e-6}, Unit{"ms", 1e-3}, Unit{"s", 1}}) {
-        if (!written.ends_with(unit.name)) continue;
-        const std::string_view number =
-            written.substr(0, written.size() - std::string_view(unit.name).size());
-        return read_number(option, written, number, 0, simulate::most_seconds / unit.seconds) * unit.seconds;
-    }
-    refuse(fmt::format("{}: '{}' is not a time; write it like 100ns, 250us or 1.5ms", option, written));
 }
 
 // "8,100", or "16:1Mi" for 16, 64, 256, ...
@@ -178,7 +152,9 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     const auto text = [&app](const char* name, std::string& value, const char* type, const char* about) {
         return app.add_option(name, value, about)->type_name(type);
     };
-    app.add_option("COLLECTIVE", options.collectives, "Such as barrier, or ibcast,iallreduce")->required();
+    app.add_option("COLLECTIVE", options.collectives, "Such as barrier, or ibcast,iallreduce");
+    text("--pipeline", options.pipeline, "P",
+         "In place of collectives: fft, cg or lu, such as fft:n=512,variables=3; or a file of one's own");
     text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, each 4 times the last")
         ->required();
     text("--bytes", options.bytes, "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, each 4 times the last (8)");
@@ -247,21 +223,31 @@ simulate::Parameters Study::parameters(const simulate::Engine& engine, const Pro
     }
     parameters.rules = rules;
     parameters.burst_bytes = burst_bytes;
-    if (engine.messages != simulate::Runner::offload) {
-        parameters.rendezvous_bytes = rendezvous_bytes;
-        parameters.window_bytes = window_bytes;
-    }
+    set_rendezvous(parameters, engine, rendezvous_bytes, window_bytes);
     set_constants(constants, parameters);
     return parameters;
 }
 
 Study read_study(const PredictOptions& options) {
     Study study;
-    read_list("COLLECTIVE", options.collectives, [&](const std::string& word) {
-        study.collectives.push_back(read_collective(word));
-        return word;
-    });
     study.ranks = read_ranks(options.ranks);
+    if (options.collectives.empty() == options.pipeline.empty()) {
+        refuse("name collectives, such as barrier, or a pipeline by --pipeline; not both");
+    }
+    if (options.pipeline.empty()) {
+        read_list("COLLECTIVE", options.collectives, [&](const std::string& word) {
+            study.collectives.push_back(read_collective(word));
+            return word;
+        });
+    } else {
+        study.pipeline = read_pipeline(options.pipeline);
+        if (options.algorithms == "all")
+            refuse("--algorithm: of a pipeline, name them, such as pairwise,ring");
+        if (options.loggopsim) refuse("--loggopsim is for single collectives");
+        for (const Problem& problem : make_pipeline(*study.pipeline, study.ranks.front(), 1).problems) {
+            study.collectives.push_back(problem.collective);
+        }
+    }
     study.bytes = read_blocks(options.bytes);
     study.algorithms = options.algorithms;
     std::vector<std::string> engine_names;

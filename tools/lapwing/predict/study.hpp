@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "lapwing/predict/network.hpp"
+#include "lapwing/predict/pipeline/pipeline.hpp"
 #include "plan/tuning.hpp"
 #include "simulate/setting.hpp"
 
@@ -19,6 +20,7 @@ namespace lapwing::tool {
 
 struct PredictOptions {
     std::string collectives;
+    std::string pipeline;
     std::string ranks;
     std::string bytes = "8";
     std::string algorithms = "chosen";
@@ -58,7 +60,8 @@ struct NoiseOfStudy {
 };
 
 struct Study {
-    std::vector<Collective> collectives;
+    std::vector<Collective> collectives;      // those of the pipeline, if there is one
+    std::optional<PipelineOptions> pipeline;  // none: each collective for itself
     std::vector<int> ranks;
     std::vector<std::uint64_t> bytes;
     std::string algorithms;  // "chosen", "all", or "ring,bruck"

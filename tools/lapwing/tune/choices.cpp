@@ -202,7 +202,8 @@ Json simulated_table_of_file(const MeasuredTable& table, const Json& made) {
     return simulated;
 }
 
-Json table_of_file(const MeasuredTable& table, const Machine& start, const Json& made) {
+Json table_of_file(const MeasuredTable& table, const Machine& start, std::uint64_t burst_bytes,
+                   const Json& made) {
     const Machine machine = fit(table.measured, start);
     Json measured = Json::array();
     for (const Measured& one : table.measured) {
@@ -227,7 +228,8 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, const Json&
     if (table.netgauge) {
         made_table["made"]["netgauge"] = as_json(*table.netgauge);
         made_table["messages"] =
-            as_json(fit_messages(table.of.engine, table.measured, *table.netgauge, machine));
+            as_json(fit_messages(table.of.engine, table.measured, *table.netgauge, machine, burst_bytes));
+        if (burst_bytes > 0) made_table["made"]["burst"] = burst_bytes;
     }
     made_table["choices"] = choices_of(table);
     made_table["measured"] = std::move(measured);

@@ -24,9 +24,10 @@ struct MeasuredTable {
 std::vector<MeasuredTable> measured_tables(const nlohmann::json& result);
 
 // A table of the file: rows of choices, constants, what was measured, and `made`, how. Where two algorithms
-// are as fast as each other within the noise, the one of the next smaller size stays.
+// are as fast as each other within the noise, the one of the next smaller size stays. `burst_bytes` is what
+// the links passed at once after a pause.
 nlohmann::ordered_json table_of_file(const MeasuredTable& table, const Machine& start,
-                                     const nlohmann::ordered_json& made);
+                                     std::uint64_t burst_bytes, const nlohmann::ordered_json& made);
 
 // The same of simulated times: choices alone, marked.
 nlohmann::ordered_json simulated_table_of_file(const MeasuredTable& table,

@@ -34,6 +34,7 @@ struct Options {
     std::string engines;
     std::string collectives;
     std::string bytes = "16:1Mi";
+    std::string burst;
     std::string ranks;
     std::string simulate;
     int rounds = 25;
@@ -203,6 +204,7 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
     bool complete = true;
     std::vector<MeasuredTable> measured;
     std::vector<Json> tables;
+    const std::uint64_t burst = options.burst.empty() ? 0 : read_bytes(options.burst);
     Machine start;
     start.copy_per_byte = std::max(result.at("copy_seconds_per_byte").get<double>(), 1e-12);
     for (MeasuredTable& table : measured_tables(result)) {
@@ -212,7 +214,7 @@ bool conclude(const Options& options, const nlohmann::json& result, Json file, N
                        table.ranks, fmt::join(table.instead, ", "), table.of.engine);
         }
         if (table.measured.empty()) continue;
-        tables.push_back(table_of_file(table, start, header_of(result)));
+        tables.push_back(table_of_file(table, start, burst, header_of(result)));
         measured.push_back(std::move(table));
     }
     if (tables.empty()) throw Error(ErrorCode::unsupported, "nothing was measured: no file is written");
@@ -266,6 +268,7 @@ int simulate_choices(const Options& options) {
 int run(const CommandLine& app, const Options& options, const Words& words) {
     if (!options.simulate.empty()) return simulate_choices(options);
     require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 4");
+    if (!options.burst.empty()) read_bytes(options.burst);  // what is wrong is known before anything runs
     const nlohmann::json asked = program_settings(options);
     const Settings settings = settings_for(asked);
     const Starter starter = find_launcher(words.words, options.mpi);
@@ -309,6 +312,10 @@ void add_options(CommandLine& app, Options& options) {
     app.add_option("--time", options.seconds, "About how many seconds all of it takes (300)")
         ->type_name("S")
         ->range(0.0, 1e6);
+    app.add_option("--burst", options.burst,
+                   "Bytes that links pass at once after a pause, as virtual hosts' do: what messages cost is "
+                   "fitted with it (0)")
+        ->type_name("N");
     app.add_option("-o,--output", options.output, "The file (lapwing-tuning.json)")->type_name("FILE");
     app.add_flag("--add", options.add, "Keep the file's tables for other engines, hosts and ranks");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);

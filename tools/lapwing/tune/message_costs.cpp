@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lapwing/common/simulated_costs.hpp"
+#include "lapwing/common/simulated_iteration.hpp"
 #include "simulate/simulation.hpp"
 
 namespace lapwing::tool {
@@ -49,13 +50,26 @@ std::vector<Sample> samples_of(const std::vector<Measured>& measured) {
     return samples;
 }
 
+// Of many repetitions as in the measurement; enough to have used up a burst.
+constexpr int repetitions = 2;
+
+double simulated_seconds(const Sample& sample, simulate::Setting setting) {
+    return seconds_of_iteration(
+        {}, setting.parameters.burst_bytes > 0,
+        [&](const simulate::Program& program) {
+            setting.program = program;
+            return simulate::simulate(sample.lists, setting).end();
+        },
+        repetitions);
+}
+
 double loss(const std::vector<Sample>& samples, const simulate::Setting& quiet, const MessageCosts& costs,
             const MessageCosts& start) {
     simulate::Setting setting = quiet;
     set_costs(setting.parameters, costs);
     double sum = 0;
     for (const Sample& sample : samples) {
-        const double simulated = simulate::to_seconds(simulate::simulate(sample.lists, setting).end());
+        const double simulated = simulated_seconds(sample, setting);
         const double error =
             std::min(std::abs(std::log(std::max(simulated, 1e-12) / sample.seconds)), most_error);
         sum += sample.weight * error * error;
@@ -71,7 +85,7 @@ double loss(const std::vector<Sample>& samples, const simulate::Setting& quiet, 
 }  // namespace
 
 MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>& measured,
-                          const MessageCosts& start, const Machine& machine) {
+                          const MessageCosts& start, const Machine& machine, std::uint64_t burst_bytes) {
     const std::vector<Sample> samples = samples_of(measured);
     if (samples.empty()) return start;
     simulate::Setting setting;
@@ -79,6 +93,8 @@ MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>
         if (engine == one.name) setting.engine = one;
     }
     setting.parameters = simulate::parameters_of(machine);
+    setting.parameters.burst_bytes = burst_bytes;
+    set_rendezvous(setting.parameters, setting.engine);
     MessageCosts least = start;
     for (const auto cost : all_costs) least.*cost = std::max(least.*cost, nothing);
     least.latency = std::max(least.latency, 1e-9);

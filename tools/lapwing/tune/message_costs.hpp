@@ -2,6 +2,7 @@
 // was measured.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,9 @@
 namespace lapwing::tool {
 
 // The costs, starting from `start`, for which an engine's simulated times are nearest to the measured ones,
-// as ratios. `machine` is asked for copies. Rows of several ranks on a host are left out.
+// as ratios. `machine` is asked for copies; `burst_bytes` is what links pass at once after a pause. Rows of
+// several ranks on a host are left out.
 MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>& measured,
-                          const MessageCosts& start, const Machine& machine);
+                          const MessageCosts& start, const Machine& machine, std::uint64_t burst_bytes);
 
 }  // namespace lapwing::tool

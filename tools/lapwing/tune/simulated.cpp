@@ -48,6 +48,7 @@ std::vector<MeasuredTable> simulate_tables(const SimulatedChoices& asked, const 
             }
             setting.parameters = simulate::parameters_of(Guidance{&tuning, of}.machine(group));
             set_costs(setting.parameters, *known->messages);
+            set_rendezvous(setting.parameters, setting.engine);
             MeasuredTable table;
             table.of = of;
             table.ranks = ranks;
