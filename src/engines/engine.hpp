@@ -129,9 +129,9 @@ enum class Inside {
 class GroupEngine {
   public:
     virtual ~GroupEngine() = default;
-    // Whether the group has enough left of what its lists keep; if so, it is set aside. Equal on all ranks,
-    // which ask for the same problems in the same order, and the same when it is asked again. `list_of` as
-    // for Engine::accepts().
+    // As Engine::accepts(), and whether the group has enough left of what its lists keep; if so, it is set
+    // aside. Equal on all ranks, which ask for the same problems in the same order, and the same when it is
+    // asked again.
     virtual Verdict admits(const Problem& problem, const std::function<List(int)>& list_of) {
         static_cast<void>(problem);
         static_cast<void>(list_of);
@@ -173,7 +173,7 @@ class Engine {
         static_cast<void>(options);
         return Verdict::yes();
     }
-    // Whether the context has what the engine needs. Equal on all ranks, too.
+    // Whether the engine is available with what the context has. Equal on all ranks, too.
     virtual Verdict fits(const EngineContext& context) const = 0;
     // For a context that fits. Throws Error (system).
     virtual std::unique_ptr<GroupEngine> open(const EngineContext& context) const = 0;

@@ -6,6 +6,7 @@
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
 #include "task/checker.hpp"
+#include "task/parts.hpp"
 
 namespace lapwing {
 namespace {
@@ -28,17 +29,16 @@ const Engine& first_engine_that(const std::string& wanted, Can can) {
 template <typename Open>
 const Engine& choose_engine(const std::string& wanted, const List& list, const Problem& problem,
                             const Choice& choice, const EngineContext& context, Open open) {
-    const auto list_of = [&](int rank) { return build(problem, rank, choice); };
+    const Problem whole = with_parts_of_all(problem);
+    const auto list_of = [&](int rank) { return build(whole, rank, choice); };
     return first_engine_that(wanted, [&](const Engine& engine) {
-        return engine.available() && engine.fits(context) && engine.supports(list) &&
-               engine.accepts(problem, list_of, context.options) && open(engine).admits(problem, list_of);
+        return engine.fits(context) && engine.supports(list) && open(engine).admits(whole, list_of);
     });
 }
 
 // The one that will run the list, before there is a list.
 const Engine& likely_engine(const std::string& wanted, const EngineContext& context) {
-    return first_engine_that(
-        wanted, [&](const Engine& engine) { return engine.available() && engine.fits(context); });
+    return first_engine_that(wanted, [&](const Engine& engine) { return engine.fits(context); });
 }
 
 void prove(const Problem& problem, const Choice& choice) {

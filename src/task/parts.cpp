@@ -65,6 +65,15 @@ std::vector<Neighbors> graph_of(int ranks, const BlockLength& bytes) {
     return graph;
 }
 
+// Whether one rank's parts say how long all blocks are.
+bool one_knows_all(Collective collective) {
+    return collective == Collective::allgatherv || collective == Collective::reduce_scatter;
+}
+// Those, of each rank one.
+const std::vector<Part>& all_blocks(const Problem& p) {
+    return p.collective == Collective::reduce_scatter ? p.parts.front().sends : p.parts.front().receives;
+}
+
 }  // namespace
 
 std::vector<Parts> all_parts(const Problem& problem, const BlockLength& bytes) {
@@ -106,13 +115,22 @@ std::vector<Parts> parts_of_graph(const Problem& problem, std::span<const Neighb
     return all;
 }
 
+Problem with_parts_of_all(const Problem& problem) {
+    if (problem.parts.size() != 1 || !one_knows_all(problem.collective)) return problem;
+    const std::vector<Part>& blocks = all_blocks(problem);
+    Problem whole = problem;
+    whole.parts = all_parts(problem, [&](int from, int to) {
+        const int rank = problem.collective == Collective::reduce_scatter ? to : from;
+        return blocks[static_cast<std::size_t>(rank)].bytes;
+    });
+    return whole;
+}
+
 std::uint64_t average_block(const Problem& p) {
-    if (p.parts.empty()) return 0;
-    const bool reduces = p.collective == Collective::reduce_scatter;
-    if (!reduces && p.collective != Collective::allgatherv) return 0;
+    if (p.parts.empty() || !one_knows_all(p.collective)) return 0;
     std::uint64_t sum = 0;
-    for (const Part& part : reduces ? p.parts[0].sends : p.parts[0].receives) sum += part.bytes;
-    const std::uint64_t element = reduces ? p.element_bytes() : 1;
+    for (const Part& part : all_blocks(p)) sum += part.bytes;
+    const std::uint64_t element = p.collective == Collective::reduce_scatter ? p.element_bytes() : 1;
     return sum / element / static_cast<std::uint64_t>(p.ranks) * element;
 }
 

@@ -29,6 +29,11 @@ std::vector<Neighbors> periodic_line(int ranks);
 std::vector<Parts> parts_of_graph(const Problem& problem, std::span<const Neighbors> neighbors,
                                   const BlockLength& bytes);
 
+// Of a problem with one rank's parts: the same with those of all ranks, where one rank knows how long all
+// blocks are (allgatherv, reduce_scatter). Where the others keep theirs it does not know: blocks stand side
+// by side. Other problems stay as they are.
+Problem with_parts_of_all(const Problem& problem);
+
 // What problem.bytes is to be, given the parts: the average block, in whole elements, where all ranks know
 // all of them; else 0.
 std::uint64_t average_block(const Problem& problem);

@@ -93,6 +93,24 @@ TEST(Parts, AnAverageIsInWholeElements) {
     EXPECT_EQ(average_block(with_parts(three(Collective::alltoallv))), 0U);
 }
 
+TEST(Parts, OfAllWhereOneRankKnowsThem) {
+    for (const bool in_place : {false, true}) {
+        for (const Collective collective : {Collective::allgatherv, Collective::reduce_scatter}) {
+            const Problem whole = with_parts(three(collective, 0, in_place));
+            for (int rank = 0; rank < whole.ranks; ++rank) {
+                Problem own = whole;
+                own.parts = {whole.parts_of(rank)};
+                // Where this rank keeps its blocks does not matter.
+                for (Part& block : own.parts[0].receives) block.offset += 100;
+                EXPECT_EQ(told(with_parts_of_all(own).parts), told(whole.parts));
+            }
+        }
+    }
+    Problem own = with_parts(three(Collective::alltoallv));
+    own.parts.resize(1);
+    EXPECT_EQ(with_parts_of_all(own), own);
+}
+
 // As sends meet receives between the same two ranks: the first the first.
 TEST(Parts, Meet) {
     Problem problem{.collective = Collective::neighbor_alltoall, .ranks = 2};

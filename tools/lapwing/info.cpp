@@ -20,6 +20,7 @@
 #include "lapwing/common/values.hpp"
 #include "lapwing/mpi/survey.hpp"
 #include "links/fabrics.hpp"
+#include "task/parts.hpp"
 #include "task/sample.hpp"
 
 namespace lapwing::tool {
@@ -234,7 +235,7 @@ Verdict runs(const Engine& engine, const Algorithm& algorithm) {
         const auto list_of = [&](int rank) { return build(problem, rank, choice); };
         Problem known = problem;
         known.parts.resize(std::min<std::size_t>(known.parts.size(), 1));
-        verdict = engine.accepts(known, list_of, options);
+        verdict = engine.accepts(with_parts_of_all(known), list_of, options);
         for (int rank = 0; rank < ranks && verdict; ++rank) verdict = engine.supports(list_of(rank));
         if (verdict) break;
     }

@@ -46,7 +46,7 @@ class KernelEngine : public Engine {
         if (context.intra_node == nullptr &&
             std::find(intra_node.begin(), intra_node.end(), true) != intra_node.end())
             return Verdict::no("the group has intra-node peers, but no link to them");
-        return Verdict::yes();
+        return available();
     }
     std::unique_ptr<GroupEngine> open(const EngineContext& context) const override {
         return std::make_unique<KernelGroupEngine>(context);

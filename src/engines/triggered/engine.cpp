@@ -1,13 +1,15 @@
 #include "engines/triggered/engine.hpp"
 
-#include <algorithm>
-#include <cstdlib>
+#include <unistd.h>
+
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/settings.hpp"
+#include "engines/triggered/demand.hpp"
 #include "engines/triggered/group.hpp"
 
 namespace lapwing {
@@ -15,13 +17,11 @@ namespace {
 
 using triggered::Run;
 
-// Groups of more ranks would take long to examine.
-constexpr int most_ranks = 1024;
-
 class TriggeredPrepared final : public Prepared {
   public:
     TriggeredPrepared(const List& list, std::shared_ptr<triggered::Group> group)
         : schedule_(std::make_shared<const triggered::Schedule>(triggered::schedule(list))),
+          counters_(triggered::most_of(*schedule_).counters),
           group_(std::move(group)) {}
 
     Operation* start(const Buffers& buffers, std::uint32_t) override {
@@ -32,6 +32,7 @@ class TriggeredPrepared final : public Prepared {
         Run& run = *idle_.back();
         idle_.pop_back();
         run.schedule = schedule_;
+        run.counters = counters_;
         run.buffers = buffers;
         run.complete = false;
         group_->start(run);
@@ -46,6 +47,7 @@ class TriggeredPrepared final : public Prepared {
 
   private:
     const std::shared_ptr<const triggered::Schedule> schedule_;
+    const std::uint64_t counters_;
     const std::shared_ptr<triggered::Group> group_;
     std::vector<std::unique_ptr<Run>> runs_;
     std::vector<Run*> idle_;
@@ -56,7 +58,7 @@ class TriggeredGroupEngine final : public GroupEngine {
     explicit TriggeredGroupEngine(const EngineContext& context)
         : group_(std::make_shared<triggered::Group>(context)) {}
     Verdict admits(const Problem& problem, const std::function<List(int)>& list_of) override {
-        return group_->admits(problem.ranks, list_of);
+        return group_->admits(problem, list_of);
     }
     std::unique_ptr<Prepared> prepare(const List& list, Inside) override {
         return std::make_unique<TriggeredPrepared>(list, group_);
@@ -74,11 +76,12 @@ class TriggeredEngine final : public Engine {
         // It would take an endpoint to ask again.
         static const std::string why = [] {
             try {
+                const Settings settings = read_settings(environ);
                 // How many entries there are is another question.
-                const char* const provider = std::getenv("LAPWING_TRIGGER_PROVIDER");
-                DeferredWorkOptions options;
-                if (provider != nullptr) options.provider = provider;
-                options.entries = 1;
+                const DeferredWorkOptions options{.provider = settings.trigger_provider,
+                                                  .entries = 1,
+                                                  .interfaces = settings.tcp_interface,
+                                                  .family = settings.tcp_family};
                 static_cast<void>(open_deferred_work(options));
                 return std::string();
             } catch (const Error& error) {
@@ -92,7 +95,9 @@ class TriggeredEngine final : public Engine {
     bool only_by_name() const override { return true; }
     Verdict supports(const List& list) const override { return triggered::has_schedule(list); }
     Verdict accepts(const Problem& problem, const std::function<List(int)>& list_of,
-                    const EngineOptions& options) const override;
+                    const EngineOptions& options) const override {
+        return triggered::demand_of(problem, list_of, options).verdict;
+    }
     Verdict fits(const EngineContext& context) const override {
         if (context.deferred_work == nullptr)
             return Verdict::no("the group has no network with deferred work");
@@ -103,28 +108,6 @@ class TriggeredEngine final : public Engine {
         return std::make_unique<TriggeredGroupEngine>(context);
     }
 };
-
-Verdict TriggeredEngine::accepts(const Problem& problem, const std::function<List(int)>& list_of,
-                                 const EngineOptions& options) const {
-    if (is_reduction(problem.collective)) return Verdict::no("a network card does not reduce");
-    if (has_parts(problem.collective) && problem.parts.size() != static_cast<std::size_t>(problem.ranks))
-        return Verdict::no("a rank does not know how long the blocks of others are");
-    const Verdict too_long = Verdict::no("a rank sends another more than LAPWING_TRIGGER_BYTES");
-    if (problem.bytes > options.trigger_bytes && problem.ranks > 1) return too_long;
-    if (problem.ranks > most_ranks) return Verdict::no("the group has more than 1024 ranks");
-    for (int rank = 0; rank < problem.ranks; ++rank) {
-        const List list = list_of(rank);
-        if (const Verdict verdict = triggered::has_schedule(list); !verdict) return verdict;
-        const triggered::Schedule made = triggered::schedule(list);
-        if (std::any_of(made.exchanges.begin(), made.exchanges.end(), [&](const triggered::Exchange& one) {
-                return one.bytes_sent > options.trigger_bytes;
-            }))
-            return too_long;
-        if (triggered::most_entries(made) > options.trigger_entries)
-            return Verdict::no("a rank needs more trigger entries than it has (LAPWING_TRIGGER_ENTRIES)");
-    }
-    return Verdict::yes();
-}
 
 }  // namespace
 

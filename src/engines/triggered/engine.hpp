@@ -1,16 +1,17 @@
 // The triggered engine: the network runs the list. The list becomes writes into the peers' memory, which
 // counters start (schedule, works), and all of them are queued in the network when the run starts. From then
-// on the processor has nothing to do until the program waits; on Slingshot's cards, that is: libfabric's
-// provider `sockets` does the same in a thread.
+// on the processor has nothing to do until the program waits, unless the list reduces; on Slingshot's cards,
+// that is: libfabric's provider `sockets` does the same in a thread.
 //
 // After Portals' and libfabric's triggered operations (Underwood et al. 2011; fi_trigger(3)).
 //
 // How the parts stand to each other:
 //   schedule          what a list becomes, once
 //   works, ledger     what a run of it queues, with which slots and counts
+//   demand            what lists take of the network, so that all ranks decline the same ones
 //   pairs             the memory that ranks keep for each other
 //   group             runs, from start to completion
-// The first three know no network.
+// All but the last two know no network.
 #pragma once
 
 #include "engines/engine.hpp"

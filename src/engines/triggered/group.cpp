@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "engines/local_work.hpp"
 
 namespace lapwing::triggered {
 namespace {
@@ -19,9 +20,7 @@ constexpr std::byte nothing{};  // what a message of no bytes is made of
 constexpr std::uint64_t runs_at_once = 4;
 constexpr std::uint64_t counters_of_group = 2;
 
-std::uint64_t counters_of(const Schedule& schedule) {
-    return most_gates(schedule) + 1;
-}
+constexpr std::size_t most_kept = 2;  // runs' works that are over
 
 }  // namespace
 
@@ -47,7 +46,7 @@ Group::Group(const EngineContext& context)
       ledger_(limit_),
       pair_counters_(std::make_unique<PairCounters>(pairs_)),
       at_once_(network_.make_counter()),
-      counters_(context.options.trigger_counters),
+      options_(context.options),
       paid_counter_{network_.make_counter()} {}
 
 Group::~Group() {
@@ -71,19 +70,18 @@ Group::~Group() {
 }
 
 // Nothing is given back before the group ends, so the answer stays the same.
-Verdict Group::admits(int ranks, const std::function<List(int)>& list_of) {
+Verdict Group::admits(const Problem& problem, const std::function<List(int)>& list_of) {
+    const Demand demand = demand_of(problem, list_of, options_);
+    if (!demand.verdict) return demand.verdict;
     std::vector<std::set<std::int32_t>> peers = peers_;
-    peers.resize(static_cast<std::size_t>(ranks));
-    std::uint64_t of_run = counters_of_run_;
+    peers.resize(demand.peers.size());
     std::size_t most_peers = 0;
-    for (int rank = 0; rank < ranks; ++rank) {
-        const Schedule made = schedule(list_of(rank));
-        std::set<std::int32_t>& known = peers[static_cast<std::size_t>(rank)];
-        for (const Exchange& exchange : made.exchanges) known.insert(exchange.peer);
-        most_peers = std::max(most_peers, known.size());
-        of_run = std::max(of_run, counters_of(made));
+    for (std::size_t rank = 0; rank < peers.size(); ++rank) {
+        peers[rank].insert(demand.peers[rank].begin(), demand.peers[rank].end());
+        most_peers = std::max(most_peers, peers[rank].size());
     }
-    if (counters_of_group + Pair::counters * most_peers + runs_at_once * of_run > counters_)
+    const std::uint64_t of_run = std::max(counters_of_run_, demand.counters);
+    if (counters_of_group + Pair::counters * most_peers + runs_at_once * of_run > options_.trigger_counters)
         return Verdict::no("a rank needs more counters than the group has (LAPWING_TRIGGER_COUNTERS)");
     peers_ = std::move(peers);
     counters_of_run_ = of_run;
@@ -118,6 +116,7 @@ void Group::advance() {
     }
     for (std::size_t i = 0; i < in_flight_.size();) {
         Run& run = *in_flight_[i];
+        do_stages(run);
         if (!run.by_hand.empty()) do_by_hand(run);
         if (has_ended(run))
             end(run);  // takes it away
@@ -130,9 +129,10 @@ void Group::advance() {
 // All ranks launch their runs in the same order, so the eldest one always comes to its end.
 bool Group::can_launch(const Run& run) {
     const std::uint64_t free = runs_at_once * counters_of_run_ - counters_made_ + idle_counters_.size();
-    if (free < counters_of(*run.schedule)) return false;
-    return std::all_of(run.schedule->exchanges.begin(), run.schedule->exchanges.end(),
-                       [&](const Exchange& one) { return pairs_.find(one.peer).ready(); });
+    if (free < run.counters) return false;
+    const bool ready = std::all_of(run.schedule->exchanges.begin(), run.schedule->exchanges.end(),
+                                   [&](const Exchange& one) { return pairs_.find(one.peer).ready(); });
+    return ready && ledger_.can_begin(*run.schedule, *pair_counters_);
 }
 
 void Group::launch(Run& run) {
@@ -140,6 +140,9 @@ void Group::launch(Run& run) {
     std::vector<Work> all = works(*run.schedule, [&](std::int32_t peer) { return !run.uses.at(peer).ready; });
     for (std::uint64_t i = gates_of(all); i > 0; --i) run.gates.push_back(take_counter());
     run.done = take_counter();
+    if (run.schedule->awaited_stages() > 0) run.stages = take_counter();
+    run.stage = 0;
+    run.reduced.resize(run.schedule->reduced_bytes);
     in_flight_.push_back(&run);
     std::uint64_t entries = 0;
     for (const Work& work : all) entries += entries_of(work);
@@ -194,8 +197,46 @@ void Group::do_by_hand(Run& run) {
     run.by_hand = std::move(left);
 }
 
+// Those that can begin.
+void Group::do_stages(Run& run) {
+    const std::vector<Stage>& stages = run.schedule->stages;
+    for (; run.stage < stages.size() && have_landed(run, stages[run.stage].arrivals); ++run.stage) {
+        for (const Reduction& reduction : stages[run.stage].reductions) reduce(run, reduction);
+        if (run.stages.counter != nullptr) run.stages.counter->add(1);
+    }
+}
+
+void Group::reduce(Run& run, const Reduction& reduction) {
+    std::byte* const result = run.reduced.data() + reduction.result;
+    copy(run, reduction.target, result);
+    const std::byte* source = at(run, reduction.source.front().place);
+    if (reduction.source.size() > 1) {
+        together_.resize(reduction.bytes);
+        copy(run, reduction.source, together_.data());
+        source = together_.data();
+    }
+    if (reduction.op == Operator::user)
+        run.buffers.reducer->reduce(result, source, reduction.bytes);
+    else
+        lapwing::reduce(reduction.op, reduction.type, result, source, reduction.bytes);
+}
+
+void Group::copy(Run& run, const std::vector<Piece>& pieces, std::byte* target) {
+    for (const Piece& piece : pieces) {
+        std::memcpy(target, at(run, piece.place), piece.bytes);
+        target += piece.bytes;
+    }
+}
+
+bool Group::have_landed(Run& run, const std::vector<Arrival>& arrivals) {
+    return std::all_of(arrivals.begin(), arrivals.end(), [&](const Arrival& arrival) {
+        const Trigger landed{{Counter::Kind::landed, arrival.peer}, arrival.messages};
+        return counter(run, landed.counter).read() >= threshold(run, landed);
+    });
+}
+
 bool Group::has_ended(Run& run) {
-    if (!run.by_hand.empty()) return false;
+    if (!run.by_hand.empty() || run.stage < run.schedule->stages.size()) return false;
     for (const auto& [peer, use] : run.uses) {
         if (use.receives && pairs_.find(peer).slot(use.slot_in).landed->read() < use.landed_after)
             return false;
@@ -222,6 +263,10 @@ void Group::end(Run& run) {
         if (use.receives) owed_.push_back({peer, use.slot_in});
     run.done.value += run.schedule->writes.size();
     give_back(std::move(run.done));
+    if (run.stages.counter != nullptr) {
+        run.stages.value += run.schedule->stages.size();
+        give_back(std::move(run.stages));
+    }
     for (OwnCounter& gate : run.gates) {
         gate.value = gate.counter->read();
         give_back(std::move(gate));
@@ -229,9 +274,7 @@ void Group::end(Run& run) {
     run.gates.clear();
     network_.give_back(run.entries);
     run.entries = 0;
-    over_.push_back(std::move(run.queued));
-    run.queued.clear();
-    if (over_.size() > 2) over_.pop_front();
+    keep_for_a_while(std::exchange(run.queued, {}));
     std::erase(in_flight_, &run);
     run.complete = true;
 }
@@ -259,9 +302,12 @@ void Group::take_back_credits() {
     if (over < paid_.size()) return;
     paid_counter_.value += over;
     network_.give_back(paid_.size());
-    over_.push_back(std::move(paid_));
-    paid_.clear();
-    if (over_.size() > 2) over_.pop_front();
+    keep_for_a_while(std::exchange(paid_, {}));
+}
+
+void Group::keep_for_a_while(std::vector<std::unique_ptr<DeferredWork::Work>> works) {
+    over_.push_back(std::move(works));
+    if (over_.size() > most_kept) over_.pop_front();
 }
 
 DeferredWork::Counter& Group::counter(const Run& run, const Counter& counter) {
@@ -270,6 +316,8 @@ DeferredWork::Counter& Group::counter(const Run& run, const Counter& counter) {
             break;
         case Counter::Kind::gate:
             return *run.gates[static_cast<std::size_t>(counter.which)].counter;
+        case Counter::Kind::stage:
+            return *run.stages.counter;
         case Counter::Kind::landed:
             return *pairs_.find(counter.which).slot(run.uses.at(counter.which).slot_in).landed;
         case Counter::Kind::credit:
@@ -281,6 +329,7 @@ DeferredWork::Counter& Group::counter(const Run& run, const Counter& counter) {
 std::uint64_t Group::threshold(const Run& run, const Trigger& trigger) const {
     if (trigger.counter.kind == Counter::Kind::gate)
         return run.gates[static_cast<std::size_t>(trigger.counter.which)].value + trigger.threshold;
+    if (trigger.counter.kind == Counter::Kind::stage) return run.stages.value + trigger.threshold;
     return Ledger::threshold(run.uses, trigger);
 }
 
@@ -290,6 +339,8 @@ const std::byte* Group::at(Run& run, const Place& place) {
             return run.buffers.in + place.offset;
         case Place::Memory::out:
             return run.buffers.out + place.offset;
+        case Place::Memory::reduced:
+            return run.reduced.data() + place.offset;
         case Place::Memory::slot:
             break;
     }

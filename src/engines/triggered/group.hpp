@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engines/engine.hpp"
+#include "engines/triggered/demand.hpp"
 #include "engines/triggered/ledger.hpp"
 #include "engines/triggered/pairs.hpp"
 #include "engines/triggered/schedule.hpp"
@@ -24,6 +25,7 @@ struct OwnCounter {
 
 struct Run final : Operation {
     std::shared_ptr<const Schedule> schedule;
+    std::uint64_t counters = 0;  // that it takes at most
     Buffers buffers;
     bool complete = false;
 
@@ -33,7 +35,10 @@ struct Run final : Operation {
     std::vector<std::unique_ptr<DeferredWork::Work>> queued;
     std::uint64_t entries = 0;  // that it holds
     std::vector<OwnCounter> gates;
-    OwnCounter done;  // counts the run's writes
+    OwnCounter done;        // counts the run's writes
+    OwnCounter stages;      // those that are over, where writes wait for them
+    std::size_t stage = 0;  // the next one
+    std::vector<std::byte> reduced;
 };
 
 // Not thread-safe.
@@ -45,7 +50,7 @@ class Group {
     Group& operator=(const Group&) = delete;
 
     // As GroupEngine::admits().
-    Verdict admits(int ranks, const std::function<List(int)>& list_of);
+    Verdict admits(const Problem& problem, const std::function<List(int)>& list_of);
     // The run stays the caller's.
     void start(Run& run);
     // True when the run is complete. Throws Error (link).
@@ -59,8 +64,13 @@ class Group {
     void launch(Run& run);
     void queue(Run& run, const Work& work);
     void do_by_hand(Run& run);
+    void do_stages(Run& run);
+    void reduce(Run& run, const Reduction& reduction);
+    void copy(Run& run, const std::vector<Piece>& pieces, std::byte* target);
+    bool have_landed(Run& run, const std::vector<Arrival>& arrivals);
     bool has_ended(Run& run);
     void end(Run& run);
+    void keep_for_a_while(std::vector<std::unique_ptr<DeferredWork::Work>> works);
     void pay_credits();
     void take_back_credits();
 
@@ -81,17 +91,18 @@ class Group {
     std::unique_ptr<DeferredWork::Counter> at_once_;  // whose thresholds of 0 are reached
     std::vector<OwnCounter> idle_counters_;
     // What lists that were admitted take: of each rank its peers, and of a run the most.
-    const std::uint64_t counters_;
+    const EngineOptions options_;
     std::vector<std::set<std::int32_t>> peers_;
     std::uint64_t counters_of_run_ = 0;
     std::uint64_t counters_made_ = 0;  // for runs
-    // Of the last runs: libfabric may still look at a work that it has just counted.
+    // The last ones: libfabric may still look at a work that it has just counted.
     std::deque<std::vector<std::unique_ptr<DeferredWork::Work>>> over_;
 
     struct Credit {
         std::int32_t peer;
         int slot;
     };
+    std::vector<std::byte> together_;  // a reduction's source, where it lies in pieces
     std::deque<Credit> owed_;
     std::vector<std::unique_ptr<DeferredWork::Work>> paid_;
     OwnCounter paid_counter_;

@@ -11,6 +11,25 @@ Ledger::Pair& Ledger::pair(std::int32_t peer) {
     return found->second;
 }
 
+bool Ledger::is_ready(const Slot& slot, const SlotCounter& credit, SlotCounters& counters) {
+    // Or nobody has used it before.
+    return slot.runs == 0 || counters.read(credit) >= slot.count;
+}
+
+bool Ledger::can_begin(const Schedule& schedule, SlotCounters& counters) {
+    for (const Exchange& exchange : schedule.exchanges) {
+        const Pair& known = pair(exchange.peer);
+        const Slot& in = known.in.slots[static_cast<std::size_t>(next_slot(known.in))];
+        if (exchange.messages_received > 0 && in.count > limit_ && in.in_flight > 0) return false;
+        const int number = next_slot(known.out);
+        const Slot& out = known.out.slots[static_cast<std::size_t>(number)];
+        if (exchange.messages_sent > 0 && out.count > limit_ &&
+            !is_ready(out, {Counter::Kind::credit, exchange.peer, number}, counters))
+            return false;
+    }
+    return true;
+}
+
 Uses Ledger::begin(const Schedule& schedule, SlotCounters& counters) {
     Uses uses;
     for (const Exchange& exchange : schedule.exchanges) {
@@ -18,7 +37,8 @@ Uses Ledger::begin(const Schedule& schedule, SlotCounters& counters) {
         Pair& known = pair(exchange.peer);
         if (exchange.messages_received > 0) {
             use.receives = true;
-            use.slot_in = static_cast<int>(known.in.runs++ % 2);
+            use.slot_in = next_slot(known.in);
+            ++known.in.runs;
             Slot& slot = known.in.slots[static_cast<std::size_t>(use.slot_in)];
             use.landed_before = slot.count;
             slot.count += exchange.messages_received;
@@ -27,12 +47,12 @@ Uses Ledger::begin(const Schedule& schedule, SlotCounters& counters) {
         }
         if (exchange.messages_sent > 0) {
             use.sends = true;
-            use.slot_out = static_cast<int>(known.out.runs++ % 2);
+            use.slot_out = next_slot(known.out);
+            ++known.out.runs;
             Slot& slot = known.out.slots[static_cast<std::size_t>(use.slot_out)];
             const SlotCounter counter{Counter::Kind::credit, exchange.peer, use.slot_out};
             use.credit = slot.count;
-            // Nobody has used it before.
-            use.ready = slot.runs == 0 || counters.read(counter) >= use.credit;
+            use.ready = is_ready(slot, counter, counters);
             if (use.ready && slot.count > limit_) {
                 counters.set_to_zero(counter);
                 slot.count = 0;
@@ -62,6 +82,7 @@ std::uint64_t Ledger::threshold(const Uses& uses, const Trigger& trigger) {
         case Counter::Kind::credit:
             return uses.at(trigger.counter.which).credit;
         case Counter::Kind::gate:
+        case Counter::Kind::stage:
         case Counter::Kind::none:
             break;
     }

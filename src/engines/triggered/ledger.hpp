@@ -54,6 +54,9 @@ class Ledger {
     // Counters begin anew above `limit`; all of them stand at `first` when the pair is made.
     explicit Ledger(std::uint64_t limit, std::uint64_t first = 0) : limit_(limit), first_(first) {}
 
+    // Whether the next run may begin. It may not while a counter that it uses has to begin anew: of runs that
+    // follow each other without a gap none would find the moment.
+    bool can_begin(const Schedule& schedule, SlotCounters& counters);
     // In the order of the starts.
     Uses begin(const Schedule& schedule, SlotCounters& counters);
     // Everything of the run has landed and been consumed. Each peer that the run received from is to be given
@@ -79,6 +82,10 @@ class Ledger {
     };
 
     Pair& pair(std::int32_t peer);
+    // The slot of the next run.
+    static int next_slot(const Direction& direction) { return static_cast<int>(direction.runs % 2); }
+    // Whether the peer has consumed what was in the slot.
+    static bool is_ready(const Slot& slot, const SlotCounter& credit, SlotCounters& counters);
 
     const std::uint64_t limit_;
     const std::uint64_t first_;

@@ -3,17 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
+#include <utility>
 
 #include "base/error.hpp"
 
 namespace lapwing::triggered {
 namespace {
 
+constexpr std::uint64_t alignment = alignof(std::max_align_t);
+
 // Of one memory of a list: which bytes stand where.
 class Contents {
   public:
-    struct Piece {
+    struct Range {
         std::uint64_t end;
         Place place;  // of its first byte
     };
@@ -21,51 +25,51 @@ class Contents {
     void set(std::uint64_t from, std::uint64_t bytes, const Place& place) {
         if (bytes == 0) return;
         clear(from, from + bytes);
-        pieces_[from] = {from + bytes, place};
+        ranges_[from] = {from + bytes, place};
     }
     // The places of a span, in its order; `take(place, bytes)`. False when some byte has none.
     template <typename Take>
     bool visit(std::uint64_t from, std::uint64_t bytes, const Take& take) const {
         const std::uint64_t end = from + bytes;
-        auto piece = pieces_.upper_bound(from);
-        if (piece != pieces_.begin()) --piece;
-        for (; from < end; ++piece) {
-            if (piece == pieces_.end() || piece->first > from || piece->second.end <= from) return false;
-            Place place = piece->second.place;
-            place.offset += from - piece->first;
-            const std::uint64_t until = std::min(end, piece->second.end);
+        auto range = ranges_.upper_bound(from);
+        if (range != ranges_.begin()) --range;
+        for (; from < end; ++range) {
+            if (range == ranges_.end() || range->first > from || range->second.end <= from) return false;
+            Place place = range->second.place;
+            place.offset += from - range->first;
+            const std::uint64_t until = std::min(end, range->second.end);
             take(place, until - from);
             from = until;
         }
         return true;
     }
-    const std::map<std::uint64_t, Piece>& pieces() const { return pieces_; }
+    const std::map<std::uint64_t, Range>& ranges() const { return ranges_; }
 
   private:
     void clear(std::uint64_t from, std::uint64_t end) {
-        auto piece = pieces_.lower_bound(from);
-        if (piece != pieces_.begin()) {
-            const auto before = std::prev(piece);
-            const Piece whole = before->second;
+        auto range = ranges_.lower_bound(from);
+        if (range != ranges_.begin()) {
+            const auto before = std::prev(range);
+            const Range whole = before->second;
             if (whole.end > from) {
                 before->second.end = from;
                 if (whole.end > end) keep(end, whole, before->first);
             }
         }
-        while (piece != pieces_.end() && piece->first < end) {
-            const auto [first, whole] = *piece;
-            piece = pieces_.erase(piece);
+        while (range != ranges_.end() && range->first < end) {
+            const auto [first, whole] = *range;
+            range = ranges_.erase(range);
             if (whole.end > end) keep(end, whole, first);
         }
     }
-    // What is left of a piece that began at `first`.
-    void keep(std::uint64_t from, const Piece& whole, std::uint64_t first) {
+    // What is left of a range that began at `first`.
+    void keep(std::uint64_t from, const Range& whole, std::uint64_t first) {
         Place place = whole.place;
         place.offset += from - first;
-        pieces_[from] = {whole.end, place};
+        ranges_[from] = {whole.end, place};
     }
 
-    std::map<std::uint64_t, Piece> pieces_;
+    std::map<std::uint64_t, Range> ranges_;
 };
 
 bool follows(const Place& place, const Place& before, std::uint64_t bytes) {
@@ -122,17 +126,16 @@ class Maker {
                 send(task);
                 break;
             case Kind::copy: {
-                std::vector<std::pair<Place, std::uint64_t>> places;
-                visit(task.source,
-                      [&](const Place& place, std::uint64_t bytes) { places.emplace_back(place, bytes); });
                 std::uint64_t at = task.target.offset;
-                for (const auto& [place, bytes] : places) {
-                    memory(task.target.space).set(at, bytes, place);
-                    at += bytes;
+                for (const Piece& piece : pieces(task.source)) {
+                    memory(task.target.space).set(at, piece.bytes, piece.place);
+                    at += piece.bytes;
                 }
                 break;
             }
             case Kind::reduce:
+                reduce(task);
+                break;
             case Kind::enable_send:
             case Kind::enable_recv:
                 throw Error(ErrorCode::invalid_argument, "the list has no schedule");
@@ -149,50 +152,68 @@ class Maker {
             memory(span.space)
                 .set(span.offset, span.length, {Place::Memory::slot, task.peer, from.offsets[from.waited]});
         }
-        const auto known = std::find_if(waits_.begin(), waits_.end(),
-                                        [&](const Arrival& one) { return one.peer == task.peer; });
-        if (known == waits_.end())
-            waits_.push_back({task.peer, from.waited});
-        else
-            known->messages = from.waited;
+        for (std::vector<Arrival>* arrivals : {&since_send_, &since_stage_}) {
+            const auto known = std::find_if(arrivals->begin(), arrivals->end(),
+                                            [&](const Arrival& one) { return one.peer == task.peer; });
+            if (known == arrivals->end())
+                arrivals->push_back({task.peer, from.waited});
+            else
+                known->messages = from.waited;
+        }
+        stage_is_open_ = false;
+    }
+
+    void reduce(const Task& task) {
+        if (task.target.length == 0) return;
+        if (!stage_is_open_) made_.stages.push_back({std::exchange(since_stage_, {}), {}});
+        stage_is_open_ = true;
+        // The stage waits for them, and sends for the stage.
+        since_send_.clear();
+        const std::uint64_t result = made_.reduced_bytes;
+        made_.stages.back().reductions.push_back(
+            {task.op, task.type, pieces(task.source), pieces(task.target), task.target.length, result});
+        memory(task.target.space)
+            .set(task.target.offset, task.target.length, {Place::Memory::reduced, -1, result});
+        // The caller's own operator may want its elements aligned.
+        made_.reduced_bytes += (task.target.length + alignment - 1) / alignment * alignment;
     }
 
     void send(const Task& task) {
-        if (!waits_.empty()) {
-            made_.levels.push_back(std::move(waits_));
-            waits_.clear();
+        const auto stages = static_cast<std::uint32_t>(made_.stages.size());
+        if (!since_send_.empty() || stages > awaited_stages_) {
+            made_.levels.push_back({std::exchange(since_send_, {}), stages > awaited_stages_ ? stages : 0});
+            awaited_stages_ = stages;
         }
+        stage_is_open_ = false;
         Exchange& to = exchange(task.peer);
         const auto level = static_cast<std::uint32_t>(made_.levels.size() - 1);
-        const std::size_t first = made_.writes.size();
-        visit(task.source, [&](const Place& place, std::uint64_t bytes) {
-            if (made_.writes.size() > first) {
-                Write& last = made_.writes.back();
-                if (follows(place, last.source, last.bytes)) {
-                    last.bytes += bytes;
-                    to.bytes_sent += bytes;
-                    return;
-                }
-                last.counts = false;
-            }
-            made_.writes.push_back({task.peer, place, bytes, to.bytes_sent, true, level});
-            to.bytes_sent += bytes;
-        });
-        if (made_.writes.size() == first)
-            made_.writes.push_back({task.peer, {}, 0, to.bytes_sent, true, level});
+        const std::vector<Piece> all = pieces(task.source);
+        for (const Piece& piece : all) {
+            made_.writes.push_back({task.peer, piece.place, piece.bytes, to.bytes_sent, false, level});
+            to.bytes_sent += piece.bytes;
+        }
+        if (all.empty()) made_.writes.push_back({task.peer, {}, 0, to.bytes_sent, false, level});
+        made_.writes.back().counts = true;
         ++to.messages_sent;
     }
 
-    template <typename Take>
-    void visit(const Span& span, const Take& take) {
-        if (!memory(span.space).visit(span.offset, span.length, take))
-            throw Error(ErrorCode::invalid_argument, "the list reads what nothing has written");
+    std::vector<Piece> pieces(const Span& span) {
+        std::vector<Piece> found;
+        const bool known =
+            memory(span.space).visit(span.offset, span.length, [&](const Place& place, std::uint64_t bytes) {
+                if (!found.empty() && follows(place, found.back().place, found.back().bytes))
+                    found.back().bytes += bytes;
+                else
+                    found.push_back({place, bytes});
+            });
+        if (!known) throw Error(ErrorCode::invalid_argument, "the list reads what nothing has written");
+        return found;
     }
 
     void finish() {
-        for (const auto& [from, piece] : memory(Space::out).pieces()) {
-            if (piece.place.memory == Place::Memory::out && piece.place.offset == from) continue;
-            if (piece.end > from) made_.moves.push_back({piece.place, piece.end - from, from});
+        for (const auto& [from, range] : memory(Space::out).ranges()) {
+            if (range.place.memory == Place::Memory::out && range.place.offset == from) continue;
+            if (range.end > from) made_.moves.push_back({range.place, range.end - from, from});
         }
         for (const auto& [peer, known] : exchanges_) made_.exchanges.push_back(known);
     }
@@ -201,15 +222,23 @@ class Maker {
     Contents memories_[3];
     std::map<std::int32_t, Received> received_;
     std::map<std::int32_t, Exchange> exchanges_;
-    std::vector<Arrival> waits_;  // since the last send
+    std::vector<Arrival> since_send_;  // what has been waited for
+    std::vector<Arrival> since_stage_;
+    bool stage_is_open_ = false;  // no wait and no send behind it
+    std::uint32_t awaited_stages_ = 0;
 };
 
 }  // namespace
 
+std::uint32_t Schedule::awaited_stages() const {
+    std::uint32_t most = 0;
+    for (const Level& level : levels) most = std::max(most, level.stages);
+    return most;
+}
+
 Verdict has_schedule(const List& list) {
     bool top = true;
     for (const Task& task : list.tasks) {
-        if (task.kind == Kind::reduce) return Verdict::no("it reduces, which a network card does not do");
         if (task.kind == Kind::enable_send || task.kind == Kind::enable_recv)
             return Verdict::no("it enables queues");
         if (task.kind == Kind::recv && !top) return Verdict::no("a receive stands behind other tasks");

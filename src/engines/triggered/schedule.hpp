@@ -8,6 +8,9 @@
 // - Nothing is copied on the way. A list that copies, or passes on what it has received, sends it from where
 //   it has landed; a message whose bytes lie in several places is several writes, of which the last one
 //   counts. Only the bytes that belong into the caller's memory are moved, by the processor, at the end.
+// - Reductions need the processor, and divide the list into *stages*. What stands behind a stage waits for a
+//   counter that the processor raises. Each reduction has memory of its own for its result: nothing that a
+//   peer is being sent is overwritten.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +23,12 @@ namespace lapwing::triggered {
 
 // Where bytes are while a list runs.
 struct Place {
-    enum class Memory : std::uint8_t { in, out, slot };
+    enum class Memory : std::uint8_t {
+        in,
+        out,
+        slot,
+        reduced,  // the results of the run's reductions
+    };
     Memory memory = Memory::in;
     std::int32_t peer = -1;  // whose messages the slot holds
     std::uint64_t offset = 0;
@@ -39,12 +47,48 @@ struct Write {
     bool operator==(const Write&) const = default;
 };
 
+// Bytes that lie side by side.
+struct Piece {
+    Place place;
+    std::uint64_t bytes = 0;
+
+    bool operator==(const Piece&) const = default;
+};
+
 // So many messages from a peer must have landed, from the beginning of the list.
 struct Arrival {
     std::int32_t peer = -1;
     std::uint64_t messages = 0;
 
     bool operator==(const Arrival&) const = default;
+};
+
+// What the writes of a level wait for, beyond what those of the level before do.
+struct Level {
+    std::vector<Arrival> arrivals;
+    std::uint32_t stages = 0;  // so many are over, from the beginning; 0: as the level before
+
+    bool operator==(const Level&) const = default;
+};
+
+// result = source op target, of pieces in their order.
+struct Reduction {
+    Operator op = Operator::sum;
+    Type type = Type::uint8;
+    std::vector<Piece> source;
+    std::vector<Piece> target;
+    std::uint64_t bytes = 0;
+    std::uint64_t result = 0;  // offset in the memory `reduced`
+
+    bool operator==(const Reduction&) const = default;
+};
+
+// What the processor does, in order, once the stages before are over and these messages have landed.
+struct Stage {
+    std::vector<Arrival> arrivals;
+    std::vector<Reduction> reductions;
+
+    bool operator==(const Stage&) const = default;
 };
 
 // What is moved into the caller's out at the end.
@@ -69,16 +113,18 @@ struct Exchange {
 
 struct Schedule {
     std::vector<Write> writes;  // in the list's order, so levels never fall
-    // levels[i]: what writes of level i wait for beyond those of level i - 1. Those of level 0 wait for
-    // nothing.
-    std::vector<std::vector<Arrival>> levels;
+    std::vector<Level> levels;  // writes of level 0 wait for nothing
+    std::vector<Stage> stages;
+    std::uint64_t reduced_bytes = 0;
     std::vector<Move> moves;
     std::vector<Exchange> exchanges;  // by peer
 
     bool operator==(const Schedule&) const = default;
+    // How many stages writes wait for.
+    std::uint32_t awaited_stages() const;
 };
 
-// Whether a list has a schedule: no reductions, receives at the top, no enable tasks.
+// Whether a list has a schedule: receives at the top, no enable tasks.
 Verdict has_schedule(const List& list);
 
 // For a list that has one. Throws Error (invalid_argument) where it waits for more than it receives, or sends

@@ -29,9 +29,11 @@ class Maker {
   private:
     void enter(std::uint32_t level, std::size_t first) {
         std::vector<Trigger> all;
-        for (const Arrival& arrival : schedule_.levels[level])
+        for (const Arrival& arrival : schedule_.levels[level].arrivals)
             all.push_back({{Counter::Kind::landed, arrival.peer}, arrival.messages});
-        // An earlier count of the same peer is part of the later one.
+        if (const std::uint32_t stages = schedule_.levels[level].stages; stages > 0)
+            all.push_back({{Counter::Kind::stage}, stages});
+        // An earlier count of the same counter is part of the later one.
         const bool replaced = trigger_.counter.kind == Counter::Kind::none ||
                               std::any_of(all.begin(), all.end(), [&](const Trigger& one) {
                                   return one.counter == trigger_.counter;
@@ -59,11 +61,6 @@ class Maker {
     std::int32_t gates_ = 0;
 };
 
-// As if no peer had said that it is ready.
-std::vector<Work> longest(const Schedule& schedule) {
-    return works(schedule, [](std::int32_t) { return true; });
-}
-
 }  // namespace
 
 std::vector<Work> works(const Schedule& schedule, const std::function<bool(std::int32_t)>& not_ready) {
@@ -81,14 +78,12 @@ std::uint64_t entries_of(const Work& work) {
     return work.kind == Work::Kind::write ? 1 : 2;
 }
 
-std::uint64_t most_entries(const Schedule& schedule) {
-    std::uint64_t entries = 0;
-    for (const Work& work : longest(schedule)) entries += entries_of(work);
-    return entries;
-}
-
-std::uint64_t most_gates(const Schedule& schedule) {
-    return gates_of(longest(schedule));
+Most most_of(const Schedule& schedule) {
+    const std::vector<Work> all = works(schedule, [](std::int32_t) { return true; });
+    Most most;
+    for (const Work& work : all) most.entries += entries_of(work);
+    most.counters = gates_of(all) + (schedule.awaited_stages() > 0 ? 1 : 0) + 1;
+    return most;
 }
 
 }  // namespace lapwing::triggered

@@ -21,16 +21,17 @@ struct Counter {
         landed,  // messages from the peer
         credit,  // the peer has consumed what this rank has put into its slot
         gate,
+        stage,  // the processor raises it when a stage is over
     };
     Kind kind = Kind::none;
-    std::int32_t which = -1;  // the peer, or the gate
+    std::int32_t which = -1;  // the peer, or the gate; of a run there is one that counts stages
 
     bool operator==(const Counter&) const = default;
 };
 
 struct Trigger {
     Counter counter;
-    // landed, gate: counted from the beginning of the run. credit: this one run's, always 1.
+    // landed, gate, stage: counted from the beginning of the run. credit: this one run's, always 1.
     std::uint64_t threshold = 0;
 
     bool operator==(const Trigger&) const = default;
@@ -55,8 +56,11 @@ std::uint64_t gates_of(const std::vector<Work>& works);
 // Raising a counter takes two trigger entries of Slingshot's card.
 std::uint64_t entries_of(const Work& work);
 
-// Of a run, at most, while none of the peers is known to be ready.
-std::uint64_t most_entries(const Schedule& schedule);
-std::uint64_t most_gates(const Schedule& schedule);
+// What a run takes of the network at most: while none of the peers is known to be ready.
+struct Most {
+    std::uint64_t entries = 0;
+    std::uint64_t counters = 0;  // gates, one for stages that writes wait for, and one for its end
+};
+Most most_of(const Schedule& schedule);
 
 }  // namespace lapwing::triggered

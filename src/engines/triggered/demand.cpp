@@ -1,0 +1,44 @@
+#include "engines/triggered/demand.hpp"
+
+#include <algorithm>
+
+#include "engines/triggered/schedule.hpp"
+#include "engines/triggered/works.hpp"
+
+namespace lapwing::triggered {
+namespace {
+
+// Groups of more ranks would take long to examine.
+constexpr int most_ranks = 1024;
+
+Demand declined(const char* reason) {
+    return {Verdict::no(reason), 0, {}};
+}
+
+}  // namespace
+
+Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of,
+                 const EngineOptions& options) {
+    if (has_parts(problem.collective) && problem.parts.size() != static_cast<std::size_t>(problem.ranks))
+        return declined("a rank does not know how long the blocks of others are");
+    if (problem.ranks > most_ranks) return declined("the group has more than 1024 ranks");
+    Demand demand;
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        const List list = list_of(rank);
+        if (const Verdict verdict = has_schedule(list); !verdict) return declined(verdict.reason());
+        const Schedule made = schedule(list);
+        std::set<std::int32_t>& peers = demand.peers.emplace_back();
+        for (const Exchange& exchange : made.exchanges) {
+            if (exchange.bytes_sent > options.trigger_bytes)
+                return declined("a rank sends another more than LAPWING_TRIGGER_BYTES");
+            peers.insert(exchange.peer);
+        }
+        const Most most = most_of(made);
+        if (most.entries > options.trigger_entries)
+            return declined("a rank needs more trigger entries than it has (LAPWING_TRIGGER_ENTRIES)");
+        demand.counters = std::max(demand.counters, most.counters);
+    }
+    return demand;
+}
+
+}  // namespace lapwing::triggered
