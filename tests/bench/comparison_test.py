@@ -25,6 +25,7 @@ def load(name):
 one_host = load("one_host")
 several_hosts = load("several_hosts")
 many_ranks = load("many_ranks")
+networks = load("networks")
 
 
 def engine(name, rounds, confirmed=True):
@@ -87,6 +88,51 @@ class OneHost(unittest.TestCase):
                                  base("debian-openmpi", 2, "MPI_Ibarrier", 0, [7], [1], confirmed=False))
         self.assertEqual(row["PyPI's MPICH / Lapwing"], "7.000 / 1.000")
         self.assertIn("?", row["Debian's Open MPI / Lapwing"])
+
+
+class FakeMpi:
+    """Gives what was made up for the job that it is asked for."""
+
+    def __init__(self, rounds_of):
+        self.rounds_of = rounds_of
+
+    def bench(self, words, ranks, per_host, cluster, variables):
+        name = words[words.index("--engine") + 1]
+        return {"rows": [{"collective": "MPI_Ibarrier", "bytes": 8,
+                          "engines": [engine(name, self.rounds_of(name, variables), name != "kernel")]}]}
+
+
+class Networks(unittest.TestCase):
+    class options:
+        rounds = seconds = "1"
+
+    def lines(self, place, rounds_of):
+        for contender in networks.CONTENDERS:
+            place.run(contender, [FakeMpi(rounds_of(mpi)) for mpi in ("Open MPI", "MPICH")], self.options)
+        return [[cell.strip() for cell in line.split("  ") if cell] for line in place.table().splitlines()], place.verdict()
+
+    def test_lapwing_is_held_against_the_better_mpi(self):
+        times = {"tcp": 11, "ucx": 11.9, "ofi": 13}
+
+        def rounds_of(mpi):
+            return lambda name, variables: [{"base": (times[variables["LAPWING_NETWORK"]] if name == "host" else
+                                                      {"Open MPI": 10, "MPICH": 20}[mpi]) * 1e-6}]
+
+        lines, verdict = self.lines(networks.Latency("", 2, [], ["base"], 1.2), rounds_of)
+        self.assertEqual(lines[3], ["Ibarrier", "1.00 (10.0)", "2.00 (20.0)", "2.00 (20.0)", "?", "1.10 (11.0)", "1.19 (11.9)",
+                                    "1.30 (13.0)"])
+        self.assertEqual(verdict, "At most 1.2 times the better MPI's: 2 of 3; not host, ofi: Ibarrier")
+
+    def test_overlap_is_the_median_of_all_rounds_between_0_and_100(self):
+        lost = {"tcp": [0.1, 0.2, 9], "ucx": [-3, -3, 0], "ofi": [4, 2, 0]}
+
+        def rounds_of(_):
+            return lambda name, variables: [{"base": 2e-3, "alone": 1e-3, "total": (1 + part) * 1e-3}
+                                            for part in lost.get(variables.get("LAPWING_NETWORK"), [1])]
+
+        lines, verdict = self.lines(networks.Overlap("", 4, [], ["overlap"], 0.9), rounds_of)
+        self.assertEqual(lines[3], ["Ibarrier", *["50.0 (2.0)"] * 3, "?", "90.0 (2.0)", "100.0 (2.0)", "0.0 (2.0)"])
+        self.assertEqual(verdict, "At least 90 %: 2 of 3; not host, ofi: Ibarrier")
 
 
 class SeveralHosts(unittest.TestCase):

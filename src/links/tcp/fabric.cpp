@@ -95,7 +95,8 @@ class TcpFabric final : public Fabric {
 
     bool step() {
         const bool moved = streams_->progress();
-        if (!streams_->awaited().empty()) look_for_ended_peers();
+        // Once more when none is awaited any more: that closes what it has open.
+        if (!streams_->awaited().empty() || !awaited_.empty()) look_for_ended_peers();
         return moved;
     }
     void look_for_ended_peers();

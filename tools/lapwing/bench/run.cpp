@@ -49,9 +49,10 @@ class Output {
     std::optional<OutputFile> file_;
 };
 
-// Each communicator says its engine; the variable must not say "mpi" for all. Where all ranks are on one
-// host, the kernel engine has sockets only if the variable asks for it; only then has the triggered engine a
-// network.
+// Each communicator says its engine; the variable must not say "mpi" for all. The network tcp is the host
+// engine's where it says so; else the kernel engine's, beside which the host engine goes by the MPI. Where
+// all ranks are on one host, the kernel engine has sockets only if the variable asks for it; only then has
+// the triggered engine a network.
 Settings lapwing_settings(const BenchOptions& options, const Json& asked,
                           const std::vector<std::string>& variables) {
     const Json& engines = asked.at("engines");
@@ -59,7 +60,14 @@ Settings lapwing_settings(const BenchOptions& options, const Json& asked,
         return std::find(engines.begin(), engines.end(), engine) != engines.end();
     };
     Settings settings = settings_with(variables);
-    settings.engine = measured("kernel") ? "kernel" : measured("triggered") ? "triggered" : "auto";
+    const bool only_host =
+        measured("host") && std::all_of(engines.begin(), engines.end(), [](const Json& engine) {
+            return engine == "host" || engine == "mpi";
+        });
+    settings.engine = measured("kernel")      ? "kernel"
+                      : measured("triggered") ? "triggered"
+                      : only_host             ? "host"
+                                              : "auto";
     if (measured("kernel") && measured("triggered"))
         throw Error(ErrorCode::invalid_argument, "a job has the kernel engine or the triggered engine");
     if (!options.algorithm.empty()) settings.algorithm = options.algorithm;
