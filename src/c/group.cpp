@@ -49,8 +49,8 @@ struct Group::Hello {
     std::uint64_t trigger_entries;  // for the triggered engine
     std::uint64_t trigger_counters;
     char why_not[256];  // it cannot take part
-    char
-        why_no_connections[256];  // for the engine that needs them, or no deferred work for the one with that
+    // For the engine that needs them, or no deferred work or no card for the ones with that.
+    char why_no_connections[256];
 };
 
 Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, const char* const* options)
@@ -90,7 +90,8 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     const int failure = exchange(context, &own, all.data(), sizeof(Hello));
     if (failure != 0) throw ExchangeError(fmt::format("the exchange function has failed with {}", failure));
     agree(all, engine_with_connections(settings.plan.engine, false) != nullptr ||
-                   names_engine_that_needs(EngineNeeds::deferred_work, settings.plan.engine));
+                   names_engine_that_needs(EngineNeeds::deferred_work, settings.plan.engine) ||
+                   names_engine_that_needs(EngineNeeds::card, settings.plan.engine));
     // The key was all that had to be kept from others.
     std::vector<tcp::Address> addresses;
     std::vector<std::uint64_t> hosts;
@@ -136,6 +137,13 @@ void Group::prepare(const GroupSettings& settings, Hello& own) {
             deferred_work_ = open_deferred_work(deferred);
             own.trigger_entries = deferred_work_->entries();
             own.trigger_counters = deferred_work_->counters();
+        } catch (const Error& error) {
+            why_no_connections = error.what();
+        }
+    }
+    if (names_engine_that_needs(EngineNeeds::card, settings.plan.engine)) {
+        try {
+            card_ = mlx5::open_card();
         } catch (const Error& error) {
             why_no_connections = error.what();
         }
@@ -264,6 +272,10 @@ void Group::open_engines(const GroupSettings& settings, const std::vector<int>& 
         deferred.trigger_entries = trigger_entries_;
         deferred.trigger_counters = trigger_counters_;
         engines_->use(*deferred_work_, deferred);
+        return;
+    }
+    if (names_engine_that_needs(EngineNeeds::card, options_.engine)) {
+        if (note_.empty()) engines_->use(*card_.device, *card_.variant);
         return;
     }
     if (engine_with_connections(options_.engine, all_share_memory) == nullptr)

@@ -15,6 +15,7 @@
 
 #include "base/trace.hpp"
 #include "c/options.hpp"
+#include "engines/mlx5/probe.hpp"
 #include "links/lifeline.hpp"
 #include "links/shm/node.hpp"
 #include "links/stream_link.hpp"
@@ -139,6 +140,7 @@ class Group : public std::enable_shared_from_this<Group> {
     std::unique_ptr<DeferredWork> deferred_work_;  // where the triggered engine is asked for
     std::uint64_t trigger_entries_ = 0;            // that each rank has
     std::uint64_t trigger_counters_ = 0;           // the same
+    mlx5::OpenedCard card_;                        // where the mlx5 engine is asked for
     std::optional<GroupEngines> engines_;
     std::uint32_t next_channel_ = 0;
     int pinned_ = 0;

@@ -8,12 +8,13 @@
 //
 // There are four variants, which differ in who waits and how messages travel:
 // - With a management queue (Graham et al., Tables III and IV) all sends are held until it enables them. It
-// alone
-//   waits. One bell starts a list.
+//   alone waits. One bell starts a list.
 // - With the peers' queues alone each send follows waits in its own queue. What guards sends to k peers is
-// waited for
-//   k times, but nothing needs to be enabled, and a card may have no cross-channel queues.
+//   waited for k times, but nothing needs to be enabled, and a card may have no cross-channel queues.
 // - Messages are sent, or written with immediate data ("MQ-RDMA" there): either way a receive is used up.
+//   What is written may land before its receiver has begun the run, so its runs use two memories in turn: the
+//   receives of the run before, which the sender has used up, say that the receiver has ended the one that
+//   had this memory.
 //
 // A card copies, by a write to a queue pair that is connected with itself, but does not reduce. What it
 // cannot do ends a *stage*: when all that is posted is complete the processor does its tasks and posts the
@@ -48,6 +49,8 @@ struct WorkLimits {
     // Copies that nothing precedes but sends are the processor's up to so many bytes.
     std::uint64_t most_bytes_of_host_copy = 16384;
     bool card_copies = true;  // otherwise the processor does all copies
+    // Messages are written to so many memories of the receiver's in turn, one for each run of the list.
+    std::uint64_t memories_written = 2;
 };
 
 struct WorkRequest {

@@ -14,7 +14,9 @@
 #include "engines/catalogue.hpp"
 #include "engines/doubles/mlx5/device.hpp"
 #include "engines/expected.hpp"
+#include "engines/mlx5/plan.hpp"
 #include "engines/mlx5/probe.hpp"
+#include "engines/mlx5_ranks.hpp"
 #include "links/process/process_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -29,13 +31,6 @@ using mlx5_double::Drive;
 
 constexpr int runs = 3;
 constexpr int most_rounds = 20000;  // without any run that completes
-
-const WorkVariant& variant(std::string_view name) {
-    for (const WorkVariant& each : work_variants()) {
-        if (each.name == name) return each;
-    }
-    throw Error(ErrorCode::internal, std::string(name));
-}
 
 // Changes new entries of send queues before the card may see them, and has shorter queues where asked.
 class FaultyDevice final : public mlx5::Device {
@@ -170,7 +165,7 @@ std::string run(const Job& job) {
             if (!engine.fits(context)) return engine.fits(context).reason();
             if (!engine.supports(list)) return engine.supports(list).reason();
             of.group = engine.open(context);
-            of.prepared = of.group->prepare(list);
+            of.prepared = prepare(*of.group, job.problem, rank, job.choice);
         }
         for (int round = 0; round < job.rounds; ++round) {
             for (int rank = 0; rank < count; ++rank)
@@ -250,7 +245,7 @@ TEST(Mlx5EngineSeeds, EachIsAnotherOrder) {
 // Copies of buffers, and buffers that the card itself reads and writes; stages by queues that are full.
 TEST(Mlx5EngineSizes, LongListsAndBuffers) {
     for (const WorkVariant& each : work_variants()) {
-        expect_right(job_of(sample_problems(Collective::broadcast, 3, 400000).front(),
+        expect_right(job_of(sample_problems(Collective::broadcast, 3, 150000).front(),
                             parse_choice(Collective::broadcast, "binomial"), each, 5));
         Job job = job_of(sample_problems(Collective::alltoall, 5, 40).front(),
                          parse_choice(Collective::alltoall, "bruck"), each, 6);
@@ -291,7 +286,7 @@ FaultyDevice::Fault of_word(unsigned opcode, std::size_t at,
 }
 
 TEST(Mlx5EngineFaults, AreFound) {
-    constexpr unsigned send = 0x0a, wait = 0x0f, enable = 0x17;
+    constexpr unsigned write = 0x09, send = 0x0a, wait = 0x0f, enable = 0x17;
     const auto less = [](std::uint32_t value) { return (value - 1) & 0xffffff; };
     const auto more = [](std::uint32_t value) { return (value + 1) & 0xffffff; };
     const Planted all[] = {
@@ -312,6 +307,12 @@ TEST(Mlx5EngineFaults, AreFound) {
         {"segments not counted", "peer-send", of_word(send, 4, [](std::uint32_t v) { return v + 1; })},
         {"another key", "peer-send", of_word(send, 20, [](std::uint32_t v) { return v ^ 0x100; })},
         {"a longer message", "peer-send", of_word(send, 16, [](std::uint32_t v) { return v + 1; })},
+        {"written elsewhere", "mq-rdma", of_word(write, 20, [](std::uint32_t v) { return v + 1; })},
+        {"written elsewhere", "peer-rdma", of_word(write, 20, [](std::uint32_t v) { return v + 1; })},
+        {"a peer's other key", "peer-rdma", of_word(write, 24, [](std::uint32_t v) { return v ^ 0x100; })},
+        {"a longer write", "mq-rdma", of_word(write, 32, [](std::uint32_t v) { return v + 1; })},
+        {"no receive used up", "peer-rdma",
+         in_opcode(write, [](std::byte* block) { block[3] = std::byte{0x08}; })},
         {"no report", "mq-send", in_opcode(wait, [](std::byte* block) { block[11] = std::byte{0}; })},
         {"no report", "peer-send", in_opcode(send, [](std::byte* block) { block[11] = std::byte{0}; })},
     };
@@ -350,7 +351,8 @@ TEST(Mlx5EngineSleep, EndsWhenTheCardIsDone) {
                 context.card = cards[at].get();
                 context.options.card_variant = &variant(name);
                 const auto group = find_engine("mlx5").open(context);
-                const auto prepared = group->prepare(build(problem, rank, choice));
+                const auto prepared = prepare(*group, problem, rank, choice);
+                int wake_ups = 0;
                 for (int round = 0; round < 6; ++round) {
                     const Bytes in = in_of(problem, rank, round);
                     Bytes out = out_before(problem, rank, round);
@@ -362,14 +364,41 @@ TEST(Mlx5EngineSleep, EndsWhenTheCardIsDone) {
                         } else if (poll(&descriptor, 1, 20000) != 1) {
                             ADD_FAILURE() << "nobody wakes rank " << rank << ", " << name;
                             return;
+                        } else {
+                            ++wake_ups;
                         }
                     }
                     EXPECT_EQ(out, out_after(problem, rank, round, out));
                 }
+                // One for each completion that there can be, at most; who is not asleep then spins.
+                EXPECT_LE(wake_ups, 6 * 8) << name;
             });
         }
         for (std::thread& thread : threads) thread.join();
     }
+}
+
+// The share that the manual names: of which algorithms the messages are written in the variants that write.
+TEST(Mlx5Plan, WritesWhatIsOneProblemAtAllRanks) {
+    const auto written = [](std::uint64_t bytes) {
+        int count = 0;
+        for (const Algorithm* algorithm : catalogue()) {
+            const Choice choice{algorithm, usual_parameters(*algorithm)};
+            const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
+            const auto problems = sample(algorithm->collective, 8, bytes);
+            const auto all_written = [&](const Problem& problem) {
+                if (!algorithm->applies(problem, choice.parameters)) return true;
+                if (mlx5::sends_only(problem)) return false;
+                const auto lists = build_all(problem, choice).lists;
+                return std::all_of(lists.begin(), lists.end(), mlx5::written_to);
+            };
+            count += std::all_of(problems.begin(), problems.end(), all_written) ? 1 : 0;
+        }
+        return count;
+    };
+    EXPECT_EQ(written(8), 26);
+    EXPECT_EQ(written(1024), 26);
+    EXPECT_EQ(written(8192), 15);
 }
 
 TEST(Mlx5Probe, TakesACardThatDoesWhatItShould) {

@@ -1,16 +1,15 @@
 // Work-queue entries byte for byte. Each field after two public sources:
 //
-//   field                                   sources
-//   opmod, index, opcode; QPN, DS; flags    rdma-core mlx5dv.h mlx5_wqe_ctrl_seg; DPDK mlx5_prm.h
-//   mlx5_wqe_cseg 0x08 in byte 11: completion             mlx5dv.h MLX5_WQE_CTRL_CQ_UPDATE; Linux qp.h
-//   MLX5_WQE_CTRL_CQ_UPDATE WAIT 0x0f, SEND_EN 0x17                 mlx5_prm.h MLX5_OPCODE_WAIT,
-//   MLX5_OPCODE_SEND_EN; pcx dv_mgr.cc max_index at 24, queue at 28            mlx5_prm.h mlx5_wqe_qseg; pcx
-//   dv_mgr.cc coredirect_wqe max_index of WAIT: of the completion    libmlx5 4.1 verbs.c (wait_index begins
-//   at -1); pcx (count - 1) max_index of SEND_EN: after the last    libmlx5 4.1 verbs.c; pcx dv_mgr.cc remote
-//   address, key                     mlx5dv.h mlx5_wqe_raddr_seg; mlx5_prm.h mlx5_wqe_rseg data: bytes, key,
-//   address               mlx5dv.h mlx5_wqe_data_seg; mlx5_prm.h mlx5_wqe_dseg key 0x100 ends a receive
-//   mlx5dv.h MLX5_INVALID_LKEY; Linux qp.h MLX5_INVALID_LKEY completions: 44, 55, 56, 60, 63         mlx5dv.h
-//   mlx5_cqe64, mlx5_err_cqe; mlx5_prm.h mlx5_cqe
+// - opmod, index, opcode; QPN, DS; flags: rdma-core mlx5dv.h mlx5_wqe_ctrl_seg; DPDK mlx5_prm.h mlx5_wqe_cseg
+// - 0x08 in byte 11, completion: mlx5dv.h MLX5_WQE_CTRL_CQ_UPDATE; Linux qp.h MLX5_WQE_CTRL_CQ_UPDATE
+// - WAIT 0x0f, SEND_EN 0x17: mlx5_prm.h MLX5_OPCODE_WAIT, MLX5_OPCODE_SEND_EN; pcx dv_mgr.cc
+// - max_index at 24, queue at 28: mlx5_prm.h mlx5_wqe_qseg; pcx dv_mgr.cc coredirect_wqe
+// - max_index of WAIT, of the completion: libmlx5 4.1 verbs.c (wait_index begins at -1); pcx (count - 1)
+// - max_index of SEND_EN, after the last: libmlx5 4.1 verbs.c; pcx dv_mgr.cc
+// - remote address, key: mlx5dv.h mlx5_wqe_raddr_seg; mlx5_prm.h mlx5_wqe_rseg
+// - data (bytes, key, address): mlx5dv.h mlx5_wqe_data_seg; mlx5_prm.h mlx5_wqe_dseg
+// - key 0x100, which ends a receive: mlx5dv.h MLX5_INVALID_LKEY; Linux qp.h MLX5_INVALID_LKEY
+// - completions (44, 55, 56, 60, 63): mlx5dv.h mlx5_cqe64, mlx5_err_cqe; mlx5_prm.h mlx5_cqe
 #include "engines/mlx5/wqe.hpp"
 
 #include <gtest/gtest.h>

@@ -170,6 +170,24 @@ TEST(WorkQueueFaults, AreFound) {
     EXPECT_GT(planted, 400U);
 }
 
+// Two runs of a list could meet in one memory: a sender may be a run ahead.
+TEST(WorkQueueFaults, OneMemoryForAllRunsIsTooFew) {
+    const WorkLimits one_memory{.memories_written = 1};
+    for (const WorkVariant& of : work_variants()) {
+        for (const auto& [collective, algorithm] : {std::pair(Collective::broadcast, "binomial"),
+                                                    {Collective::gather, "binomial"},
+                                                    {Collective::scatter, "flat"}}) {
+            const auto lists = lists_of(collective, algorithm, 5, 16);
+            EXPECT_THAT(check_work_queues(lists, of, {}), testing::IsEmpty()) << algorithm;
+            const auto found = check_work_queues(lists, of, one_memory, 1);
+            ASSERT_EQ(found.empty(), !of.writes) << of.name << ", " << algorithm;
+            if (!of.writes) continue;
+            EXPECT_THAT(found.front().what(lists),
+                        testing::HasSubstr("is written to memory that the receiver still uses"));
+        }
+    }
+}
+
 TEST(WorkQueues, DeclineAReceiveBelowAWait) {
     List list;
     list.ranks = 2;

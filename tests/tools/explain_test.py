@@ -37,6 +37,12 @@ class Tables(ToolTest):
         self.assert_golden(below_header(out), "barrier_wqe.txt")
         out, _ = self.call(*BARRIER, "--level", "wqe", "--variant", "peer-rdma", "--rank", 0)
         self.assert_golden(below_header(out), "barrier_wqe_peer_rdma.txt")
+        # Messages are written where their receiver has them; those of a gather are sent.
+        allgather = ("explain", "allgather", "--algorithm", "recursive_doubling", "--ranks", 4, "--bytes", 16)
+        out, _ = self.call(*allgather, "--level", "wqe", "--variant", "mq-rdma", "--rank", 2)
+        self.assert_golden(below_header(out), "allgather_wqe_mq_rdma.txt")
+        out, _ = self.call("explain", "gather", "--ranks", 4, "--bytes", 16, "--level", "wqe", "--variant", "mq-rdma")
+        self.assertNotIn("RDMA_WRITE", out)
 
     def test_chains_of_long_messages(self):
         out, _ = self.call("explain", "broadcast", "--algorithm", "binomial", "--ranks", 4, "--bytes", "64Ki",

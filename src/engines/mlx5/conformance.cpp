@@ -13,6 +13,8 @@ constexpr Question questions[] = {
     {"write", "An RDMA write with immediate arrives, its data before its completion.", ask_write},
     {"send", "Sends arrive in order, each in the receive that is next.", ask_send},
     {"receiver_late", "A send without a receive is tried again until there is one.", ask_receiver_late},
+    {"write_late", "A write with immediate is not complete before there is a receive.", ask_write_late},
+    {"write_nothing", "A write of no bytes completes that names no memory.", ask_write_nothing},
     {"event", "An armed completion queue gives one event for its next completion.", ask_event},
     {"key", "Memory that a key does not cover is refused.", ask_key},
     {"wait_plain", "A WAIT in a plain queue pair ends with the completion that it names.", ask_wait_plain,

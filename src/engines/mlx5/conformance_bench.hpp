@@ -125,6 +125,10 @@ class Queue {
         put_write(sends_.block(), place(), memory_.remote(at), memory_.from(at, bytes), immediate, report);
         sends_.post();
     }
+    void write_nothing(bool immediate, Report report) {
+        put_write(sends_.block(), place(), {}, {}, immediate, report);
+        sends_.post();
+    }
     // With a key that nobody has given.
     void write_wrongly() {
         Data data = memory_.from(0, 8);
@@ -241,6 +245,8 @@ std::string ask_report(Bench& bench);
 std::string ask_write(Bench& bench);
 std::string ask_send(Bench& bench);
 std::string ask_receiver_late(Bench& bench);
+std::string ask_write_late(Bench& bench);
+std::string ask_write_nothing(Bench& bench);
 std::string ask_event(Bench& bench);
 std::string ask_key(Bench& bench);
 std::string ask_wait_plain(Bench& bench);

@@ -73,6 +73,34 @@ std::string ask_receiver_late(Bench& bench) {
     return "";
 }
 
+std::string ask_write_late(Bench& bench) {
+    Completions done(bench.device), arrived(bench.device);
+    Queue queue(bench.device, bench.memory, done, arrived);
+    bench.memory.fill(4);
+    queue.write(0, half, true, Report::yes);
+    queue.ring();
+    bench.none(done, "a write with immediate, without a receive");
+    queue.receive_nothing();
+    bench.good(arrived, "a write that was tried again");
+    expect(bench.memory.arrived(0, half), "other bytes arrived");
+    bench.good(done, "a write that was tried again");
+    return "";
+}
+
+std::string ask_write_nothing(Bench& bench) {
+    Completions done(bench.device), arrived(bench.device);
+    Queue queue(bench.device, bench.memory, done, arrived);
+    queue.receive_nothing();
+    queue.write_nothing(false, Report::yes);
+    queue.write_nothing(true, Report::yes);
+    queue.ring();
+    bench.good(done, "a write of no bytes");
+    bench.good(done, "one with immediate");
+    expect(bench.good(arrived, "one with immediate, where it arrives").bytes == 0, "it has bytes");
+    bench.none(arrived, "after the one that uses up a receive");
+    return "";
+}
+
 std::string ask_event(Bench& bench) {
     Completions done(bench.device);
     Queue queue(bench.device, bench.memory, done, done);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
@@ -118,6 +119,8 @@ class Device {
 
     virtual const char* name() const = 0;  // as "mlx5_0"
     virtual Capabilities capabilities() const = 0;
+    // How long a rank waits for messages before it asks whether their senders are there.
+    virtual std::chrono::milliseconds keep_alive() const { return std::chrono::milliseconds(1000); }
 
     virtual CompletionQueue create_completion_queue(const CompletionQueueOptions& options) = 0;
     // Its completion queues must exist longer. It is not connected yet: receives may be posted, sends not.

@@ -1,5 +1,8 @@
 #include "engines/mlx5/engine.hpp"
 
+#include <optional>
+#include <utility>
+
 #include "engines/mlx5/devx.hpp"
 #include "engines/mlx5/prepared.hpp"
 #include "task/work_queues.hpp"
@@ -21,12 +24,17 @@ class CardGroup final : public GroupEngine {
   public:
     explicit CardGroup(const EngineContext& context)
         : group_(std::make_shared<mlx5::Group>(*context.card, *context.messages, choose(context))) {}
+    Verdict admits(const Problem& problem, const std::function<List(int)>&) override {
+        landing_ = group_->number_of_landing(problem);
+        return Verdict::yes();
+    }
     std::unique_ptr<Prepared> prepare(const List& list, Inside) override {
-        return std::make_unique<mlx5::CardPrepared>(list, group_);
+        return std::make_unique<mlx5::CardPrepared>(list, group_, std::exchange(landing_, std::nullopt));
     }
 
   private:
     const std::shared_ptr<mlx5::Group> group_;  // also of what is prepared, which may outlive this
+    std::optional<std::uint32_t> landing_;      // of the problem that was admitted last
 };
 
 class CardEngine : public Engine {

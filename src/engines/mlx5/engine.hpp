@@ -7,7 +7,11 @@
 //   requests   a list's requests as such entries
 //   queues     posting and reading
 //   lane       the queues of collectives that take them in turn
-//   prepared   lists and their runs
+//   landing    where peers write messages to
+//   keep_alive whether peers are there
+//   plan, run, run_memory, prepared   lists and their runs
+//   mover      what makes them go on
+//   group      what the lists of a group share
 //   probe      whether a card does what the engine needs
 //
 // It has never run on a card: see docs/compatibility.md.

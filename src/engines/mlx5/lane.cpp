@@ -5,12 +5,9 @@
 namespace lapwing::mlx5 {
 
 Peer::Peer(Device& device, const QueuePairOptions& options, const CompletionQueue& completions)
-    : sends(device.create_queue_pair(options)),
-      receives(sends.pair()),
-      received(completions),
-      mine_(device.address(sends.pair())) {}
+    : sends(device.create_queue_pair(options)), receives(sends.pair()), received(completions) {}
 
-bool Peer::connect(Device& device, Link& messages, int peer, std::uint32_t channel) {
+bool Peer::connect(Device& device, KeepAlive& keep_alive, Link& messages, int peer, std::uint32_t channel) {
     const auto exchange = [&](const void* out, void* in, std::size_t bytes) {
         messages.recv(peer, static_cast<std::byte*>(in), bytes, channel, in_);
         messages.send(peer, static_cast<const std::byte*>(out), bytes, channel, out_);
@@ -21,12 +18,14 @@ bool Peer::connect(Device& device, Link& messages, int peer, std::uint32_t chann
     };
     switch (state_) {
         case State::made:
+            mine_ = {device.address(sends.pair()), keep_alive.address(peer)};
             exchange(&mine_, &theirs_, sizeof mine_);
             state_ = State::addresses;
             [[fallthrough]];
         case State::addresses:
             if (!exchanged()) return false;
-            device.connect(sends.pair(), theirs_);
+            device.connect(sends.pair(), theirs_.messages);
+            keep_alive.connect(peer, theirs_.keep_alive);
             exchange(&confirmed_[0], &confirmed_[1], 1);
             state_ = State::confirming;
             [[fallthrough]];
@@ -49,13 +48,24 @@ Lane::Lane(Device& device, const LaneOptions& options)
       options_(options) {}
 
 Lane::~Lane() {
-    for (const auto& [rank, peer] : peers_) {
-        device_.destroy(peer->sends.pair());
-        device_.destroy(peer->received.queue());
-    }
+    close();
+    for (const auto& [rank, peer] : peers_) device_.destroy(peer->received.queue());
+    for (const CompletionReader* reader : {&sends, &copies, &management}) device_.destroy(reader->queue());
+}
+
+void Lane::close() {
+    if (closed_) return;
+    closed_ = true;
+    for (const auto& [rank, peer] : peers_) device_.destroy(peer->sends.pair());
     if (management_queue_ != nullptr) device_.destroy(management_queue_->pair());
     if (copy_queue_ != nullptr) device_.destroy(copy_queue_->pair());
-    for (const CompletionReader* reader : {&sends, &copies, &management}) device_.destroy(reader->queue());
+}
+
+std::string Lane::who(std::uint32_t queue_pair) const {
+    for (const auto& [rank, peer] : peers_) {
+        if (peer->sends.pair().number == queue_pair) return rank_in_words(rank);
+    }
+    return the_card;
 }
 
 Peer& Lane::peer(int rank) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "engines/mlx5/keep_alive.hpp"
+#include "engines/mlx5/landing.hpp"
 #include "engines/mlx5/queues.hpp"
 #include "links/link.hpp"
 #include "task/work_queues.hpp"
@@ -18,13 +20,14 @@ namespace lapwing::mlx5 {
 struct Run;
 
 // A queue pair to a peer. Both ranks connect it when the first collective that needs it has the lane, by
-// messages on that one's channel: first addresses, then that they are connected.
+// messages on that one's channel: first addresses, then that they are connected. The first lane to do so
+// connects the group's keep-alive, too.
 class Peer {
   public:
     Peer(Device& device, const QueuePairOptions& options, const CompletionQueue& receives);
 
     // True when both ends are connected. Throws Error (link).
-    bool connect(Device& device, Link& messages, int peer, std::uint32_t channel);
+    bool connect(Device& device, KeepAlive& keep_alive, Link& messages, int peer, std::uint32_t channel);
 
     SendQueue sends;
     ReceiveQueue receives;
@@ -32,10 +35,14 @@ class Peer {
 
   private:
     enum class State { made, addresses, confirming, connected };
+    struct Addresses {
+        Address messages;
+        Address keep_alive;
+    };
 
     State state_ = State::made;
-    Address mine_;
-    Address theirs_;
+    Addresses mine_;
+    Addresses theirs_;
     std::byte confirmed_[2] = {};
     Link::Transfer out_, in_;
 };
@@ -53,25 +60,32 @@ class Lane {
     Lane(const Lane&) = delete;
     Lane& operator=(const Lane&) = delete;
 
+    // All of these are made when first asked for.
     Peer& peer(int rank);
-    // Made when first asked for.
     SendQueue& copy_queue();
     SendQueue& management_queue();
+    Landing& landing(std::uint32_t number) { return landings_[number]; }
+
+    // The other end of one of its queue pairs: for messages.
+    std::string who(std::uint32_t queue_pair) const;
+    // It cannot be used any more, and its queue pairs answer no peer.
+    void close();
 
     CompletionReader sends;  // of all peers
     CompletionReader copies;
     CompletionReader management;
     std::deque<Run*> runs;  // the first has the lane
-    std::string error;      // why it cannot be used any more
 
   private:
     std::unique_ptr<SendQueue> to_itself(Role role, const CompletionReader& completions);
 
     Device& device_;
     const LaneOptions options_;
+    std::map<std::uint32_t, Landing> landings_;
     std::map<int, std::unique_ptr<Peer>> peers_;
     std::unique_ptr<SendQueue> copy_queue_;
     std::unique_ptr<SendQueue> management_queue_;
+    bool closed_ = false;
 };
 
 }  // namespace lapwing::mlx5

@@ -7,8 +7,9 @@
 #include <cstring>
 #include <optional>
 
-#include "engines/mlx5/prepared.hpp"
+#include "engines/mlx5/devx.hpp"
 #include "engines/mlx5/queues.hpp"
+#include "engines/mlx5/registered.hpp"
 
 namespace lapwing::mlx5 {
 namespace {
@@ -137,6 +138,12 @@ const WorkVariant* fit_variant(Device& device) {
         }
     }
     throw Error(ErrorCode::unsupported, fmt::format("{} fails the probe: {}", device.name(), why));
+}
+
+OpenedCard open_card() {
+    OpenedCard opened{open_devx(), nullptr};
+    opened.variant = fit_variant(*opened.device);
+    return opened;
 }
 
 }  // namespace lapwing::mlx5

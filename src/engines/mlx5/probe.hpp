@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "engines/mlx5/device.hpp"
@@ -21,5 +22,14 @@ std::string probe(Device& device, const WorkVariant& variant,
 // The first variant that the card passes; waits in the peers' own queues are tried first, since nothing needs
 // to be enabled there. Throws Error (unsupported) with what went wrong in each.
 const WorkVariant* fit_variant(Device& device);
+
+// The card that runs lists, and which work queues it takes.
+struct OpenedCard {
+    std::unique_ptr<Device> device;
+    const WorkVariant* variant = nullptr;
+};
+
+// The first of this host that passes. Throws Error (unsupported, system).
+OpenedCard open_card();
 
 }  // namespace lapwing::mlx5

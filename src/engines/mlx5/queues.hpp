@@ -1,6 +1,8 @@
 // The two ends of a card's queues that software has: it posts requests, and reads what is complete.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string>
 
@@ -8,6 +10,12 @@
 #include "engines/mlx5/wqe.hpp"
 
 namespace lapwing::mlx5 {
+
+// Who an error comes from.
+inline const std::string the_card = "the card";
+inline std::string rank_in_words(int rank) {
+    return fmt::format("rank {}", rank);
+}
 
 // A completion queue that software reads entry by entry.
 class CompletionReader {
@@ -22,19 +30,33 @@ class CompletionReader {
         return queue_.first + static_cast<std::uint32_t>(count);
     }
 
-    // Reads what is there; `visit` sees each entry. Throws Error (link) for a failed request.
+    // Reads what is there; `visit` sees each entry, failed requests' too.
     template <typename Visit>
-    void read(Visit visit) {
+    void read_all(Visit visit) {
         const std::uint64_t before = count_;
         while (const auto entry = completion(queue_, index(count_))) {
-            if (entry->error) throw Error(ErrorCode::link, "the card: " + syndrome_in_words(entry->syndrome));
             ++count_;
             visit(*entry);
         }
         if (count_ != before) store_record(&queue_.record[0], index(count_) & 0xffffff);
     }
+    // The same; throws Error (link) for a failed request. `who` names the other end of a queue pair.
+    template <typename Visit, typename Who>
+    void read(Visit visit, Who who) {
+        read_all([&](const Completion& entry) {
+            if (entry.error) {
+                throw Error(ErrorCode::link,
+                            fmt::format("{}: {}", who(entry.queue_pair), syndrome_in_words(entry.syndrome)));
+            }
+            visit(entry);
+        });
+    }
+    template <typename Who>
+    void read_as(Who who) {
+        read([](const Completion&) {}, who);
+    }
     void read() {
-        read([](const Completion&) {});
+        read_as([](std::uint32_t) { return the_card; });
     }
 
   private:

@@ -7,8 +7,8 @@ void put_request(std::byte* block, const WorkRequest& request, const Operands& o
     const Place place{0, operands.queue_pair};
     switch (request.kind) {
         case WorkRequest::Kind::write:
-            if (request.from.length == 0) {
-                put_write(block, place, {}, {}, true, report);
+            if (request.from.length == 0 || operands.target.key != 0) {
+                put_write(block, place, operands.target, operands.data, true, report);
                 return;
             }
             [[fallthrough]];

@@ -13,12 +13,12 @@ namespace lapwing::mlx5 {
 struct Operands {
     std::uint32_t queue_pair = 0;  // the request's own
     Data data;                     // send, write, copy
-    RemoteData target;             // copy
+    RemoteData target;             // copy; write: where its receiver wants it
     std::uint32_t object = 0;      // wait: the completion queue; enable: the queue pair
 };
 
-// All but its indices. A write of no bytes needs no address; where the receiver's bytes are is not known
-// here, so others go as sends, which use up a receive as well.
+// All but its indices. A write of no bytes needs no address. One whose target has no key goes as a send,
+// which uses up a receive as well.
 void put_request(std::byte* block, const WorkRequest& request, const Operands& operands);
 
 // For a start, also for a later one: `index` is that of its block, and `before` what its count counts from:

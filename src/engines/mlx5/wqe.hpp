@@ -2,7 +2,7 @@
 //
 // A request is one block of 64 bytes (WQEBB): a control segment of 16 bytes, and segments after it by opcode.
 // All fields are big-endian. What each field is, by two public sources, is in
-// tests/engines/mlx5/wqe_test.cpp.
+// tests/engines/mlx5_wqe_test.cpp.
 #pragma once
 
 #include <cstddef>

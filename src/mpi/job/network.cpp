@@ -6,8 +6,6 @@
 
 #include "base/error.hpp"
 #include "engines/catalogue.hpp"
-#include "engines/mlx5/devx.hpp"
-#include "engines/mlx5/probe.hpp"
 #include "links/tcp/addresses.hpp"
 #include "links/tcp/descriptors.hpp"
 #include "mpi/job/agreement.hpp"
@@ -61,15 +59,13 @@ void Network::open_card() {
     if (!names_engine_that_needs(EngineNeeds::card, engine_)) return;
     std::string trouble;
     try {
-        card_ = mlx5::open_devx();
-        card_variant_ = mlx5::fit_variant(*card_);
+        card_ = mlx5::open_card();
     } catch (const Error& error) {
         trouble = error.what();
     }
     missing_.card = agree_on_trouble(trouble, self_);
     if (missing_.card.empty()) return;
-    card_.reset();
-    card_variant_ = nullptr;
+    card_ = {};
     if (self_ == 0) fmt::print(stderr, "lapwing: the {} engine is not used: {}\n", engine_, missing_.card);
     engine_ = "auto";
 }
@@ -242,7 +238,7 @@ void Network::stop() {
     node_.reset();
     fabric_.reset();
     deferred_work_.reset();
-    card_.reset();
+    card_ = {};
 }
 
 std::vector<int> Network::members(MPI_Comm communicator, int ranks) const {

@@ -12,7 +12,7 @@
 
 #include "base/settings.hpp"
 #include "engines/engine.hpp"
-#include "engines/mlx5/device.hpp"
+#include "engines/mlx5/probe.hpp"
 #include "engines/progress_thread.hpp"
 #include "links/shm/node.hpp"
 #include "links/tcp/endpoint.hpp"
@@ -67,8 +67,8 @@ class Network {
     ProgressThread* progress_thread() const { return progress_thread_.get(); }
 
     // The card that runs lists, where the job asks for that and all ranks have one; null otherwise.
-    mlx5::Device* card() const { return card_.get(); }
-    const WorkVariant* card_variant() const { return card_variant_; }
+    mlx5::Device* card() const { return card_.device.get(); }
+    const WorkVariant* card_variant() const { return card_.variant; }
 
     // The places in MPI_COMM_WORLD of a communicator's ranks; empty when one of them is not in it.
     std::vector<int> members(MPI_Comm communicator, int ranks) const;
@@ -108,8 +108,7 @@ class Network {
     std::string joined_by_;
     bool by_native_mpi_ = false;
     std::unique_ptr<tcp::Endpoint> endpoint_;
-    std::unique_ptr<mlx5::Device> card_;
-    const WorkVariant* card_variant_ = nullptr;
+    mlx5::OpenedCard card_;
     std::unique_ptr<Fabric> fabric_;
     std::unique_ptr<DeferredWork> deferred_work_;
     std::unique_ptr<WakePipe> pipe_;  // of the progress thread, where there is a fabric

@@ -6,7 +6,9 @@
 // would be too early, more might wait for ever.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "task/checker/rules.hpp"
 #include "task/text.hpp"
@@ -143,20 +145,19 @@ class Proof {
         }
     }
 
-    // Where the next parts of a span end among requests or receives; none when they are not that span.
-    template <typename Part>
-    std::optional<std::uint64_t> parts_end(const Span& span, std::uint64_t from, std::uint64_t count,
-                                           Part part) {
+    // Whether that part of a message goes on where `done` bytes of it have gone.
+    bool goes_on(const Span& part, const Span& whole, std::uint64_t done) const {
+        return part.length <= whole.length - done && part == whole.part(done, part.length) &&
+               part.length <= limits_.most_bytes_of_message && (part.length > 0 || whole.length == 0);
+    }
+
+    // Where the next parts of a span end among receives; none when they are not that span.
+    std::optional<std::uint64_t> parts_end(const Span& span, const std::vector<Span>& receives,
+                                           std::uint64_t from) const {
         std::uint64_t done = 0;
         do {
-            if (from == count) return std::nullopt;
-            const std::optional<Span> next = part(from);
-            if (!next || next->length > span.length - done || *next != span.part(done, next->length) ||
-                next->length > limits_.most_bytes_of_message)
-                return std::nullopt;
-            if (next->length == 0 && span.length > 0) return std::nullopt;
-            done += next->length;
-            ++from;
+            if (from == receives.size() || !goes_on(receives[from], span, done)) return std::nullopt;
+            done += receives[from++].length;
         } while (done < span.length);
         return from;
     }
@@ -175,8 +176,7 @@ class Proof {
             switch (task.kind) {
                 case Kind::recv: {
                     const auto& receives = queues_.queues[queue].receives;
-                    const auto end = parts_end(task.target, next_receive[queue], receives.size(),
-                                               [&](std::uint64_t at) { return std::optional(receives[at]); });
+                    const auto end = parts_end(task.target, receives, next_receive[queue]);
                     if (!end) return fault(index, "it is not among the receives of its queue");
                     next_receive[queue] = *end;
                     received_parts_[queue].push_back(*end);
@@ -246,10 +246,7 @@ class Proof {
             skip_waits(queue, next[queue]);
             const std::uint64_t at = next[queue]++;
             if (at >= requests.size() || requests[at].kind != kind ||
-                requests[at].from.length > span.length - done ||
-                requests[at].from != span.part(done, requests[at].from.length) ||
-                requests[at].from.length > limits_.most_bytes_of_message ||
-                (requests[at].from.length == 0 && span.length > 0)) {
+                !goes_on(requests[at].from, span, done)) {
                 fault(index, "it is not the next request of its queue");
                 return false;
             }
@@ -270,11 +267,8 @@ class Proof {
             skip_waits(queue, next[queue]);
             const std::uint64_t at = next[queue]++;
             if (at >= requests.size() || requests[at].kind != RequestKind::copy ||
-                requests[at].from.length > task.source.length - done ||
-                requests[at].from != task.source.part(done, requests[at].from.length) ||
-                requests[at].to != task.target.part(done, requests[at].from.length) ||
-                requests[at].from.length > limits_.most_bytes_of_message ||
-                (requests[at].from.length == 0 && task.source.length > 0)) {
+                !goes_on(requests[at].from, task.source, done) ||
+                requests[at].to != task.target.part(done, requests[at].from.length)) {
                 fault(index, "nobody copies");
                 return false;
             }
@@ -313,16 +307,16 @@ class Proof {
     State before_entry_;
 };
 
-// All ranks' queues at once, each as far as it goes.
+// All ranks' queues at once, some runs in a row, each rank as far as it goes but one, which is late: it moves
+// when no other can. That is the worst for what is written before its receiver has begun.
 class Run {
   public:
-    Run(std::span<const WorkQueues> all, Findings& findings) : all_(all), findings_(findings) {
+    Run(std::span<const WorkQueues> all, const WorkLimits& limits, std::uint64_t runs,
+        std::optional<std::size_t> late, Findings& findings)
+        : all_(all), limits_(limits), runs_(runs), late_(late), findings_(findings) {
         for (const WorkQueues& queues : all) {
             Rank& rank = ranks_.emplace_back();
-            rank.next.resize(queues.queues.size());
-            rank.posted.resize(queues.queues.size());
-            rank.enabled.resize(queues.queues.size());
-            rank.received.resize(queues.queues.size());
+            begin(rank, queues);
             for (std::uint32_t at = 0; at < queues.copies(); ++at) rank.queue_of[queues.queues[at].peer] = at;
         }
     }
@@ -330,10 +324,13 @@ class Run {
     void run() {
         for (bool moved = true; moved && findings_.none();) {
             moved = false;
-            for (std::size_t rank = 0; rank < ranks_.size(); ++rank) moved = advance(rank) || moved;
+            for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+                if (rank != late_) moved = advance(rank) || moved;
+            }
+            if (!moved && late_) moved = advance(*late_);
         }
         for (std::size_t rank = 0; rank < ranks_.size() && findings_.none(); ++rank) {
-            if (ranks_[rank].stage <= all_[rank].stages.size())
+            if (ranks_[rank].run < runs_)
                 findings_.add(Rule::work_queues, static_cast<int>(rank), std::nullopt,
                               fmt::format("its stage {} never ends", ranks_[rank].stage));
         }
@@ -341,12 +338,19 @@ class Run {
 
   private:
     struct Rank {
+        std::uint64_t run = 0;                             // those before are complete
         std::vector<std::uint64_t> next, posted, enabled;  // by queue
         std::vector<std::uint64_t> received;               // by queue
         std::map<int, std::uint32_t> queue_of;
         std::uint64_t management = 0, sends = 0, copies = 0;  // entries
         std::size_t stage = 0;                                // the next to begin is this one
     };
+
+    static void begin(Rank& rank, const WorkQueues& queues) {
+        for (auto* const counts : {&rank.next, &rank.posted, &rank.enabled, &rank.received})
+            counts->assign(queues.queues.size(), 0);
+        rank.management = rank.sends = rank.copies = rank.stage = 0;
+    }
 
     bool advance(std::size_t at) {
         const WorkQueues& queues = all_[at];
@@ -356,16 +360,19 @@ class Run {
             while (rank.next[queue] < limit(queues, rank, queue) && step(at, queue)) moved = true;
         }
         const auto& stages = queues.stages;
-        if (rank.stage > stages.size()) return moved;
+        if (rank.run == runs_) return moved;
         if (rank.stage > 0) {
             const WorkStage& last = stages[rank.stage - 1];
             if (rank.management < last.management || rank.sends < last.sends || rank.copies < last.copies)
                 return moved;
         }
-        if (rank.stage < stages.size()) {
-            for (const WorkStage::Posted& posted : stages[rank.stage].posted)
-                rank.posted[posted.queue] = posted.end;
+        if (rank.stage == stages.size()) {
+            ++rank.run;
+            if (rank.run < runs_) begin(rank, queues);
+            return true;
         }
+        for (const WorkStage::Posted& posted : stages[rank.stage].posted)
+            rank.posted[posted.queue] = posted.end;
         ++rank.stage;
         return true;
     }
@@ -416,16 +423,25 @@ class Run {
         };
         if (found == receiver.queue_of.end()) return refuse("meets no queue");
         const auto& receives = all_[peer].queues[found->second].receives;
-        std::uint64_t& received = receiver.received[found->second];
-        if (received >= receives.size()) return refuse("meets no receive");
-        if (received != request.count) return refuse("has the wrong number");
-        if (receives[received].length != request.from.length)
+        const std::uint64_t run = ranks_[at].run;
+        if (request.count >= receives.size()) return refuse("meets no receive");
+        if (receives[request.count].length != request.from.length)
             return refuse("meets a receive of another length");
+        // It is written whether or not there is a receive yet, which only its completion needs.
+        if (request.kind == WorkRequest::Kind::write && request.from.length > 0 &&
+            receiver.run + limits_.memories_written <= run)
+            return refuse("is written to memory that the receiver still uses");
+        if (receiver.run < run) return false;
+        std::uint64_t& received = receiver.received[found->second];
+        if (received != request.count) return refuse("has the wrong number");
         ++received;
         return true;
     }
 
     std::span<const WorkQueues> all_;
+    const WorkLimits& limits_;
+    const std::uint64_t runs_;
+    const std::optional<std::size_t> late_;
     Findings& findings_;
     std::vector<Rank> ranks_;
 };
@@ -438,7 +454,15 @@ std::vector<Violation> check_work_queues(std::span<const List> lists, std::span<
     checker::Findings findings(violations);
     for (std::size_t rank = 0; rank < lists.size(); ++rank)
         checker::Proof(lists[rank], queues[rank], limits, findings).run();
-    if (findings.none()) checker::Run(queues, findings).run();
+    if (findings.none()) checker::Run(queues, limits, 1, std::nullopt, findings).run();
+    const bool sends_bytes = std::any_of(lists.begin(), lists.end(), [](const List& list) {
+        return std::any_of(list.tasks.begin(), list.tasks.end(), [](const Task& task) {
+            return task.kind == Kind::send && task.source.length > 0;
+        });
+    });
+    if (queues.empty() || !queues.front().variant.writes || !sends_bytes) return findings.take();
+    for (std::size_t late = 0; late < queues.size() && findings.none(); ++late)
+        checker::Run(queues, limits, limits.memories_written + 1, late, findings).run();
     return findings.take();
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
+#include "engines/mlx5/plan.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -198,6 +199,28 @@ std::string as_dot(const Explained& explained, Level level) {
     return level == Level::queues ? draw(explained.queues, title) : draw(explained.shown, title);
 }
 
+std::string entries_as_text(const Explained& explained) {
+    const Problem& problem = explained.problem();
+    const bool writes = explained.work_queues.front().variant.writes && !mlx5::sends_only(problem);
+    const auto receives_at = [&](int peer, int from) -> std::vector<Span> {
+        const List list = lapwing::build(problem, peer, explained.choice());
+        if (!writes || !mlx5::written_to(list)) return {};
+        for (const WorkQueue& queue :
+             lower_to_work_queues(list, explained.work_queues.front().variant).queues) {
+            if (queue.peer == from) return queue.receives;
+        }
+        return {};
+    };
+    std::string text;
+    for (std::size_t at = 0; at < explained.shown.size(); ++at) {
+        const int rank = explained.shown[at].rank;
+        text += print_entries(explained.work_queues[at],
+                              {writes && mlx5::written_to(explained.shown[at]),
+                               [&, rank](int peer) { return receives_at(peer, rank); }});
+    }
+    return text;
+}
+
 std::string as_text(const Explained& explained, Level level) {
     std::string text;
     if (level == Level::queues) {
@@ -205,7 +228,7 @@ std::string as_text(const Explained& explained, Level level) {
     } else if (level == Level::chains) {
         for (const Chains& of_rank : explained.chains) text += print(of_rank);
     } else if (level == Level::wqe) {
-        for (const WorkQueues& of_rank : explained.work_queues) text += print_entries(of_rank);
+        text = entries_as_text(explained);
     } else if (explained.shown.size() != explained.all.size()) {
         for (const List& list : explained.shown) text += print(list);
     } else {

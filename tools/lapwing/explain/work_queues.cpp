@@ -10,7 +10,7 @@
 namespace lapwing::tool {
 namespace {
 
-// Numbers that a card would give.
+// Numbers that cards would give, the same on all ranks.
 constexpr std::uint32_t first_queue_pair = 0x100;
 constexpr std::uint32_t first_receives = 0x200;
 constexpr std::uint32_t sends = 0x300;
@@ -25,6 +25,11 @@ std::uint32_t key_of(const Span& span) {
 mlx5::Data data_of(const Span& span) {
     if (span.length == 0) return {};
     return {address_of(span), static_cast<std::uint32_t>(span.length), key_of(span)};
+}
+mlx5::RemoteData target_of(const Span& span) {
+    constexpr std::uint32_t for_peers = 1;
+    if (span.length == 0) return {};
+    return {address_of(span), key_of(span) + for_peers};
 }
 
 std::uint32_t object_of(const WorkRequest& request) {
@@ -41,32 +46,35 @@ std::string hex(const std::byte* bytes, std::size_t count) {
     return text;
 }
 
-void print_request(std::string& text, const WorkQueues& queues, std::uint32_t queue, std::uint16_t index) {
+void print_request(std::string& text, const WorkQueues& queues, std::uint32_t queue, std::uint16_t index,
+                   const std::vector<Span>& written) {
     const WorkRequest& request = queues.queues[queue].requests[index];
     std::array<std::byte, mlx5::block_bytes> block{};
     mlx5::put_request(block.data(), request,
-                      {first_queue_pair + queue,
-                       data_of(request.from),
-                       {address_of(request.to), key_of(request.to)},
+                      {first_queue_pair + queue, data_of(request.from),
+                       target_of(request.kind != WorkRequest::Kind::write ? request.to
+                                 : written.empty()                        ? Span{}
+                                                                          : written[request.count]),
                        object_of(request)});
     mlx5::rearm(block.data(), request, index, 0);
-    text += fmt::format("    {}\n", print(queues, request));
+    const bool sent = request.kind == WorkRequest::Kind::write && request.from.length > 0 && written.empty();
+    text += fmt::format("    {}{}\n", print(queues, request), sent ? ", as a send" : "");
     for (const mlx5::Field& field : mlx5::fields_of(block.data())) {
         text += fmt::format("      {:>2}  {:<16}  {:<24} {}\n", field.offset,
                             hex(block.data() + field.offset, field.bytes), field.name, field.value);
     }
 }
 
-void print_receive(std::string& text, const Span& span) {
+void print_receive(std::string& text, const Span& span, const Span& scattered) {
     std::array<std::byte, mlx5::receive_bytes> entry{};
-    mlx5::put_receive(entry.data(), data_of(span));
+    mlx5::put_receive(entry.data(), data_of(scattered));
     text += fmt::format("    {}\n      {} {} {}\n", print(span), hex(entry.data(), 4),
                         hex(entry.data() + 4, 4), hex(entry.data() + 8, 8));
 }
 
 }  // namespace
 
-std::string print_entries(const WorkQueues& queues) {
+std::string print_entries(const WorkQueues& queues, const Written& written) {
     std::string text = fmt::format("work queues of rank {} of {}, {}: {}\n", queues.rank, queues.ranks,
                                    queues.variant.name, queues.variant.meaning);
     for (std::uint32_t at = 0; at < queues.queues.size(); ++at) {
@@ -75,7 +83,8 @@ std::string print_entries(const WorkQueues& queues) {
             text +=
                 fmt::format("  receive queue from {}: bytes, local key, address; completion queue {:#x}\n",
                             queue.peer, first_receives + at);
-            for (const Span& span : queue.receives) print_receive(text, span);
+            // What is written names its place itself.
+            for (const Span& span : queue.receives) print_receive(text, span, written.here ? Span{} : span);
         }
         if (queue.requests.empty()) continue;
         const std::string which =
@@ -84,8 +93,10 @@ std::string print_entries(const WorkQueues& queues) {
                 ? fmt::format("copy queue; completion queue {:#x}", copies)
                 : fmt::format("send queue to {}; completion queue {:#x}", queue.peer, sends);
         text += fmt::format("  {}\n", which);
+        std::vector<Span> targets;
+        if (queues.variant.writes && at < queues.copies()) targets = written.at(queue.peer);
         for (std::size_t index = 0; index < queue.requests.size(); ++index)
-            print_request(text, queues, at, static_cast<std::uint16_t>(index));
+            print_request(text, queues, at, static_cast<std::uint16_t>(index), targets);
     }
     if (queues.stages.size() > 1 || (!queues.stages.empty() && !queues.stages.front().host.empty()))
         text += fmt::format("  stages: {}; the processor posts each when the one before is complete\n",

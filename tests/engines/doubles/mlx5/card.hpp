@@ -4,10 +4,11 @@
 //
 // Unkind, by a seed: requests are fetched at the bell (a managed queue's at the enable) or as late as they
 // run; queues take turns in any order; messages go in pieces; receivers make senders try again, and what is
-// sent is read anew then; completions come late, never before the data; all that a completion need not say
-// is junk; counters begin just before they wrap.
+// sent is read anew then, but of a write only the piece that needs a receive; completions come late, never
+// before the data; all that a completion need not say is junk; counters begin just before they wrap.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -62,6 +63,7 @@ struct Rules {
     std::uint32_t first_completion = 0xfffff0;
     // 0: each queue does all it can, in turn. Above: the more, the less it does at a time.
     unsigned delay = 3;
+    std::chrono::milliseconds keep_alive{1000};  // as mlx5::Device says
     Fault fault = Fault::none;
 };
 
@@ -165,7 +167,9 @@ class Card {
     void take_answer(Pair& pair, const Packet& packet);
     bool claim_receive(Pair& pair);
     void refuse_message(Pair& pair, Refusal refusal, std::uint8_t own_syndrome, std::uint8_t peers_syndrome);
-    void answer(Pair& pair, PacketKind kind, std::uint32_t message, std::uint8_t syndrome = 0);
+    // `offset`: of what is not ready, from where the message is sent again.
+    void answer(Pair& pair, PacketKind kind, std::uint32_t message, std::uint8_t syndrome = 0,
+                std::uint64_t offset = 0);
     void send_answers(Pair& pair);
     Round retire(Pair& pair);
     Round retire_receive(Pair& pair);

@@ -98,6 +98,7 @@ void Card::take_answer(Pair& pair, const Packet& packet) {
     if (pair.messages.front().number != packet.message) return;
     if (packet.kind == PacketKind::not_ready) {
         for (Message& message : pair.messages) message.sent = 0;
+        pair.messages.front().sent = packet.offset;
         pair.to_send = 0;
         pair.hold = 1 + static_cast<unsigned>(random_() % (1 + 8 * rules_.delay));
         return;
@@ -111,7 +112,8 @@ void Card::take_answer(Pair& pair, const Packet& packet) {
     pair.stopping = true;
 }
 
-void Card::answer(Pair& pair, PacketKind kind, std::uint32_t message, std::uint8_t syndrome) {
+void Card::answer(Pair& pair, PacketKind kind, std::uint32_t message, std::uint8_t syndrome,
+                  std::uint64_t offset) {
     Packet packet;
     packet.kind = kind;
     packet.from_card = card_;
@@ -119,6 +121,7 @@ void Card::answer(Pair& pair, PacketKind kind, std::uint32_t message, std::uint8
     packet.to_pair = pair.peer_pair;
     packet.message = message;
     packet.syndrome = syndrome;
+    packet.offset = offset;
     pair.answers.push_back(packet);
 }
 
@@ -180,10 +183,9 @@ void Card::take(Pair& pair, const Packet& packet, const std::vector<std::byte>& 
         distance(pair.receive_consumed, static_cast<std::uint16_t>(read_record(
                                             pair.rings.record, receive_word))) > pair.rings.receive_entries)
         return refuse_message(pair, Refusal::queue_overflow, local_operation, remote_operation);
-    if ((packet.offset == 0 && moody) || (entry_now && !claim_receive(pair))) {
-        pair.received = 0;
-        return answer(pair, PacketKind::not_ready, packet.message);
-    }
+    // What came before of a write has been written, and does not come again.
+    if ((packet.offset == 0 && moody) || (entry_now && !claim_receive(pair)))
+        return answer(pair, PacketKind::not_ready, packet.message, 0, packet.offset);
     std::byte* to = nullptr;
     if (sent) {
         const bool empty = pair.receive.key == end_of_receive;

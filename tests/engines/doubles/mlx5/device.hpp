@@ -54,6 +54,7 @@ class DoubleDevice : public mlx5::Device {
 
     const char* name() const override { return name_.c_str(); }
     mlx5::Capabilities capabilities() const override;
+    std::chrono::milliseconds keep_alive() const override { return card_->rules().keep_alive; }
     mlx5::CompletionQueue create_completion_queue(const mlx5::CompletionQueueOptions& options) override;
     mlx5::QueuePair create_queue_pair(const mlx5::QueuePairOptions& options) override;
     mlx5::Address address(const mlx5::QueuePair& pair) const override;

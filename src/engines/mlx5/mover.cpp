@@ -1,0 +1,292 @@
+#include "engines/mlx5/mover.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "engines/local_work.hpp"
+#include "engines/mlx5/group.hpp"
+#include "engines/mlx5/requests.hpp"
+#include "engines/mlx5/run.hpp"
+
+namespace lapwing::mlx5 {
+namespace {
+
+using RequestKind = WorkRequest::Kind;
+
+class Mover {
+  public:
+    Mover(Group& group, Lane& lane) : group_(group), lane_(lane) {}
+
+    void move() {
+        while (!lane_.runs.empty()) {
+            Run& run = *lane_.runs.front();
+            const std::size_t stage = run.stage;
+            const bool was_running = run.state == Run::State::running;
+            if (!advance(run)) {
+                if (was_running && run.stage == stage) ask_after(run);
+                return;
+            }
+            lane_.runs.pop_front();
+        }
+    }
+
+  private:
+    // True when it is complete.
+    bool advance(Run& run) {
+        if (run.state == Run::State::waiting) run.state = Run::State::connecting;
+        if (run.state == Run::State::connecting) {
+            find_peers(run);
+            if (!connected(run)) return false;
+            begin(run);
+            run.state = Run::State::running;
+        }
+        for (;;) {
+            post_receives(run);
+            if (!stage_complete(run)) return false;
+            if (run.stage == run.plan.queues.stages.size()) break;
+            begin_stage(run);
+            // The card has only just seen it.
+            if (!run.plan.queues.stages[run.stage - 1].posted.empty()) return false;
+        }
+        finish(run);
+        run.state = Run::State::complete;
+        return true;
+    }
+
+    // Their places in the lane are kept: a start shall not look for them.
+    void find_peers(Run& run) {
+        if (run.lane_of_peers == &lane_) return;
+        const WorkQueues& queues = run.plan.queues;
+        run.peers.clear();
+        for (std::uint32_t queue = 0; queue < queues.copies(); ++queue)
+            run.peers.push_back(&lane_.peer(queues.queues[queue].peer));
+        run.lane_of_peers = &lane_;
+    }
+    static Peer& peer_of(const Run& run, std::uint32_t queue) { return *run.peers[queue]; }
+
+    bool connected(Run& run) {
+        Link& messages = group_.messages();
+        if (!messages.ready()) return false;
+        const WorkQueues& queues = run.plan.queues;
+        bool all = true;
+        for (std::uint32_t queue = 0; queue < queues.copies(); ++queue) {
+            all = peer_of(run, queue)
+                      .connect(group_.device(), group_.keep_alive(), messages, queues.queues[queue].peer,
+                               run.channel) &&
+                  all;
+        }
+        if (all && run.plan.landing) {
+            Landing& landing = lane_.landing(*run.plan.landing);
+            all = landing.exchange(group_.device(), messages, run.plan, run.channel);
+        }
+        messages.flush();
+        return all;
+    }
+
+    SendQueue& send_queue(const Run& run, std::uint32_t queue) {
+        const WorkQueues& queues = run.plan.queues;
+        if (queue == queues.management()) return lane_.management_queue();
+        if (queue == queues.copies()) return lane_.copy_queue();
+        return peer_of(run, queue).sends;
+    }
+
+    void begin(Run& run) {
+        take_memory(run);
+        const WorkQueues& queues = run.plan.queues;
+        run.bases.assign(queues.queues.size(), {});
+        for (std::uint32_t queue = 0; queue < queues.queues.size(); ++queue) {
+            Run::Base& base = run.bases[queue];
+            if (queue < queues.copies()) base.received = peer_of(run, queue).received.count();
+            if (!queues.queues[queue].requests.empty()) base.index = send_queue(run, queue).next();
+        }
+        run.sends = lane_.sends.count();
+        run.copies = lane_.copies.count();
+        run.management = lane_.management.count();
+        run.stage = 0;
+        const std::size_t turn = run.plan.landing ? lane_.landing(*run.plan.landing).turn() : 0;
+        const RunMemory::Names names = run.memory->names(lane_, turn);
+        if (run.memory->encoded == names) return;
+        encode(run);
+        run.memory->encoded = names;
+    }
+
+    void take_memory(Run& run) {
+        RunMemory* landing = nullptr;
+        if (run.plan.landing) landing = lane_.landing(*run.plan.landing).begin(run.plan);
+        run.written_to = landing != nullptr;
+        run.memory = landing != nullptr ? landing : &run.own;
+        run.memory->begin(group_.device(), run.plan, run.buffers);
+    }
+
+    // All but the indices.
+    void encode(Run& run) {
+        const WorkQueues& queues = run.plan.queues;
+        auto& encoded = run.memory->requests;
+        encoded.resize(queues.queues.size());
+        for (std::uint32_t queue = 0; queue < queues.queues.size(); ++queue) {
+            const auto& requests = queues.queues[queue].requests;
+            if (requests.empty()) continue;
+            const std::uint32_t own = send_queue(run, queue).pair().number;
+            encoded[queue].assign(requests.size(), {});
+            for (std::size_t at = 0; at < requests.size(); ++at)
+                put_request(encoded[queue][at].data(), requests[at],
+                            operands_of(run, queue, requests[at], own));
+        }
+    }
+
+    Operands operands_of(const Run& run, std::uint32_t queue, const WorkRequest& request, std::uint32_t own) {
+        Operands operands{own, {}, {}, 0};
+        switch (request.kind) {
+            case RequestKind::copy:
+                operands.data = run.memory->data(request.from);
+                operands.target = run.memory->remote(request.to);
+                break;
+            case RequestKind::write:
+                if (run.plan.landing)
+                    operands.target = lane_.landing(*run.plan.landing).target(queue, request.count);
+                [[fallthrough]];
+            case RequestKind::send:
+                operands.data = run.memory->data(request.from);
+                break;
+            case RequestKind::wait:
+                operands.object = entries_of(run, request).queue().number;
+                break;
+            case RequestKind::enable:
+                operands.object = send_queue(run, request.queue).pair().number;
+                break;
+        }
+        return operands;
+    }
+
+    const CompletionReader& entries_of(const Run& run, const WorkRequest& wait) {
+        switch (wait.source) {
+            case WorkRequest::Source::sends:
+                return lane_.sends;
+            case WorkRequest::Source::copies:
+                return lane_.copies;
+            case WorkRequest::Source::receives:
+                break;
+        }
+        return peer_of(run, wait.queue).received;
+    }
+    // What the request's count counts from.
+    std::uint32_t before(const Run& run, const WorkRequest& request) {
+        if (request.kind == RequestKind::enable) return run.bases[request.queue].index;
+        if (request.kind != RequestKind::wait) return 0;
+        const CompletionReader& entries = entries_of(run, request);
+        switch (request.source) {
+            case WorkRequest::Source::sends:
+                return entries.index(run.sends);
+            case WorkRequest::Source::copies:
+                return entries.index(run.copies);
+            case WorkRequest::Source::receives:
+                break;
+        }
+        return entries.index(run.bases[request.queue].received);
+    }
+
+    // As many as their queues hold. Also reads what has come.
+    void post_receives(Run& run) {
+        const WorkQueues& queues = run.plan.queues;
+        for (std::uint32_t queue = 0; queue < queues.copies(); ++queue) {
+            const auto& receives = queues.queues[queue].receives;
+            Run::Base& base = run.bases[queue];
+            if (base.receives == receives.size()) continue;
+            Peer& peer = peer_of(run, queue);
+            if (base.receives > 0) read_receives(run, queue);
+            const std::uint64_t done = peer.received.count() - base.received;
+            const std::uint64_t room = peer.sends.pair().receive_entries - (base.receives - done);
+            const std::uint64_t end = std::min<std::uint64_t>(receives.size(), base.receives + room);
+            if (end == base.receives) continue;
+            for (; base.receives < end; ++base.receives)
+                peer.receives.post(run.written_to ? Data{} : run.memory->data(receives[base.receives]));
+            peer.receives.publish();
+        }
+    }
+
+    void read_receives(const Run& run, std::uint32_t queue) {
+        const int rank = run.plan.queues.queues[queue].peer;
+        const auto& receives = run.plan.queues.queues[queue].receives;
+        CompletionReader& received = peer_of(run, queue).received;
+        received.read(
+            [&](const Completion& entry) {
+                const std::uint64_t at = received.count() - run.bases[queue].received - 1;
+                if (at >= receives.size() || entry.bytes != receives[at].length)
+                    throw Error(ErrorCode::link,
+                                rank_in_words(rank) + ": a message has another length than its receive");
+            },
+            [&](std::uint32_t) { return rank_in_words(rank); });
+    }
+
+    // Whether peers are there whose messages have not come.
+    void ask_after(const Run& run) {
+        KeepAlive& keep_alive = group_.keep_alive();
+        if (!keep_alive.some_are_lost() && !group_.time_to_ask()) return;
+        group_.messages().progress();  // it may know of an end, too
+        const WorkQueues& queues = run.plan.queues;
+        for (std::uint32_t queue = 0; queue < queues.copies(); ++queue) {
+            const int peer = queues.queues[queue].peer;
+            if (queues.queues[queue].receives.empty()) continue;
+            read_receives(run, queue);
+            const std::uint64_t come = peer_of(run, queue).received.count() - run.bases[queue].received;
+            if (come >= queues.queues[queue].receives.size()) continue;
+            if (const std::string why = keep_alive.why_lost(peer); !why.empty())
+                throw Error(ErrorCode::link, rank_in_words(peer) + ": " + why);
+            keep_alive.ask(peer);
+        }
+    }
+
+    // Of the stage before `run.stage`.
+    bool stage_complete(Run& run) {
+        if (run.stage == 0) return true;
+        const WorkStage& stage = run.plan.queues.stages[run.stage - 1];
+        // All of them: where a send has failed, the management queue may wait for ever.
+        for (CompletionReader* reader : {&lane_.sends, &lane_.copies, &lane_.management})
+            reader->read_as([this](std::uint32_t queue_pair) { return lane_.who(queue_pair); });
+        return lane_.management.count() - run.management >= stage.management &&
+               lane_.sends.count() - run.sends >= stage.sends &&
+               lane_.copies.count() - run.copies >= stage.copies;
+    }
+
+    void begin_stage(Run& run) {
+        const WorkStage& stage = run.plan.queues.stages[run.stage++];
+        if (!stage.host.empty()) work(run.memory->memory(), stage.host);
+        for (const WorkStage::Posted& posted : stage.posted) {
+            SendQueue& queue = send_queue(run, posted.queue);
+            const auto& requests = run.plan.queues.queues[posted.queue].requests;
+            for (std::uint64_t& at = run.bases[posted.queue].posted; at < posted.end; ++at) {
+                std::byte* const block = queue.block();
+                std::memcpy(block, run.memory->requests[posted.queue][at].data(), block_bytes);
+                rearm(block, requests[at], queue.next(), before(run, requests[at]));
+                queue.post();
+            }
+            queue.ring();
+        }
+    }
+
+    void finish(Run& run) {
+        const WorkQueues& queues = run.plan.queues;
+        for (std::uint32_t queue = 0; queue < queues.copies(); ++queue) {
+            if (!queues.queues[queue].receives.empty()) read_receives(run, queue);
+        }
+        run.memory->end(run.plan, run.buffers);
+    }
+
+    Group& group_;
+    Lane& lane_;
+};
+
+}  // namespace
+
+void move_runs(Group& group, Lane& lane) {
+    if (!group.error().empty()) return group.fail(group.error());
+    group.forget_events();
+    try {
+        Mover(group, lane).move();
+    } catch (const Error& error) {
+        group.fail(error.what());
+    }
+}
+
+}  // namespace lapwing::mlx5

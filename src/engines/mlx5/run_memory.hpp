@@ -1,0 +1,53 @@
+// The memory of a run as the card knows it, and the run's requests for that.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engines/memory.hpp"
+#include "engines/mlx5/plan.hpp"
+#include "engines/mlx5/registered.hpp"
+#include "engines/mlx5/wqe.hpp"
+
+namespace lapwing::mlx5 {
+
+class Lane;
+
+class RunMemory {
+  public:
+    // What stays for all runs. Repeated calls do nothing.
+    void make(Device& device, const Plan& plan);
+    // At a run's start and end: registers the caller's buffers, or copies them.
+    void begin(Device& device, const Plan& plan, const Buffers& buffers);
+    void end(const Plan& plan, const Buffers& buffers);
+
+    const Memory& memory() const { return memory_; }
+    Memory& memory() { return memory_; }
+    Data data(const Span& span) const;
+    RemoteData remote(const Span& span) const;
+
+    // All that requests name, their indices aside.
+    struct Names {
+        std::array<std::uint64_t, 6> own{};  // addresses and keys of this
+        const Lane* lane = nullptr;
+        std::size_t turn = 0;  // Landing::turn()
+        bool operator==(const Names&) const = default;
+    };
+    Names names(const Lane& lane, std::size_t turn) const;
+    // The requests of each queue as they are posted but for their indices, and what they name.
+    std::vector<std::vector<std::array<std::byte, block_bytes>>> requests;
+    Names encoded;
+
+  private:
+    void make_bounce(Device& device, const Plan& plan);
+    const MemoryKey& key(Space space) const;
+
+    Memory memory_;                        // the caller's buffers, or copies
+    std::unique_ptr<std::byte[]> bounce_;  // in, out
+    Registered bounce_key_, scratch_key_, in_key_, out_key_;
+    bool bounced_ = false;
+};
+
+}  // namespace lapwing::mlx5
