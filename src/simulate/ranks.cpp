@@ -30,7 +30,7 @@ Ranks::Ranks(int ranks, std::span<const Operation> operations, const Setting& se
       messages_(setting.engine.messages),
       states_(static_cast<std::size_t>(ranks)),
       flights_(static_cast<std::size_t>(ranks) * static_cast<std::size_t>(requests_)) {
-    for (State& state : states_) state.interface.free = -burst_;
+    for (State& state : states_) state.interface.free = setting.drained ? 0 : -burst_;
     std::map<const Lists*, std::uint32_t> first_costs;
     std::map<std::pair<int, int>, std::int32_t> channels;  // of operations and requests
     std::uint64_t slots = 0;

@@ -20,6 +20,7 @@ struct Setting {
     Parameters parameters = {};
     const Network* network =
         nullptr;  // null: every rank on a host of its own, all equally far from each other
+    bool drained = false;  // links begin without the burst that a pause would have left them
     Noise noise = {};
     Program program = {};
     Evaluation evaluation = Evaluation::automatic;

@@ -85,6 +85,7 @@ struct Event {
     enum class Kind : std::uint32_t {
         message,
         request,      // of a rendezvous
+        answer,       // to it
         window,       // of its bytes
         last_window,  // with which the message is complete
         requested,    // the request is there
@@ -127,7 +128,7 @@ class Queue {
         }
         queue_ = std::make_unique<Events>(network_ != nullptr ? std::min(latency_, hop_) : latency_);
         links_.assign(network_ != nullptr ? network_->links() : static_cast<std::size_t>(ranks),
-                      {-ranks_.burst()});
+                      {setting.drained ? 0 : -ranks_.burst()});
         wakes_.assign(timed ? static_cast<std::size_t>(ranks) : 0, never);
         if (network_ == nullptr) return;
         host_of_.reserve(static_cast<std::size_t>(ranks));
@@ -245,6 +246,7 @@ class Queue {
         const Cost& cost = ranks_.cost(event.cost);
         switch (event.kind) {
             case Event::Kind::request:
+            case Event::Kind::answer:
                 return 0;
             case Event::Kind::window:
             case Event::Kind::last_window:
@@ -291,6 +293,8 @@ class Queue {
         }
         if (event.kind == Event::Kind::request) {
             request(event.slot, passage.last);
+        } else if (event.kind == Event::Kind::answer) {
+            answered(event.slot, passage.last);
         } else if (event.kind != Event::Kind::window && ranks_.arrive(event.slot, passage.last)) {
             run(event.peer, queue_->bucket_end());
         }
@@ -313,7 +317,18 @@ class Queue {
             return;
         }
         const Time answered = ranks_.attend(message.peer, message.request, requested);
-        queue_->push({.time = answered + latency_ + hop_, .slot = slot, .kind = Event::Kind::answered});
+        // It stands behind what the receiver sends.
+        Message back = message;
+        back.peer = one.sender;
+        send(message.peer, back, answered, Event::Kind::answer);
+    }
+
+    void answered(std::uint32_t slot, Time there) {
+        if (there < queue_->bucket_end()) {
+            go_on(slot, there);
+        } else {
+            queue_->push({.time = there, .slot = slot, .kind = Event::Kind::answered});
+        }
     }
 
     void answer_early(int rank) {

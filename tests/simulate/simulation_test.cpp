@@ -206,6 +206,8 @@ TEST(Interfaces, ALinkWithABurstPassesItAtOnceAfterAPause) {
     EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = costs}), ElementsAre(100, 1220));
     EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::scatter, "flat", 3, 30), {.parameters = costs}),
                 ElementsAre(200, 1220, 1320));
+    // Without a pause before it, nothing is left to pass at once.
+    EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = costs, .drained = true}), ElementsAre(100, 1260));
     costs.burst_bytes = 60;
     EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = costs}), ElementsAre(100, 1200));
 }

@@ -7,8 +7,8 @@
 
 namespace lapwing::tool {
 
-// Seconds; `end` simulates a program and says when its last rank ends. On links with bursts the first of
-// several is faster than those that follow: then it is one that follows, as in a benchmark that warms up.
+// Seconds; `end` simulates a program and says when its last rank ends. On links with bursts it is one of several
+// that follow each other, as in a benchmark, whose links have nothing left of the burst before the first.
 inline double seconds_of_iteration(simulate::Program program, bool bursts,
                                    const std::function<simulate::Time(const simulate::Program&)>& end,
                                    int repetitions = 10) {

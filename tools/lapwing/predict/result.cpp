@@ -77,7 +77,7 @@ Row titles(const Study& study) {
     if (works) row.insert(row.end(), {"total us", "overlap %"});
     if (!study.disturbed()) return row;
     if (!study.noises.empty()) row.emplace_back("noise");
-    row.insert(row.end(), {"each us", "loss %", "quartiles"});
+    row.insert(row.end(), {"each us", "loss %", "quartiles", "slow-down"});
     if (works) row.emplace_back("of work alone %");
     return row;
 }
@@ -99,6 +99,9 @@ Row cells(const Study& study, const Case& of, const Predicted& row) {
     const auto of_all = spread(losses(row.quiet, row.disturbed));
     cells.push_back(percent(of_all.at("median")));
     cells.push_back(fmt::format("{}..{}", percent(of_all.at("q1")), percent(of_all.at("q3"))));
+    std::vector<double> slowdowns;
+    for (const double one : row.disturbed) slowdowns.push_back(one / row.quiet);
+    cells.push_back(fmt::format("{:.3f}", spread(slowdowns).at("median").get<double>()));
     if (works) {
         cells.push_back(row.alone_disturbed.empty()
                             ? "-"

@@ -46,6 +46,7 @@ class CaseRun {
         setting.engine = engine;
         setting.costs = study_.costs;
         setting.parameters = study_.parameters(engine, case_.problem);
+        setting.drained = study_.burst_bytes > 0;
         setting.network = network_.get();
         Predicted plain;
         plain.engine = &engine;

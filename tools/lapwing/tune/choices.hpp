@@ -33,6 +33,9 @@ nlohmann::ordered_json table_of_file(const MeasuredTable& table, const Machine& 
 nlohmann::ordered_json simulated_table_of_file(const MeasuredTable& table,
                                                const nlohmann::ordered_json& made);
 
+// Fits what messages cost again, to what the file's tables hold. Returns for how many of them.
+int fit_again(nlohmann::ordered_json& file, std::uint64_t burst_bytes);
+
 // Adds tables to a file's, in place of those for the same engine, hosts and ranks.
 void put_tables(nlohmann::ordered_json& file, const std::vector<nlohmann::ordered_json>& tables);
 

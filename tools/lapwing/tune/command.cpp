@@ -35,6 +35,7 @@ struct Options {
     std::string collectives;
     std::string bytes = "16:1Mi";
     std::string burst;
+    bool fit = false;
     std::string ranks;
     std::string simulate;
     int rounds = 25;
@@ -265,7 +266,24 @@ int simulate_choices(const Options& options) {
     return success;
 }
 
+// With another burst, or by a later version.
+int fit_file_again(const Options& options) {
+    Json file = read_file(options.output);
+    const int fitted = fit_again(file, options.burst.empty() ? 0 : read_bytes(options.burst));
+    if (fitted == 0) {
+        throw Error(ErrorCode::unsupported,
+                    fmt::format("{} has no table that says what messages cost", options.output));
+    }
+    const std::string text = print_file(file);
+    Tuning::parse(text, options.output);
+    NewFile output(options.output);
+    output.write(text);
+    fmt::print("fitted again: {} tables of {}\n", fitted, options.output);
+    return success;
+}
+
 int run(const CommandLine& app, const Options& options, const Words& words) {
+    if (options.fit) return fit_file_again(options);
     if (!options.simulate.empty()) return simulate_choices(options);
     require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 4");
     if (!options.burst.empty()) read_bytes(options.burst);  // what is wrong is known before anything runs
@@ -306,6 +324,8 @@ void add_options(CommandLine& app, Options& options) {
            "--simulate", options.simulate,
            "Add choices for so many ranks, by simulation with what the file says of messages; no launcher")
         ->type_name("P,...");
+    app.add_flag("--fit", options.fit,
+                 "Fit again what messages cost, to what the file holds; no launcher");
     app.add_option("--rounds", options.rounds, "Rounds through all algorithms, at most (25)")
         ->type_name("N")
         ->range(3, 100000);

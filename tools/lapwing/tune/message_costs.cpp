@@ -50,7 +50,7 @@ std::vector<Sample> samples_of(const std::vector<Measured>& measured) {
     return samples;
 }
 
-// Of many repetitions as in the measurement; enough to have used up a burst.
+// One of many repetitions, as in the measurement.
 constexpr int repetitions = 2;
 
 double simulated_seconds(const Sample& sample, simulate::Setting setting) {
@@ -82,19 +82,9 @@ double loss(const std::vector<Sample>& samples, const simulate::Setting& quiet, 
     return sum / static_cast<double>(samples.size()) + inertia * moved;
 }
 
-}  // namespace
-
-MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>& measured,
-                          const MessageCosts& start, const Machine& machine, std::uint64_t burst_bytes) {
-    const std::vector<Sample> samples = samples_of(measured);
-    if (samples.empty()) return start;
-    simulate::Setting setting;
-    for (const simulate::Engine& one : simulate::engines()) {
-        if (engine == one.name) setting.engine = one;
-    }
-    setting.parameters = simulate::parameters_of(machine);
-    setting.parameters.burst_bytes = burst_bytes;
-    set_rendezvous(setting.parameters, setting.engine);
+// Changes one cost after the other by less and less, as long as that is better.
+MessageCosts descend(const std::vector<Sample>& samples, const simulate::Setting& setting,
+                     const MessageCosts& start) {
     MessageCosts least = start;
     for (const auto cost : all_costs) least.*cost = std::max(least.*cost, nothing);
     least.latency = std::max(least.latency, 1e-9);
@@ -120,6 +110,34 @@ MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>
         }
     }
     return least;
+}
+
+}  // namespace
+
+MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>& measured,
+                          const MessageCosts& start, const Machine& machine, std::uint64_t burst_bytes) {
+    const std::vector<Sample> samples = samples_of(measured);
+    if (samples.empty()) return start;
+    simulate::Setting setting;
+    for (const simulate::Engine& one : simulate::engines()) {
+        if (engine == one.name) setting.engine = one;
+    }
+    setting.parameters = simulate::parameters_of(machine);
+    setting.parameters.burst_bytes = burst_bytes;
+    setting.drained = burst_bytes > 0;
+    set_rendezvous(setting.parameters, setting.engine);
+    // What Netgauge's method finds while something disturbs it leads to a minimum that is none; so does, where
+    // steps overlap, what the formulas find. The better one is taken.
+    const MessageCosts by_method = descend(samples, setting, start);
+    const MessageCosts by_formulas = descend(samples, setting,
+                                             {.latency = machine.latency,
+                                              .task = machine.task,
+                                              .gap = 0,
+                                              .per_byte = machine.per_byte,
+                                              .task_per_byte = 0});
+    return loss(samples, setting, by_method, by_method) <= loss(samples, setting, by_formulas, by_formulas)
+               ? by_method
+               : by_formulas;
 }
 
 }  // namespace lapwing::tool

@@ -107,6 +107,7 @@ class PipelineRun {
         setting.engine = engine;
         setting.costs = study_.costs;
         setting.parameters = study_.parameters(engine, barrier_);
+        setting.drained = study_.burst_bytes > 0;
         setting.network = network_.get();
         PredictedPipeline plain;
         plain.engine = &engine;
