@@ -37,6 +37,9 @@ struct Model {
         Word<std::uint32_t> held_;
     };
 
+    static void fence() {}
+    static void writes(const void*, std::uint64_t) {}
+    static void reads(const void*, std::uint64_t) {}
     static void wake(Word<std::uint32_t>& word) { Explorer::wake(&word); }
     // Nobody sleeps at a pipe here.
     static void wake(int) {}

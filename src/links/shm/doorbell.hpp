@@ -20,9 +20,10 @@ namespace lapwing::shm {
 #endif
 
 // Between news for several sleepers and the looks at their doorbells.
-inline void publish_news() {
+template <typename Platform>
+void publish_news() {
 #ifndef LAPWING_THREAD_SANITIZER
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    Platform::fence();
 #endif
 }
 
@@ -58,7 +59,7 @@ template <typename Platform, typename News>
 std::optional<std::uint32_t> prepare_to_sleep(Doorbell<Platform>& doorbell, News news) {
     const std::uint32_t seen = doorbell.rings.load(std::memory_order_acquire);
     doorbell.asleep.exchange(at_the_word, std::memory_order_seq_cst);
-    publish_news();
+    publish_news<Platform>();
     if (!news()) return seen;
     doorbell.asleep.store(awake, std::memory_order_relaxed);
     return std::nullopt;

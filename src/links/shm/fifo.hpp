@@ -89,7 +89,9 @@ class FifoWriter {
                     const std::byte* data, std::uint64_t bytes) {
         if (!has_room(bytes)) return false;
         where.at = place_of(bytes);
-        std::memcpy(fifo_.payload + where.at % fifo_.geometry.payload, data, bytes);
+        std::byte* const target = fifo_.payload + where.at % fifo_.geometry.payload;
+        std::memcpy(target, data, bytes);
+        Platform::writes(target, bytes);
         payload_written_ = where.at + whole_lines(bytes);
         std::memcpy(slot().inside, &where, sizeof where);
         publish(kind, bytes, group, channel);
@@ -100,6 +102,7 @@ class FifoWriter {
         at.group = group;
         at.channel = channel;
         at.form = static_cast<std::uint32_t>(kind) << 28 | static_cast<std::uint32_t>(bytes);
+        Platform::writes(&at, sizeof at);
         at.number.store(++written_, std::memory_order_release);
     }
 
@@ -120,11 +123,15 @@ class FifoReader {
     // The next message; null: there is none yet. It stays until consume().
     const Slot<Platform>* next() const {
         const Slot<Platform>& slot = fifo_.slots[read_ & (fifo_.geometry.slots - 1)];
-        return slot.number.load(std::memory_order_acquire) == read_ + 1 ? &slot : nullptr;
+        if (slot.number.load(std::memory_order_acquire) != read_ + 1) return nullptr;
+        Platform::reads(&slot, sizeof slot);
+        return &slot;
     }
     void consume() {
         const Slot<Platform>& slot = fifo_.slots[read_ & (fifo_.geometry.slots - 1)];
+        Platform::reads(&slot, sizeof slot);
         if (in_payload(slot)) {
+            Platform::reads(data(slot), bytes(slot));
             const std::uint64_t length = (bytes(slot) + cache_line - 1) / cache_line * cache_line;
             fifo_.consumed->payload.store(elsewhere(slot).at + length, std::memory_order_release);
         }

@@ -16,6 +16,12 @@ struct Linux {
     static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
     using Mutex = std::mutex;
 
+    static void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+    // What stands in shared memory beside the words: about to be published, and read until now. A checker of
+    // memory orders looks for races there.
+    static void writes(const void*, std::uint64_t) {}
+    static void reads(const void*, std::uint64_t) {}
+
     // Between processes: wakes who sleeps at the word; sleeps while it has the value, up to a limit; below
     // zero there is none.
     static void wake(Word<std::uint32_t>& word);

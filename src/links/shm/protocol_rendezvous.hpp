@@ -160,7 +160,7 @@ bool Protocol<Platform>::copy_chunks(Peer& peer, Message& message, Ticket& ticke
         const std::uint64_t bytes = std::min(chunk, message.bytes - at);
         const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
         if (!copy_chunk(peer, message, target, at, bytes)) return false;
-        ticket.copied.fetch_add(1, std::memory_order_acq_rel);
+        ticket.copied.fetch_add(1, std::memory_order_release);
         tell(peer, message.place);
     }
     return ticket.copied.load(std::memory_order_acquire) == chunks;
@@ -215,7 +215,7 @@ void Protocol<Platform>::send_pieces(Peer& peer, Message& message, Ticket& ticke
     if (!peer.copies_directly || ticket.claimed.load(std::memory_order_relaxed) >= pieces) return;
     if (!out_of_patience(message)) return;
     if (const std::uint32_t copied = copy_pieces(peer, message, ticket); copied > 0) {
-        ticket.copied.fetch_add(copied, std::memory_order_acq_rel);
+        ticket.copied.fetch_add(copied, std::memory_order_release);
         tell(peer, message.place);
     }
 }

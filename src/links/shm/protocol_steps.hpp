@@ -63,7 +63,7 @@ void Protocol<Platform>::tell(Peer& peer, int place) {
 
 template <typename Platform>
 void Protocol<Platform>::ring_doorbells() {
-    publish_news();
+    publish_news<Platform>();
     for (const int place : told_) {
         Peer& peer = peer_of(place);
         peer.told = false;
@@ -323,7 +323,7 @@ template <typename Platform>
 void Protocol<Platform>::let_ring(bool on) {
     if (on) {
         doorbell_.asleep.exchange(own_pipe_ < 0 ? at_the_word : at_a_pipe, std::memory_order_seq_cst);
-        publish_news();
+        publish_news<Platform>();
     } else {
         doorbell_.asleep.store(awake, std::memory_order_relaxed);
     }
@@ -341,7 +341,7 @@ void Protocol<Platform>::give_up(const std::string& why) {
         if (why_.empty()) why_ = why;
     }
     given_up_.store(true, std::memory_order_release);
-    publish_news();
+    publish_news<Platform>();
     ring(doorbell_, own_pipe_);
 }
 
