@@ -22,10 +22,6 @@ namespace {
 constexpr int most_tests = 100000;
 constexpr std::uint64_t step_of_range = 4;
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, why);
-}
-
 // "8,100", or "16:1Mi" for 16, 64, 256, ...
 std::vector<int> read_ranks(const std::string& written) {
     std::vector<int> ranks;

@@ -9,13 +9,10 @@
 #include "simulate/time.hpp"
 
 namespace lapwing::tool {
-namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
+void refuse(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, why);
 }
-
-}  // namespace
 
 double read_number(const char* option, std::string_view written, std::string_view number, double least,
                    double most) {

@@ -1,9 +1,13 @@
 // Numbers and times in the options of `lapwing predict`, and in descriptions of pipelines.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace lapwing::tool {
+
+// Throws Error (invalid_argument).
+[[noreturn]] void refuse(const std::string& why);
 
 // Throw Error (invalid_argument) that begins with `option`.
 double read_number(const char* option, std::string_view written, std::string_view number, double least,

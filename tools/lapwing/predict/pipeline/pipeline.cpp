@@ -17,7 +17,7 @@ namespace {
 using simulate::Action;
 
 constexpr std::size_t most_actions = 1000000;
-constexpr int most = 1 << 24;
+constexpr int most_of_a_value = 1 << 24;
 
 constexpr KnownPipeline::Value fft_values[] = {
     {"n", "256", "points in each direction"},
@@ -160,10 +160,11 @@ std::vector<Action> with_tests(std::vector<Action> actions, int tests) {
 int whole(const PipelineOptions& options, const char* name, int least) {
     const std::string& written = options.values.at(name);
     const auto value = parse_bytes(written);
-    if (!value || *value < static_cast<std::uint64_t>(least) || *value > static_cast<std::uint64_t>(most)) {
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("--pipeline: {}={} is not a whole number from {} to {}", name, written, least, most));
+    if (!value || *value < static_cast<std::uint64_t>(least) ||
+        *value > static_cast<std::uint64_t>(most_of_a_value)) {
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--pipeline: {}={} is not a whole number from {} to {}", name, written, least,
+                                most_of_a_value));
     }
     return static_cast<int>(*value);
 }
