@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build apps demo test test-mpich-suite test-rdma check docs format install wheel deb dist clean
+.PHONY: help build apps demo test test-mpich-suite test-rdma test-aarch64 test-memory-order check docs format install wheel deb dist clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,8 @@ help:
 	@echo "make test              everything: unit tests, MPI programs, mpi4py's tests, sanitizers, fuzzing"
 	@echo "make test-mpich-suite  MPICH's own tests of collectives, by MPICH and by each engine; fetches its source"
 	@echo "make test-rdma         the link over libfabric and the kernel engine on Linux 6.1 with Soft-RoCE, in QEMU; fetches its kernel"
+	@echo "make test-aarch64      compiled for aarch64, and run in QEMU; fetches Debian's arm64 packages; as root"
+	@echo "make test-memory-order the shared-memory protocol under a weak memory model, by Relacy"
 	@echo "make check             the unit tests and the MPI programs only"
 	@echo "make docs              the documentation as a site that needs no server, build/site; fetches its generator from PyPI"
 	@echo "make format            format the C and C++ sources"
@@ -50,6 +52,14 @@ test-rdma:
 	cmake --preset release -DLAPWING_TESTS=ON
 	scripts/test-rdma
 
+test-aarch64:
+	scripts/test-aarch64
+
+test-memory-order:
+	@scripts/install-dependencies test memory-order
+	cmake --preset release -DLAPWING_TESTS=ON
+	scripts/test-memory-order
+
 test-mpich-suite:
 	@scripts/install-dependencies test
 	cmake --preset release -DLAPWING_TESTS=ON
@@ -85,4 +95,4 @@ dist:
 	scripts/make-dist
 
 clean:
-	rm -rf build build-debug build-address build-thread build-wheel dist
+	rm -rf build build-debug build-address build-thread build-wheel build-aarch64 build-wheel-aarch64 dist

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "base/verdict.hpp"
+#include "engines/mlx5/card_order.hpp"
 
 namespace lapwing::mlx5 {
 
@@ -30,6 +31,7 @@ struct Bell {
     void ring(std::uint64_t value) const {
         // Queue and doorbell record before the bell. Not std's fence: GCC's thread sanitizer refuses that.
         __sync_synchronize();
+        order_stores_for_the_card();
         if (call != nullptr) {
             call(context, value);
         } else {

@@ -228,6 +228,7 @@ class Devx final : public Device {
         const std::uint32_t word = (of.events & 3) << 28 | (consumed & 0xffffff);
         queue.record[1] = htobe32(word);
         __sync_synchronize();
+        order_stores_for_the_card();
         *reinterpret_cast<volatile std::uint64_t*>(of.uar + bell) =
             htobe64(std::uint64_t{word} << 32 | queue.number);
     }

@@ -132,6 +132,7 @@ std::uint64_t bell_value(const std::byte* block) {
 }
 
 void store_record(volatile std::uint32_t* word, std::uint32_t value) {
+    order_stores_for_the_card();
     __atomic_store_n(word, big_endian(value), __ATOMIC_RELEASE);  // what was posted before its index
 }
 
@@ -144,6 +145,7 @@ std::optional<Completion> completion(const CompletionQueue& queue, std::uint32_t
     const std::uint8_t opcode = owner >> 4;
     const bool odd_lap = (index & queue.entries) != 0;
     if (opcode == invalid || ((owner & 1) != 0) != odd_lap) return std::nullopt;
+    order_reads_of_the_card();
     Completion completion;
     completion.error = opcode == error || opcode == responder_error;
     completion.received =
