@@ -58,7 +58,7 @@ void Network::open_card() {
     if (engine_ != "mlx5") return;
     std::string trouble;
     try {
-        card_ = mlx5::open_card();
+        card_ = mlx5::open_card(chosen_.engine_options.card_variant);
     } catch (const Error& error) {
         trouble = error.what();
     }
