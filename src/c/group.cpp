@@ -25,7 +25,7 @@ namespace {
 enum : std::uint64_t { for_lanes = 1, for_messages = 2, for_lives = 3 };
 
 constexpr std::string_view mark = "lapwing";
-constexpr std::uint32_t version_of_hello = 4;
+constexpr std::uint32_t version_of_hello = 5;
 
 void put(char* target, std::size_t size, const std::string& text) {
     const std::size_t length = std::min(size - 1, text.size());
@@ -143,7 +143,7 @@ void Group::prepare(const GroupSettings& settings, Hello& own) {
     }
     if (names_engine_that_needs(EngineNeeds::card, settings.plan.engine)) {
         try {
-            card_ = mlx5::open_card();
+            card_ = mlx5::open_card(settings.network.engine_options.card_variant);
         } catch (const Error& error) {
             why_no_connections = error.what();
         }

@@ -6,6 +6,7 @@
 #include "base/values.hpp"
 #include "engines/catalogue.hpp"
 #include "links/fabrics.hpp"
+#include "task/work_queues.hpp"
 
 namespace lapwing {
 namespace {
@@ -102,6 +103,16 @@ void read_deferred_work(const Settings& settings, NetworkSettings& network) {
     options.family = network.tcp.family;
 }
 
+const WorkVariant* work_queues_of(const Settings& settings) {
+    std::vector<std::string> words = {"auto"};
+    for (const WorkVariant& variant : work_variants()) {
+        if (settings.work_queues == variant.name) return &variant;
+        words.emplace_back(variant.name);
+    }
+    check_word("LAPWING_WORK_QUEUES", settings.work_queues, words);
+    return nullptr;
+}
+
 }  // namespace
 
 PlanOptions read_plan_options(const Settings& settings, const std::vector<std::string>& engine_words) {
@@ -144,6 +155,7 @@ NetworkSettings read_network_settings(const Settings& settings) {
     read_progress_thread(settings, network);
     read_engine_options(settings, network.engine_options);
     read_deferred_work(settings, network);
+    network.engine_options.card_variant = work_queues_of(settings);
     if (network.tcp.buffer_bytes != 0)
         network.engine_options.socket_bytes =
             std::min<std::uint64_t>(network.engine_options.socket_bytes, network.tcp.buffer_bytes);

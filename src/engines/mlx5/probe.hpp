@@ -16,12 +16,13 @@ namespace lapwing::mlx5 {
 // WAIT holds back until the first is complete, and with a management queue its enable, too. Gives back why
 // the card is unfit; empty: it did. `meanwhile` is called while nothing happens.
 std::string probe(Device& device, const WorkVariant& variant,
-                  std::chrono::milliseconds limit = std::chrono::milliseconds(100),
+                  std::chrono::milliseconds limit = std::chrono::milliseconds(1000),
                   const std::function<void()>& meanwhile = {});
 
 // The first variant that the card passes; waits in the peers' own queues are tried first, since nothing needs
-// to be enabled there. Throws Error (unsupported) with what went wrong in each.
-const WorkVariant* fit_variant(Device& device);
+// to be enabled there. Where one is `wanted`, only that. Throws Error (unsupported) with what went wrong in
+// each.
+const WorkVariant* fit_variant(Device& device, const WorkVariant* wanted = nullptr);
 
 // The card that runs lists, and which work queues it takes.
 struct OpenedCard {
@@ -29,7 +30,7 @@ struct OpenedCard {
     const WorkVariant* variant = nullptr;
 };
 
-// The first of this host that passes. Throws Error (unsupported, system).
-OpenedCard open_card();
+// The first of this host, if it passes. `wanted` as above. Throws Error (unsupported, system).
+OpenedCard open_card(const WorkVariant* wanted);
 
 }  // namespace lapwing::mlx5

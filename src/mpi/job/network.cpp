@@ -59,7 +59,7 @@ void Network::open_card() {
     if (!names_engine_that_needs(EngineNeeds::card, engine_)) return;
     std::string trouble;
     try {
-        card_ = mlx5::open_card();
+        card_ = mlx5::open_card(chosen_.engine_options.card_variant);
     } catch (const Error& error) {
         trouble = error.what();
     }

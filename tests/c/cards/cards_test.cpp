@@ -49,6 +49,21 @@ TEST(Cards, RunTheListsOfAGroup) {
     }
 }
 
+TEST(Cards, RunThemInEachVariant) {
+    cards_left = most_cards;
+    for (const char* queues : {"mq-send", "mq-rdma", "peer-send", "peer-rdma"}) {
+        as_threads(2, {"engine=mlx5", std::string("work_queues=") + queues},
+                   [](lapwing_group* group, int rank) {
+                       EXPECT_STREQ(lapwing_group_engine(group), "mlx5") << lapwing_group_note(group);
+                       collectives(group, rank, 2, 3);
+                   });
+    }
+    const Options options({"work_queues=rdma"});
+    lapwing_group* group = nullptr;
+    EXPECT_THAT(told(lapwing_group_create(0, 1, nullptr, nullptr, options.data(), &group)),
+                HasSubstr("LAPWING_WORK_QUEUES: unknown value 'rdma'; valid: auto, mq-send, mq-rdma"));
+}
+
 TEST(Cards, OfOneRankAloneAreNotUsed) {
     cards_left = 1;
     as_threads(2, {"engine=mlx5"}, [](lapwing_group* group, int rank) {

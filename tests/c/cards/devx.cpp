@@ -28,6 +28,7 @@ std::unique_ptr<Device> open_devx(const std::string&) {
     if (testing_c::cards_left.fetch_sub(1) <= 0)
         throw Error(ErrorCode::unsupported, "the double of the host has no card left");
     mlx5_double::Rules rules;
+    rules.delay = 0;  // how unkind a card can be is for the engine's own tests
     rules.keep_alive = std::chrono::milliseconds(50);
     return std::make_unique<mlx5_double::DoubleDevice>(network, rules);
 }
