@@ -410,6 +410,9 @@ std::unique_ptr<DeferredWork::Work> OfiDeferredWork::add(Counter& trigger, std::
 
 std::unique_ptr<DeferredWork> open_deferred_work(const DeferredWorkOptions& options) {
 #if __has_include(<rdma/fi_trigger.h>)
+    // libfabric reads variables meanwhile, and one may be set.
+    static std::mutex one_at_a_time;
+    const std::lock_guard lock(one_at_a_time);
     const KeptSignals kept;
     const BlockedSignals blocked;
     const tcp::Options internet{.interfaces = options.interfaces, .family = options.family};
