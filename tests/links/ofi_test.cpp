@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "base/error.hpp"
-#include "links/ofi/card.hpp"
+#include "links/ofi/business_card.hpp"
 #include "links/ofi/fabric.hpp"
 #include "links/ofi/tags.hpp"
 #include "links/tcp/presence.hpp"
@@ -307,8 +307,8 @@ TEST(Ofi, RanksWithDifferentProvidersSaySo) {
                 HasSubstr("not whole"));
 }
 
-ofi::Card card_at(std::uint64_t host, std::array<unsigned char, 4> address) {
-    ofi::Card card;
+ofi::BusinessCard card_at(std::uint64_t host, std::array<unsigned char, 4> address) {
+    ofi::BusinessCard card;
     card.provider = "tcp;ofi_rxm";
     card.device = "docker0";
     card.format = 2;  // FI_SOCKADDR_IN
@@ -321,7 +321,7 @@ ofi::Card card_at(std::uint64_t host, std::array<unsigned char, 4> address) {
 
 TEST(Ofi, AddressesThatLeadNowhereAreFound) {
     const std::vector<std::string> names = {"rank 0", "rank 1"};
-    const auto apart = [&](const ofi::Card& one, const ofi::Card& other) {
+    const auto apart = [&](const ofi::BusinessCard& one, const ofi::BusinessCard& other) {
         return ofi::why_apart({one, other}, names);
     };
     EXPECT_EQ(apart(card_at(1, {10, 0, 0, 1}), card_at(2, {10, 0, 0, 2})), "");
@@ -331,7 +331,7 @@ TEST(Ofi, AddressesThatLeadNowhereAreFound) {
     EXPECT_EQ(apart(card_at(1, {172, 17, 0, 1}), card_at(2, {172, 17, 0, 1})),
               "rank 0 and rank 1 have the same address 172.17.0.1 (docker0): name the interface by "
               "LAPWING_TCP_INTERFACE");
-    ofi::Card longer = card_at(2, {10, 0, 0, 2});
+    ofi::BusinessCard longer = card_at(2, {10, 0, 0, 2});
     longer.address.resize(28);
     EXPECT_THAT(apart(card_at(1, {10, 0, 0, 1}), longer), HasSubstr("an address of another kind"));
 }

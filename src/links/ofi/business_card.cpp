@@ -1,6 +1,6 @@
 #if __has_include(<rdma/fi_tagged.h>)
 
-#include "links/ofi/card.hpp"
+#include "links/ofi/business_card.hpp"
 
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -68,7 +68,7 @@ class Reader {
     std::size_t at_ = 0;
 };
 
-std::optional<tcp::Address::Place> internet_address(const Card& card) {
+std::optional<tcp::Address::Place> internet_address(const BusinessCard& card) {
     tcp::Address::Place place{};
     if (card.format == FI_SOCKADDR_IN && card.address.size() >= sizeof(sockaddr_in)) {
         place.family = 4;
@@ -89,7 +89,7 @@ std::optional<tcp::Address::Place> internet_address(const Card& card) {
 
 }  // namespace
 
-std::vector<std::byte> bytes_of(const Card& card) {
+std::vector<std::byte> bytes_of(const BusinessCard& card) {
     Writer to;
     to.number(mark);
     to.block(card.provider.data(), card.provider.size());
@@ -101,13 +101,13 @@ std::vector<std::byte> bytes_of(const Card& card) {
     return to.take();
 }
 
-Card card_of(const std::vector<std::byte>& bytes) {
+BusinessCard card_of(const std::vector<std::byte>& bytes) {
     Reader from(bytes);
     if (from.number<std::uint32_t>() != mark)
         throw Error(ErrorCode::link,
                     "what a rank told of its libfabric endpoint is of another form: do all "
                     "ranks run the same Lapwing?");
-    Card card;
+    BusinessCard card;
     card.provider = from.text();
     card.device = from.text();
     card.format = from.number<std::uint32_t>();
@@ -117,13 +117,14 @@ Card card_of(const std::vector<std::byte>& bytes) {
     return card;
 }
 
-std::string why_apart(const std::vector<Card>& cards, const std::vector<std::string>& names) {
-    const Card& first = cards.front();
+std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<std::string>& names) {
+    const BusinessCard& first = cards.front();
     bool several_hosts = false;
-    for (const Card& card : cards) several_hosts = several_hosts || card.presence.host != first.presence.host;
+    for (const BusinessCard& card : cards)
+        several_hosts = several_hosts || card.presence.host != first.presence.host;
     std::map<std::string, std::size_t> owners;  // of addresses
     for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-        const Card& card = cards[rank];
+        const BusinessCard& card = cards[rank];
         if (card.provider != first.provider)
             return fmt::format("{} has libfabric's provider {}, {} has {}", names[rank], card.provider,
                                names[0], first.provider);

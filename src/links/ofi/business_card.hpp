@@ -1,4 +1,4 @@
-// What a process tells the others of its endpoint.
+// The business card of an endpoint: what its process tells the others of it.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace lapwing::ofi {
 
-struct Card {
+struct BusinessCard {
     std::string provider;        // "tcp;ofi_rxm"
     std::string device;          // "eth0"
     std::uint32_t format = 0;    // libfabric's, of the address
@@ -19,11 +19,11 @@ struct Card {
     tcp::Address presence{};  // whom to ask whether the process is there
 };
 
-std::vector<std::byte> bytes_of(const Card& card);
+std::vector<std::byte> bytes_of(const BusinessCard& card);
 // Throws Error (link) when they are none of a card.
-Card card_of(const std::vector<std::byte>& bytes);
+BusinessCard card_of(const std::vector<std::byte>& bytes);
 
 // Why the ranks with these cards and names cannot reach each other; empty when nothing speaks against it.
-std::string why_apart(const std::vector<Card>& cards, const std::vector<std::string>& names);
+std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<std::string>& names);
 
 }  // namespace lapwing::ofi

@@ -53,8 +53,8 @@ std::string Endpoint::device() const {
     return info_->domain_attr->name == nullptr ? "?" : info_->domain_attr->name;
 }
 
-Card Endpoint::card() const {
-    Card card;
+BusinessCard Endpoint::card() const {
+    BusinessCard card;
     card.provider = provider();
     card.device = device();
     card.format = info_->addr_format;
@@ -70,9 +70,9 @@ Card Endpoint::card() const {
     return card;
 }
 
-std::vector<fi_addr_t> Endpoint::insert(const std::vector<Card>& cards) {
+std::vector<fi_addr_t> Endpoint::insert(const std::vector<BusinessCard>& cards) {
     std::vector<std::byte> all;
-    for (const Card& card : cards) all.insert(all.end(), card.address.begin(), card.address.end());
+    for (const BusinessCard& card : cards) all.insert(all.end(), card.address.begin(), card.address.end());
     std::vector<fi_addr_t> result(cards.size(), FI_ADDR_UNSPEC);
     const int inserted =
         ::fi_av_insert(addresses_.get(), all.data(), cards.size(), result.data(), 0, nullptr);

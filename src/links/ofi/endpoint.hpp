@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "links/ofi/card.hpp"
+#include "links/ofi/business_card.hpp"
 #include "links/ofi/objects.hpp"
 #include "links/ofi/providers.hpp"
 
@@ -30,9 +30,9 @@ class Endpoint {
     std::string provider() const { return info_->fabric_attr->prov_name; }
     std::string device() const;  // "eth0"
 
-    Card card() const;  // without the presence
+    BusinessCard card() const;  // without the presence
     // The endpoints of the cards, by their place. Throws Error (link).
-    std::vector<fi_addr_t> insert(const std::vector<Card>& cards);
+    std::vector<fi_addr_t> insert(const std::vector<BusinessCard>& cards);
 
     int descriptor() const { return descriptor_; }  // -1: there is none
     bool may_sleep();

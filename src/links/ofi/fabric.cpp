@@ -11,7 +11,7 @@
 #include "base/error.hpp"
 #include "links/event/signals.hpp"
 #include "links/fabric_lock.hpp"
-#include "links/ofi/card.hpp"
+#include "links/ofi/business_card.hpp"
 #include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"
 #include "links/ofi/providers.hpp"
@@ -58,7 +58,7 @@ class OfiFabric final : public Fabric {
     bool rdma() const override { return endpoint_->traits().rdma; }
 
     std::vector<std::byte> address() const override {
-        ofi::Card card = endpoint_->card();
+        ofi::BusinessCard card = endpoint_->card();
         card.presence = presence_.address();
         return ofi::bytes_of(card);
     }
@@ -182,7 +182,7 @@ class OfiLink final : public Link {
 };
 
 void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
-    std::vector<ofi::Card> cards;
+    std::vector<ofi::BusinessCard> cards;
     std::vector<std::string> names;
     std::vector<tcp::Address> presences;
     for (const Peer& peer : peers) {

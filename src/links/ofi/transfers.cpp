@@ -40,7 +40,8 @@ Transfers::Transfers(Endpoint& endpoint)
       provider_(endpoint.provider()),
       registration_(endpoint) {}
 
-void Transfers::join(const std::vector<Card>& cards, std::vector<std::string> names, std::uint64_t farewell) {
+void Transfers::join(const std::vector<BusinessCard>& cards, std::vector<std::string> names,
+                     std::uint64_t farewell) {
     farewells_.tag = farewell;
     const std::vector<fi_addr_t> addresses = endpoint_.insert(cards);
     names_ = std::move(names);

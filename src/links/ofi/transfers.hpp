@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "links/ofi/card.hpp"
+#include "links/ofi/business_card.hpp"
 #include "links/ofi/endpoint.hpp"
 #include "links/ofi/registration.hpp"
 
@@ -77,7 +77,7 @@ class Transfers {
     explicit Transfers(Endpoint& endpoint);
 
     // `names` of the ranks, for messages; `farewell`: a tag of no group. Throws Error (link).
-    void join(const std::vector<Card>& cards, std::vector<std::string> names, std::uint64_t farewell);
+    void join(const std::vector<BusinessCard>& cards, std::vector<std::string> names, std::uint64_t farewell);
     void add(Group& group);
     void remove(Group& group);  // its messages are given up
 
