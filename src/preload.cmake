@@ -9,6 +9,10 @@ find_package(nlohmann_json REQUIRED)
 
 file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/calls/*.cpp mpi/job/*.cpp mpi/native/*.cpp mpi/requests/*.cpp)
 file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
+set(both_sources mpi/calls/fortran.cpp mpi/job/clock.cpp mpi/job/metadata.cpp mpi/job/rank_locations.cpp mpi/native/fortran.cpp
+  mpi/native/native.cpp)
+list(TRANSFORM both_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+list(REMOVE_ITEM mpi_sources ${both_sources})
 
 # Creates the interface targets lapwing_mpi_<family>, from what the wrapper passes to the compiler, and
 # lapwing_mpi_<family>_header, the same without its library.
@@ -72,17 +76,22 @@ function(lapwing_look_up family header)
   file(CONFIGURE OUTPUT ${header} CONTENT "${text}" @ONLY)
 endfunction()
 
-# One that is loaded with the program, of these sources.
-function(lapwing_preload_library name family)
-  add_library(${name} SHARED ${ARGN})
+# What goes into libraries that are loaded with the program is compiled like this.
+function(lapwing_preload_objects name family)
   target_compile_definitions(${name} PRIVATE
     LAPWING_VERSION="${PROJECT_VERSION}" LAPWING_PRELOAD_FAMILY="${family}" OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   # It is loaded with the program, so what its threads have of their own needs no call to be found.
   target_compile_options(${name} PRIVATE -ftls-model=initial-exec)
-  # First of all what makes PMPI_X a call that is looked up; then what most files take.
-  target_precompile_headers(${name} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp ${lapwing_precompiled})
   target_link_libraries(${name} PRIVATE
     lapwing_plan lapwing_topology lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
+endfunction()
+
+# One that is loaded with the program: what both have, and these sources.
+function(lapwing_preload_library name family)
+  add_library(${name} SHARED ${ARGN})
+  lapwing_preload_objects(${name} ${family})
+  target_precompile_headers(${name} REUSE_FROM lapwing-both-${family})
+  target_link_libraries(${name} PRIVATE lapwing-both-${family})
   # The program may have a C++ library of its own, of any age: ours is inside, and not to be seen.
   target_link_options(${name} PRIVATE -Wl,-z,defs
     -Wl,--version-script=${CMAKE_CURRENT_SOURCE_DIR}/preload.map)
@@ -99,10 +108,13 @@ function(lapwing_preload family)
     return()
   endif()
   lapwing_look_up(${family} ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp)
+  add_library(lapwing-both-${family} OBJECT ${both_sources})
+  lapwing_preload_objects(lapwing-both-${family} ${family})
+  # First of all what makes PMPI_X a call that is looked up; then what most files take.
+  target_precompile_headers(lapwing-both-${family} PRIVATE
+    ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp ${lapwing_precompiled})
   lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/mpi/mpi_link.cpp)
-  lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources}
-    mpi/calls/fortran.cpp mpi/job/clock.cpp mpi/job/metadata.cpp mpi/job/rank_locations.cpp mpi/native/fortran.cpp
-    mpi/native/native.cpp)
+  lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources})
 endfunction()
 
 # LibNBC's interface: functions by MPI's own. It needs no other library of ours: the calls are taken where the
