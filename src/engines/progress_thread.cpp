@@ -78,7 +78,7 @@ void ProgressThread::close(const Work& work) {
 void ProgressThread::let_go(Work& work) {
     work.moved_.store(Work::Moved::on, std::memory_order_relaxed);
     work.held_.store(false, std::memory_order_release);
-    if (listens_.load(std::memory_order_relaxed)) return look();
+    if (listens_.load(std::memory_order_acquire)) return look();
     set_doorbell(Lock(mutex_));
 }
 
@@ -88,7 +88,7 @@ void ProgressThread::remove(Work& work) {
     works_[work.place_] = works_.back();
     works_[work.place_]->place_ = work.place_;
     works_.pop_back();
-    if (open_ > 0 && listens_.load(std::memory_order_relaxed)) {
+    if (open_ > 0 && listens_.load(std::memory_order_acquire)) {
         lock.unlock();
         return look();
     }
@@ -147,9 +147,9 @@ void ProgressThread::set_doorbell(Lock lock) {
     const bool attends = sleepers_ > 0 || takers_ == 0;
     attends_.store(attends, std::memory_order_seq_cst);
     const bool wanted = sleepers_ > 0 || (open_ > 0 && takers_ == 0);
-    const bool changed = wanted != listens_.load(std::memory_order_relaxed);
+    const bool changed = wanted != listens_.load(std::memory_order_acquire);
     if (changed) {
-        listens_.store(wanted, std::memory_order_relaxed);
+        listens_.store(wanted, std::memory_order_release);
         if (node_ != nullptr) node_->let_ring(wanted);
     }
     const bool urgent = sleepers_ > 0 || open_long_ > 0;
@@ -176,7 +176,7 @@ void ProgressThread::run() {
         std::chrono::nanoseconds limit = no_limit;
         const std::uint64_t takeovers = takeovers_.load(std::memory_order_relaxed);
         waits_again_ = std::exchange(known_takeovers_, takeovers) != takeovers;
-        if (fabric_ == nullptr ? listens_.load(std::memory_order_relaxed) : is_needed()) {
+        if (fabric_ == nullptr ? listens_.load(std::memory_order_acquire) : is_needed()) {
             const bool again = look_once(woken);
             woken = false;
             // A lane that is full does not ring when it has room again, and what somebody holds is let go in
@@ -198,7 +198,7 @@ void ProgressThread::run() {
 bool ProgressThread::look_once(bool woken) {
     bool missed = false;
     try {
-        if (node_ != nullptr && listens_.load(std::memory_order_relaxed)) node_->move_all();
+        if (node_ != nullptr && listens_.load(std::memory_order_acquire)) node_->move_all();
         if (fabric_ != nullptr) {
             do {
                 fabric_->forget_completed();
