@@ -19,7 +19,7 @@ struct Setting {
     EngineCosts costs = {};
     Parameters parameters = {};
     const Network* network =
-        nullptr;  // null: every rank on a host of its own, all equally far from each other
+        nullptr;           // null: every rank on a host of its own, all equally far from each other
     bool drained = false;  // links begin without the burst that a pause would have left them
     Noise noise = {};
     Program program = {};

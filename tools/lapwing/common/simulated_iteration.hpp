@@ -7,8 +7,9 @@
 
 namespace lapwing::tool {
 
-// Seconds; `end` simulates a program and says when its last rank ends. On links with bursts it is one of several
-// that follow each other, as in a benchmark, whose links have nothing left of the burst before the first.
+// Seconds; `end` simulates a program and says when its last rank ends. On links with bursts it is one of
+// several that follow each other, as in a benchmark, whose links have nothing left of the burst before the
+// first.
 inline double seconds_of_iteration(simulate::Program program, bool bursts,
                                    const std::function<simulate::Time(const simulate::Program&)>& end,
                                    int repetitions = 10) {

@@ -255,7 +255,8 @@ int fit_again(Json& file, std::uint64_t burst_bytes) {
         machine.copy_per_byte = constants.at("copy_per_byte");
         machine.copy = constants.at("copy");
         const MessageCosts start = read_messages(told.at("made").at("netgauge"));
-        told["messages"] = as_json(fit_messages(table.of.engine, table.measured, start, machine, burst_bytes));
+        told["messages"] =
+            as_json(fit_messages(table.of.engine, table.measured, start, machine, burst_bytes));
         told["made"]["burst"] = burst_bytes;
         ++fitted;
     }

@@ -324,8 +324,7 @@ void add_options(CommandLine& app, Options& options) {
            "--simulate", options.simulate,
            "Add choices for so many ranks, by simulation with what the file says of messages; no launcher")
         ->type_name("P,...");
-    app.add_flag("--fit", options.fit,
-                 "Fit again what messages cost, to what the file holds; no launcher");
+    app.add_flag("--fit", options.fit, "Fit again what messages cost, to what the file holds; no launcher");
     app.add_option("--rounds", options.rounds, "Rounds through all algorithms, at most (25)")
         ->type_name("N")
         ->range(3, 100000);

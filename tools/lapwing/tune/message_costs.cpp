@@ -126,8 +126,8 @@ MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>
     setting.parameters.burst_bytes = burst_bytes;
     setting.drained = burst_bytes > 0;
     set_rendezvous(setting.parameters, setting.engine);
-    // What Netgauge's method finds while something disturbs it leads to a minimum that is none; so does, where
-    // steps overlap, what the formulas find. The better one is taken.
+    // What Netgauge's method finds while something disturbs it leads to a minimum that is none; so does,
+    // where steps overlap, what the formulas find. The better one is taken.
     const MessageCosts by_method = descend(samples, setting, start);
     const MessageCosts by_formulas = descend(samples, setting,
                                              {.latency = machine.latency,

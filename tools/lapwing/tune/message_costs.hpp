@@ -10,9 +10,9 @@
 
 namespace lapwing::tool {
 
-// The costs, starting from `start` or from `machine`, for which an engine's simulated times are nearest to the measured ones,
-// as ratios. `machine` is asked for copies, too; `burst_bytes` is what links pass at once after a pause. Rows of
-// several ranks on a host are left out.
+// The costs, starting from `start` or from `machine`, for which an engine's simulated times are nearest to
+// the measured ones, as ratios. `machine` is asked for copies, too; `burst_bytes` is what links pass at once
+// after a pause. Rows of several ranks on a host are left out.
 MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>& measured,
                           const MessageCosts& start, const Machine& machine, std::uint64_t burst_bytes);
 
