@@ -158,6 +158,26 @@ TEST(Rendezvous, AReceiverThatIsLateAnswersWhenItStarts) {
                 ElementsAre(23820, 24960));
 }
 
+TEST(Rendezvous, TheAnswerStandsBehindWhatTheReceiverSends) {
+    // Rank 1's short message keeps its interface until 2100. It answers the request of 1100 at 1200; the answer
+    // leaves at 2100 and is there at 3100, as the short message is, whose turn comes at 3200. The 40 bytes leave from
+    // 3200 on and are there at 12,200.
+    Problem problem{.collective = Collective::broadcast, .ranks = 2, .bytes = 40};
+    Builder first(problem, 0);
+    first.recv(1, out(0, 10));
+    first.send(1, in(0, 40));
+    first.wait(1);
+    Builder second(problem, 1);
+    second.recv(0, out(0, 40));
+    second.send(0, in(0, 10));
+    second.wait(0);
+    const List lists[] = {first.finish(), second.finish()};
+    Parameters costs = parameters(1000, 100, 200);
+    costs.rendezvous_bytes = 11;
+    EXPECT_THAT(ends_in_nanoseconds(make_lists(lists), {.engine = engine("host"), .parameters = costs}),
+                ElementsAre(3300, 12300));
+}
+
 TEST(Rendezvous, TheOrderOfEvaluationChangesNothing) {
     const auto torus = grid({4, 4}, true, 1, 50 * nanosecond);
     for (const Network* network :

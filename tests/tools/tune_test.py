@@ -47,6 +47,36 @@ class Simulate(WithFile):
         out, _ = self.call("explain", "broadcast", "--ranks", 64, "--bytes", "64Ki", LAPWING_TUNING=file)
         self.assertIn("simulated to be the fastest", out)
 
+    def test_what_messages_cost_is_fitted_again(self):
+        # What was measured are the simulation's own times; Netgauge's method was far off.
+        found = {}
+        for burst, words in ((0, ()), (18100, ("--burst", 18100))):
+            rows = []
+            for collective, sizes in (("ialltoall", "16,64Ki"), ("ibcast", "1Ki,64Ki")):
+                out, _ = self.call("predict", collective, "--ranks", 4, "--bytes", sizes, "--algorithm", "all", "--engine", "kernel", "--work",
+                                   0, "--constants", "latency=20us,task=5us,per_byte=80ns", *words, "--json", "-", status=0)
+                for row in json.loads(out)["rows"]:
+                    seconds = {one["algorithm"]: one["summary"]["base"]["median"] for one in row["engines"]}
+                    rows.append({"collective": collective[1:], "bytes": row["bytes"], "seconds": seconds})
+            wrong = {"latency": 5e-6, "task": 2e-6, "gap": 1e-6, "per_byte": 20e-9, "task_per_byte": 30e-9}
+            machine = {"latency": 2e-5, "task": 3e-6, "per_byte": 7e-8, "copy_per_byte": 1e-10, "copy": 5e-8}
+            merged = {}
+            for row in rows:
+                merged.setdefault((row["collective"], row["bytes"]), {}).update(row["seconds"])
+            file = self.write("again.json", {"lapwing_tuning": 1, "tables": [
+                {**TABLE, "ranks": [4, 4], "ranks_per_host": [1, 1], "machine": machine, "messages": wrong, "made": {"netgauge": wrong},
+                 "measured": [{"collective": collective, "bytes": size, "seconds": seconds}
+                              for (collective, size), seconds in merged.items()]}]})
+            out, _ = self.call("tune", "--fit", *words, "-o", file)
+            self.assertIn("1 tables", out)
+            table, = json.loads(pathlib.Path(file).read_text())["tables"]
+            self.assertEqual(table["made"]["burst"], burst)
+            found[burst] = table["messages"]
+        for costs in found.values():
+            self.assertAlmostEqual(costs["per_byte"] / 80e-9, 1, delta=0.1)
+            self.assertLess(costs["task_per_byte"], 8e-9)
+        self.refused("tune", "--fit", "-o", self.file, because="no table that says what messages cost")
+
     def test_without_costs_of_messages(self):
         self.refused("tune", "--simulate", 64, "-o", self.file, because="measure on some of them first")
         self.refused("tune", "--simulate", 1, "-o", self.file, because="--simulate")
