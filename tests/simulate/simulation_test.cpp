@@ -159,9 +159,9 @@ TEST(Rendezvous, AReceiverThatIsLateAnswersWhenItStarts) {
 }
 
 TEST(Rendezvous, TheAnswerStandsBehindWhatTheReceiverSends) {
-    // Rank 1's short message keeps its interface until 2100. It answers the request of 1100 at 1200; the answer
-    // leaves at 2100 and is there at 3100, as the short message is, whose turn comes at 3200. The 40 bytes leave from
-    // 3200 on and are there at 12,200.
+    // Rank 1's short message keeps its interface until 2100. It answers the request of 1100 at 1200; the
+    // answer leaves at 2100 and is there at 3100, as the short message is, whose turn comes at 3200. The 40
+    // bytes leave from 3200 on and are there at 12,200.
     Problem problem{.collective = Collective::broadcast, .ranks = 2, .bytes = 40};
     Builder first(problem, 0);
     first.recv(1, out(0, 10));
