@@ -226,10 +226,14 @@ TEST(Interfaces, ALinkWithABurstPassesItAtOnceAfterAPause) {
     EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = costs}), ElementsAre(100, 1220));
     EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::scatter, "flat", 3, 30), {.parameters = costs}),
                 ElementsAre(200, 1220, 1320));
-    // Without a pause before it, nothing is left to pass at once.
-    EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = costs, .drained = true}), ElementsAre(100, 1260));
     costs.burst_bytes = 60;
     EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = costs}), ElementsAre(100, 1200));
+    // A drained link passes nothing at once without a pause before it, which a processor that needs no time
+    // does not leave.
+    Parameters quick = parameters(1000, 0, 2);
+    quick.burst_bytes = 20;
+    EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = quick}), ElementsAre(0, 1020));
+    EXPECT_THAT(ends_in_nanoseconds(lists, {.parameters = quick, .drained = true}), ElementsAre(0, 1060));
 }
 
 TEST(Order, RanksThatBeginTogetherWaitForTheSlowest) {

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -51,9 +55,12 @@ Pair::Pair(DeferredWork& network, std::size_t slot_bytes) {
 Pairs::Pairs(DeferredWork& network, Link& messages, std::size_t slot_bytes)
     : network_(network), messages_(messages), slot_bytes_(slot_bytes) {}
 
+// The link may still look at what is under way: nobody knows until when, so it stays.
 Pairs::~Pairs() {
-    // The link may still look at them.
-    for (auto& message : under_way_) static_cast<void>(message.release());
+    static std::mutex mutex;
+    static auto* const kept = new std::vector<std::unique_ptr<Message>>;
+    const std::lock_guard lock(mutex);
+    std::move(under_way_.begin(), under_way_.end(), std::back_inserter(*kept));
 }
 
 Pair& Pairs::find(std::int32_t peer) {
