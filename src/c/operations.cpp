@@ -81,9 +81,9 @@ lapwing_operation* Group::begin(Plan& plan, Buffers buffers, const CallersFuncti
 }
 
 // Breaks the group up. Gives back the first reason of all, not what it led to: a peer that gives up says why,
-// and may be heard later than its connections end.
+// and may be heard later than its connections end, or than a network refuses work for it.
 std::string Group::lost(const std::string& why) {
-    if (peer_knows_better(why)) await_reason(reason_limit);
+    if (peer_knows_better(why) || deferred_work_ != nullptr) await_reason(reason_limit);
     break_up(why);
     return await_reason(reason_limit);
 }
