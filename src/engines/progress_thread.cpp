@@ -142,6 +142,11 @@ bool ProgressThread::sleep(std::chrono::nanoseconds limit) {
     return moved;
 }
 
+bool ProgressThread::has_work() {
+    const Lock lock(mutex_);
+    return open_ > 0;
+}
+
 // Whether the others shall ring here, and whether the fabric may wake it.
 void ProgressThread::set_doorbell(Lock lock) {
     const bool attends = sleepers_ > 0 || takers_ == 0;

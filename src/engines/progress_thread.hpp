@@ -80,6 +80,8 @@ class ProgressThread {
     // or left something to the program), or until the limit: true when it has. By a thread that has not taken
     // over.
     bool sleep(std::chrono::nanoseconds limit);
+    // Whether a list is in flight that it has yet to complete.
+    bool has_work();
 
     // How often it has been woken, so far.
     std::uint64_t wake_ups() const { return wake_ups_.load(std::memory_order_relaxed); }

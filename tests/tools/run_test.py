@@ -139,6 +139,14 @@ class Run(ToolTest):
         words = self.rewritten("--engine", "auto", "--", "mpirun", "a", LAPWING_ENGINE="mpi")
         self.assertEqual(words[3:], ["-x", "LAPWING_ENGINE=auto", "a"])
 
+    def test_the_thread_of_sockets_sleeps(self):
+        words = ("--engine", "triggered", "--", "mpirun", "a")
+        self.assertNotIn("FI_SOCKETS_PE_WAITTIME=0", self.rewritten(*words))
+        sockets = {"LAPWING_TRIGGER_PROVIDER": "sockets"}
+        self.assertIn("FI_SOCKETS_PE_WAITTIME=0", self.rewritten(*words, **sockets))
+        self.assertNotIn("FI_SOCKETS_PE_WAITTIME=0",
+                         self.rewritten(*words, **sockets, FI_SOCKETS_PE_WAITTIME="5"))
+
     def test_what_the_user_preloads_is_kept(self):
         # A library that is not there: the loader says so on standard error and goes on.
         theirs = "/nonexistent/theirs.so"

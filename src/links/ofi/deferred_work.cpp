@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -52,26 +51,6 @@ struct CxiDomainOperations {
     int (*enable_hybrid_mr_desc)(fid*, bool);
     std::size_t (*ep_get_unexp_msgs)(fid_ep*, void*, std::size_t, void*, std::size_t*);
     int (*get_dwq_depth)(fid*, std::size_t*);
-};
-
-// The thread of `sockets` looks for work for 10 ms after each event before it sleeps. Ranks that share
-// processors then wait for each other's threads. Its variable says how long (0: not at all), and is read when
-// the first fabric opens; who has set it is heeded.
-class SleepingSockets {
-  public:
-    explicit SleepingSockets(const std::string& provider)
-        : sets_(provider == "sockets" && std::getenv(variable) == nullptr) {
-        if (sets_) ::setenv(variable, "0", 0);
-    }
-    ~SleepingSockets() {
-        if (sets_) ::unsetenv(variable);
-    }
-    SleepingSockets(const SleepingSockets&) = delete;
-    SleepingSockets& operator=(const SleepingSockets&) = delete;
-
-  private:
-    static constexpr const char* variable = "FI_SOCKETS_PE_WAITTIME";
-    const bool sets_;
 };
 
 class OfiDeferredWork;
@@ -119,7 +98,6 @@ class OfiDeferredWork final : public DeferredWork {
   public:
     OfiDeferredWork(ofi::Info info, const DeferredWorkOptions& options) : info_(std::move(info)) {
         fabric_ = open<fid_fabric>("fi_fabric", [&](fid_fabric** fabric) {
-            const SleepingSockets sleeping(provider());
             return ofi::library().fabric(info_->fabric_attr, fabric, nullptr);
         });
         domain_ = open<fid_domain>("fi_domain", [&](fid_domain** domain) {
@@ -410,9 +388,6 @@ std::unique_ptr<DeferredWork::Work> OfiDeferredWork::add(Counter& trigger, std::
 
 std::unique_ptr<DeferredWork> open_deferred_work(const DeferredWorkOptions& options) {
 #if __has_include(<rdma/fi_trigger.h>)
-    // libfabric reads variables meanwhile, and one may be set.
-    static std::mutex one_at_a_time;
-    const std::lock_guard lock(one_at_a_time);
     const KeptSignals kept;
     const BlockedSignals blocked;
     const tcp::Options internet{.interfaces = options.interfaces, .family = options.family};
