@@ -1,6 +1,7 @@
 // Every engine runs every algorithm, with ranks as threads of one process: many runs in flight, tested in
 // random order, with sends that are buffered and sends that are not. The results are computed from the
 // problem alone.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -198,7 +199,8 @@ std::vector<const char*> engines_with_intra_node_peers() {
 INSTANTIATE_TEST_SUITE_P(
     Ranks, EnginesTest,
     testing::Combine(testing::ValuesIn(engine_names()),
-                     testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{2, 3} : std::vector{1, 2, 3, 4, 7})));
+                     testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{2, 3} : std::vector{1, 2, 3, 4, 7})),
+    [](const auto& one) { return fmt::format("{}_{}", std::get<0>(one.param), std::get<1>(one.param)); });
 
 // Of an engine, among so many ranks on so many hosts of uneven size.
 class IntraNodePeers : public testing::TestWithParam<std::tuple<const char*, int, int>> {
@@ -237,7 +239,11 @@ INSTANTIATE_TEST_SUITE_P(
     Hosts, IntraNodePeers,
     testing::Combine(testing::ValuesIn(engines_with_intra_node_peers()),
                      testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{5} : std::vector{4, 7}),
-                     testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{3} : std::vector{2, 3})));
+                     testing::ValuesIn(LAPWING_TEST_FEWER ? std::vector{3} : std::vector{2, 3})),
+    [](const auto& one) {
+        return fmt::format("{}_{}_on_{}", std::get<0>(one.param), std::get<1>(one.param),
+                           std::get<2>(one.param));
+    });
 
 TEST(EngineCatalogue, NamesTheNearest) {
     EXPECT_STREQ(find_engine("host").name(), "host");
