@@ -216,6 +216,12 @@ class Figures(Scratch):
             self.assertEqual(panel.xs, [4, 16, 32])
         self.assertEqual(panels[0].title, "MPI_Ibarrier, noise 10hz:2500us, simulated")
 
+    def test_gains_fill_their_axis(self):
+        gain = self.figures(samples.pipeline())[0].views[0].panels[0]
+        domain = charts.value_scale(gain, [gain])[0]["domain"]
+        self.assertTrue(-0.2 < domain[0] < -0.1, domain)
+        self.assertLess(domain[1], 0.3)
+
 
 class Documents(Scratch):
     def test_every_value_names_its_source(self):
@@ -291,6 +297,11 @@ class Words(Scratch):
         self.assertIn("In the simulation a network card loses 2.0 % on 4 ranks and 16.0 % on 32 ranks by noise or late ranks.",
                       [str(one) for one in words.findings(result)])
         self.assertEqual(words.headline([result]), "")
+
+    def test_a_pipeline_that_loses_is_said_to_lose(self):
+        self.assertEqual(self.said(samples.pipeline()), [
+            "In the simulation Lapwing's host engine with 0 tests gains -11.1 % on 16 ranks and 6.9 % on 256 ranks by overlap.",
+            "In the simulation Lapwing's host engine with 100 tests gains 4.0 % on 16 ranks and 17.9 % on 256 ranks by overlap."])
 
     def test_engines_that_did_not_do_it(self):
         content = samples.base()

@@ -134,6 +134,15 @@ def predict():
             "command": ["lapwing", "predict", "barrier"], "time": "2026-05-31T12:00:00Z", "rows": rows}
 
 
+def pipeline():
+    """The same of a pipeline, with two numbers of tests."""
+    content = predict()
+    content["rows"] = [row("fft", 0, "gain", [engine("host", base=1e-3, total=1e-3 * (1 - gain), gain=gain)],
+                           parameter={"name": "ranks", "value": ranks}, variant=f"{tests} tests")
+                       for tests, gains in ((0, (-0.111, 0.069)), (100, (0.04, 0.179))) for ranks, gain in zip((16, 256), gains)]
+    return content
+
+
 def unknown():
     return head("warp", [row("MPI_Ifuture", size, "warp", [engine("photon", speed=size * 2.5)], parameter={
         "name": "factor", "value": size}) for size in (1, 2, 3)])
@@ -143,7 +152,7 @@ ALL = {"overlap": overlap, "idle": idle, "poll": lambda: overlap("poll"), "fixed
        "steps": overlap_by_steps,
        "base": base, "latency": latency, "total": total, "window": window, "concurrent": concurrent, "tests": tests,
        "overhead": overhead, "throughput": throughput, "noise": noise, "connections": connections, "methods": methods, "predict": predict,
-       "unknown": unknown}
+       "pipeline": pipeline, "unknown": unknown}
 
 
 def trace(ranks=2, collectives=6):

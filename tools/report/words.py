@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import statistics
 
 import benchmarks
@@ -238,18 +239,22 @@ def methods_words(result, rows):
 def predict_words(result, rows):
     """From the fewest to the most ranks."""
     sentences = []
+    variants = list(dict.fromkeys(row.variant for row in rows))
     for quantity, verb, by in (("gain", "gains", " by overlap"), ("overlap", "hides", ""), ("loss", "loses", " by noise or late ranks")):
-        for engine in engines_of(rows):
+        # Overlap has no meaning below 0; a gain has.
+        counted = (lambda share: share) if quantity == "gain" else clipped
+        for engine, variant in itertools.product(engines_of(rows), variants):
             points = {}
             for row in rows:
                 for m in row.engines:
-                    if m.engine == engine and quantity in m.summary and row.parameter:
-                        points.setdefault(row.parameter[1], []).append(clipped(m.summary[quantity].median))
+                    if m.engine == engine and row.variant == variant and quantity in m.summary and row.parameter:
+                        points.setdefault(row.parameter[1], []).append(counted(m.summary[quantity].median))
             if not points:
                 continue
             ends = [f"{values.share(statistics.median(points[ranks]))} on {values.number(ranks)} ranks"
                     for ranks in sorted({min(points), max(points)})]
-            sentences.append(f"In the simulation {benchmarks.engine_label(result, engine)} {verb} {values.listed(ends)}{by}.")
+            subject = benchmarks.engine_label(result, engine) + (f" with {variant}" if len(variants) > 1 and variant else "")
+            sentences.append(f"In the simulation {subject} {verb} {values.listed(ends)}{by}.")
     return sentences
 
 
