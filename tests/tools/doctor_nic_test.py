@@ -54,7 +54,7 @@ class DoctorNic(ToolTest):
         self.assertEqual(outcomes["wait_count"], "passed")
 
     def test_a_card_that_fails(self):
-        card = self.ask("fault=2", status=1)["cards"][0]  # waits end one completion late
+        card = self.ask("fault=1", status=1)["cards"][0]  # waits end one completion early
         self.assertFalse(card["works"])
         self.assertEqual(self.outcomes(card)["wait_count"], "failed")
 
