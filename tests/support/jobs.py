@@ -15,15 +15,16 @@ NETWORKS = {"ucx": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, "ofi": {"
 MPICH_ENDS = "MPICH closes its connections"
 
 
-def execute(command, limit, environment=None, until=None):
+def execute(command, limit, environment=None, until=None, times=1):
     """Runs a command in a session of its own; gives exit status (None: ended here) and output. It is ended when it is over
-    its limit, which is there for what hangs and bounds no performance, or has written a line that matches `until`."""
+    its limit, which is there for what hangs and bounds no performance, or soon after it has written what matches `until` so
+    many times."""
     process = subprocess.Popen(
         [str(word) for word in command], env=environment, text=True, errors="replace", start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
         if until is not None:
-            return output_until(process, limit, until)
+            return output_until(process, limit, until, times)
         output, _ = process.communicate(timeout=limit)
         return process.returncode, output
     except subprocess.TimeoutExpired:
@@ -39,15 +40,25 @@ def execute(command, limit, environment=None, until=None):
         raise
 
 
-def output_until(process, limit, pattern):
-    """What execute() gives of a process that may be ended when it has written such a line."""
+def execute_on_hosts(mpi, ranks, command, limit, environment):
+    """The same of a job on several hosts. One of MPICH that does not end when it has nothing left to do but what MPICH
+    hangs in has status 0."""
+    status, output = execute(command, limit, environment | {"SAY_WHEN_MPICH_ENDS": "1"},
+                             MPICH_ENDS if mpi == "mpich" else None, ranks)
+    return 0 if status is None and ended_but_for_mpich(mpi, output, ranks) else status, output
+
+
+def output_until(process, limit, pattern, times):
+    """What execute() gives of a process that may be ended then."""
     lines = []
     heard = threading.Event()
 
     def read():
+        matches = 0
         for line in process.stdout:
             lines.append(line)
-            if re.search(pattern, line):
+            matches += len(re.findall(pattern, line))
+            if matches >= times:
                 heard.set()
         heard.set()
 
