@@ -41,9 +41,9 @@ constexpr TypeRow types[] = {
 constexpr const char* spaces[] = {"in", "out", "scratch"};
 
 template <typename Enum, typename Rows>
-std::optional<Enum> find(const Rows& rows, std::string_view wanted) {
-    for (std::size_t i = 0; i < std::size(rows); ++i) {
-        if (rows[i].name == wanted) return static_cast<Enum>(i);
+std::optional<Enum> find(const Rows& table, std::string_view wanted) {
+    for (std::size_t i = 0; i < std::size(table); ++i) {
+        if (table[i].name == wanted) return static_cast<Enum>(i);
     }
     return std::nullopt;
 }

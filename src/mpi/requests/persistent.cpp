@@ -19,7 +19,7 @@ const void* library_of(void* function) {
 // Whether all functions that a persistent request may be given to are Lapwing's: a tool that stands before
 // them and calls the MPI's would find the request inactive.
 bool takes_persistent_requests() {
-    static const bool all = [] {
+    static const bool takes = [] {
         const void* const own = library_of(&persistent_requests);
         for (const char* name : {"MPI_Start", "MPI_Startall", "MPI_Wait", "MPI_Waitall", "MPI_Waitany",
                                  "MPI_Waitsome", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome",
@@ -28,7 +28,7 @@ bool takes_persistent_requests() {
         }
         return true;
     }();
-    return all;
+    return takes;
 }
 
 }  // namespace
