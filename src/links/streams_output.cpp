@@ -50,22 +50,24 @@ void Streams::flush() {
 void Streams::write(int peer, std::uint64_t most) {
     Peer& to = peer_of(peer);
     if (to.descriptor < 0 || to.ended) return;
-    while (!to.output.empty() && most > 0) {
+    while (!to.output.empty()) {
         iovec pieces[most_pieces];
         std::size_t count = 0;
         std::uint64_t left = most;
         for (Frame& frame : to.output) {
-            if (count + 2 > most_pieces || left == 0) break;
+            const bool is_long = frame.header.kind == Kind::data;
+            if (count + 2 > most_pieces || (is_long && left == 0)) break;
             std::uint64_t at = frame.written;
             if (at < sizeof(Header)) {
                 pieces[count++] = {reinterpret_cast<char*>(&frame.header) + at, sizeof(Header) - at};
                 at = sizeof(Header);
             }
             const std::uint64_t from = at - sizeof(Header);
-            const std::uint64_t bytes = std::min(frame.bytes() - from, left);
+            const std::uint64_t bytes = std::min(frame.bytes() - from, is_long ? left : most_at_once);
             if (bytes > 0) pieces[count++] = {const_cast<std::byte*>(frame.message->source + from), bytes};
-            left -= bytes;
+            if (is_long) left -= bytes;
         }
+        if (count == 0) break;
         msghdr message{};
         message.msg_iov = pieces;
         message.msg_iovlen = count;
@@ -76,10 +78,10 @@ void Streams::write(int peer, std::uint64_t most) {
             return ended(peer, errno);
         }
         auto taken = static_cast<std::uint64_t>(written);
-        most -= std::min(most, taken);
         while (taken > 0) {
             Frame& frame = to.output.front();
             const std::uint64_t part = std::min(taken, sizeof(Header) + frame.bytes() - frame.written);
+            if (frame.header.kind == Kind::data) most -= std::min(most, part);
             frame.written += part;
             taken -= part;
             if (frame.written < sizeof(Header) + frame.bytes()) break;

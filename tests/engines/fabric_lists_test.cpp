@@ -229,16 +229,16 @@ TEST_P(FabricLists, ComeToTheirEndWhileNobodyCalls) {
     }
 }
 
-// Says of long sends that the network copies them, and which threads send.
-class CopyingLink final : public Link {
+// Says of long sends that they take long, and which threads send.
+class SlowLink final : public Link {
   public:
-    static constexpr std::uint64_t most_sent_quickly = 1000;
+    static constexpr std::uint64_t most_quickly = 1000;
 
-    explicit CopyingLink(std::unique_ptr<Link> link) : link_(std::move(link)) {}
-    const char* name() const override { return "copying"; }
+    explicit SlowLink(std::unique_ptr<Link> link) : link_(std::move(link)) {}
+    const char* name() const override { return "slow"; }
     bool any_thread() const override { return true; }
     bool ready() override { return link_->ready(); }
-    bool copies(int, std::uint64_t bytes) const override { return bytes > most_sent_quickly; }
+    bool sends_slowly(int, std::uint64_t bytes) const override { return bytes > most_quickly; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {
         link_->send(peer, data, bytes, channel, transfer);
@@ -258,7 +258,7 @@ class CopyingLink final : public Link {
     const std::thread::id program_ = std::this_thread::get_id();
 };
 
-TEST(FabricStart, LeavesToTheProgressThreadWhatTheNetworkCopies) {
+TEST(FabricStart, LeavesToTheProgressThreadWhatTakesLong) {
     const FabricCase& tcp =
         *std::find_if(std::begin(fabric_cases), std::end(fabric_cases),
                       [](const FabricCase& one) { return one.name == std::string("tcp"); });
@@ -266,7 +266,7 @@ TEST(FabricStart, LeavesToTheProgressThreadWhatTheNetworkCopies) {
     FabricJob job(tcp, 2);
     const WakePipe pipe;
     const auto receiver = job.at(1).link(7, {0, 1});
-    CopyingLink copying(job.at(0).link(7, {0, 1}));
+    SlowLink slow(job.at(0).link(7, {0, 1}));
     // Two messages, of which the second stays behind the first.
     const ListSet lists = parse(
         "problem broadcast ranks 2 root 0 bytes 2000\n"
@@ -274,26 +274,26 @@ TEST(FabricStart, LeavesToTheProgressThreadWhatTheNetworkCopies) {
         "list 1 in 0 out 2000 scratch 0\nend\n");
     for (const bool with_thread : {true, false}) {
         SCOPED_TRACE(with_thread);
+        Bytes out[] = {Bytes(1000), Bytes(2000), Bytes(1)};
+        Link::Transfer transfers[std::size(out)];
+        for (std::size_t i = 0; i < std::size(out); ++i)
+            receiver->recv(0, out[i].data(), out[i].size(), 5, transfers[i]);
         std::unique_ptr<ProgressThread> thread;
         if (with_thread)
             thread = std::make_unique<ProgressThread>(nullptr, &job.at(0), &pipe, std::vector<int>());
-        const auto prepared = host_engine()
-                                  .open({.messages = &copying, .progress_thread = thread.get()})
-                                  ->prepare(lists.lists[0]);
-        Bytes in(2000, std::byte{3});
-        copying.by_this_thread.clear();
+        const auto prepared =
+            host_engine().open({.messages = &slow, .progress_thread = thread.get()})->prepare(lists.lists[0]);
+        const Bytes in(2000, std::byte{3});
+        slow.by_this_thread.clear();
         Operation* const operation = prepared->start({in.data(), nullptr, nullptr}, 5);
         // Nobody calls meanwhile.
         while (with_thread && thread->has_work()) thread->sleep(10s);
-        for (const std::size_t bytes : {1000U, 2000U, 1U}) {
-            Bytes out(bytes);
-            Link::Transfer transfer;
-            receiver->recv(0, out.data(), bytes, 5, transfer);
-            while (!receiver->test(transfer)) job.at(0).progress();
-            EXPECT_EQ(out, Bytes(bytes, std::byte{3}));
-        }
         while (!prepared->test(operation)) std::this_thread::yield();
-        EXPECT_EQ(copying.by_this_thread, (std::vector<bool>{true, !with_thread, !with_thread}));
+        for (std::size_t i = 0; i < std::size(out); ++i) {
+            while (!receiver->test(transfers[i])) job.at(0).progress();
+            EXPECT_EQ(out[i], Bytes(out[i].size(), std::byte{3}));
+        }
+        EXPECT_EQ(slow.by_this_thread, (std::vector<bool>{true, !with_thread, !with_thread}));
     }
 }
 

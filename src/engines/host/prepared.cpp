@@ -112,7 +112,8 @@ void HostPrepared::start_beside_progress_thread(Run& run) {
     try {
         // Long copies are not for the start: the progress thread is told of them.
         run.complete = advance(run, Mover::starter) && run.messages.went_at_once(messages_);
-        link_.flush();
+        // The progress thread does it.
+        if (!run.left) link_.flush();
     } catch (...) {
         // The first test tells it.
         run.error = std::current_exception();
@@ -189,7 +190,7 @@ bool HostPrepared::do_tasks(Run& run, Mover mover) {
         switch (task.kind) {
             case Kind::send:
                 if (mover == Mover::starter && progress_thread_ != nullptr &&
-                    link_.copies(task.peer, task.source.length)) {
+                    link_.sends_slowly(task.peer, task.source.length)) {
                     run.left = true;
                     return false;
                 }

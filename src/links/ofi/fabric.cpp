@@ -143,8 +143,8 @@ class OfiLink final : public Link {
         start(peer, true, data, bytes, channel, transfer);
     }
 
-    bool copies(int, std::uint64_t bytes) const override {
-        return bytes > fabric_.endpoint_->traits().most_sent_quickly;
+    bool sends_slowly(int, std::uint64_t bytes) const override {
+        return !fabric_.rdma() && bytes > most_sent_quickly;
     }
 
     bool test(Transfer& transfer) override {

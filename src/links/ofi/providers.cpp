@@ -26,11 +26,7 @@ constexpr ProviderTraits by_themselves[] = {
     {.name = "psm3", .rdma = true},
     {.name = "opx", .rdma = true},
     {.name = "verbs;ofi_rxm", .rdma = true},
-    {.name = "tcp;ofi_rxm",
-     .descriptor_wakes = true,
-     .sends_in_order = true,
-     .excess_disconnects = true,
-     .most_sent_quickly = 16384},
+    {.name = "tcp;ofi_rxm", .descriptor_wakes = true, .sends_in_order = true, .excess_disconnects = true},
     {.name = "tcp"},
 };
 constexpr ProviderTraits others;

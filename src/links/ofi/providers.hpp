@@ -3,7 +3,6 @@
 
 #include <rdma/fabric.h>
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,8 +26,6 @@ struct ProviderTraits {
     // A message that is longer than the receive that waits for it ends the connection, and whatever else is
     // on its way there is lost without a word (libfabric 1.17).
     bool excess_disconnects = false;
-    // Messages of more bytes are copied by the call that sends them, piece by piece into the socket.
-    std::uint64_t most_sent_quickly = UINT64_MAX;
 };
 // Of others than the known ones: no RDMA, and no trust.
 ProviderTraits traits(const fi_info& info);
