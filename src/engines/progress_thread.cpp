@@ -204,8 +204,10 @@ void ProgressThread::run() {
 // Moves all as far as it goes. True: it should look again soon.
 bool ProgressThread::look_once(bool woken) {
     bool missed = false;
-    left_.store(false, std::memory_order_relaxed);
+    const bool left = left_.exchange(false, std::memory_order_acquire);
     try {
+        // First, so that what a start has gathered for a peer leaves together with what follows it.
+        if (left) missed = move_works(std::exchange(woken, false));
         if (node_ != nullptr && listens_.load(std::memory_order_acquire)) node_->move_all();
         if (fabric_ != nullptr) {
             do {
