@@ -63,9 +63,11 @@ void Streams::write(int peer, std::uint64_t most) {
                 at = sizeof(Header);
             }
             const std::uint64_t from = at - sizeof(Header);
-            const std::uint64_t bytes = std::min(frame.bytes() - from, is_long ? left : most_at_once);
+            const std::uint64_t rest = frame.bytes() - from;
+            const std::uint64_t bytes = std::min(rest, is_long ? left : most_at_once);
             if (bytes > 0) pieces[count++] = {const_cast<std::byte*>(frame.message->source + from), bytes};
             if (is_long) left -= bytes;
+            if (bytes < rest) break;  // what is behind it must stay there
         }
         if (count == 0) break;
         msghdr message{};

@@ -212,8 +212,8 @@ TEST_F(StreamLinkTest, StartsInAnyOrderAreRight) {
         std::vector<Start> starts;
         for (int i = 0; i < 12; ++i) {
             const std::size_t bytes = sizes[random() % std::size(sizes)];
-            starts.push_back(
-                {static_cast<int>(random() % 2), random() % channels, message(bytes, i), Bytes(bytes)});
+            starts.push_back({static_cast<int>(random() % 2), static_cast<std::uint32_t>(random() % channels),
+                              message(bytes, i), Bytes(bytes)});
         }
         // What each side has yet to start, in order: sends and receives.
         std::deque<std::pair<Start*, bool>> next[2];
