@@ -9,7 +9,7 @@
 set -euo pipefail
 # module load lapwing openmpi
 
-mpi=${LAPWING_JOB_MPI:-openmpi}
+mpi=${JOB_MPI:-openmpi}
 options=()
 [[ $mpi != openmpi ]] || options=(-o pmi=pmix)
 

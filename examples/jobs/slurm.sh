@@ -11,7 +11,7 @@ set -euo pipefail
 # module load lapwing openmpi
 
 # Both in one place: which MPI, and how srun starts its ranks.
-mpi=${LAPWING_JOB_MPI:-openmpi}
+mpi=${JOB_MPI:-openmpi}
 case $mpi in
     openmpi) start=pmix ;;
     *) start=pmi2 ;;

@@ -75,7 +75,8 @@ void ProgressThread::close(const Work& work) {
     if (!work.short_) --open_long_;
 }
 
-void ProgressThread::let_go(Work& work) {
+void ProgressThread::let_go(Work& work, bool goes_on) {
+    if (goes_on) left_.store(true, std::memory_order_relaxed);
     work.moved_.store(Work::Moved::on, std::memory_order_relaxed);
     work.held_.store(false, std::memory_order_release);
     if (listens_.load(std::memory_order_acquire)) return look();
@@ -102,7 +103,8 @@ void ProgressThread::look() {
 }
 
 bool ProgressThread::has_news() {
-    return (node_ != nullptr && node_->has_news()) || (fabric_ != nullptr && fabric_->has_news());
+    return left_.load(std::memory_order_acquire) || (node_ != nullptr && node_->has_news()) ||
+           (fabric_ != nullptr && fabric_->has_news());
 }
 
 std::uint32_t ProgressThread::rings() const {
@@ -202,7 +204,10 @@ void ProgressThread::run() {
 // Moves all as far as it goes. True: it should look again soon.
 bool ProgressThread::look_once(bool woken) {
     bool missed = false;
+    const bool left = left_.exchange(false, std::memory_order_acquire);
     try {
+        // First, so that what a start has gathered for a peer leaves together with what follows it.
+        if (left) missed = move_works(std::exchange(woken, false));
         if (node_ != nullptr && listens_.load(std::memory_order_acquire)) node_->move_all();
         if (fabric_ != nullptr) {
             do {

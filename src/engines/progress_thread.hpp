@@ -68,8 +68,9 @@ class ProgressThread {
     void add(Work& work);
     // False: the progress thread has it just now.
     bool hold(Work& work) { return !work.held_.exchange(true, std::memory_order_acquire); }
-    // After it has been moved in vain.
-    void let_go(Work& work);
+    // After it has been moved in vain. `goes_on`: it could be moved now, and that is left to the progress
+    // thread.
+    void let_go(Work& work, bool goes_on = false);
     // Who removes it holds it.
     void remove(Work& work);
 
@@ -119,6 +120,7 @@ class ProgressThread {
     std::atomic<bool> attends_{true};   // to the fabric; lists in flight or not: peers may need this rank
     std::atomic<bool> urgent_{false};   // somebody sleeps, or a list in flight is not short
     std::atomic<bool> parked_{false};   // it sleeps without the fabric
+    std::atomic<bool> left_{false};     // a list that could be moved
     std::atomic<std::uint64_t> takeovers_{0};
     std::atomic<bool> ending_{false};
     std::atomic<std::uint32_t> rings_{0};  // where there is no node

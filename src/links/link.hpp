@@ -37,6 +37,14 @@ class Link {
     virtual void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                       Transfer& transfer) = 0;
 
+    // Whether a send of so many bytes takes the caller's time, to copy them or to ask the peer. A start
+    // leaves it to the progress thread, and what has gathered for flush() with it.
+    virtual bool sends_slowly(int peer, std::uint64_t bytes) const {
+        static_cast<void>(peer);
+        static_cast<void>(bytes);
+        return false;
+    }
+
     // True when the transfer is complete (or none is active); it is empty then. Throws Error (link).
     virtual bool test(Transfer& transfer) = 0;
 

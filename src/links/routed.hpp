@@ -22,6 +22,9 @@ class RoutedLink final : public Link {
               Transfer& transfer) override;
     void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override;
+    bool sends_slowly(int peer, std::uint64_t bytes) const override {
+        return (is_intra_node(peer) ? intra_node_ : inter_node_).sends_slowly(peer, bytes);
+    }
     // What waits at one link moves the other, too: a peer may wait for that.
     bool test(Transfer& transfer) override {
         if (!transfer.active) return true;

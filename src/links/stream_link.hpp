@@ -25,6 +25,7 @@ class StreamLink final : public Link {
     bool test(Transfer& transfer) override;
     void progress() override;
     int poll_descriptor() override { return streams_.descriptor(); }
+    void flush() override { streams_.flush(); }
 
   private:
     void check();

@@ -4,20 +4,17 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 #include <utility>
 
 namespace lapwing {
 namespace {
 
 constexpr std::uint64_t wakeup_mark = UINT64_MAX;
-constexpr std::uint64_t most_at_once = 1U << 30;  // bytes of one system call
 // Headers and short messages are read together; so many bytes of a long one go to their place directly.
 constexpr std::uint64_t buffer_bytes = 8192;
 // A fast peer must not keep the others from being read, nor callers from starting something.
@@ -96,19 +93,9 @@ bool Streams::has_length(Message& message, std::uint64_t bytes) {
         "place in the order",
         connections_.describe(message.peer), bytes, message.bytes);
     if (trouble_.empty()) trouble_ = message.failure;
+    peer_of(message.peer).differs = true;
     complete(message);
     return false;
-}
-
-void Streams::put_out(Peer& peer, Kind kind, const Place& place, std::uint64_t bytes, Message* message) {
-    if (peer.ended) return;
-    if (peer.output.empty()) ++with_output_;
-    // An answer must not wait for the bytes of a long message: the peer's own would only begin after them.
-    auto behind = peer.output.end();
-    while (kind != Kind::data && behind != peer.output.begin() && std::prev(behind)->written == 0 &&
-           std::prev(behind)->header.kind == Kind::data)
-        --behind;
-    peer.output.insert(behind, {{kind, std::get<1>(place), std::get<0>(place), bytes}, message, 0});
 }
 
 Streams::Message& Streams::send(int peer, std::uint64_t group, std::uint32_t channel, const std::byte* data,
@@ -119,12 +106,22 @@ Streams::Message& Streams::send(int peer, std::uint64_t group, std::uint32_t cha
     const Place place{group, channel};
     if (bytes <= eager_limit) {
         put_out(to, Kind::eager, place, bytes, &message);
+        write(peer, most_at_flush);
     } else {
-        to.channels[place].offered.push_back(&message);
+        // The offer goes in any case: by its place among the messages the receiver knows which this is.
         put_out(to, Kind::request_to_send, place, bytes);
+        Channel& queue = to.channels[place];
+        const auto grant = std::find(queue.grants.begin(), queue.grants.end(), bytes);
+        if (grant == queue.grants.end()) {
+            queue.offered.push_back(&message);
+        } else {
+            queue.grants.erase(grant);
+            put_out(to, Kind::data, place, bytes, &message);
+            forget_channel(to, place);
+        }
+        gather(peer);
     }
     if (to.ended) ended(peer, to.error);
-    write(peer);
     return message;
 }
 
@@ -140,9 +137,14 @@ Streams::Message& Streams::recv(int peer, std::uint64_t group, std::uint32_t cha
                                    [](const auto& early) { return early->message == nullptr; });
     if (free == queue.early.end()) {
         queue.posted.push_back(&message);
+        if (bytes > eager_limit) {
+            message.granted = true;
+            put_out(from, Kind::clear_to_send, place, bytes);
+            gather(peer);
+        }
     } else {
         meet(from, place, message, std::shared_ptr<Early>(*free));
-        write(peer);
+        gather(peer);
     }
     if (from.ended) ended(peer, from.error);
     return message;
@@ -163,11 +165,19 @@ void Streams::meet(Peer& peer, const Place& place, Message& message, const std::
     forget_channel(peer, place);
 }
 
+// A receive that has granted fails: no later message shall have its grant.
+void Streams::withdraw(Peer& peer, const Place& place, const Message& message) {
+    if (message.granted) put_out(peer, Kind::refused, place, message.bytes);
+}
+
 // To an offer of so many bytes that is for this receive.
 void Streams::answer(Peer& peer, const Place& place, Message& message, std::uint64_t bytes) {
-    if (!has_length(message, bytes)) return put_out(peer, Kind::refused, place, bytes);
+    if (!has_length(message, bytes)) {
+        withdraw(peer, place, message);
+        return put_out(peer, Kind::refused, place, bytes);
+    }
     peer.channels[place].granted.push_back(&message);
-    put_out(peer, Kind::clear_to_send, place, bytes);
+    if (!message.granted) put_out(peer, Kind::clear_to_send, place, bytes);
 }
 
 void Streams::want(int peer) {
@@ -205,54 +215,6 @@ void Streams::connect_awaited() {
         else
             unmade_.push_back(peer);
     }
-}
-
-void Streams::watch(int peer) {
-    Peer& at = peer_of(peer);
-    const bool waits = !at.output.empty();
-    if (at.waits_to_write == waits || at.descriptor < 0 || at.ended) return;
-    at.waits_to_write = waits;
-    epoll_event event{};
-    event.events = waits ? EPOLLIN | EPOLLOUT : EPOLLIN;
-    event.data.u64 = static_cast<std::uint64_t>(peer);
-    if (::epoll_ctl(poller_, EPOLL_CTL_MOD, at.descriptor, &event) != 0)
-        lose(peer, fmt::format("epoll_ctl: {}", std::strerror(errno)));
-}
-
-void Streams::write(int peer) {
-    Peer& to = peer_of(peer);
-    if (to.descriptor < 0 || to.ended) return;
-    while (!to.output.empty()) {
-        Frame& frame = to.output.front();
-        const std::uint64_t bytes = frame.message == nullptr ? 0 : frame.message->bytes;
-        iovec pieces[2];
-        std::size_t count = 0;
-        std::uint64_t at = frame.written;
-        if (at < sizeof(Header)) {
-            pieces[count++] = {reinterpret_cast<char*>(&frame.header) + at, sizeof(Header) - at};
-            at = sizeof(Header);
-        }
-        if (bytes > at - sizeof(Header)) {
-            const std::uint64_t from = at - sizeof(Header);
-            pieces[count++] = {const_cast<std::byte*>(frame.message->source + from),
-                               std::min(bytes - from, most_at_once)};
-        }
-        msghdr message{};
-        message.msg_iov = pieces;
-        message.msg_iovlen = count;
-        const ssize_t written = ::sendmsg(to.descriptor, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (written < 0) {
-            if (errno == EINTR) continue;
-            if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-            return ended(peer, errno);
-        }
-        frame.written += static_cast<std::uint64_t>(written);
-        if (frame.written < sizeof(Header) + bytes) continue;
-        if (frame.message != nullptr) complete(*frame.message);
-        to.output.pop_front();
-        if (to.output.empty()) --with_output_;
-    }
-    watch(peer);
 }
 
 // True when something was there.
@@ -335,6 +297,8 @@ void Streams::take_header(int peer) {
                 } else if (has_length(message, header.bytes)) {
                     from.message = &message;
                     from.target = message.target;
+                } else {
+                    withdraw(from, place, message);
                 }
                 break;
             }
@@ -350,27 +314,38 @@ void Streams::take_header(int peer) {
         }
         case Kind::clear_to_send:
         case Kind::refused: {
-            if (queue.offered.empty() || queue.offered.front()->bytes != header.bytes) {
-                nonsense = true;
+            const bool granted = header.kind == Kind::clear_to_send;
+            const auto offer = std::find_if(queue.offered.begin(), queue.offered.end(),
+                                            [&](const auto* sent) { return sent->bytes == header.bytes; });
+            nonsense = header.bytes <= eager_limit;
+            if (nonsense) break;
+            if (offer == queue.offered.end()) {
+                // What is refused may have left, by a grant that has crossed its offer.
+                if (granted)
+                    queue.grants.push_back(header.bytes);
+                else if (const auto grant = std::find(queue.grants.begin(), queue.grants.end(), header.bytes);
+                         grant != queue.grants.end())
+                    queue.grants.erase(grant);
                 break;
             }
-            Message& message = *take_first(queue.offered);
+            Message& message = **offer;
+            queue.offered.erase(offer);
             // One that is refused has an error at the receiver, who says so.
-            if (header.kind == Kind::refused)
-                complete(message);
-            else
+            if (granted)
                 put_out(from, Kind::data, place, message.bytes, &message);
+            else
+                complete(message);
             break;
         }
         case Kind::data: {
-            if (queue.granted.empty() || queue.granted.front()->bytes != header.bytes) {
-                nonsense = true;
-                break;
-            }
-            Message& message = *take_first(queue.granted);
-            from.message = &message;
-            from.target = message.target;
             from.left = header.bytes;
+            if (!queue.granted.empty() && queue.granted.front()->bytes == header.bytes) {
+                from.message = take_first(queue.granted);
+                from.target = from.message->target;
+            } else {
+                // The bytes of a message that was refused after its grant.
+                nonsense = !from.differs || header.bytes <= eager_limit;
+            }
             break;
         }
         default:
@@ -431,6 +406,7 @@ void Streams::lose(int peer, const std::string& why) {
 }
 
 bool Streams::progress() {
+    flush();
     epoll_event events[64];
     const int count = ::epoll_wait(poller_, events, 64, 0);
     bool moved = false;

@@ -4,7 +4,9 @@
 // Every message travels behind a header that names its group, its channel and its length. Short ones are sent
 // at once, and kept at the receiver when nothing is posted for them yet. Longer ones are offered by their
 // header alone, and follow when the receiver has granted them: so nothing is copied, and nobody's memory
-// fills up with what comes too early.
+// fills up with what comes too early. A receive grants when it is posted, without waiting for the offer:
+// lists post their receives at the top, so most grants are there when the bytes are, and none stands in the
+// socket behind bytes that go the other way.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +31,7 @@ class Streams {
         std::byte* target = nullptr;
         std::uint64_t bytes = 0;
         bool complete = false;
+        bool granted = false;  // a receive, before its offer has come
         ErrorCode code = ErrorCode::link;
         std::string failure;  // of one that is complete: why it is not right
     };
@@ -40,13 +43,16 @@ class Streams {
     Streams& operator=(const Streams&) = delete;
 
     // To and from a peer that is not lost. What comes back is kept, with the bytes, until finish(), once it
-    // is complete.
+    // is complete. Offers, grants and long messages leave with flush() or progress().
     Message& send(int peer, std::uint64_t group, std::uint32_t channel, const std::byte* data,
                   std::uint64_t bytes);
     // A message of another length than is offered here fails, at the receiver only.
     Message& recv(int peer, std::uint64_t group, std::uint32_t channel, std::byte* data, std::uint64_t bytes);
     void finish(Message& message) { idle_.push_back(&message); }
 
+    // Sends what has gathered, of long messages no more than a little: a start shall not take the time to
+    // copy them.
+    void flush();
     // Takes in what has come, and sends what there was no room for. True when something has moved.
     bool progress();
     // Why no message to or from a peer can complete any more; empty: they may.
@@ -81,6 +87,7 @@ class Streams {
         Header header;
         Message* message = nullptr;  // whose bytes follow; null: none do
         std::uint64_t written = 0;   // of header and bytes
+        std::uint64_t bytes() const { return message == nullptr ? 0 : message->bytes; }
     };
     // What has come before a receive was posted for it.
     struct Early {
@@ -91,18 +98,23 @@ class Streams {
         Message* message = nullptr;  // posted since then, and waits for the rest of the bytes
     };
     struct Channel {
-        std::vector<Message*> posted;   // receives without a message
-        std::vector<Message*> granted;  // receives whose bytes are to follow
-        std::vector<Message*> offered;  // sends that are not granted yet
+        std::vector<Message*> posted;       // receives without a message
+        std::vector<Message*> granted;      // receives whose bytes are to follow
+        std::vector<Message*> offered;      // sends that are not granted yet
+        std::vector<std::uint64_t> grants;  // the bytes of those that have come before a send
         std::deque<std::shared_ptr<Early>> early;
-        bool empty() const { return posted.empty() && granted.empty() && offered.empty() && early.empty(); }
+        bool empty() const {
+            return posted.empty() && granted.empty() && offered.empty() && grants.empty() && early.empty();
+        }
     };
     struct Peer {
         int descriptor = -1;
         bool wanted = false;
         bool ended = false;  // it has closed the connection
         bool waits_to_write = false;
-        int error = 0;  // why it has ended
+        bool gathers = false;  // it is among gathering_
+        bool differs = false;  // a length has: grants and offers may have crossed
+        int error = 0;         // why it has ended
         std::string lost;
         std::uint64_t under_way = 0;  // messages that are not complete
         std::deque<Frame> output;
@@ -124,10 +136,12 @@ class Streams {
     bool connect(int peer);
     void connect_awaited();
     void put_out(Peer& peer, Kind kind, const Place& place, std::uint64_t bytes, Message* message = nullptr);
+    void withdraw(Peer& peer, const Place& place, const Message& message);
     void answer(Peer& peer, const Place& place, Message& message, std::uint64_t bytes);
     void forget_channel(Peer& peer, const Place& place);
     void meet(Peer& peer, const Place& place, Message& message, const std::shared_ptr<Early>& early);
-    void write(int peer);
+    void gather(int peer);
+    void write(int peer, std::uint64_t most = most_at_once);
     bool read(int peer);
     void take_in(int peer, const std::byte* bytes, std::uint64_t count);
     void take_header(int peer);
@@ -135,9 +149,14 @@ class Streams {
     void watch(int peer);
     void ended(int peer, int error);
 
+    static constexpr std::uint64_t most_at_once = 1U << 30;  // bytes of one system call
+    // So much of long messages goes with a flush; the rest with the next progress.
+    static constexpr std::uint64_t most_at_flush = 32U << 10;
+
     Connections& connections_;
     std::vector<Peer> peers_;
-    std::vector<int> unmade_;  // peers whose connections are awaited
+    std::vector<int> gathering_;  // peers for whom something waits for flush()
+    std::vector<int> unmade_;     // peers whose connections are awaited
     std::vector<std::unique_ptr<Message>> messages_;
     std::vector<Message*> idle_;
     std::string trouble_;

@@ -229,6 +229,74 @@ TEST_P(FabricLists, ComeToTheirEndWhileNobodyCalls) {
     }
 }
 
+// Says of long sends that they take long, and which threads send.
+class SlowLink final : public Link {
+  public:
+    static constexpr std::uint64_t most_quickly = 1000;
+
+    explicit SlowLink(std::unique_ptr<Link> link) : link_(std::move(link)) {}
+    const char* name() const override { return "slow"; }
+    bool any_thread() const override { return true; }
+    bool ready() override { return link_->ready(); }
+    bool sends_slowly(int, std::uint64_t bytes) const override { return bytes > most_quickly; }
+    void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        link_->send(peer, data, bytes, channel, transfer);
+        by_this_thread.push_back(std::this_thread::get_id() == program_);
+    }
+    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        link_->recv(peer, data, bytes, channel, transfer);
+    }
+    bool test(Transfer& transfer) override { return link_->test(transfer); }
+    void flush() override { link_->flush(); }
+
+    std::vector<bool> by_this_thread;  // each send; read when the list is complete
+
+  private:
+    std::unique_ptr<Link> link_;
+    const std::thread::id program_ = std::this_thread::get_id();
+};
+
+TEST(FabricStart, LeavesToTheProgressThreadWhatTakesLong) {
+    const FabricCase& tcp =
+        *std::find_if(std::begin(fabric_cases), std::end(fabric_cases),
+                      [](const FabricCase& one) { return one.name == std::string("tcp"); });
+    if (const std::string reason = why_not(tcp); !reason.empty()) GTEST_SKIP() << reason;
+    FabricJob job(tcp, 2);
+    const WakePipe pipe;
+    const auto receiver = job.at(1).link(7, {0, 1});
+    SlowLink slow(job.at(0).link(7, {0, 1}));
+    // Two messages, of which the second stays behind the first.
+    const ListSet lists = parse(
+        "problem broadcast ranks 2 root 0 bytes 2000\n"
+        "list 0 in 2000 out 0 scratch 0\n  send 1 in[0+1000]\n  send 1 in[0+2000]\n  send 1 in[0+1]\nend\n"
+        "list 1 in 0 out 2000 scratch 0\nend\n");
+    for (const bool with_thread : {true, false}) {
+        SCOPED_TRACE(with_thread);
+        Bytes out[] = {Bytes(1000), Bytes(2000), Bytes(1)};
+        Link::Transfer transfers[std::size(out)];
+        for (std::size_t i = 0; i < std::size(out); ++i)
+            receiver->recv(0, out[i].data(), out[i].size(), 5, transfers[i]);
+        std::unique_ptr<ProgressThread> thread;
+        if (with_thread)
+            thread = std::make_unique<ProgressThread>(nullptr, &job.at(0), &pipe, std::vector<int>());
+        const auto prepared =
+            host_engine().open({.messages = &slow, .progress_thread = thread.get()})->prepare(lists.lists[0]);
+        const Bytes in(2000, std::byte{3});
+        slow.by_this_thread.clear();
+        Operation* const operation = prepared->start({in.data(), nullptr, nullptr}, 5);
+        // Nobody calls meanwhile.
+        while (with_thread && thread->has_work()) thread->sleep(10s);
+        while (!prepared->test(operation)) std::this_thread::yield();
+        for (std::size_t i = 0; i < std::size(out); ++i) {
+            while (!receiver->test(transfers[i])) job.at(0).progress();
+            EXPECT_EQ(out[i], Bytes(out[i].size(), std::byte{3}));
+        }
+        EXPECT_EQ(slow.by_this_thread, (std::vector<bool>{true, !with_thread, !with_thread}));
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, FabricLists, testing::ValuesIn(fabric_cases), name_of);
 
 }  // namespace

@@ -2,7 +2,12 @@
 #include "links/stream_link.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+
+#include <algorithm>
+#include <deque>
+#include <random>
 
 #include "base/error.hpp"
 #include "links/process/socket_pairs.hpp"
@@ -40,10 +45,7 @@ class StreamLinkTest : public testing::Test {
         FAIL() << "it does not complete";
     }
     // Moves a link that nobody waits at.
-    void poke(int at) {
-        if (!pending_[at].active) links[at]->recv(1 - at, nullptr, 0, 999, pending_[at]);
-        links[at]->test(pending_[at]);
-    }
+    void poke(int at) { links[at]->test(pending(at)); }
     std::string failure_of(int at, Link::Transfer& transfer) {
         try {
             for (int tries = 0; tries < 1000; ++tries) {
@@ -53,6 +55,10 @@ class StreamLinkTest : public testing::Test {
         } catch (const Error& error) {
             return error.what();
         }
+    }
+    Link::Transfer& pending(int at) {
+        if (!pending_[at].active) links[at]->recv(1 - at, nullptr, 0, 999, pending_[at]);
+        return pending_[at];
     }
     int raw(int at) { return sockets[static_cast<std::size_t>(at)]->descriptor(1 - at, 0); }
 
@@ -106,30 +112,182 @@ TEST_F(StreamLinkTest, AChannelDoesNotWaitForAnother) {
     EXPECT_EQ(got_first, first);
 }
 
-// A rank that is late finds the peer's grant, and then its offer. The peer's bytes must not wait for its own.
+// By hand, as the peer would write it.
+struct Header {
+    std::uint32_t kind;
+    std::uint32_t channel;
+    std::uint64_t group;
+    std::uint64_t bytes;
+};
+enum Kind : std::uint32_t { eager, request_to_send, clear_to_send, refused, data };
+
+// A grant behind the bytes that go the other way would cost as long as the network takes for them: the peer's
+// own message would only begin then.
+TEST_F(StreamLinkTest, AGrantLeavesBeforeTheBytesThatGoTheOtherWay) {
+    const Bytes there = message(300000, 1);
+    Bytes back(300000);
+    Link::Transfer sending;
+    Link::Transfer receiving;
+    // The peer has posted its receive, and has not offered its own message yet.
+    const Header granted{clear_to_send, 1, 0, there.size()};
+    ASSERT_EQ(::send(raw(1), &granted, sizeof granted, MSG_NOSIGNAL), 24);
+    ASSERT_FALSE(links[0]->test(pending(0)));
+    recv(0, back, 1, receiving);
+    send(0, there, 1, sending);
+    links[0]->flush();
+    Header left[3] = {};
+    ASSERT_EQ(::recv(raw(1), left, sizeof left, MSG_WAITALL), 72);
+    EXPECT_EQ(left[0].kind, clear_to_send);
+    EXPECT_EQ(left[1].kind, request_to_send);
+    EXPECT_EQ(left[2].kind, data);
+    for (const Header& header : left) EXPECT_EQ(header.bytes, there.size());
+    // A start sends no more of it than a little.
+    int bytes = 0;
+    ASSERT_EQ(::ioctl(raw(1), FIONREAD, &bytes), 0);
+    EXPECT_EQ(bytes, 32768);
+    // The offer comes at last, and asks for nothing: what leaves is the message.
+    const Header offered{request_to_send, 1, 0, back.size()};
+    ASSERT_EQ(::send(raw(1), &offered, sizeof offered, MSG_NOSIGNAL), 24);
+    Bytes taken(there.size());
+    for (std::size_t read = 0; read < taken.size();) {
+        links[0]->progress();
+        const ssize_t part = ::recv(raw(1), taken.data() + read, taken.size() - read, MSG_DONTWAIT);
+        if (part > 0) read += static_cast<std::size_t>(part);
+    }
+    EXPECT_EQ(taken, there);
+    EXPECT_TRUE(links[0]->test(sending));
+    EXPECT_EQ(::recv(raw(1), &bytes, 1, MSG_DONTWAIT), -1);
+}
+
+// A rank that is early has been granted nothing; answers go before bytes that have not begun to leave.
 TEST_F(StreamLinkTest, AnAnswerGoesBeforeTheBytesOfALongMessage) {
     const Bytes there = message(300000, 1);
-    const Bytes back = message(300000, 2);
-    Bytes got_there(there.size());
-    Bytes got_back(back.size());
-    Link::Transfer sends[2];
-    Link::Transfer receives[2];
-    send(0, there, 1, sends[0]);
-    recv(0, got_back, 1, receives[0]);
-    recv(1, got_there, 1, receives[1]);
-    ASSERT_FALSE(links[1]->test(receives[1]));
-    send(1, back, 1, sends[1]);
-    ASSERT_FALSE(links[0]->test(sends[0]));
-    std::uint32_t kind = 0;
-    constexpr std::uint32_t clear_to_send = 2;
-    ASSERT_EQ(::recv(raw(1), &kind, sizeof kind, MSG_PEEK), 4);
-    EXPECT_EQ(kind, clear_to_send);
-    for (const int at : {0, 1}) {
-        finish(at, sends[at]);
-        finish(at, receives[at]);
+    Bytes back(300000);
+    Link::Transfer sending;
+    Link::Transfer receiving;
+    send(0, there, 1, sending);
+    links[0]->flush();
+    const Header come[2] = {{request_to_send, 1, 0, back.size()}, {clear_to_send, 1, 0, there.size()}};
+    ASSERT_EQ(::send(raw(1), come, sizeof come, MSG_NOSIGNAL), 48);
+    for (const std::uint32_t kind : {request_to_send, clear_to_send, data}) {
+        // Its own receive comes between the peer's offer and the bytes of this side.
+        if (kind == clear_to_send) {
+            recv(0, back, 1, receiving);
+            ASSERT_FALSE(links[0]->test(receiving));
+        }
+        Header left{};
+        ASSERT_EQ(::recv(raw(1), &left, sizeof left, MSG_DONTWAIT), 24);
+        EXPECT_EQ(left.kind, kind);
     }
-    EXPECT_EQ(got_there, there);
-    EXPECT_EQ(got_back, back);
+}
+
+TEST_F(StreamLinkTest, OneSystemCallTakesWhatOneStartHasForAPeer) {
+    Bytes received[3] = {Bytes(20000), Bytes(20000), Bytes(20000)};
+    Link::Transfer receiving[3];
+    for (std::size_t i = 0; i < 3; ++i) recv(0, received[i], static_cast<std::uint32_t>(i), receiving[i]);
+    char byte = 0;
+    EXPECT_EQ(::recv(raw(1), &byte, 1, MSG_DONTWAIT | MSG_PEEK), -1);
+    links[0]->flush();
+    int bytes = 0;
+    ASSERT_EQ(::ioctl(raw(1), FIONREAD, &bytes), 0);
+    EXPECT_EQ(bytes, 72);
+}
+
+// Receives and sends of both sides in any order, with flushes and progress in between: offers, grants and
+// bytes cross in every way.
+TEST_F(StreamLinkTest, StartsInAnyOrderAreRight) {
+    constexpr std::size_t sizes[] = {0, 10, 16384, 16385, 40000, 200000};
+    constexpr std::uint32_t channels = 3;
+    for (unsigned seed = 0; seed < (LAPWING_TEST_FEWER ? 20U : 200U); ++seed) {
+        SCOPED_TRACE(testing::Message() << "seed " << seed);
+        std::mt19937 random(seed);
+        const auto pairs = socket_pairs(2, 1);
+        Streams sides[2] = {Streams(*pairs[0], 2), Streams(*pairs[1], 2)};
+        struct Start {
+            int from;
+            std::uint32_t channel;
+            Bytes sent;
+            Bytes received;
+        };
+        std::vector<Start> starts;
+        for (int i = 0; i < 12; ++i) {
+            const std::size_t bytes = sizes[random() % std::size(sizes)];
+            starts.push_back({static_cast<int>(random() % 2), static_cast<std::uint32_t>(random() % channels),
+                              message(bytes, i), Bytes(bytes)});
+        }
+        // What each side has yet to start, in order: sends and receives.
+        std::deque<std::pair<Start*, bool>> next[2];
+        for (Start& start : starts) {
+            next[start.from].emplace_back(&start, true);
+            next[1 - start.from].emplace_back(&start, false);
+        }
+        std::vector<const Streams::Message*> all;
+        while (!next[0].empty() || !next[1].empty()) {
+            const std::size_t at = random() % 2;
+            const unsigned what = random() % 4;
+            if (what == 0) {
+                sides[at].flush();
+            } else if (what == 1) {
+                sides[at].progress();
+            } else if (!next[at].empty()) {
+                const auto [start, sends] = next[at].front();
+                next[at].pop_front();
+                const int peer = 1 - static_cast<int>(at);
+                all.push_back(
+                    sends ? &sides[at].send(peer, 0, start->channel, start->sent.data(), start->sent.size())
+                          : &sides[at].recv(peer, 0, start->channel, start->received.data(),
+                                            start->received.size()));
+            }
+        }
+        const auto complete = [](const auto* one) { return one->complete; };
+        for (int rounds = 0; rounds < 10000 && !std::all_of(all.begin(), all.end(), complete); ++rounds)
+            sides[rounds % 2].progress();
+        EXPECT_TRUE(std::all_of(all.begin(), all.end(), complete));
+        for (const Start& start : starts) EXPECT_EQ(start.received, start.sent);
+        EXPECT_EQ(sides[0].trouble() + sides[1].trouble(), "");
+    }
+}
+
+// What is wrong is said at the receiver; what comes later on that channel is right, whatever has crossed.
+TEST_F(StreamLinkTest, AMessageAfterOneOfAnotherLengthIsRight) {
+    constexpr std::size_t cases[][2] = {{300000, 10}, {10, 300000}, {300000, 200000}, {300000, 0}};
+    for (const auto& [sent, expected] : cases) {
+        for (const char* const order : {"receive, flush, send", "both, flush", "send, flush, receive"}) {
+            SCOPED_TRACE(testing::Message() << sent << " where " << expected << ": " << order);
+            const auto pairs = socket_pairs(2, 1);
+            Streams from(*pairs[0], 2);
+            Streams to(*pairs[1], 2);
+            const auto move = [&] {
+                for (int i = 0; i < 10; ++i) {
+                    from.progress();
+                    to.progress();
+                }
+            };
+            const Bytes wrong = message(sent, 1);
+            const Bytes right = message(300000, 2);
+            Bytes room(expected);
+            Bytes target(right.size());
+            Streams::Message* first = nullptr;
+            Streams::Message* failing = nullptr;
+            const bool receive_first = order[0] == 'r';
+            if (receive_first) failing = &to.recv(0, 0, 5, room.data(), expected);
+            if (receive_first) move();
+            first = &from.send(1, 0, 5, wrong.data(), sent);
+            if (order[0] == 's') move();
+            if (!receive_first) failing = &to.recv(0, 0, 5, room.data(), expected);
+            move();
+            EXPECT_THAT(failing->failure, HasSubstr("are expected"));
+            EXPECT_TRUE(first->complete);
+            const Streams::Message& next = to.recv(0, 0, 5, target.data(), target.size());
+            move();
+            const Streams::Message& second = from.send(1, 0, 5, right.data(), right.size());
+            move();
+            EXPECT_TRUE(next.complete && next.failure.empty()) << next.failure;
+            EXPECT_TRUE(second.complete);
+            EXPECT_EQ(target, right);
+            EXPECT_EQ(from.lost(1) + to.lost(0), "");
+        }
+    }
 }
 
 TEST_F(StreamLinkTest, LengthsThatDifferAreAnErrorAtBothSides) {

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <thread>
+#include <utility>
 
 #include "base/error.hpp"
 #include "engines/local_work.hpp"
@@ -23,6 +24,7 @@ struct HostPrepared::Run final : Operation, ProgressThread::Work {
     // Where there is a progress thread, which may have it:
     bool shared = false;
     bool held = false;  // at a step that is for a thread of the program
+    bool left = false;  // by the start, at a step that is for the progress thread
     bool complete = false;
     std::exception_ptr error;
 };
@@ -103,14 +105,15 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
 }
 
 void HostPrepared::start_beside_progress_thread(Run& run) {
-    run.held = run.complete = false;
+    run.held = run.left = run.complete = false;
     run.error = nullptr;
     progress_thread_->add(run);
     run.shared = true;
     try {
         // Long copies are not for the start: the progress thread is told of them.
         run.complete = advance(run, Mover::starter) && run.messages.went_at_once(messages_);
-        link_.flush();
+        // The progress thread does it.
+        if (!run.left) link_.flush();
     } catch (...) {
         // The first test tells it.
         run.error = std::current_exception();
@@ -155,7 +158,7 @@ bool HostPrepared::end_hold(Run& run) {
         progress_thread_->remove(run);
         run.wake_ups = run.times_woken();
     } else {
-        progress_thread_->let_go(run);
+        progress_thread_->let_go(run, std::exchange(run.left, false));
     }
     return complete;
 }
@@ -186,6 +189,11 @@ bool HostPrepared::do_tasks(Run& run, Mover mover) {
         if constexpr (traced) run.tracer.begin();
         switch (task.kind) {
             case Kind::send:
+                if (mover == Mover::starter && progress_thread_ != nullptr &&
+                    link_.sends_slowly(task.peer, task.source.length)) {
+                    run.left = true;
+                    return false;
+                }
                 link_.send(task.peer, run.memory.source(task.source), task.source.length, run.channel,
                            run.messages[step.index]);
                 break;

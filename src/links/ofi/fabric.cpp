@@ -143,6 +143,10 @@ class OfiLink final : public Link {
         start(peer, true, data, bytes, channel, transfer);
     }
 
+    bool sends_slowly(int, std::uint64_t bytes) const override {
+        return !fabric_.rdma() && bytes > most_sent_quickly;
+    }
+
     bool test(Transfer& transfer) override {
         if (!transfer.active) return true;
         auto& message = *reinterpret_cast<ofi::Message*>(transfer.handle);

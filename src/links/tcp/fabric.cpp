@@ -171,9 +171,14 @@ class TcpLink final : public Link {
         return true;
     }
 
+    bool sends_slowly(int, std::uint64_t bytes) const override { return bytes > most_sent_quickly; }
     void progress() override {
         const auto lock = fabric_.lock_.hold();
         fabric_.step();
+    }
+    void flush() override {
+        const auto lock = fabric_.lock_.hold();
+        fabric_.streams_->flush();
     }
 
   private:
@@ -205,7 +210,7 @@ TcpFabric::TcpFabric(const FabricOptions& options) : presence_(options.internet)
         throw Error(ErrorCode::system,
                     fmt::format("too few descriptors for {} ranks; raise `ulimit -n`", options.ranks));
     tcp::Options internet = options.internet;
-    // No start sends what is long, so a bound would only cost wake-ups.
+    // A start sends little of what is long, so a bound would only cost wake-ups.
     internet.unsent_bytes = 0;
     endpoint_ = std::make_unique<tcp::Endpoint>(internet, [this](const std::string& line) {
         fmt::print(stderr, "lapwing: rank {}: {}\n", self_, line);
