@@ -10,8 +10,8 @@ import networks
 
 SKIPPED = 77
 # What the engine runs, of the collectives that the programs call. Of the others a rank does not know how long blocks are.
-RUN = {"barrier", "broadcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "reduce", "allreduce", "reduce_scatter_block",
-       "reduce_scatter", "scan", "exscan"}
+RUN = {f"MPI_I{name}" for name in ("barrier", "bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "reduce", "allreduce",
+                                   "reduce_scatter_block", "reduce_scatter", "scan", "exscan")}
 VARIABLES = {"LAPWING_TRIGGER_PROVIDER": "sockets", "LAPWING_CHECK": "1"}
 
 

@@ -98,7 +98,12 @@ std::string run(const Problem& problem, const Choice& choice, const WorkVariant&
     }
     const auto end = Clock::now() + longest;
     for (int left = count * starts; left > 0;) {
-        if (Clock::now() > end) return "it does not end";
+        if (Clock::now() > end) {
+            std::string why = fmt::format("{} runs do not end", left);
+            for (const Rank& of : ranks)
+                for (const std::string& refusal : of.card->card().refusals()) why += "; " + refusal;
+            return why;
+        }
         for (Rank& of : ranks) {
             for (Operation*& operation : of.operations) {
                 if (operation == nullptr || !of.prepared->test(operation)) continue;
