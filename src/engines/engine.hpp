@@ -66,6 +66,7 @@ struct EngineOptions {
     // a list from one rank to another; equal on all ranks.
     std::uint64_t trigger_entries = 0;
     std::uint64_t trigger_counters = 0;
+    std::uint64_t kept_trigger_counters = 0;  // and those that lists may take that keep their buffers
     std::uint64_t trigger_bytes = 32768;
     // Which work queues a card gets (task/work_queues.hpp); null: as the card can.
     const WorkVariant* card_variant = nullptr;
@@ -85,6 +86,9 @@ struct EngineContext {
     DeferredWork* deferred_work = nullptr;
     // Runs lists while the program computes, where any thread may use `messages`; null: nobody does.
     ProgressThread* progress_thread = nullptr;
+    // Each list keeps its channel, and its out, for all its starts, and ranks may start different lists in
+    // different orders: persistent collectives.
+    bool kept = false;
     // A card that runs lists, where all ranks of the group have one; null: there is none.
     mlx5::Device* card = nullptr;
     EngineOptions options = {};
@@ -111,6 +115,14 @@ class Prepared {
     virtual bool test(Operation* operation) = 0;
     // As test(), by a caller that has nothing else to do: it may do work that was given to another.
     virtual bool progress(Operation* operation) { return test(operation); }
+    // Of a list that is started on kept channels: sets aside what all starts on this one take. False where
+    // there is too little. Ranks may differ: the caller makes them agree, or gives it up, and does not start
+    // it then.
+    virtual bool keep(std::uint32_t channel) {
+        static_cast<void>(channel);
+        return true;
+    }
+    virtual void give_up(std::uint32_t channel) { static_cast<void>(channel); }
     // Before a caller sleeps: lets the run go on without it, and gives back a descriptor that becomes
     // readable when it has gone on. -1: there is none, ask again. poll() it only; it stays the engine's.
     virtual int prepare_to_sleep(Operation* operation) {

@@ -18,7 +18,8 @@ const Engine* engine_with_connections(std::string_view wanted, bool shares_memor
 
 GroupEngines::GroupEngines(int rank, const PlanOptions& options)
     : planner_(rank, context_, options),
-      planner_without_connections_(rank, context_without_connections_, options) {}
+      planner_without_connections_(rank, context_without_connections_, options),
+      planner_of_kept_(rank, context_of_kept_, options) {}
 
 void GroupEngines::use(Link& messages) {
     context_.messages = context_without_connections_.messages = &messages;
@@ -50,16 +51,21 @@ void GroupEngines::connect(Connections& connections, const EngineOptions& option
 }
 
 void GroupEngines::use(DeferredWork& deferred_work, const EngineOptions& options) {
-    // Only there: of what runs over one link, one knows the peers' memory. Persistent lists would each keep
-    // counters.
+    // Not without connections: of what runs over one link, one knows the peers' memory.
     context_.deferred_work = &deferred_work;
     context_.options.trigger_entries = options.trigger_entries;
     context_.options.trigger_counters = options.trigger_counters;
     context_.options.trigger_bytes = options.trigger_bytes;
+    if (options.kept_trigger_counters == 0) return;
+    context_of_kept_ = context_without_connections_;
+    context_of_kept_.kept = true;
+    context_of_kept_.deferred_work = &deferred_work;
+    context_of_kept_.options = context_.options;
+    context_of_kept_.options.trigger_counters = options.kept_trigger_counters;
 }
 
 void GroupEngines::use(mlx5::Device& card, const WorkVariant& variant) {
-    for (EngineContext* context : {&context_, &context_without_connections_}) {
+    for (EngineContext* context : {&context_, &context_without_connections_, &context_of_kept_}) {
         context->card = &card;
         context->options.card_variant = &variant;
     }

@@ -36,7 +36,7 @@ class GroupEngines {
     void share_memory(std::unique_ptr<Link> intra_node, std::vector<bool> peers,
                       ProgressThread* progress_thread);
     void connect(Connections& connections, const EngineOptions& options);
-    // What the network does by itself, with the options of that; not for lists without connections.
+    // What the network does by itself, with the options of that.
     void use(DeferredWork& deferred_work, const EngineOptions& options);
     // A card of each rank's, and which work queues it gets.
     void use(mlx5::Device& card, const WorkVariant& variant);
@@ -45,6 +45,12 @@ class GroupEngines {
     const Planner& planner() const { return planner_; }
     // For lists that find no lane of their own.
     Planner& planner_without_connections() { return planner_without_connections_; }
+
+    // For lists that keep a channel and their buffers, where the network has something for them; null: it has
+    // not.
+    Planner* planner_of_kept() {
+        return context_of_kept_.deferred_work != nullptr ? &planner_of_kept_ : nullptr;
+    }
 
     bool connected() const { return context_.connections != nullptr; }
     bool shares_memory() const { return intra_node_ != nullptr; }
@@ -56,8 +62,10 @@ class GroupEngines {
     std::unique_ptr<Link> routed_;  // of that and the messages to the others
     EngineContext context_;
     EngineContext context_without_connections_;
+    EngineContext context_of_kept_;
     Planner planner_;
     Planner planner_without_connections_;
+    Planner planner_of_kept_;
 };
 
 }  // namespace lapwing

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
@@ -26,13 +28,31 @@ const Engine& first_engine_that(const std::string& wanted, Can can) {
     throw Error(ErrorCode::unsupported, "no engine can run this list");
 }
 
+// What ranks may know a problem as: where one of them may be in place by itself, in both forms, always in
+// this order. Of gatherv and scatterv a rank has nothing to show but its own parts.
+std::vector<Problem> forms_of(const Problem& problem) {
+    std::vector<Problem> forms = {with_parts_of_all(problem)};
+    if (!in_place_by_itself(problem.collective) || has_parts(problem.collective)) return forms;
+    forms.push_back(forms.front());
+    forms.front().in_place = false;
+    forms.back().in_place = true;
+    return forms;
+}
+
+// An engine that took one form and declined the other would leave ranks of one collective to different
+// engines.
+bool admits(GroupEngine& group, const std::vector<Problem>& forms, const Choice& choice) {
+    return std::all_of(forms.begin(), forms.end(), [&](const Problem& form) {
+        return group.admits(form, [&](int rank) { return build(form, rank, choice); });
+    });
+}
+
 template <typename Open>
 const Engine& choose_engine(const std::string& wanted, const List& list, const Problem& problem,
                             const Choice& choice, const EngineContext& context, Open open) {
-    const Problem whole = with_parts_of_all(problem);
-    const auto list_of = [&](int rank) { return build(whole, rank, choice); };
+    const std::vector<Problem> forms = forms_of(problem);
     return first_engine_that(wanted, [&](const Engine& engine) {
-        return engine.fits(context) && engine.supports(list) && open(engine).admits(whole, list_of);
+        return engine.fits(context) && engine.supports(list) && admits(open(engine), forms, choice);
     });
 }
 

@@ -79,6 +79,11 @@ bool may_be_in_place(Collective collective) {
     }
 }
 
+bool in_place_by_itself(Collective collective) {
+    return may_be_in_place(collective) &&
+           (has_root(collective) || collective == Collective::scan || collective == Collective::exscan);
+}
+
 std::optional<Collective> find_collective(std::string_view wanted) {
     const std::string text = lower_case(wanted);
     for (const Collective collective : all_collectives()) {

@@ -110,6 +110,9 @@ bool has_root(Collective collective);
 bool is_reduction(Collective collective);
 bool has_parts(Collective collective);
 bool may_be_in_place(Collective collective);
+// Whether a rank may be in_place where others are not: the root alone, or, in a scan, any of them. No rank
+// knows it of the others.
+bool in_place_by_itself(Collective collective);
 // Accepts the collective's name and MPI's names in any of their spellings: broadcast, bcast, ibcast,
 // MPI_Ibcast; and those of the other functions that it serves: ialltoallw.
 std::optional<Collective> find_collective(std::string_view name);

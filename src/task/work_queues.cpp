@@ -130,7 +130,10 @@ class Lowering {
     }
     // Ends the stage where the queue has no room for so many requests, and the one that ends a stage.
     bool make_room(std::uint32_t queue, std::uint64_t requests) {
-        if (in_stage(queue) + requests + 1 <= limits_.queue_depth) return true;
+        const bool of_peer = queue < made_.copies();
+        const std::uint64_t depth =
+            of_peer ? std::min(limits_.peer_queue_depth, limits_.queue_depth) : limits_.queue_depth;
+        if (in_stage(queue) + requests + 1 <= depth) return true;
         end_stage();
         return false;
     }

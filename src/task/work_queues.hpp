@@ -45,6 +45,7 @@ std::span<const WorkVariant> work_variants();
 
 struct WorkLimits {
     std::uint64_t queue_depth = 16384;                             // requests of one queue
+    std::uint64_t peer_queue_depth = 16384;                        // of one to a peer, at most queue_depth
     std::uint64_t most_bytes_of_message = std::uint64_t{1} << 30;  // of one request
     // Copies that nothing precedes but sends are the processor's up to so many bytes.
     std::uint64_t most_bytes_of_host_copy = 16384;

@@ -75,7 +75,7 @@ TEST(TriggeredSchedule, WhatIsPassedOnIsSentFromWhereItHasLanded) {
     const Schedule made = schedule(list);
     ASSERT_EQ(made.writes.size(), 2U);
     EXPECT_EQ(made.writes[0], (Write{2, {Place::Memory::slot, 0, 2}, 2, 0, false, 1}));
-    EXPECT_EQ(made.writes[1], (Write{2, {Place::Memory::slot, 2, 0}, 4, 2, true, 1}));
+    EXPECT_EQ(made.writes[1], (Write{2, {Place::Memory::slot, 2, 0}, 4, 2, true, 1, 0, 2}));
     EXPECT_EQ(made.moves,
               (std::vector<Move>{{{Place::Memory::slot, 0, 0}, 4, 0}, {{Place::Memory::slot, 2, 0}, 4, 4}}));
     list.tasks[2].count = 2;

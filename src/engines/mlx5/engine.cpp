@@ -25,6 +25,7 @@ class CardGroup final : public GroupEngine {
     explicit CardGroup(const EngineContext& context)
         : group_(std::make_shared<mlx5::Group>(*context.card, *context.messages, choose(context))) {}
     Verdict admits(const Problem& problem, const std::function<List(int)>&) override {
+        if (const Verdict verdict = group_->has_memory_for(problem.ranks); !verdict) return verdict;
         landing_ = group_->number_of_landing(problem);
         return Verdict::yes();
     }

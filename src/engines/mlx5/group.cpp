@@ -4,6 +4,7 @@
 
 #include "base/error.hpp"
 #include "engines/mlx5/plan.hpp"
+#include "engines/mlx5/queue_memory.hpp"
 #include "engines/mlx5/run.hpp"
 
 namespace lapwing::mlx5 {
@@ -24,9 +25,16 @@ Group::Group(Device& device, Link& messages, const WorkVariant& variant)
     next_question_ = Clock::now() + device.keep_alive();
 }
 
-WorkLimits Group::limits() const {
+Verdict Group::has_memory_for(int ranks) const {
+    if (depth_of_peers(ranks, depth_) > 0) return Verdict::yes();
+    return Verdict::no(
+        "the queues to so many ranks would take more than 16 MiB of memory that stays in place");
+}
+
+WorkLimits Group::limits(int ranks) const {
     WorkLimits limits;
     limits.queue_depth = depth_;
+    limits.peer_queue_depth = depth_of_peers(ranks, depth_);
     return limits;
 }
 
@@ -34,7 +42,9 @@ Lane& Group::lane(std::uint32_t channel, int ranks) {
     const std::uint32_t key = channel < first_kept_channel ? channel % shared_lanes : channel;
     if (keep_alive_ == nullptr) keep_alive_ = std::make_unique<KeepAlive>(device_, ranks);
     std::unique_ptr<Lane>& lane = lanes_[key];
-    if (lane == nullptr) lane = std::make_unique<Lane>(device_, LaneOptions{variant_, depth_, ranks});
+    if (lane == nullptr)
+        lane = std::make_unique<Lane>(device_,
+                                      LaneOptions{variant_, depth_, depth_of_peers(ranks, depth_), ranks});
     return *lane;
 }
 

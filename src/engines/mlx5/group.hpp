@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/verdict.hpp"
 #include "engines/mlx5/keep_alive.hpp"
 #include "engines/mlx5/lane.hpp"
 #include "links/link.hpp"
@@ -25,7 +26,9 @@ class Group {
     Link& messages() { return messages_; }
     KeepAlive& keep_alive() { return *keep_alive_; }  // where there is a lane
     const WorkVariant& variant() const { return variant_; }
-    WorkLimits limits() const;
+    // Whether lists of all ranks may have queues to all others.
+    Verdict has_memory_for(int ranks) const;
+    WorkLimits limits(int ranks) const;
     // Shared lanes are taken in turn; a kept channel has its own.
     Lane& lane(std::uint32_t channel, int ranks);
 

@@ -71,8 +71,8 @@ std::string Lane::who(std::uint32_t queue_pair) const {
 Peer& Lane::peer(int rank) {
     std::unique_ptr<Peer>& peer = peers_[rank];
     if (peer == nullptr) {
-        const CompletionQueue receives = device_.create_completion_queue({options_.depth, false, false});
-        const QueuePairOptions options{options_.depth, options_.depth, &sends.queue(), &receives,
+        const CompletionQueue receives = device_.create_completion_queue({options_.peer_depth, false, false});
+        const QueuePairOptions options{options_.peer_depth, options_.peer_depth, &sends.queue(), &receives,
                                        options_.variant.management ? Role::managed : Role::plain};
         peer = std::make_unique<Peer>(device_, options, receives);
     }

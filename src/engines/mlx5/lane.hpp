@@ -49,7 +49,8 @@ class Peer {
 
 struct LaneOptions {
     WorkVariant variant{};
-    std::uint32_t depth = 0;  // of each queue
+    std::uint32_t depth = 0;       // of the queues to this rank itself
+    std::uint32_t peer_depth = 0;  // and of those to others
     int ranks = 1;
 };
 

@@ -9,7 +9,7 @@ namespace lapwing::mlx5 {
 
 CardPrepared::CardPrepared(const List& list, std::shared_ptr<Group> group,
                            std::optional<std::uint32_t> landing)
-    : plan_(list, group->variant(), group->limits(), landing), group_(std::move(group)) {}
+    : plan_(list, group->variant(), group->limits(list.ranks), landing), group_(std::move(group)) {}
 
 CardPrepared::~CardPrepared() = default;
 

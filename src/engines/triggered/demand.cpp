@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engines/triggered/schedule.hpp"
+#include "engines/triggered/kept_ends.hpp"
 #include "engines/triggered/works.hpp"
 
 namespace lapwing::triggered {
@@ -18,7 +18,7 @@ Demand declined(const char* reason) {
 }  // namespace
 
 Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of,
-                 const EngineOptions& options) {
+                 const EngineOptions& options, Landing landing) {
     if (has_parts(problem.collective) && problem.parts.size() != static_cast<std::size_t>(problem.ranks))
         return declined("a rank does not know how long the blocks of others are");
     if (problem.ranks > most_ranks) return declined("the group has more than 1024 ranks");
@@ -26,19 +26,24 @@ Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of
     for (int rank = 0; rank < problem.ranks; ++rank) {
         const List list = list_of(rank);
         if (const Verdict verdict = has_schedule(list); !verdict) return declined(verdict.reason());
-        const Schedule made = schedule(list);
+        const Schedule made = schedule(list, landing);
         std::set<std::int32_t>& peers = demand.peers.emplace_back();
         for (const Exchange& exchange : made.exchanges) {
-            if (exchange.bytes_sent > options.trigger_bytes)
+            if (landing == Landing::slots && exchange.bytes_sent > options.trigger_bytes)
                 return declined("a rank sends another more than LAPWING_TRIGGER_BYTES");
             peers.insert(exchange.peer);
         }
         const Most most = most_of(made);
         if (most.entries > options.trigger_entries)
             return declined("a rank needs more trigger entries than it has (LAPWING_TRIGGER_ENTRIES)");
-        demand.counters = std::max(demand.counters, most.counters);
+        const std::uint64_t counters = landing == Landing::direct ? counters_of_kept(made) : most.counters;
+        demand.counters = std::max(demand.counters, counters);
     }
     return demand;
+}
+
+std::uint64_t counters_of_kept(const Schedule& schedule) {
+    return KeptEnds::counters_of(schedule) + most_of(schedule).counters;
 }
 
 }  // namespace lapwing::triggered

@@ -9,6 +9,7 @@
 
 #include "base/verdict.hpp"
 #include "engines/engine.hpp"
+#include "engines/triggered/schedule.hpp"
 #include "task/list.hpp"
 
 namespace lapwing::triggered {
@@ -16,12 +17,16 @@ namespace lapwing::triggered {
 struct Demand {
     Verdict verdict = Verdict::yes();  // no: a limit of the options, or lists without a schedule
     // Where it is yes:
-    std::uint64_t counters = 0;                 // that a run takes on any rank, at most
+    // That a run takes on any rank, at most; with those of its pairs, of a list that keeps its buffers.
+    std::uint64_t counters = 0;
     std::vector<std::set<std::int32_t>> peers;  // of each rank
 };
 
-// `list_of` as for Engine::accepts().
+// `list_of` as for Engine::accepts(). Lists that keep their buffers land directly.
 Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of,
-                 const EngineOptions& options);
+                 const EngineOptions& options, Landing landing = Landing::slots);
+
+// Those of one list that keeps its buffers, with those of its run.
+std::uint64_t counters_of_kept(const Schedule& schedule);
 
 }  // namespace lapwing::triggered

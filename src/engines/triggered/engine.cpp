@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,11 +21,15 @@ using triggered::Run;
 class TriggeredPrepared final : public Prepared {
   public:
     TriggeredPrepared(const List& list, std::shared_ptr<triggered::Group> group)
-        : schedule_(std::make_shared<const triggered::Schedule>(triggered::schedule(list))),
+        : schedule_(std::make_shared<const triggered::Schedule>(
+              triggered::schedule(list, group->keeps() ? Landing::direct : Landing::slots))),
           counters_(triggered::most_of(*schedule_).counters),
           group_(std::move(group)) {}
+    ~TriggeredPrepared() override {
+        for (const auto& [channel, ends] : kept_) group_->close(ends);
+    }
 
-    Operation* start(const Buffers& buffers, std::uint32_t) override {
+    Operation* start(const Buffers& buffers, std::uint32_t channel) override {
         if (idle_.empty()) {
             runs_.push_back(std::make_unique<Run>());
             idle_.push_back(runs_.back().get());
@@ -33,8 +38,11 @@ class TriggeredPrepared final : public Prepared {
         idle_.pop_back();
         run.schedule = schedule_;
         run.counters = counters_;
+        run.kept = nullptr;
+        if (group_->keeps()) run.kept = kept_.at(channel);
         run.buffers = buffers;
         run.complete = false;
+        run.has_begun = false;
         group_->start(run);
         return &run;
     }
@@ -44,11 +52,26 @@ class TriggeredPrepared final : public Prepared {
         idle_.push_back(&run);
         return true;
     }
+    bool keep(std::uint32_t channel) override {
+        if (!group_->keeps()) return true;
+        triggered::KeptEnds* const ends = group_->open(schedule_, channel);
+        if (ends != nullptr) kept_[channel] = ends;
+        return ends != nullptr;
+    }
+    void give_up(std::uint32_t channel) override {
+        const auto found = kept_.find(channel);
+        if (found == kept_.end()) return;
+        group_->close(found->second);
+        kept_.erase(found);
+    }
 
   private:
+    using Landing = triggered::Landing;
+
     const std::shared_ptr<const triggered::Schedule> schedule_;
     const std::uint64_t counters_;
     const std::shared_ptr<triggered::Group> group_;
+    std::map<std::uint32_t, triggered::KeptEnds*> kept_;  // by channel
     std::vector<std::unique_ptr<Run>> runs_;
     std::vector<Run*> idle_;
 };

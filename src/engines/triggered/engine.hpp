@@ -10,8 +10,11 @@
 //   works, ledger     what a run of it queues, with which slots and counts
 //   demand            what lists take of the network, so that all ranks decline the same ones
 //   pairs             the memory that ranks keep for each other
+//   kept_ledger       the counts of lists that keep their buffers: of persistent collectives
+//   kept_ends         where such a list's messages land: in the buffers themselves
+//   announcements     what ranks tell each other of their memory
 //   group             runs, from start to completion
-// All but the last two know no network.
+// Those that are about data alone know no network.
 #pragma once
 
 #include "engines/engine.hpp"

@@ -24,27 +24,13 @@ constexpr std::size_t most_kept = 2;  // runs' works that are over
 
 }  // namespace
 
-class Group::PairCounters final : public SlotCounters {
-  public:
-    explicit PairCounters(Pairs& pairs) : pairs_(pairs) {}
-    std::uint64_t read(const SlotCounter& counter) override { return find(counter).read(); }
-    void set_to_zero(const SlotCounter& counter) override { find(counter).set(0); }
-
-  private:
-    DeferredWork::Counter& find(const SlotCounter& counter) {
-        Pair::Slot& slot = pairs_.find(counter.peer).slot(counter.slot);
-        return counter.kind == Counter::Kind::credit ? *slot.credit : *slot.landed;
-    }
-    Pairs& pairs_;
-};
-
 Group::Group(const EngineContext& context)
     : network_(*context.deferred_work),
       messages_(*context.messages),
       limit_(network_.most_counted() / 2),
       pairs_(network_, messages_, context.options.trigger_bytes),
       ledger_(limit_),
-      pair_counters_(std::make_unique<PairCounters>(pairs_)),
+      keeps_(context.kept),
       at_once_(network_.make_counter()),
       options_(context.options),
       paid_counter_{network_.make_counter()} {}
@@ -54,10 +40,15 @@ Group::~Group() {
     // leave in time, because its peer has ended, stays in place: the network may still look at it.
     const auto end = std::chrono::steady_clock::now() + longest_farewell;
     pairs_.tell_no_more();
+    for (const Kept& one : kept_) one.ends->tell_no_more();
+    const auto all_told = [&] {
+        return pairs_.all_told() &&
+               std::all_of(kept_.begin(), kept_.end(), [](const Kept& one) { return one.ends->told(); });
+    };
     try {
-        while (!(paid_.empty() && pairs_.all_told()) && broken_.empty() &&
-               std::chrono::steady_clock::now() < end) {
+        while (!(paid_.empty() && all_told()) && broken_.empty() && std::chrono::steady_clock::now() < end) {
             pairs_.progress();
+            for (const Kept& one : kept_) one.ends->ready();
             messages_.progress();
             take_back_credits();
             std::this_thread::yield();
@@ -71,8 +62,13 @@ Group::~Group() {
 
 // Nothing is given back before the group ends, so the answer stays the same.
 Verdict Group::admits(const Problem& problem, const std::function<List(int)>& list_of) {
-    const Demand demand = demand_of(problem, list_of, options_);
+    const Demand demand = demand_of(problem, list_of, options_, keeps_ ? Landing::direct : Landing::slots);
     if (!demand.verdict) return demand.verdict;
+    // Of these each start sets its own aside.
+    if (keeps_) {
+        if (counters_of_group + demand.counters <= options_.trigger_counters) return Verdict::yes();
+        return Verdict::no("a rank needs more counters than the group has (LAPWING_TRIGGER_COUNTERS)");
+    }
     std::vector<std::set<std::int32_t>> peers = peers_;
     peers.resize(demand.peers.size());
     std::size_t most_peers = 0;
@@ -88,8 +84,51 @@ Verdict Group::admits(const Problem& problem, const std::function<List(int)>& li
     return Verdict::yes();
 }
 
+KeptEnds* Group::open(const std::shared_ptr<const Schedule>& schedule, std::uint32_t channel) {
+    Kept made{nullptr, counters_of_kept(*schedule), most_of(*schedule).entries, false};
+    if (counters_of_group + counters_of_kept_ + made.counters > options_.trigger_counters) return nullptr;
+    if (!network_.reserve(made.entries, true)) return nullptr;
+    try {
+        made.ends = std::make_unique<KeptEnds>(network_, messages_, schedule, channel, limit_);
+    } catch (const Error&) {
+        network_.give_back(made.entries);  // it has no more counters
+        return nullptr;
+    }
+    counters_of_kept_ += made.counters;
+    kept_.push_back(std::move(made));
+    return kept_.back().ends.get();
+}
+
+void Group::close(KeptEnds* ends) {
+    // Where a run has failed, the network may still use them.
+    const auto uses_them = [&](const Run* run) { return run->kept == ends; };
+    if (std::any_of(in_flight_.begin(), in_flight_.end(), uses_them)) return;
+    const auto found =
+        std::find_if(kept_.begin(), kept_.end(), [&](const Kept& one) { return one.ends.get() == ends; });
+    ends->close();
+    found->closed = true;
+    counters_of_kept_ -= found->counters;
+    network_.give_back(found->entries);
+    forget_closed();
+}
+
+// The last ones stay, for the same reason as works that are over; and those of which peers are still being
+// told.
+void Group::forget_closed() {
+    std::size_t closed = 0;
+    for (const Kept& one : kept_) closed += one.closed ? 1 : 0;
+    std::erase_if(kept_, [&](const Kept& one) {
+        if (!one.closed || closed <= most_kept || !one.ends->told()) return false;
+        --closed;
+        return true;
+    });
+}
+
 void Group::start(Run& run) {
-    for (const Exchange& exchange : run.schedule->exchanges) pairs_.find(exchange.peer);
+    if (run.kept != nullptr)
+        run.kept->open(run.buffers.out);
+    else
+        for (const Exchange& exchange : run.schedule->exchanges) pairs_.find(exchange.peer);
     waiting_.push_back(&run);
     if (broken_.empty()) advance();
 }
@@ -109,11 +148,8 @@ bool Group::test(Run& run) {
 
 void Group::advance() {
     pairs_.progress();
-    while (!waiting_.empty() && can_launch(*waiting_.front())) {
-        Run& run = *waiting_.front();
-        waiting_.pop_front();
-        launch(run);
-    }
+    for (const Kept& one : kept_) one.ends->ready();
+    launch_those_that_can();
     for (std::size_t i = 0; i < in_flight_.size();) {
         Run& run = *in_flight_[i];
         do_stages(run);
@@ -126,17 +162,52 @@ void Group::advance() {
     pay_credits();
 }
 
+void Group::launch_those_that_can() {
+    if (keeps_) {
+        // Ranks may start them in different orders.
+        std::erase_if(waiting_, [&](Run* run) {
+            if (!can_launch_kept(*run)) return false;
+            launch(*run);
+            return true;
+        });
+        return;
+    }
+    while (!waiting_.empty() && can_launch(*waiting_.front())) {
+        Run& run = *waiting_.front();
+        waiting_.pop_front();
+        launch(run);
+    }
+}
+
+bool Group::can_launch_kept(Run& run) {
+    if (!run.kept->ready()) return false;
+    if (!run.has_begun) {
+        run.uses = run.kept->ledger.begin(*run.kept);
+        for (const auto& [peer, use] : run.uses)
+            if (use.gives_credit) owed_.push_back(run.kept->credit(peer, use.slot_in));
+        run.has_begun = true;
+    }
+    return run.kept->ledger.can_send(*run.kept);
+}
+
+Ends& Group::ends(const Run& run) {
+    return run.kept != nullptr ? static_cast<Ends&>(*run.kept) : pairs_;
+}
+
 // All ranks launch their runs in the same order, so the eldest one always comes to its end.
 bool Group::can_launch(const Run& run) {
     const std::uint64_t free = runs_at_once * counters_of_run_ - counters_made_ + idle_counters_.size();
     if (free < run.counters) return false;
     const bool ready = std::all_of(run.schedule->exchanges.begin(), run.schedule->exchanges.end(),
                                    [&](const Exchange& one) { return pairs_.find(one.peer).ready(); });
-    return ready && ledger_.can_begin(*run.schedule, *pair_counters_);
+    return ready && ledger_.can_begin(*run.schedule, pairs_);
 }
 
 void Group::launch(Run& run) {
-    run.uses = ledger_.begin(*run.schedule, *pair_counters_);
+    if (run.kept != nullptr)
+        run.kept->ledger.send(run.uses, *run.kept);
+    else
+        run.uses = ledger_.begin(*run.schedule, pairs_);
     std::vector<Work> all = works(*run.schedule, [&](std::int32_t peer) { return !run.uses.at(peer).ready; });
     for (std::uint64_t i = gates_of(all); i > 0; --i) run.gates.push_back(take_counter());
     run.done = take_counter();
@@ -146,7 +217,9 @@ void Group::launch(Run& run) {
     in_flight_.push_back(&run);
     std::uint64_t entries = 0;
     for (const Work& work : all) entries += entries_of(work);
-    if (network_.reserve(entries, true)) {
+    if (run.kept != nullptr) {
+        for (const Work& work : all) queue(run, work);
+    } else if (network_.reserve(entries, true)) {
         run.entries = entries;
         for (const Work& work : all) queue(run, work);
     } else {
@@ -164,9 +237,7 @@ void Group::queue(Run& run, const Work& work) {
         return;
     }
     const Write& write = run.schedule->writes[work.write];
-    Pair::Slot& slot = pairs_.find(write.peer).slot(run.uses.at(write.peer).slot_out);
-    DeferredWork::Target target = write.counts ? slot.to_counted : slot.to_silent;
-    target.address += write.bytes == 0 ? pairs_.slot_bytes() : write.target;
+    const DeferredWork::Target target = ends(run).target(write, run.uses.at(write.peer).slot_out);
     const std::byte* const source = write.bytes == 0 ? &nothing : at(run, write.source);
     run.queued.push_back(network_.write(trigger, at_value, source, std::max<std::uint64_t>(write.bytes, 1),
                                         target, *run.done.counter));
@@ -238,7 +309,7 @@ bool Group::have_landed(Run& run, const std::vector<Arrival>& arrivals) {
 bool Group::has_ended(Run& run) {
     if (!run.by_hand.empty() || run.stage < run.schedule->stages.size()) return false;
     for (const auto& [peer, use] : run.uses) {
-        if (use.receives && pairs_.find(peer).slot(use.slot_in).landed->read() < use.landed_after)
+        if (use.receives && ends(run).read({Counter::Kind::landed, peer, use.slot_in}) < use.landed_after)
             return false;
     }
     return run.done.counter->read() >= run.done.value + run.schedule->writes.size();
@@ -258,9 +329,11 @@ void Group::end(Run& run) {
             move.source.memory == Place::Memory::out ? from_out[next++].data() : at(run, move.source);
         std::memcpy(run.buffers.out + move.target, from, move.bytes);
     }
-    ledger_.end(run.uses, *pair_counters_);
-    for (const auto& [peer, use] : run.uses)
-        if (use.receives) owed_.push_back({peer, use.slot_in});
+    if (run.kept == nullptr) {
+        ledger_.end(run.uses, pairs_);
+        for (const auto& [peer, use] : run.uses)
+            if (use.receives) owed_.push_back(pairs_.credit(peer, use.slot_in));
+    }
     run.done.value += run.schedule->writes.size();
     give_back(std::move(run.done));
     if (run.stages.counter != nullptr) {
@@ -281,10 +354,8 @@ void Group::end(Run& run) {
 
 void Group::pay_credits() {
     while (!owed_.empty() && network_.reserve(1, false)) {
-        const Credit credit = owed_.front();
+        paid_.push_back(network_.write(*at_once_, 0, &nothing, 1, owed_.front(), *paid_counter_.counter));
         owed_.pop_front();
-        const Pair::Slot& slot = pairs_.find(credit.peer).slot(credit.slot);
-        paid_.push_back(network_.write(*at_once_, 0, &nothing, 1, slot.to_credited, *paid_counter_.counter));
     }
     take_back_credits();
 }
@@ -319,9 +390,9 @@ DeferredWork::Counter& Group::counter(const Run& run, const Counter& counter) {
         case Counter::Kind::stage:
             return *run.stages.counter;
         case Counter::Kind::landed:
-            return *pairs_.find(counter.which).slot(run.uses.at(counter.which).slot_in).landed;
+            return ends(run).counter({counter.kind, counter.which, run.uses.at(counter.which).slot_in});
         case Counter::Kind::credit:
-            return *pairs_.find(counter.which).slot(run.uses.at(counter.which).slot_out).credit;
+            return ends(run).counter({counter.kind, counter.which, run.uses.at(counter.which).slot_out});
     }
     return *at_once_;
 }
@@ -344,7 +415,7 @@ const std::byte* Group::at(Run& run, const Place& place) {
         case Place::Memory::slot:
             break;
     }
-    return pairs_.find(place.peer).slot(run.uses.at(place.peer).slot_in).memory.get() + place.offset;
+    return ends(run).slot(place.peer, run.uses.at(place.peer).slot_in) + place.offset;
 }
 
 OwnCounter Group::take_counter() {

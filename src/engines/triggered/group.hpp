@@ -10,6 +10,7 @@
 
 #include "engines/engine.hpp"
 #include "engines/triggered/demand.hpp"
+#include "engines/triggered/kept_ends.hpp"
 #include "engines/triggered/ledger.hpp"
 #include "engines/triggered/pairs.hpp"
 #include "engines/triggered/schedule.hpp"
@@ -26,8 +27,10 @@ struct OwnCounter {
 struct Run final : Operation {
     std::shared_ptr<const Schedule> schedule;
     std::uint64_t counters = 0;  // that it takes at most
+    KeptEnds* kept = nullptr;    // of a list that keeps its buffers
     Buffers buffers;
     bool complete = false;
+    bool has_begun = false;  // of a list that keeps its buffers: credits are given
 
     // From its launch on.
     Uses uses;
@@ -41,6 +44,7 @@ struct Run final : Operation {
     std::vector<std::byte> reduced;
 };
 
+// All lists of a group use the slots of its pairs, or all of them keep their buffers (EngineContext::kept).
 // Not thread-safe.
 class Group {
   public:
@@ -51,16 +55,31 @@ class Group {
 
     // As GroupEngine::admits().
     Verdict admits(const Problem& problem, const std::function<List(int)>& list_of);
+    bool keeps() const { return keeps_; }
+    // What the starts of a list use that keeps its buffers, on a channel of their own: counters and trigger
+    // entries, which it shares with no other, since ranks may start lists in different orders. Given back by
+    // close(). Null: there are too few.
+    KeptEnds* open(const std::shared_ptr<const Schedule>& schedule, std::uint32_t channel);
+    void close(KeptEnds* ends);
     // The run stays the caller's.
     void start(Run& run);
     // True when the run is complete. Throws Error (link).
     bool test(Run& run);
 
   private:
-    class PairCounters;
+    struct Kept {
+        std::unique_ptr<KeptEnds> ends;
+        std::uint64_t counters = 0;  // with those of a run
+        std::uint64_t entries = 0;
+        bool closed = false;
+    };
 
     void advance();
+    void launch_those_that_can();
     bool can_launch(const Run& run);
+    bool can_launch_kept(Run& run);
+    void forget_closed();
+    Ends& ends(const Run& run);
     void launch(Run& run);
     void queue(Run& run, const Work& work);
     void do_by_hand(Run& run);
@@ -85,8 +104,10 @@ class Group {
     const std::uint64_t limit_;  // of counters, before they begin anew
     Pairs pairs_;
     Ledger ledger_;
-    std::unique_ptr<PairCounters> pair_counters_;  // the ledger's
-    std::deque<Run*> waiting_;                     // for the pairs and the counters that they use
+    std::deque<Run*> waiting_;  // for the pairs and the counters that they use
+    const bool keeps_;
+    std::vector<Kept> kept_;
+    std::uint64_t counters_of_kept_ = 0;
     std::vector<Run*> in_flight_;
     std::unique_ptr<DeferredWork::Counter> at_once_;  // whose thresholds of 0 are reached
     std::vector<OwnCounter> idle_counters_;
@@ -98,12 +119,8 @@ class Group {
     // The last ones: libfabric may still look at a work that it has just counted.
     std::deque<std::vector<std::unique_ptr<DeferredWork::Work>>> over_;
 
-    struct Credit {
-        std::int32_t peer;
-        int slot;
-    };
-    std::vector<std::byte> together_;  // a reduction's source, where it lies in pieces
-    std::deque<Credit> owed_;
+    std::vector<std::byte> together_;        // a reduction's source, where it lies in pieces
+    std::deque<DeferredWork::Target> owed_;  // credits
     std::vector<std::unique_ptr<DeferredWork::Work>> paid_;
     OwnCounter paid_counter_;
     std::string broken_;

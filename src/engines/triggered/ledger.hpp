@@ -44,7 +44,9 @@ struct Use {
     bool sends = false;
     int slot_out = 0;
     std::uint64_t credit = 0;  // the credit counter, when the peer has consumed what was in the slot
-    bool ready = false;        // it has been seen there at the start
+    bool ready = false;        // it has been seen there at the start, or none is needed
+    bool gives_credit =
+        false;  // of a list that keeps its buffers (kept_ledger.hpp): at its start, to the peer
 };
 using Uses = std::map<std::int32_t, Use>;
 

@@ -9,7 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "engines/triggered/ledger.hpp"
+#include "engines/triggered/announcements.hpp"
+#include "engines/triggered/ends.hpp"
 #include "links/deferred_work.hpp"
 #include "links/link.hpp"
 
@@ -43,10 +44,9 @@ class Pair {
     bool ready_ = false;
 };
 
-class Pairs {
+class Pairs final : public Ends {
   public:
     Pairs(DeferredWork& network, Link& messages, std::size_t slot_bytes);
-    ~Pairs();
     Pairs(const Pairs&) = delete;
     Pairs& operator=(const Pairs&) = delete;
 
@@ -54,23 +54,19 @@ class Pairs {
     Pair& find(std::int32_t peer);
     // Moves what pairs tell each other. Throws Error (link).
     void progress();
-    // Before the end, when the link may have lost what messages begin with.
-    void tell_no_more();
-    bool all_told() const { return unsent_.empty() && under_way_.empty(); }
-    std::size_t slot_bytes() const { return slot_bytes_; }
+    void tell_no_more() { announcements_.tell_no_more(); }
+    bool all_told() const { return announcements_.all_told(); }
+
+    DeferredWork::Counter& counter(const SlotCounter& counter) override;
+    const std::byte* slot(std::int32_t peer, int slot) override;
+    DeferredWork::Target target(const Write& write, int slot) override;
+    DeferredWork::Target credit(std::int32_t peer, int slot) override;
 
   private:
-    struct Told;  // what goes to the peer
-    struct Message;
-
-    void take(std::int32_t peer, const Told& told);
-
     DeferredWork& network_;
-    Link& messages_;
     const std::size_t slot_bytes_;
     std::map<std::int32_t, std::unique_ptr<Pair>> pairs_;
-    std::vector<std::unique_ptr<Message>> unsent_;  // and not yet received
-    std::vector<std::unique_ptr<Message>> under_way_;
+    Announcements announcements_;
 };
 
 }  // namespace lapwing::triggered

@@ -79,7 +79,7 @@ bool follows(const Place& place, const Place& before, std::uint64_t bytes) {
 
 class Maker {
   public:
-    explicit Maker(const List& list) {
+    Maker(const List& list, Landing landing) : landing_(landing) {
         memory(Space::in).set(0, list.in_bytes, {Place::Memory::in, -1, 0});
         memory(Space::out).set(0, list.out_bytes, {Place::Memory::out, -1, 0});
         made_.levels.emplace_back();
@@ -96,8 +96,8 @@ class Maker {
 
   private:
     struct Received {
-        std::vector<Task> tasks;
-        std::vector<std::uint64_t> offsets;
+        std::vector<Span> targets;
+        std::vector<Place> places;
         std::uint64_t waited = 0;
     };
 
@@ -110,15 +110,9 @@ class Maker {
 
     void take(const Task& task) {
         switch (task.kind) {
-            case Kind::recv: {
-                Received& from = received_[task.peer];
-                Exchange& known = exchange(task.peer);
-                from.tasks.push_back(task);
-                from.offsets.push_back(known.bytes_received);
-                known.bytes_received += task.target.length;
-                ++known.messages_received;
+            case Kind::recv:
+                receive(task);
                 break;
-            }
             case Kind::wait:
                 wait(task);
                 break;
@@ -142,15 +136,29 @@ class Maker {
         }
     }
 
+    void receive(const Task& task) {
+        Received& from = received_[task.peer];
+        Exchange& known = exchange(task.peer);
+        Place place{Place::Memory::slot, task.peer, known.slot_bytes};
+        if (landing_ == Landing::direct && task.target.space == Space::out && task.target.length > 0)
+            place = {Place::Memory::out, -1, task.target.offset};
+        else
+            known.slot_bytes += task.target.length;
+        from.targets.push_back(task.target);
+        from.places.push_back(place);
+        known.bytes_received += task.target.length;
+        ++known.messages_received;
+        if (landing_ == Landing::direct) known.landings.push_back({place, task.target.length});
+    }
+
     void wait(const Task& task) {
         Received& from = received_[task.peer];
-        if (task.count > from.tasks.size() - from.waited)
+        if (task.count > from.targets.size() - from.waited)
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("the list waits for more than rank {} sends", task.peer));
         for (std::uint64_t i = 0; i < task.count; ++i, ++from.waited) {
-            const Span& span = from.tasks[from.waited].target;
-            memory(span.space)
-                .set(span.offset, span.length, {Place::Memory::slot, task.peer, from.offsets[from.waited]});
+            const Span& span = from.targets[from.waited];
+            memory(span.space).set(span.offset, span.length, from.places[from.waited]);
         }
         for (std::vector<Arrival>* arrivals : {&since_send_, &since_stage_}) {
             const auto known = std::find_if(arrivals->begin(), arrivals->end(),
@@ -188,11 +196,23 @@ class Maker {
         Exchange& to = exchange(task.peer);
         const auto level = static_cast<std::uint32_t>(made_.levels.size() - 1);
         const std::vector<Piece> all = pieces(task.source);
+        std::uint64_t within = 0;
+        const auto write = [&](const Place& from, std::uint64_t bytes) {
+            made_.writes.push_back(
+                {task.peer, from, bytes, to.bytes_sent, false, level, to.messages_sent, within});
+            to.bytes_sent += bytes;
+            within += bytes;
+        };
         for (const Piece& piece : all) {
-            made_.writes.push_back({task.peer, piece.place, piece.bytes, to.bytes_sent, false, level});
-            to.bytes_sent += piece.bytes;
+            Place from = piece.place;
+            std::uint64_t left = piece.bytes;
+            for (; left > most_bytes_of_write; left -= most_bytes_of_write) {
+                write(from, most_bytes_of_write);
+                from.offset += most_bytes_of_write;
+            }
+            write(from, left);
         }
-        if (all.empty()) made_.writes.push_back({task.peer, {}, 0, to.bytes_sent, false, level});
+        if (all.empty()) write({}, 0);
         made_.writes.back().counts = true;
         ++to.messages_sent;
     }
@@ -218,6 +238,7 @@ class Maker {
         for (const auto& [peer, known] : exchanges_) made_.exchanges.push_back(known);
     }
 
+    const Landing landing_;
     Schedule made_;
     Contents memories_[3];
     std::map<std::int32_t, Received> received_;
@@ -247,8 +268,8 @@ Verdict has_schedule(const List& list) {
     return Verdict::yes();
 }
 
-Schedule schedule(const List& list) {
-    return Maker(list).take();
+Schedule schedule(const List& list, Landing landing) {
+    return Maker(list, landing).take();
 }
 
 }  // namespace lapwing::triggered

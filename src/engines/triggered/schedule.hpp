@@ -11,6 +11,10 @@
 // - Reductions need the processor, and divide the list into *stages*. What stands behind a stage waits for a
 //   counter that the processor raises. Each reduction has memory of its own for its result: nothing that a
 //   peer is being sent is overwritten.
+//
+// A list that keeps its buffers from one start to the next, of a persistent collective, needs fewer copies:
+// what the list receives into its out is written there at once (Landing::direct). Its receives stand at the
+// top, so the list itself leaves these bytes alone from its start until it has waited for them.
 #pragma once
 
 #include <cstdint>
@@ -36,13 +40,21 @@ struct Place {
     bool operator==(const Place&) const = default;
 };
 
+// Where messages land.
+enum class Landing : std::uint8_t {
+    slots,
+    direct,  // where the list receives them, if that is in its out; others in slots
+};
+
 struct Write {
     std::int32_t peer = -1;
     Place source;
     std::uint64_t bytes = 0;   // 0: a message of no bytes
-    std::uint64_t target = 0;  // offset in the peer's slot
+    std::uint64_t target = 0;  // offset in the peer's slot; direct: the peer says where its message lands
     bool counts = true;        // the last one of its message
     std::uint32_t level = 0;
+    std::uint64_t message = 0;  // its message's number among those to the peer
+    std::uint64_t within = 0;   // offset in its message
 
     bool operator==(const Write&) const = default;
 };
@@ -107,6 +119,8 @@ struct Exchange {
     std::uint64_t messages_received = 0;
     std::uint64_t bytes_sent = 0;
     std::uint64_t bytes_received = 0;
+    std::uint64_t slot_bytes = 0;  // of these, what lands in the slot
+    std::vector<Piece> landings;   // direct: of each message received
 
     bool operator==(const Exchange&) const = default;
 };
@@ -124,11 +138,14 @@ struct Schedule {
     std::uint32_t awaited_stages() const;
 };
 
+// Networks write no more at a time (libfabric's provider sockets: 8 MiB).
+inline constexpr std::uint64_t most_bytes_of_write = std::uint64_t{4} << 20;
+
 // Whether a list has a schedule: receives at the top, no enable tasks.
 Verdict has_schedule(const List& list);
 
 // For a list that has one. Throws Error (invalid_argument) where it waits for more than it receives, or sends
 // what nothing has written.
-Schedule schedule(const List& list);
+Schedule schedule(const List& list, Landing landing = Landing::slots);
 
 }  // namespace lapwing::triggered

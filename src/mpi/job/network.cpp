@@ -289,15 +289,21 @@ void Network::give_back_descriptors(int ranks, int lanes) {
     reserved_ -= static_cast<std::uint64_t>(ranks - 1) * static_cast<std::uint64_t>(lanes);
 }
 
-// What it can use: four for each peer, and some for its runs; but half of all at most.
+// What it can use: four for each peer, some for its runs, some for its persistent collectives; but half of
+// all at most.
 std::uint64_t Network::counters_of(int ranks) const {
     constexpr std::uint64_t for_runs = 32;
     return std::min(4 * static_cast<std::uint64_t>(ranks - 1) + for_runs,
                     chosen_.engine_options.trigger_counters / 2);
 }
 
+std::uint64_t Network::kept_counters_of(int ranks) const {
+    constexpr std::uint64_t for_persistent = 32;
+    return std::min(for_persistent, chosen_.engine_options.trigger_counters / 2 - counters_of(ranks));
+}
+
 bool Network::reserve_counters(int ranks) {
-    const std::uint64_t needed = counters_of(ranks);
+    const std::uint64_t needed = counters_of(ranks) + kept_counters_of(ranks);
     if (deferred_work_->reserve_counters(needed)) return true;
     if (!told_of_counters_) {
         fmt::print(stderr,
@@ -311,7 +317,7 @@ bool Network::reserve_counters(int ranks) {
 }
 
 void Network::give_back_counters(int ranks) {
-    deferred_work_->give_back_counters(counters_of(ranks));
+    deferred_work_->give_back_counters(counters_of(ranks) + kept_counters_of(ranks));
 }
 
 std::unique_ptr<Connections> Network::connect(std::uint64_t number, std::vector<int> members, int rank) {

@@ -84,7 +84,8 @@ class Network {
     bool reserve_counters(int ranks);
     void give_back_counters(int ranks);
     std::uint64_t counters_of(int ranks) const;
-    int lanes() const { return chosen_.lanes; }  // that collectives take in turn
+    std::uint64_t kept_counters_of(int ranks) const;  // of persistent collectives
+    int lanes() const { return chosen_.lanes; }       // that collectives take in turn
     // Those that persistent collectives may keep, besides, as long as descriptors last.
     static constexpr int kept_lanes = 32;
 

@@ -146,6 +146,7 @@ void make_links(Communicator& group, std::uint64_t number) {
     if (group.wants_deferred_work) {
         EngineOptions options = runtime.network.engine_options();
         options.trigger_counters = runtime.network.counters_of(group.ranks);
+        options.kept_trigger_counters = runtime.network.kept_counters_of(group.ranks);
         group.engines.use(*runtime.network.deferred_work(), options);
     }
     if (runtime.network.card() != nullptr && !group.intercommunicator)

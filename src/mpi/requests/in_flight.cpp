@@ -141,6 +141,7 @@ void begin(Request& request) {
 void forget(Request& request) {
     request.persistence->handle.free(request.handle, request.error);
     give_back_lane(*request.group, request.persistence->lane);
+    request.plan->prepared->give_up(request.persistence->channel);
     request.persistence.reset();
     --request.plan->in_flight;
     --request.group->in_flight;

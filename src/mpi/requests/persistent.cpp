@@ -31,6 +31,37 @@ bool takes_persistent_requests() {
     return takes;
 }
 
+std::uint32_t kept_channel(std::uint32_t own) {
+    return first_kept_channel + own % first_kept_channel;
+}
+
+// A plan for the network alone, where all ranks have something left for one more list that keeps its buffers;
+// it keeps the next channel, and counts as in flight. `plan` stays null where they have not. Gives back the
+// MPI's error code. Outside of Entry.
+int plan_for_network(Communicator& group, const Problem& problem, Plan*& plan) {
+    Planner* const planner = group.engines.planner_of_kept();
+    if (planner == nullptr) return MPI_SUCCESS;
+    Plan* found = nullptr;
+    int can = 0;
+    const std::uint32_t channel = kept_channel(group.next_kept_channel);
+    {
+        const Entry entry;
+        found = &planner->plan(problem);
+        ++found->in_flight;
+        if (found->engine->needs() == EngineNeeds::deferred_work && found->prepared->keep(channel)) can = 1;
+    }
+    int all_can = 0;
+    const int error = PMPI_Allreduce(&can, &all_can, 1, MPI_INT, MPI_MIN, group.communicator);
+    if (error == MPI_SUCCESS && all_can != 0) {
+        plan = found;
+        return error;
+    }
+    const Entry entry;
+    if (can != 0) found->prepared->give_up(channel);
+    --found->in_flight;
+    return error;
+}
+
 }  // namespace
 
 Started make_persistent(Communicator& group, Problem& problem, std::unique_ptr<const Preparation> preparation,
@@ -47,11 +78,20 @@ Started make_persistent(Communicator& group, Problem& problem, std::unique_ptr<c
     int lane = -1;
     error = take_lane(group, &lane);
     if (error != MPI_SUCCESS) return Started::failed_by(error);
-    const Entry entry;
     Plan* plan = nullptr;
     try {
-        plan = &(lane >= 0 ? group.engines.planner() : group.engines.planner_without_connections())
-                    .plan(problem);
+        if (lane < 0) error = plan_for_network(group, problem, plan);
+        if (error != MPI_SUCCESS) return Started::failed_by(error);
+    } catch (const Error& declined) {
+        if (declined.code() != ErrorCode::unsupported) throw;  // the other planner says so, too
+    }
+    const Entry entry;
+    const bool keeps = plan != nullptr;
+    if (keeps) --plan->in_flight;
+    try {
+        if (!keeps)
+            plan = &(lane >= 0 ? group.engines.planner() : group.engines.planner_without_connections())
+                        .plan(problem);
     } catch (const Error& declined) {
         give_back_lane(group, lane);
         if (declined.code() != ErrorCode::unsupported) throw;
@@ -62,10 +102,13 @@ Started make_persistent(Communicator& group, Problem& problem, std::unique_ptr<c
         give_back_lane(group, lane);
         lane = -1;
     }
+    const std::uint32_t channel =
+        kept_channel(lane >= 0 ? static_cast<std::uint32_t>(lane) : group.next_kept_channel);
     MPI_Request handle = MPI_REQUEST_NULL;
     error = persistence->handle.make(&handle);
     if (error != MPI_SUCCESS) {
         give_back_lane(group, lane);
+        plan->prepared->give_up(channel);
         return Started::failed_by(error);
     }
     Request& request = add_request(handle);
@@ -74,8 +117,7 @@ Started make_persistent(Communicator& group, Problem& problem, std::unique_ptr<c
     kept.hold_operator();
     kept.preparation = std::move(preparation);
     kept.lane = lane;
-    const std::uint32_t own = lane >= 0 ? static_cast<std::uint32_t>(lane) : group.next_kept_channel;
-    kept.channel = first_kept_channel + own % first_kept_channel;
+    kept.channel = channel;
     request.group = &group;
     request.plan = plan;
     request.collective = problem.collective;

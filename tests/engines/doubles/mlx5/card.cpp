@@ -10,9 +10,10 @@
 
 namespace lapwing::mlx5_double {
 
-Card::Card(std::shared_ptr<Network> network, const Rules& rules)
+Card::Card(std::shared_ptr<Network> network, const Rules& rules, std::unique_ptr<Wire> wire)
     : network_(std::move(network)),
       rules_(rules),
+      wire_(std::move(wire)),
       card_(network_->join()),
       random_(rules.seed * 1000003 + card_) {}
 
@@ -56,7 +57,7 @@ std::uint32_t Card::add_completion_queue(const CompletionRing& ring) {
 std::uint32_t Card::add_pair(const PairRings& rings) {
     const std::lock_guard locked(lock_);
     auto pair = std::make_unique<Pair>();
-    pair->number = new_number();
+    pair->number = wire_ != nullptr ? wire_->add_pair() : new_number();
     pair->rings = rings;
     pair->limit = pair->consumed = pair->retired = pair->fetched_to = rules_.first_send;
     pair->receive_consumed = pair->receive_limit = rules_.first_receive;
@@ -69,6 +70,7 @@ std::uint32_t Card::add_pair(const PairRings& rings) {
 void Card::connect(std::uint32_t pair, std::uint32_t peer_card, std::uint32_t peer_pair) {
     const std::lock_guard locked(lock_);
     Pair& one = *pairs_.at(pair);
+    if (wire_ != nullptr) wire_->connect(pair, peer_pair);
     one.peer_card = peer_card;
     one.peer_pair = peer_pair;
     one.state = Pair::State::connected;
@@ -79,6 +81,7 @@ void Card::remove_pair(std::uint32_t pair) {
     const std::lock_guard locked(lock_);
     const auto found = pairs_.find(pair);
     send_answers(*found->second);
+    if (wire_ != nullptr) wire_->remove_pair(pair);
     std::erase(order_, found->second.get());
     pairs_.erase(found);
 }
@@ -97,9 +100,13 @@ Card::Keys Card::add_memory(void* memory, std::size_t bytes) {
         return key;
     };
     Memory one{static_cast<std::byte*>(memory), bytes, {}};
-    one.keys.local = fresh();
-    do one.keys.remote = fresh();
-    while (one.keys.remote == one.keys.local);
+    if (wire_ != nullptr) {
+        one.keys = wire_->add_memory(memory, bytes);
+    } else {
+        one.keys.local = fresh();
+        do one.keys.remote = fresh();
+        while (one.keys.remote == one.keys.local);
+    }
     memory_.emplace(one.keys.local, one);
     remote_.emplace(one.keys.remote, one.keys.local);
     return one.keys;
@@ -109,6 +116,7 @@ void Card::remove_memory(std::uint32_t local_key) {
     const std::lock_guard locked(lock_);
     const auto found = memory_.find(local_key);
     if (found == memory_.end()) return;
+    if (wire_ != nullptr) wire_->remove_memory(local_key);
     remote_.erase(found->second.keys.remote);
     memory_.erase(found);
 }
@@ -293,6 +301,7 @@ Round Card::retire_receive(Pair& pair) {
 
 // All that is posted and not done ends in an error, signalled or not.
 void Card::flush(Pair& pair) {
+    if (wire_ != nullptr) wire_->fail(pair.number);
     pair.messages.clear();
     pair.to_send = 0;
     for (const Pending& one : pair.pending) complete_request(pair, one, flushed);
@@ -307,6 +316,13 @@ void Card::flush(Pair& pair) {
     pair.fetched.clear();
     pair.consumed = pair.retired = pair.fetched_to = pair.limit;
     while (!pair.done.empty()) retire_receive(pair);
+    for (const std::uint16_t index : pair.on_wire) {
+        Received left;
+        left.index = index;
+        left.syndrome = flushed;
+        complete_receive(pair, left);
+    }
+    pair.on_wire.clear();
     while (pair.has_receive || receives_posted(pair) > 0) {
         claim_receive(pair);
         pair.has_receive = false;
@@ -340,6 +356,7 @@ Round Card::round() {
         }
     }
     if (rules_.delay > 0) std::shuffle(order_.begin(), order_.end(), random_);
+    if (wire_ != nullptr) round = more(round, exchange_with_wire());
     for (Pair* const one : order_) {
         Pair& pair = *one;
         if (pair.quiet()) continue;
@@ -364,10 +381,10 @@ Round Card::round() {
                         done = execute(pair);
                         break;
                     case 1:
-                        done = transmit(pair);
+                        if (wire_ == nullptr) done = transmit(pair);
                         break;
                     case 2:
-                        done = receive(pair);
+                        if (wire_ == nullptr) done = receive(pair);
                         break;
                     case 3:
                         done = retire(pair);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engines/doubles/mlx5/network.hpp"
+#include "engines/doubles/mlx5/wire.hpp"
 #include "engines/doubles/mlx5/wqe.hpp"
 
 namespace lapwing::mlx5_double {
@@ -97,7 +98,8 @@ enum class Round {
 // Any thread may call it.
 class Card {
   public:
-    Card(std::shared_ptr<Network> network, const Rules& rules);
+    // `wire`: what moves messages; null: the network does.
+    Card(std::shared_ptr<Network> network, const Rules& rules, std::unique_ptr<Wire> wire = nullptr);
     ~Card();
     Card(const Card&) = delete;
     Card& operator=(const Card&) = delete;
@@ -112,11 +114,8 @@ class Card {
     void connect(std::uint32_t pair, std::uint32_t peer_card, std::uint32_t peer_pair);
     void remove_pair(std::uint32_t pair);
     void remove_completion_queue(std::uint32_t queue);
-    // Local and remote key: never equal.
-    struct Keys {
-        std::uint32_t local = 0;
-        std::uint32_t remote = 0;
-    };
+    // Local and remote key: never equal, but on a wire where they are.
+    using Keys = Wire::Keys;
     Keys add_memory(void* memory, std::size_t bytes);
     void remove_memory(std::uint32_t local_key);
 
@@ -171,6 +170,9 @@ class Card {
     void answer(Pair& pair, PacketKind kind, std::uint32_t message, std::uint8_t syndrome = 0,
                 std::uint64_t offset = 0);
     void send_answers(Pair& pair);
+    Round exchange_with_wire();
+    void take_sent(Pair& pair, const Wire::Done& done);
+    void take_received(Pair& pair, const Wire::Done& done);
     Round retire(Pair& pair);
     Round retire_receive(Pair& pair);
     void flush(Pair& pair);
@@ -181,6 +183,7 @@ class Card {
 
     std::shared_ptr<Network> network_;
     Rules rules_;
+    std::unique_ptr<Wire> wire_;
     std::uint32_t card_;
     mutable std::mutex lock_;
     std::mt19937_64 random_;

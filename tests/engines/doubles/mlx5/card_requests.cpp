@@ -130,6 +130,7 @@ bool Card::start_message(Pair& pair, const Request& request, Refusal& refusal) {
     pending.blocks = request.control.blocks();
     pending.opcode = request.control.opcode;
     pending.signalled = request.control.signalled();
+    if (wire_ != nullptr) wire_->send(pair.number, request, message.serial);
     pair.pending.push_back(pending);
     pair.messages.push_back(std::move(message));
     return true;

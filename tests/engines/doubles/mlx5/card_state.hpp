@@ -45,7 +45,7 @@ constexpr int receive_word = 0;
 constexpr int send_word = 1;
 constexpr int consumer_word = 0;
 
-constexpr std::size_t most_messages = 8;  // that are not acknowledged
+constexpr std::size_t most_messages = Wire::most_messages;  // that are not acknowledged
 constexpr std::uint16_t half_of_indices = 0x8000;
 
 inline std::uint32_t read_record(const volatile std::uint32_t* record, int word) {
@@ -165,6 +165,7 @@ struct Card::Pair {
     std::uint16_t receive_limit = 0;
     std::deque<Received> done;
     std::deque<Late> late;
+    std::deque<std::uint16_t> on_wire;  // receives that the wire has
 
     bool quiet() const {
         return consumed == limit && pending.empty() && arrived.empty() && answers.empty() && done.empty() &&

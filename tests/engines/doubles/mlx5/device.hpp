@@ -46,7 +46,8 @@ enum class Drive {
 
 class DoubleDevice : public mlx5::Device {
   public:
-    DoubleDevice(std::shared_ptr<Network> network, const Rules& rules, Drive drive = Drive::thread);
+    DoubleDevice(std::shared_ptr<Network> network, const Rules& rules, Drive drive = Drive::thread,
+                 std::unique_ptr<Wire> wire = nullptr);
     ~DoubleDevice() override;
 
     Card& card() { return *card_; }
