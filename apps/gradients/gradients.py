@@ -125,14 +125,16 @@ class Training:
     def run(self, compute=True, communicate=True):
         network = self.network
         requests = {(layer, rows.start): MPI.REQUEST_NULL for layer, rows in network.parts()}
-        self.waited = 0.0
+        self.waited = self.summed = 0.0
 
         def found(layer, rows):
             part = network.gradients[layer][rows]
+            began = MPI.Wtime()
             if communicate and self.options.mode == "blocking":
                 self.comm.Allreduce(MPI.IN_PLACE, part)
             elif communicate:
                 requests[layer, rows.start] = self.comm.Iallreduce(MPI.IN_PLACE, part)
+            self.summed += MPI.Wtime() - began
 
         def complete(layer, rows):
             began = MPI.Wtime()
@@ -155,6 +157,9 @@ class Training:
                     ready(*part)
                 for layer in reversed(range(len(network.pieces))):
                     for rows in network.pieces[layer]:
+                        # Computation brings ranks together again. Else one begins while the other's last data is under way, and a
+                        # long sum's directions may take turns, so that it takes twice as long as in the program.
+                        self.comm.Barrier()
                         found(layer, rows)
         for part in network.parts():
             complete(*part)
@@ -227,12 +232,13 @@ def main():
     batches = Batches(options, comm.size)
     training = Training(options, batches, comm)
     times = {"seconds": [], "computing": [], "communicating": []}
-    waits = []
+    phases = {"sums": [], "wait": []}
     among = against = 0.0
     for repetition in range(options.repeat):
         training.plant = options.plant_error and comm.rank == comm.size - 1 and repetition == options.repeat - 1
         times["seconds"].append(timed(comm, training))
-        waits.append(comm.allreduce(training.waited, MPI.MAX))
+        for name, seconds in (("sums", training.summed), ("wait", training.waited)):
+            phases[name].append(comm.allreduce(seconds, MPI.MAX))
         among, against = (max(pair) for pair in zip((among, against), training.errors()))
         if options.bound:
             times["computing"].append(timed(comm, training, communicate=False))
@@ -245,7 +251,7 @@ def main():
         result = {"app": "gradients", "variant": options.mode, "ranks": comm.size,
                   "sizes": {"layers": options.layers, "batch": options.batch, "steps": options.steps, "pieces": options.pieces,
                             "bytes": size},
-                  **{name: values for name, values in times.items() if values}, "phases": {"wait": waits},
+                  **{name: values for name, values in times.items() if values}, "phases": phases,
                   "results": {}, "verification": {"passed": passed, "error": max(among, against)}}
         if options.json:
             print(json.dumps(result), flush=True)
