@@ -2,10 +2,10 @@
 //
 // Each rank has a box of points and needs one layer of its six neighbours' for the product with the matrix (7
 // points). The halo is hidden behind the points that do not touch it (Hoefler, Gottschling, Lumsdaine, Rehm
-// 2007): start the exchange, multiply inside, wait, multiply the surface. Of the plain method's iteration that
-// is a third. --halo-of residual hides it behind nearly all of it: p = z + beta p also holds of the points
-// around the box, so z's, whose own outermost points are known as soon as alpha is, can travel in place of
-// p's. Three solvers:
+// 2007): start the exchange, multiply inside, wait, multiply the surface. Of the plain method's iteration
+// that is a third. --halo-of residual hides it behind nearly all of it: p = z + beta p also holds of the
+// points around the box, so z's, whose own outermost points are known as soon as alpha is, can travel in
+// place of p's. Three solvers:
 //   cg          two sums in an iteration, each waited for at once
 //   gropp       the same, one sum behind the preconditioner and one behind the product (Gropp 2010)
 //   pipelined   one sum in an iteration, behind both (Ghysels, Vanroose 2014)
@@ -265,12 +265,14 @@ int main(int argc, char** argv) {
     program.option("--halo", halo,
                    "MPI_Ineighbor_alltoallv, or MPI_Ialltoallv with no data but for neighbours",
                    {"neighbor", "alltoallv"});
-    program.option("--halo-of", of,
-                   "in solver cg, exchange the outermost points of the search direction before the product, or "
-                   "those of the residual, hidden behind a whole iteration",
-                   {"direction", "residual"});
+    program.option(
+        "--halo-of", of,
+        "in solver cg, exchange the outermost points of the search direction before the product, or "
+        "those of the residual, hidden behind a whole iteration",
+        {"direction", "residual"});
     program.option("--mode", mode, "whether halo and sums are hidden", {"blocking", "nonblocking"});
-    program.option("--tests", settings.tests, "calls of MPI_Test in each product and, while a halo is under way, in each pass over "
+    program.option("--tests", settings.tests,
+                   "calls of MPI_Test in each product and, while a halo is under way, in each pass over "
                    "vectors, in mode nonblocking");
     program.option("--tolerance", settings.tolerance, "residual at the end, relative to the right side");
     program.option("--most", settings.most, "iterations", 1);
@@ -289,8 +291,9 @@ int main(int argc, char** argv) {
         return program.refuse("the grid must have as many places as there are ranks, and a point for each");
     }
     if (of == "residual" && solver != "cg") {
-        return program.refuse("--halo-of residual is for --solver cg; the other solvers multiply a vector that "
-                              "follows from the residual alone");
+        return program.refuse(
+            "--halo-of residual is for --solver cg; the other solvers multiply a vector that "
+            "follows from the residual alone");
     }
     settings.of = of == "residual" ? cg::Of::residual : cg::Of::direction;
     settings.halo = halo == "neighbor" ? Halo::neighbor : Halo::alltoallv;
