@@ -1,5 +1,6 @@
 // A rank's box of points, with the product by the matrix of the Poisson equation, whose halo is hidden behind
-// the inner points, and with sums over all ranks.
+// the inner points and behind what else is done between its start and the product, and with sums over all
+// ranks.
 #pragma once
 
 #include <mpi.h>
@@ -14,10 +15,14 @@ namespace cg {
 
 enum class Halo { alltoallv, neighbor };
 
+/** Of which vector the outermost points travel. */
+enum class Of { direction, residual };
+
 struct Settings {
     std::array<int, 3> n{};     // points of the whole grid
     std::array<int, 3> grid{};  // ranks
     Halo halo = Halo::neighbor;
+    Of of = Of::direction;
     bool overlap = true;
     int tests = 0;
     double tolerance = 1e-8;
@@ -66,15 +71,19 @@ class Box {
     }
     const Settings& settings() const { return s_; }
 
-    /** Calls f(place) for each of this rank's points. */
+    /** Calls f(place) for each of this rank's points. With --tests it tests a halo that is under way. */
     template <typename F>
-    void each(F f) const {
+    void each(F f) {
+        apps::Pace pace(request_ != MPI_REQUEST_NULL ? s_.tests : 0, length_[0]);
         for (int x = 0; x < length_[0]; ++x) {
             for (int y = 0; y < length_[1]; ++y) {
                 const std::size_t line = place(x, y, 0);
                 for (int z = 0; z < length_[2]; ++z) {
                     f(line + z);
                 }
+            }
+            if (pace.due()) {
+                test();
             }
         }
     }
@@ -91,27 +100,64 @@ class Box {
         }
     }
 
+    /** Starts the exchange of the outermost points' values, as value(place) gives them; without overlap it is
+     * complete at once. */
+    template <typename F>
+    void start_halo(apps::Parts parts, F value) {
+        if (!parts.communicate) {
+            return;
+        }
+        const apps::Timer timer(halo_start_);
+        for (int f = 0; parts.compute && f < 6; ++f) {
+            if (neighbors_[f] != MPI_PROC_NULL) {
+                each_of_face(f, 0, [&](std::size_t i, std::size_t at) { send_[i] = value(at); });
+            }
+        }
+        exchange();
+    }
+
+    /** Waits for the neighbours' points and calls put(place, received) for each. */
+    template <typename F>
+    void finish_halo(apps::Parts parts, F put) {
+        if (!parts.communicate) {
+            return;
+        }
+        const apps::Timer timer(halo_wait_);
+        MPI_Wait(&request_, MPI_STATUS_IGNORE);
+        if (program_.plant()) {
+            received_[0] += 1000;
+            if (cart_size() == 1) {  // which receives nothing
+                put(place(0, 0, 0), 1000);
+            }
+        }
+        for (int f = 0; parts.compute && f < 6; ++f) {
+            if (neighbors_[f] != MPI_PROC_NULL) {
+                each_of_face(f, -1, [&](std::size_t i, std::size_t at) { put(at, received_[i]); });
+            }
+        }
+    }
+
     /** result = A v, where A is 6 on the diagonal and -1 for each neighbour. Points outside of the grid are
      * 0. */
     void multiply(Vector& v, Vector& result, apps::Parts parts) {
-        if (parts.communicate) {
-            start_halo(v, parts);
-        }
+        start_halo(parts, [&](std::size_t at) { return v[at]; });
+        multiply(v, result, parts, [&](std::size_t at, double received) { v[at] = received; });
+    }
+
+    /** The same with a halo that is under way: put(place, received) makes points around v of what comes. */
+    template <typename F>
+    void multiply(const Vector& v, Vector& result, apps::Parts parts, F put) {
         const std::array<apps::Range, 3> inside = {inner(0), inner(1), inner(2)};
         if (parts.compute && s_.overlap) {
             apps::Pace pace(s_.tests, inside[0].length);
             for (int x = inside[0].begin; x < inside[0].begin + inside[0].length; ++x) {
                 multiply_part(v, result, {{{x, 1}, inside[1], inside[2]}});
                 if (pace.due()) {
-                    int done = 0;
-                    MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
-                    MPI_Test(&sum_, &done, MPI_STATUS_IGNORE);
+                    test();
                 }
             }
         }
-        if (parts.communicate) {
-            finish_halo(v, parts);
-        }
+        finish_halo(parts, put);
         if (!parts.compute) {
             return;
         }
@@ -162,13 +208,19 @@ class Box {
         return value;
     }
 
-    double dot(const Vector& a, const Vector& b) const {
+    double dot(const Vector& a, const Vector& b) {
         double result = 0;
         each([&](std::size_t i) { result += a[i] * b[i]; });
         return result;
     }
 
   private:
+    void test() {
+        int done = 0;
+        MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
+        MPI_Test(&sum_, &done, MPI_STATUS_IGNORE);
+    }
+
     int cart_size() const { return s_.grid[0] * s_.grid[1] * s_.grid[2]; }
 
     /** Points of a dimension that need nothing of a neighbour. */
@@ -233,13 +285,7 @@ class Box {
         }
     }
 
-    void start_halo(const Vector& v, apps::Parts parts) {
-        const apps::Timer timer(halo_start_);
-        for (int f = 0; parts.compute && f < 6; ++f) {
-            if (neighbors_[f] != MPI_PROC_NULL) {
-                each_of_face(f, 0, [&](std::size_t i, std::size_t at) { send_[i] = v[at]; });
-            }
-        }
+    void exchange() {
         const int* counts = counts_.data();
         const int* offsets = offsets_.data();
         if (s_.halo == Halo::neighbor && s_.overlap) {
@@ -254,20 +300,6 @@ class Box {
         } else {
             MPI_Alltoallv(send_.data(), counts, offsets, MPI_DOUBLE, received_.data(), counts, offsets,
                           MPI_DOUBLE, cart_);
-        }
-    }
-
-    void finish_halo(Vector& v, apps::Parts parts) {
-        const apps::Timer timer(halo_wait_);
-        MPI_Wait(&request_, MPI_STATUS_IGNORE);
-        if (program_.plant()) {
-            received_[0] += 1000;
-            v[place(0, 0, 0)] += cart_size() == 1 ? 1000 : 0;  // which receives nothing
-        }
-        for (int f = 0; parts.compute && f < 6; ++f) {
-            if (neighbors_[f] != MPI_PROC_NULL) {
-                each_of_face(f, -1, [&](std::size_t i, std::size_t at) { v[at] = received_[i]; });
-            }
         }
     }
 

@@ -2,7 +2,10 @@
 //
 // Each rank has a box of points and needs one layer of its six neighbours' for the product with the matrix (7
 // points). The halo is hidden behind the points that do not touch it (Hoefler, Gottschling, Lumsdaine, Rehm
-// 2007): start the exchange, multiply inside, wait, multiply the surface. Three solvers:
+// 2007): start the exchange, multiply inside, wait, multiply the surface. Of the plain method's iteration
+// that is a third. --halo-of residual hides it behind nearly all of it: p = z + beta p also holds of the
+// points around the box, so z's, whose own outermost points are known as soon as alpha is, can travel in
+// place of p's. Three solvers:
 //   cg          two sums in an iteration, each waited for at once
 //   gropp       the same, one sum behind the preconditioner and one behind the product (Gropp 2010)
 //   pipelined   one sum in an iteration, behind both (Ghysels, Vanroose 2014)
@@ -35,6 +38,7 @@ class Solver {
         wanted_ = std::pow(box_.settings().tolerance, 2) * box_.sum(box_.dot(b, b), parts);
         fixed_ = fixed;
         parts_ = parts;
+        residual_travels_ = method == "cg" && box_.settings().of == cg::Of::residual;
         return method == "cg" ? cg() : method == "gropp" ? gropp() : pipelined();
     }
 
@@ -72,20 +76,54 @@ class Solver {
     int cg() {
         precondition(r_, z_);
         p_ = z_;
+        start_halo_of_residual([&](std::size_t k) { return z_[k]; });
         double rho = box_.sum(dot(r_, z_), parts_);
+        double beta = 0;
         // With a diagonal that is constant the residual's square is known from rho.
         for (int i = 0;; ++i) {
             if (enough(i, rho / inverse_diagonal)) {
+                // Whether another product follows nobody knew when this was started.
+                finish_halo_of_residual();
                 return i;
             }
-            box_.multiply(p_, s_, parts_);
+            multiply_direction(beta);
             const double alpha = rho / box_.sum(dot(p_, s_), parts_);
+            start_halo_of_residual([&](std::size_t k) {
+                // Before add() and precondition() come to these points, and rounded as they do.
+                double r = r_[k];
+                r += -alpha * s_[k];
+                return inverse_diagonal * r;
+            });
             add(x, alpha, p_);
             add(r_, -alpha, s_);
             precondition(r_, z_);
             const double next = box_.sum(dot(r_, z_), parts_);
-            turn(p_, next / rho, z_);
+            beta = next / rho;
+            turn(p_, beta, z_);
             rho = next;
+        }
+    }
+
+    /** To be exact z's, the preconditioned one's. */
+    template <typename F>
+    void start_halo_of_residual(F value) {
+        if (residual_travels_) {
+            box_.start_halo(parts_, value);
+        }
+    }
+
+    void finish_halo_of_residual() {
+        if (residual_travels_) {
+            box_.finish_halo(parts_, [](std::size_t, double) {});
+        }
+    }
+
+    /** s = A p. */
+    void multiply_direction(double beta) {
+        if (residual_travels_) {
+            box_.multiply(p_, s_, parts_, [&](std::size_t i, double z) { p_[i] = z + beta * p_[i]; });
+        } else {
+            box_.multiply(p_, s_, parts_);
         }
     }
 
@@ -158,6 +196,7 @@ class Solver {
     }
 
     Box& box_;
+    bool residual_travels_ = false;
     int fixed_ = 0;
     double wanted_ = 0;
     apps::Parts parts_;
@@ -216,6 +255,7 @@ int main(int argc, char** argv) {
     std::vector<int> grid(balanced.begin(), balanced.end());
     std::string solver = "cg";
     std::string halo = "neighbor";
+    std::string of = "direction";
     std::string mode = "nonblocking";
     program.option("--size", size, "points in x, y and z");
     program.option("--grid", grid, "ranks in x, y and z");
@@ -225,8 +265,15 @@ int main(int argc, char** argv) {
     program.option("--halo", halo,
                    "MPI_Ineighbor_alltoallv, or MPI_Ialltoallv with no data but for neighbours",
                    {"neighbor", "alltoallv"});
+    program.option(
+        "--halo-of", of,
+        "in solver cg, exchange the outermost points of the search direction before the product, or "
+        "those of the residual, hidden behind a whole iteration",
+        {"direction", "residual"});
     program.option("--mode", mode, "whether halo and sums are hidden", {"blocking", "nonblocking"});
-    program.option("--tests", settings.tests, "calls of MPI_Test in each product, in mode nonblocking");
+    program.option("--tests", settings.tests,
+                   "calls of MPI_Test in each product and, while a halo is under way, in each pass over "
+                   "vectors, in mode nonblocking");
     program.option("--tolerance", settings.tolerance, "residual at the end, relative to the right side");
     program.option("--most", settings.most, "iterations", 1);
     if (!program.parse()) {
@@ -243,6 +290,12 @@ int main(int argc, char** argv) {
         grid[2] > size[2]) {
         return program.refuse("the grid must have as many places as there are ranks, and a point for each");
     }
+    if (of == "residual" && solver != "cg") {
+        return program.refuse(
+            "--halo-of residual is for --solver cg; the other solvers multiply a vector that "
+            "follows from the residual alone");
+    }
+    settings.of = of == "residual" ? cg::Of::residual : cg::Of::direction;
     settings.halo = halo == "neighbor" ? Halo::neighbor : Halo::alltoallv;
     settings.overlap = mode == "nonblocking";
     settings.tests = settings.overlap ? settings.tests : 0;
@@ -251,6 +304,7 @@ int main(int argc, char** argv) {
     program.size("grid", grid);
     program.size("solver", solver);
     program.size("halo", halo);
+    program.size("halo of", of);
 
     // What one rank alone needs: rounding may make a difference of one iteration.
     int alone = 0;

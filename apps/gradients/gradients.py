@@ -5,6 +5,10 @@ Every rank has a part of each batch. The backward pass gives the gradient of the
 and travels while the layers before it are computed. It is waited for just before that layer is used again, in the next forward pass.
 With --mode blocking each gradient is summed by MPI_Allreduce where it appears.
 
+The first layer's gradient comes last and is needed first, so nothing hides its sum, and it is often the longest. With --pieces each
+layer has so many blocks of rows, of which each is computed, summed and used by itself: a sum travels behind the blocks after it and, in
+the next forward pass, behind those before it.
+
 Plain MPI by mpi4py; numpy computes. In the end rank 0's weights are compared with those of all ranks, and with a training of the whole
 batch by one rank alone.
 """
@@ -41,43 +45,71 @@ class Batches:
 
 
 class Network:
-    """Layers of weights and, in the last row, biases; rectified, the last one a softmax."""
+    """Layers of weights and, in the last row, biases; rectified, the last one a softmax. A layer comes in pieces: blocks of rows."""
 
-    def __init__(self, layers):
+    def __init__(self, layers, pieces=1):
         generator = numpy.random.default_rng(4)
         self.weights = [generator.standard_normal((before + 1, after), numpy.float32) * numpy.float32((2 / before) ** 0.5)
                         for before, after in zip(layers, layers[1:])]
         self.gradients = [numpy.zeros_like(weights) for weights in self.weights]
+        self.pieces = []
+        for before in layers[:-1]:
+            edges = [before * i // min(pieces, before) for i in range(min(pieces, before) + 1)]
+            # The biases go with the last one.
+            self.pieces.append([slice(begin, end + (end == before)) for begin, end in zip(edges, edges[1:])])
 
-    def forward(self, samples, ready=lambda layer: None):
-        """Calls ready(layer) before the first use of its weights."""
+    def parts(self):
+        """All pieces, in the order in which the forward pass uses them."""
+        return [(layer, rows) for layer, pieces in enumerate(self.pieces) for rows in pieces]
+
+    def product(self, layer, values, ready):
+        """values times weights, with the biases, piece by piece."""
+        weights = self.weights[layer]
+        inputs = len(weights) - 1
+        total = None
+        for rows in self.pieces[layer]:
+            ready(layer, rows)
+            end = min(rows.stop, inputs)
+            part = values[:, rows.start:end] @ weights[rows.start:end]
+            if rows.stop > inputs:
+                part += weights[-1]
+            if total is None:
+                total = part
+            else:
+                total += part
+        return total
+
+    def forward(self, samples, ready=lambda layer, rows: None):
+        """Calls ready(layer, rows) before the first use of these weights."""
         self.inputs = []
         values = samples
         for layer in range(len(self.weights)):
-            ready(layer)
-            weights = self.weights[layer]
             self.inputs.append(values)
-            values = values @ weights[:-1] + weights[-1]
+            values = self.product(layer, values, ready)
             if layer + 1 < len(self.weights):
                 values = numpy.maximum(values, 0)
         shares = numpy.exp(values - values.max(axis=1, keepdims=True))
         return shares / shares.sum(axis=1, keepdims=True)
 
-    def backward(self, shares, labels, whole_batch, found=lambda layer: None):
-        """Calls found(layer) when its gradient is complete, last layer first."""
+    def backward(self, shares, labels, whole_batch, found=lambda layer, rows: None):
+        """Calls found(layer, rows) when that gradient is complete, last layer first."""
         error = shares.copy()
         error[numpy.arange(len(labels)), labels] -= 1
         error /= numpy.float32(whole_batch)
         for layer in reversed(range(len(self.weights))):
             gradient = self.gradients[layer]
-            numpy.matmul(self.inputs[layer].T, error, out=gradient[:-1])
-            gradient[-1] = error.sum(axis=0)
-            found(layer)
+            inputs = len(gradient) - 1
+            for rows in self.pieces[layer]:
+                end = min(rows.stop, inputs)
+                numpy.matmul(self.inputs[layer][:, rows.start:end].T, error, out=gradient[rows.start:end])
+                if rows.stop > inputs:
+                    gradient[-1] = error.sum(axis=0)
+                found(layer, rows)
             if layer > 0:
                 error = (error @ self.weights[layer][:-1].T) * (self.inputs[layer] > 0)
 
-    def update(self, layer):
-        self.weights[layer] -= RATE * self.gradients[layer]
+    def update(self, layer, rows=slice(None)):
+        self.weights[layer][rows] -= RATE * self.gradients[layer][rows]
 
 
 class Training:
@@ -87,44 +119,50 @@ class Training:
         self.comm = comm
         self.plant = False
 
+    def prepare(self):
+        self.network = Network(self.options.layers, self.options.pieces)
+
     def run(self, compute=True, communicate=True):
-        network = Network(self.options.layers)
-        self.network = network
-        requests = [MPI.REQUEST_NULL] * len(network.weights)
-        self.waited = 0.0
+        network = self.network
+        requests = {(layer, rows.start): MPI.REQUEST_NULL for layer, rows in network.parts()}
+        self.waited = self.summed = 0.0
 
-        def found(layer):
-            if communicate and self.options.mode == "blocking":
-                self.comm.Allreduce(MPI.IN_PLACE, network.gradients[layer])
-            elif communicate:
-                requests[layer] = self.comm.Iallreduce(MPI.IN_PLACE, network.gradients[layer])
-
-        def complete(layer):
+        def found(layer, rows):
+            part = network.gradients[layer][rows]
             began = MPI.Wtime()
-            requests[layer].Wait()
+            if communicate and self.options.mode == "blocking":
+                self.comm.Allreduce(MPI.IN_PLACE, part)
+            elif communicate:
+                requests[layer, rows.start] = self.comm.Iallreduce(MPI.IN_PLACE, part)
+            self.summed += MPI.Wtime() - began
+
+        def complete(layer, rows):
+            began = MPI.Wtime()
+            requests[layer, rows.start].Wait()
             self.waited += MPI.Wtime() - began
             if self.plant:
-                network.gradients[layer][0, 0] += 1
+                network.gradients[layer][rows][0, 0] += 1
                 self.plant = False
-            network.update(layer)
+            if compute:
+                network.update(layer, rows)
 
         for step in range(self.options.steps):
             samples, labels = self.batches.part(step, self.comm.rank)
-            ready = complete if step > 0 else lambda layer: None
+            ready = complete if step > 0 else lambda layer, rows: None
             if compute:
                 shares = network.forward(samples, ready)
                 network.backward(shares, labels, self.batches.samples.shape[1], found)
             else:
-                for layer in range(len(requests)):
-                    if step > 0:
-                        requests[layer].Wait()
-                for layer in reversed(range(len(requests))):
-                    found(layer)
-        for layer in range(len(requests)):
-            if compute:
-                complete(layer)
-            else:
-                requests[layer].Wait()
+                for part in network.parts():
+                    ready(*part)
+                for layer in reversed(range(len(network.pieces))):
+                    for rows in network.pieces[layer]:
+                        # Computation brings ranks together again. Else one begins while the other's last data is under way, and a
+                        # long sum's directions may take turns, so that it takes twice as long as in the program.
+                        self.comm.Barrier()
+                        found(layer, rows)
+        for part in network.parts():
+            complete(*part)
 
     def errors(self):
         """The largest difference from rank 0's weights, which must be none, and from those of one rank alone."""
@@ -149,10 +187,11 @@ class Training:
         return among, against
 
 
-def timed(comm, run):
+def timed(comm, training, **parts):
+    training.prepare()
     comm.Barrier()
     began = MPI.Wtime()
-    run()
+    training.run(**parts)
     return comm.allreduce(MPI.Wtime() - began, MPI.MAX)
 
 
@@ -170,6 +209,8 @@ def main():
                         default=[784, 1024, 512, 256, 10], metavar="N,...", help="usually 784,1024,512,256,10")
     parser.add_argument("--batch", type=positive, default=64, metavar="N", help="samples of each rank; usually 64")
     parser.add_argument("--steps", type=positive, default=10, metavar="N", help="usually 10")
+    parser.add_argument("--pieces", type=positive, default=1, metavar="N", help="blocks of rows of each layer, whose sums are hidden by each "
+                        "other's computation; usually 1")
     parser.add_argument("--mode", choices=["blocking", "nonblocking"], default="nonblocking")
     parser.add_argument("--repeat", type=positive, default=1, metavar="N", help="repetitions, each timed and checked")
     parser.add_argument("--bound", action="store_true", help="also time the computation and the communication alone")
@@ -191,30 +232,32 @@ def main():
     batches = Batches(options, comm.size)
     training = Training(options, batches, comm)
     times = {"seconds": [], "computing": [], "communicating": []}
-    waits = []
+    phases = {"sums": [], "wait": []}
     among = against = 0.0
     for repetition in range(options.repeat):
         training.plant = options.plant_error and comm.rank == comm.size - 1 and repetition == options.repeat - 1
-        times["seconds"].append(timed(comm, training.run))
-        waits.append(comm.allreduce(training.waited, MPI.MAX))
+        times["seconds"].append(timed(comm, training))
+        for name, seconds in (("sums", training.summed), ("wait", training.waited)):
+            phases[name].append(comm.allreduce(seconds, MPI.MAX))
         among, against = (max(pair) for pair in zip((among, against), training.errors()))
         if options.bound:
-            times["computing"].append(timed(comm, lambda: training.run(communicate=False)))
-            times["communicating"].append(timed(comm, lambda: training.run(compute=False)))
+            times["computing"].append(timed(comm, training, communicate=False))
+            times["communicating"].append(timed(comm, training, compute=False))
     among, against = (comm.allreduce(value, MPI.MAX) for value in (among, against))
     # NaN compares as wrong. Sums in another order round differently.
     passed = among == 0 and against < 1e-4
     if comm.rank == 0:
         size = 4 * sum(weights.size for weights in training.network.weights)
         result = {"app": "gradients", "variant": options.mode, "ranks": comm.size,
-                  "sizes": {"layers": options.layers, "batch": options.batch, "steps": options.steps, "bytes": size},
-                  **{name: values for name, values in times.items() if values}, "phases": {"wait": waits},
+                  "sizes": {"layers": options.layers, "batch": options.batch, "steps": options.steps, "pieces": options.pieces,
+                            "bytes": size},
+                  **{name: values for name, values in times.items() if values}, "phases": phases,
                   "results": {}, "verification": {"passed": passed, "error": max(among, against)}}
         if options.json:
             print(json.dumps(result), flush=True)
         else:
             print(f"gradients, {options.mode}, {comm.size} ranks: layers {options.layers}, {size} bytes of gradients, "
-                  f"{options.steps} steps")
+                  f"{options.steps} steps, layers in {options.pieces} pieces")
             for name, values in times.items():
                 if values:
                     print(f"  {statistics.median(values):.4f} s {name}")

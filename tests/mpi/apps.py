@@ -18,6 +18,8 @@ PROGRAMS = {
     "cg": [(1, "--size 12 9 14 --mode blocking"),
            (4, "--size 12 9 14 --halo alltoallv"),
            (3, "--size 6 9 13 --solver gropp --tests 3"),
+           (4, "--size 12 9 14 --halo-of residual --tests 2"),
+           (2, "--size 9 12 9 --halo-of residual --mode blocking --bound"),
            (2, "--size 9 9 9 --solver pipelined --bound")],
     "lu": [(3, "--n 100 --block 16 --mode ring"),
            (4, "--n 65 --block 8 --tests 1 --bound"),
@@ -29,6 +31,8 @@ PROGRAMS = {
                  (4, "--rounds 10 --targets 1 --items 2"),
                  (2, "--rounds 10 --items 0 --bytes 100000")],
 }
+# Beside the last of each.
+PLANTED = {"cg": [(3, "--size 9 9 9 --halo-of residual"), (1, "--size 9 9 9 --halo-of residual")]}
 # Between hosts, by the kernel engine.
 HOSTS = {"fft": (4, "--size 16 18 20 --grid 2 2 --variables 3"), "exchange": (4, "--rounds 20")}
 
@@ -77,9 +81,20 @@ class Applications:
                 good = self.verified(status, output)
                 good = good and (engine == "mpi" or f"on {engine}" in output)
                 self.expect(f"{engine}: {program} {words} on {ranks} ranks", good, status, output)
-        ranks, words = cases[-1]
-        status, output = self.run(program, ranks, f"{words} --json --plant-error", "host")
-        self.expect(f"{program} notices a wrong number", self.verified(status, output, False), status, output)
+        for ranks, words in [cases[-1], *PLANTED.get(program, [])]:
+            status, output = self.run(program, ranks, f"{words} --json --plant-error", "host")
+            self.expect(f"{program} {words} notices a wrong number", self.verified(status, output, False), status, output)
+
+    def residual_travels(self):
+        """What travels changes neither the number of iterations nor a digit of the result."""
+        found = []
+        for words in ("", "--halo-of residual", "--halo-of residual --mode blocking"):
+            status, output = self.run("cg", 4, f"--size 17 12 20 --grid 2 1 2 --json {words}", "mpi")
+            found += [(result["results"]["iterations"], result["verification"]["error"])
+                      for result in (json.loads(line) for line in output.splitlines() if line.startswith("{"))]
+            self.expect(f"cg {words}: {found[-1:]}", status == 0 and len(set(found)) == 1, status, output)
+        status, output = self.run("cg", 2, "--solver gropp --halo-of residual", "mpi")
+        self.expect("cg refuses --halo-of residual of another solver", status != 0 and "is for --solver cg" in output, status, output)
 
     def between_hosts(self, program, ranks, words):
         before = [self.tool, "cluster", "--hosts", "2", "--rate", "none", "--"]
@@ -92,6 +107,7 @@ def main():
     applications.transpose()
     for program, cases in PROGRAMS.items():
         applications.checks_itself(program, cases)
+    applications.residual_travels()
     tried = subprocess.run([applications.tool, "cluster", "--hosts", "1", "--", "true"], timeout=60,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     # MPICH 4.0 over UCX and TCP may hang in MPI_Finalize between hosts, also without Lapwing.

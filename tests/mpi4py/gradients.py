@@ -14,6 +14,7 @@ loader.exec_module(run)
 import jobs  # noqa: E402
 
 CASES = [("mpi", 1, "--mode blocking", True), ("mpi", 2, "", True), ("host", 3, "", True), ("kernel", 4, "--bound", True),
+         ("kernel", 3, "--pieces 4", True), ("mpi", 2, "--pieces 100 --mode blocking --bound", True),
          ("kernel", 2, "--plant-error", False)]
 
 
