@@ -6,9 +6,9 @@
 namespace lapwing::triggered {
 namespace {
 
-class Maker {
+class WorkMaker {
   public:
-    Maker(const Schedule& schedule, const std::function<bool(std::int32_t)>& not_ready)
+    WorkMaker(const Schedule& schedule, const std::function<bool(std::int32_t)>& not_ready)
         : schedule_(schedule), not_ready_(not_ready) {
         std::size_t first_of_level = 0;
         std::uint32_t level = 0;
@@ -64,7 +64,7 @@ class Maker {
 }  // namespace
 
 std::vector<Work> works(const Schedule& schedule, const std::function<bool(std::int32_t)>& not_ready) {
-    return Maker(schedule, not_ready).take();
+    return WorkMaker(schedule, not_ready).take();
 }
 
 std::uint64_t gates_of(const std::vector<Work>& works) {
