@@ -5,7 +5,7 @@
 namespace lapwing::mlx5 {
 namespace {
 
-constexpr std::uint32_t blocks = 4;  // one is in use at a time
+constexpr std::uint32_t ring_blocks = 4;  // one is in use at a time
 
 }  // namespace
 
@@ -18,7 +18,7 @@ KeepAlive::Peer& KeepAlive::peer(int rank) {
         answers_.emplace(device_.create_completion_queue(
             {std::max<std::uint32_t>(64, static_cast<std::uint32_t>(ranks_)), false, false}));
     const CompletionQueue& answers = answers_->queue();
-    const QueuePairOptions options{blocks, 0, &answers, &answers, Role::plain};
+    const QueuePairOptions options{ring_blocks, 0, &answers, &answers, Role::plain};
     return peers_.emplace(rank, device_.create_queue_pair(options)).first->second;
 }
 
