@@ -15,7 +15,7 @@ struct SameBlockArgument : BlockArgument {
     }
 };
 
-Started start_among(CallContext& context, Collective collective, const Neighbors& neighbors,
+Started start_among(CallContext& context, Collective collective, const TopologyNeighbors& neighbors,
                     const Blocks& sent, const Blocks& received) {
     const bool gathers = collective == Collective::neighbor_allgather;
     if (sent.refused() || (gathers ? received.refused_where_gathered() : received.refused()))
@@ -46,7 +46,7 @@ struct AmongNeighbors {
     Received received;
 
     Started start(CallContext& context) const {
-        Neighbors neighbors;
+        TopologyNeighbors neighbors;
         if (find_neighbors(context.communicator(), neighbors) != MPI_SUCCESS ||
             !sent.plausible(neighbors.destinations.size()) || !received.plausible(neighbors.sources.size())) {
             return Started::declined();

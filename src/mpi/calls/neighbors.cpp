@@ -9,7 +9,7 @@ std::size_t as_size(int number) {
     return static_cast<std::size_t>(number);
 }
 
-int on_grid(MPI_Comm communicator, Neighbors& neighbors) {
+int on_grid(MPI_Comm communicator, TopologyNeighbors& neighbors) {
     int dimensions = 0;
     int error = PMPI_Cartdim_get(communicator, &dimensions);
     for (int dimension = 0; error == MPI_SUCCESS && dimension < dimensions; ++dimension) {
@@ -24,7 +24,7 @@ int on_grid(MPI_Comm communicator, Neighbors& neighbors) {
     return error;
 }
 
-int on_graph(MPI_Comm communicator, Neighbors& neighbors) {
+int on_graph(MPI_Comm communicator, TopologyNeighbors& neighbors) {
     int rank = 0;
     int count = 0;
     PMPI_Comm_rank(communicator, &rank);
@@ -36,7 +36,7 @@ int on_graph(MPI_Comm communicator, Neighbors& neighbors) {
     return error;
 }
 
-int on_distributed_graph(MPI_Comm communicator, Neighbors& neighbors) {
+int on_distributed_graph(MPI_Comm communicator, TopologyNeighbors& neighbors) {
     int sources = 0;
     int destinations = 0;
     int weighted = 0;
@@ -52,7 +52,7 @@ int on_distributed_graph(MPI_Comm communicator, Neighbors& neighbors) {
 
 }  // namespace
 
-int find_neighbors(MPI_Comm communicator, Neighbors& neighbors) {
+int find_neighbors(MPI_Comm communicator, TopologyNeighbors& neighbors) {
     neighbors = {};
     int topology = MPI_UNDEFINED;
     int error = PMPI_Topo_test(communicator, &topology);

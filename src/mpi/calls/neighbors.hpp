@@ -9,7 +9,7 @@
 
 namespace lapwing {
 
-struct Neighbors {
+struct TopologyNeighbors {
     std::vector<int> sources;       // ranks, or MPI_PROC_NULL
     std::vector<int> destinations;  // the same
     // The order in which the blocks of a source that occurs several times arrive, as places in `sources`. On
@@ -19,6 +19,6 @@ struct Neighbors {
 };
 
 // MPI_SUCCESS, or the MPI's error when the communicator has no topology.
-int find_neighbors(MPI_Comm communicator, Neighbors& neighbors);
+int find_neighbors(MPI_Comm communicator, TopologyNeighbors& neighbors);
 
 }  // namespace lapwing
