@@ -33,6 +33,8 @@ class DeferredWork {
         virtual ~Counter() = default;
         // Throws Error (link) when a work has failed that it was to count.
         virtual std::uint64_t read() = 0;
+        // Of works that were to be counted: those that have ended, also by a failure.
+        virtual std::uint64_t ended() = 0;
         virtual void add(std::uint64_t value) = 0;
         virtual void set(std::uint64_t value) = 0;
     };
@@ -84,8 +86,10 @@ class DeferredWork {
     virtual std::unique_ptr<Work> write(Counter& trigger, std::uint64_t threshold, const std::byte* source,
                                         std::size_t bytes, const Target& target, Counter& done) = 0;
     virtual std::unique_ptr<Work> add(Counter& trigger, std::uint64_t threshold, Counter& raised) = 0;
-    // Keeps a work that may not be done yet, because its peer has ended, until the network closes.
-    virtual void keep(std::unique_ptr<Work> work) = 0;
+    // Keeps works that may not be done yet, because their peer has ended, and the counters that they name,
+    // until the network closes.
+    virtual void keep(std::vector<std::unique_ptr<Work>> works,
+                      std::vector<std::unique_ptr<Counter>> counters) = 0;
 
     // How often this process has called libfabric's functions for it: reading a counter, too.
     virtual std::uint64_t calls() const = 0;

@@ -69,7 +69,10 @@ class Watched final : public DeferredWork {
         ++queued_;
         return real_.add(trigger, threshold, raised);
     }
-    void keep(std::unique_ptr<Work> work) override { real_.keep(std::move(work)); }
+    void keep(std::vector<std::unique_ptr<Work>> works,
+              std::vector<std::unique_ptr<Counter>> counters) override {
+        real_.keep(std::move(works), std::move(counters));
+    }
     std::uint64_t calls() const override { return real_.calls(); }
 
     std::uint64_t queued() const { return queued_; }

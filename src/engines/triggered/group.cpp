@@ -13,6 +13,9 @@ namespace lapwing::triggered {
 namespace {
 
 constexpr auto longest_farewell = std::chrono::milliseconds(200);
+// Of that, for credits. Nobody needs the last ones; and over `sockets` one whose target is gone is counted
+// neither as done nor as failed.
+constexpr auto longest_wait_for_credits = std::chrono::milliseconds(10);
 constexpr std::byte nothing{};  // what a message of no bytes is made of
 
 // That many runs have counters at once; others wait for them. More than the two slots of a pair would let
@@ -38,7 +41,8 @@ Group::Group(const EngineContext& context)
 Group::~Group() {
     // Credits, and where this rank's memory is, are on their way when the last run ends here. What does not
     // leave in time, because its peer has ended, stays in place: the network may still look at it.
-    const auto end = std::chrono::steady_clock::now() + longest_farewell;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto passed = [&] { return std::chrono::steady_clock::now() - begin; };
     pairs_.tell_no_more();
     for (const Kept& one : kept_) one.ends->tell_no_more();
     const auto all_told = [&] {
@@ -46,7 +50,8 @@ Group::~Group() {
                std::all_of(kept_.begin(), kept_.end(), [](const Kept& one) { return one.ends->told(); });
     };
     try {
-        while (!(paid_.empty() && all_told()) && broken_.empty() && std::chrono::steady_clock::now() < end) {
+        while (broken_.empty() && ((!all_told() && passed() < longest_farewell) ||
+                                   (!paid_.empty() && passed() < longest_wait_for_credits))) {
             pairs_.progress();
             for (const Kept& one : kept_) one.ends->ready();
             messages_.progress();
@@ -56,8 +61,12 @@ Group::~Group() {
     } catch (const Error&) {
         // Nobody is left who waits for it.
     }
+    if (paid_.empty()) return;
     network_.give_back(paid_.size());
-    for (auto& work : paid_) network_.keep(std::move(work));
+    std::vector<std::unique_ptr<DeferredWork::Counter>> counters;
+    counters.push_back(std::move(at_once_));
+    counters.push_back(std::move(paid_counter_.counter));
+    network_.keep(std::move(paid_), std::move(counters));
 }
 
 // Nothing is given back before the group ends, so the answer stays the same.
@@ -363,13 +372,8 @@ void Group::pay_credits() {
 // What they hold, once all of them have left.
 void Group::take_back_credits() {
     if (paid_.empty()) return;
-    std::uint64_t over = 0;
-    try {
-        over = paid_counter_.counter->read() - paid_counter_.value;
-    } catch (const Error&) {
-        // A peer that has left needs no credit.
-        return;
-    }
+    // A peer that has left needs no credit.
+    const std::uint64_t over = paid_counter_.counter->ended() - paid_counter_.value;
     if (over < paid_.size()) return;
     paid_counter_.value += over;
     network_.give_back(paid_.size());

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -61,6 +62,7 @@ class OfiCounter final : public DeferredWork::Counter {
         : owner_(owner), counter_(std::move(counter)) {}
     ~OfiCounter() override;
     std::uint64_t read() override;
+    std::uint64_t ended() override;
     void add(std::uint64_t value) override;
     void set(std::uint64_t value) override;
     fid_cntr* get() const { return counter_.get(); }
@@ -134,6 +136,7 @@ class OfiDeferredWork final : public DeferredWork {
         static_cast<void>(endpoint_.release());
         static_cast<void>(completions_.release());
         static_cast<void>(addresses_.release());
+        for (auto& counter : kept_counters_) static_cast<void>(counter.release());
         static_cast<void>(domain_.release());
         static_cast<void>(fabric_.release());
     }
@@ -200,9 +203,11 @@ class OfiDeferredWork final : public DeferredWork {
     std::unique_ptr<Work> write(Counter& trigger, std::uint64_t threshold, const std::byte* source,
                                 std::size_t bytes, const Target& target, Counter& done) override;
     std::unique_ptr<Work> add(Counter& trigger, std::uint64_t threshold, Counter& raised) override;
-    void keep(std::unique_ptr<Work> work) override {
+    void keep(std::vector<std::unique_ptr<Work>> works,
+              std::vector<std::unique_ptr<Counter>> counters) override {
         const std::lock_guard lock(mutex_);
-        kept_.push_back(std::move(work));
+        std::move(works.begin(), works.end(), std::back_inserter(kept_));
+        std::move(counters.begin(), counters.end(), std::back_inserter(kept_counters_));
     }
 
     std::uint64_t calls() const override { return calls_.load(std::memory_order_relaxed); }
@@ -280,6 +285,7 @@ class OfiDeferredWork final : public DeferredWork {
     ofi::Info info_;
     Open<fid_fabric> fabric_;
     Open<fid_domain> domain_;
+    std::vector<std::unique_ptr<Counter>> kept_counters_;  // the same
     Open<fid_av> addresses_;
     Open<fid_cq> completions_;
     Open<fid_ep> endpoint_;
@@ -300,6 +306,11 @@ std::uint64_t OfiCounter::read() {
     if (::fi_cntr_readerr(counter_.get()) != 0)
         throw Error(ErrorCode::link, "a peer cannot be reached: a write of libfabric has failed");
     return ::fi_cntr_read(counter_.get());
+}
+
+std::uint64_t OfiCounter::ended() {
+    const auto lock = owner_.hold();
+    return ::fi_cntr_read(counter_.get()) + ::fi_cntr_readerr(counter_.get());
 }
 
 void OfiCounter::add(std::uint64_t value) {
