@@ -328,7 +328,7 @@ TEST_P(Fabrics, APeerThatEndsBeforeItsFirstMessageIsNamed) {
 TEST_P(Fabrics, APeerThatIsSilentIsLostAndALateOneIsNot) {
     using namespace std::chrono_literals;
     // There the peer's kernel answers, for processes that do nothing, too.
-    if (std::string(GetParam().fabric) != "ucx") GTEST_SKIP();
+    if (std::string(GetParam().fabric) == "tcp") GTEST_SKIP();
     FabricJob job(GetParam(), 3, 1s);
     const auto link = job.at(0).link(1, {0, 1, 2});
     Bytes received[2] = {Bytes(8), Bytes(8)};

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/error.hpp"
@@ -15,6 +16,7 @@
 #include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"
 #include "links/ofi/providers.hpp"
+#include "links/ofi/questions.hpp"
 #include "links/ofi/tags.hpp"
 #include "links/ofi/transfers.hpp"
 #include "links/tcp/presence.hpp"
@@ -35,10 +37,11 @@ constexpr auto look_interval = std::chrono::milliseconds(200);
 
 class OfiFabric final : public Fabric {
   public:
-    OfiFabric(std::unique_ptr<ofi::Endpoint> endpoint, const tcp::Options& options)
-        : endpoint_(std::move(endpoint)),
+    OfiFabric(std::unique_ptr<ofi::Endpoint> endpoint, const FabricOptions& options)
+        : patience_(options.patience),
+          endpoint_(std::move(endpoint)),
           transfers_(std::make_unique<ofi::Transfers>(*endpoint_)),
-          presence_(options) {}
+          presence_(options.internet) {}
     ~OfiFabric() override {
         if (process_ == ::getpid()) {
             endpoint_->close();
@@ -106,9 +109,11 @@ class OfiFabric final : public Fabric {
     void look_for_lost_peers();
 
     const pid_t process_ = ::getpid();
+    const std::chrono::seconds patience_;
     FabricLock lock_;
     std::unique_ptr<ofi::Endpoint> endpoint_;
     std::unique_ptr<ofi::Transfers> transfers_;
+    std::optional<ofi::Questions> questions_;  // none: peers may be silent
     ofi::Tags tags_;
     tcp::Presence presence_;
     std::chrono::steady_clock::time_point next_look_{};
@@ -202,6 +207,7 @@ void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
         ofi::Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key[0]);
     // Of no rank: no group has it.
     transfers_->join(cards, std::move(names), tags_.take(UINT32_MAX));
+    if (patience_.count() > 0) questions_.emplace(*transfers_, tags_.take(UINT32_MAX - 1), self, patience_);
     presence_.join(std::move(presences));
 }
 
@@ -211,6 +217,7 @@ std::unique_ptr<Link> OfiFabric::link(std::uint64_t group, std::vector<int> memb
 
 bool OfiFabric::step() {
     const bool moved = transfers_->step();
+    if (questions_) questions_->step();
     if (transfers_->has_unfinished()) look_for_lost_peers();
     return moved;
 }
@@ -235,7 +242,7 @@ std::unique_ptr<Fabric> ofi_fabric(const std::string& provider, const FabricOpti
     const BlockedSignals blocked;
     auto endpoint =
         ofi::open_first(ofi::candidates(provider, options.rdma_only, options.internet), options.ranks);
-    return std::make_unique<OfiFabric>(std::move(endpoint), options.internet);
+    return std::make_unique<OfiFabric>(std::move(endpoint), options);
 }
 
 }  // namespace lapwing

@@ -81,7 +81,7 @@ Message& Transfers::start(Group& group, int peer, bool receive, const std::byte*
     message.seen = false;
     message.news = 0;
     group.messages.push_back(&message);
-    ++unfinished_;
+    if (!group.standing) ++unfinished_;
     for (std::size_t i = 0, pieces = message.left; i < pieces && message.failure.empty(); ++i) {
         Piece& piece = pieces_.take();
         piece.message = &message;
@@ -107,8 +107,7 @@ void Transfers::finish(Message& message) {
 
 // Posts it, or puts it behind what waits already: messages of a pair and a tag keep their order.
 void Transfers::give(Piece& piece) {
-    Peer& peer = peer_of(piece.peer);
-    std::deque<Piece*>& waiting = piece.receive ? waiting_receives_ : peer.waiting;
+    std::deque<Piece*>& waiting = piece.receive ? waiting_receives_ : peer_of(piece.peer).waiting;
     if (waiting.empty()) {
         const Posted posted = post(piece);
         if (posted == Posted::failed) free(piece);
@@ -116,8 +115,7 @@ void Transfers::give(Piece& piece) {
         next_retry_ = std::chrono::steady_clock::now() + retry_interval;
     }
     waiting.push_back(&piece);
-    if (piece.receive || peer.listed) return;
-    peer.listed = true;
+    if (piece.receive || std::exchange(peer_of(piece.peer).listed, true)) return;
     waiting_peers_.push_back(piece.peer);
 }
 
@@ -125,7 +123,8 @@ Transfers::Posted Transfers::post(Piece& piece) {
     Message& message = *piece.message;
     // Copied at once.
     const bool inject = !piece.receive && piece.bytes <= inject_;
-    const bool silent = inject && injects_silently_ && message.group != &farewells_;
+    const bool silent =
+        inject && injects_silently_ && message.group != &farewells_ && !message.group->standing;
     try {
         piece.span =
             inject ? Registration::Span{} : registration_.take(piece.data, piece.bytes, piece.receive);
@@ -144,7 +143,7 @@ Transfers::Posted Transfers::post(Piece& piece) {
     request.msg_iov = spans;
     request.desc = descriptors;
     request.iov_count = count;
-    request.addr = peer_of(piece.peer).address;
+    request.addr = piece.peer == any_peer ? FI_ADDR_UNSPEC : peer_of(piece.peer).address;
     request.tag = message.tag;
     request.context = &piece.context;
     const std::uint64_t flags = FI_COMPLETION | (inject ? FI_INJECT : 0);
@@ -154,6 +153,10 @@ Transfers::Posted Transfers::post(Piece& piece) {
                                         : ::fi_tsendmsg(endpoint, &request, flags);
     if (result != 0) registration_.give_back(piece.span);
     if (result == -FI_EAGAIN) return Posted::full;
+    if (result != 0 && piece.peer == any_peer) {
+        fail(message, ErrorCode::link, why(result));
+        return Posted::failed;
+    }
     if (result != 0) {
         lose(piece.peer, fmt::format("libfabric ({}) refuses a {} it: {}", provider_,
                                      piece.receive ? "receive from" : "send to", why(result)));
@@ -231,6 +234,7 @@ bool Transfers::step() {
 
 void Transfers::complete(Piece& piece, std::size_t bytes) {
     if (!piece.receive) --sends_;
+    if (piece.receive && piece.peer != any_peer) ++peer_of(piece.peer).received;
     Message* message = piece.message;
     if (message != nullptr && piece.receive && bytes != piece.bytes) {
         fail(*message, bytes > piece.bytes ? ErrorCode::truncated : ErrorCode::link,
@@ -256,6 +260,7 @@ void Transfers::settle(Piece& piece) {
 
 // It is complete, or has failed.
 void Transfers::end(Message& message) {
+    if (message.group->standing) return;
     --unfinished_;
     message.news = forgotten_;
     ++news_;
@@ -266,18 +271,25 @@ void Transfers::forget_completed() {
     news_ = 0;
 }
 
-std::vector<int> Transfers::slow_peers() {
-    std::vector<int> slow;
+template <typename Which>
+std::vector<int> Transfers::peers_of(Which which) const {
+    std::vector<int> peers;
     for (const Group* group : groups_) {
-        for (Message* message : group->messages) {
-            if (message->left == 0) continue;
-            if (message->seen) slow.push_back(message->peer);
-            message->seen = true;
-        }
+        if (group->standing) continue;
+        for (Message* message : group->messages)
+            if (message->left > 0 && which(*message)) peers.push_back(message->peer);
     }
-    std::sort(slow.begin(), slow.end());
-    slow.erase(std::unique(slow.begin(), slow.end()), slow.end());
-    return slow;
+    std::sort(peers.begin(), peers.end());
+    peers.erase(std::unique(peers.begin(), peers.end()), peers.end());
+    return peers;
+}
+
+std::vector<int> Transfers::waited_for() const {
+    return peers_of([](const Message&) { return true; });
+}
+
+std::vector<int> Transfers::slow_peers() {
+    return peers_of([](Message& message) { return std::exchange(message.seen, true); });
 }
 
 void Transfers::free(Piece& piece) {
@@ -312,6 +324,8 @@ bool Transfers::take_error() {
                  fmt::format("rank {} has sent more than the {} bytes that are expected: the arguments of a "
                              "collective differ, or its place in the order",
                              peer, piece->bytes));
+    } else if (peer == any_peer) {
+        if (message != nullptr) fail(*message, ErrorCode::link, reason);
     } else {
         lose(peer, fmt::format("libfabric ({}) reports of a {} it: {}", provider_,
                                piece->receive ? "receive from" : "send to", reason));
@@ -345,9 +359,13 @@ void Transfers::lose(int peer, const std::string& why) {
     if (!lost.lost.empty()) return;
     lost_ = true;
     lost.lost = fmt::format("{} is out of reach: {}", names_[static_cast<std::size_t>(peer)], why);
-    for (Group* group : groups_)
+    for (Group* group : groups_) {
         if (std::find(group->members.begin(), group->members.end(), peer) != group->members.end())
             break_group(*group, lost.lost);
+        if (!group->standing) continue;
+        for (Message* message : group->messages)
+            if (message->peer == peer) fail(*message, ErrorCode::link, lost.lost);
+    }
 }
 
 void Transfers::break_group(Group& group, const std::string& why) {

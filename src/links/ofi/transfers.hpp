@@ -20,11 +20,15 @@ namespace lapwing::ofi {
 
 struct Message;
 
+// In place of a peer: what is received from it may come from any.
+constexpr int any_peer = -1;
+
 // The peers that one link reaches, and its messages.
 struct Group {
     std::vector<int> members;  // their places in the job
     std::uint64_t tag = 0;     // of all its messages, without the channel
     std::string broken;        // why all its transfers fail
+    bool standing = false;     // nobody waits for its messages
     std::vector<Message*> messages;
 };
 
@@ -94,8 +98,12 @@ class Transfers {
     void fail_all(const std::string& why);
     void lose(int peer, const std::string& why);
 
-    // Of messages that are not complete, the peers of those that were not complete the last time either.
+    // The peers of messages that are not complete; and of those that were not complete the last time either.
+    std::vector<int> waited_for() const;
     std::vector<int> slow_peers();
+    std::size_t peers() const { return peers_.size(); }
+    // How much has come from that one, in pieces.
+    std::uint64_t received(int peer) const { return peers_[static_cast<std::size_t>(peer)].received; }
 
     bool has_news() const { return news_ > 0; }
     void forget_completed();
@@ -114,10 +122,13 @@ class Transfers {
         std::deque<Piece*> waiting;  // sends, in order
         bool listed = false;         // in waiting_peers_
         bool has_silent_sends = false;
-        std::string lost;  // why
+        std::uint64_t received = 0;  // pieces
+        std::string lost;            // why
     };
 
     Peer& peer_of(int peer) { return peers_[static_cast<std::size_t>(peer)]; }
+    template <typename Which>
+    std::vector<int> peers_of(Which which) const;
     void give(Piece& piece);
     Posted post(Piece& piece);
     bool retry();
@@ -152,7 +163,7 @@ class Transfers {
     std::vector<int> waiting_peers_;
     std::deque<Piece*> waiting_receives_;
     std::chrono::steady_clock::time_point next_retry_;
-    std::size_t unfinished_ = 0;  // messages
+    std::size_t unfinished_ = 0;  // messages that somebody waits for
     std::size_t sends_ = 0;       // pieces that are posted
     std::uint64_t forgotten_ = 1;
     std::size_t news_ = 0;

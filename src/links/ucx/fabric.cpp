@@ -26,11 +26,6 @@ constexpr std::chrono::nanoseconds longest_trusted_sleep = 10ms;
 // Where there is no descriptor at all.
 constexpr std::chrono::nanoseconds longest_blind_sleep = 1ms;
 
-// A peer that messages are on their way to or from, and that has not been heard of in so many looks, is lost.
-// From some of them on it is asked.
-constexpr int looks_until_lost = 8;
-constexpr int looks_until_asked = 3;
-
 bool is_rdma(std::string_view transport) {
     for (const char* const family : {"rc", "dc", "ud", "srd", "ugni"})
         if (transport.starts_with(family)) return true;
@@ -212,25 +207,16 @@ void UcxFabric::refuse(int peer) const {
     throw Error(ErrorCode::link, ranks_[static_cast<std::size_t>(peer)].lost);
 }
 
-std::chrono::nanoseconds UcxFabric::time_between_looks() const {
-    return std::chrono::nanoseconds(options_.patience) / looks_until_lost;
-}
-
-// TCP tells of a host that is cut off after a quarter of an hour, and of one that only receives never.
-// Counted in looks and not in seconds: a process that was suspended itself has heard of nobody meanwhile.
 void UcxFabric::look_after_peers() {
     if (options_.patience.count() == 0 || on_their_way_ == 0) return;
     const auto now = std::chrono::steady_clock::now();
-    if (now - last_look_ < time_between_looks()) return;
+    if (now - last_look_ < Silence::time_between_looks(options_.patience)) return;
     last_look_ = now;
     for (RankState& rank : ranks_) {
-        if (rank.waiting == 0 || std::exchange(rank.heard, false)) {
-            rank.silent_looks = 0;
-        } else if (++rank.silent_looks > looks_until_lost) {
+        const Silence::Verdict verdict = rank.silence.look(rank.waiting > 0);
+        if (verdict == Silence::Verdict::ask) tell(rank, question_id);
+        if (verdict == Silence::Verdict::lost)
             lose(rank.place, fmt::format("nothing was heard of it for {} s", options_.patience.count()));
-        } else if (rank.silent_looks >= looks_until_asked) {
-            tell(rank, question_id);
-        }
     }
 }
 
@@ -259,7 +245,7 @@ ucs_status_t UcxFabric::heard(const void* header, std::size_t bytes, bool asks) 
     std::memcpy(&known, header, sizeof known);
     if (known.key != key_ || known.sender >= ranks_.size()) return UCS_OK;
     RankState& rank = ranks_[known.sender];
-    rank.heard = true;
+    rank.silence.heard();
     if (asks) tell(rank, answer_id);
     return UCS_OK;
 }
@@ -293,7 +279,7 @@ std::chrono::nanoseconds UcxFabric::longest_sleep() {
     // Also while nothing is on its way: what a thread of the program starts meanwhile wakes nobody.
     if (!wakes_reliably_) return longest_trusted_sleep;
     if (on_their_way_ == 0) return -1ns;
-    return options_.patience.count() > 0 ? time_between_looks() : -1ns;
+    return options_.patience.count() > 0 ? Silence::time_between_looks(options_.patience) : -1ns;
 }
 
 bool UcxFabric::flush() {

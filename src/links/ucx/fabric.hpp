@@ -14,6 +14,7 @@
 
 #include "links/fabric.hpp"
 #include "links/fabric_lock.hpp"
+#include "links/silence.hpp"
 #include "links/ucx/library.hpp"
 
 namespace lapwing::ucx {
@@ -93,8 +94,7 @@ class UcxFabric final : public Fabric {
         std::vector<Posted> posted;  // receives without a message, in order
         std::deque<Arrival> early;   // in order
         std::size_t waiting = 0;     // messages on their way to or from it
-        bool heard = false;          // anything, since the last look after the peers
-        int silent_looks = 0;
+        Silence silence;
         std::map<std::uint64_t, Arrival> ahead;  // of their turn, by number
     };
 
@@ -113,7 +113,6 @@ class UcxFabric final : public Fabric {
     ucs_status_t arrived(const Header& header, void* data, std::uint64_t bytes, std::uint64_t flags);
     // True when UCX's data is no longer needed.
     void set_handler(MessageId id, ucp_am_recv_callback_t handler);
-    std::chrono::nanoseconds time_between_looks() const;
     void look_after_peers();
     void tell(RankState& rank, MessageId id);
     ucs_status_t heard(const void* header, std::size_t bytes, bool asks);

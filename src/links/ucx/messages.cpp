@@ -146,7 +146,7 @@ ucs_status_t UcxFabric::arrived(const Header& header, void* data, std::uint64_t 
     // A stranger's, or one of another job's.
     if (header.key != key_ || header.sender >= ranks_.size() || closing_) return UCS_OK;
     RankState& rank = ranks_[header.sender];
-    rank.heard = true;
+    rank.silence.heard();
     if (header.number <= rank.received || rank.ahead.contains(header.number)) return UCS_OK;
     Arrival arrival;
     arrival.header = header;
