@@ -8,6 +8,8 @@
 //     end       all collectives are complete
 //   plain     nothing special: a few collectives
 //   steady    the same for some seconds, so that something can happen meanwhile
+//   mixed     rank 0 waits at once for a collective and for a message of the MPI's own, which rank 1 sends it
+//             after so many seconds; all this time rank 1 waits for rank 0's part in another collective
 #include <mpi.h>
 
 #include <csignal>
@@ -36,6 +38,28 @@ int value(int from, int to, int round) {
     return (round * 100 + from) * 100 + to;
 }
 
+void wait_for_both(unsigned seconds) {
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    int message = rank;
+    MPI_Request requests[2];
+    // Rank 0 shall still look for the end of this one when it comes, and not sleep.
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]);
+    if (rank == 0) {
+        MPI_Irecv(&message, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        MPI_Ibarrier(other, &requests[0]);
+    } else {
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+        MPI_Ibarrier(other, &requests[0]);
+        ::sleep(seconds);
+        if (rank == 1) MPI_Send(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    }
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Comm_free(&other);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -45,6 +69,7 @@ int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "plain";
     if (what == "killed" && argc > 3 && std::atoi(argv[2]) == rank) point = argv[3];
     reach("start", -1);
+    if (what == "mixed" && argc > 2) wait_for_both(static_cast<unsigned>(std::atoi(argv[2])));
     const std::size_t count = 100'000;
     const auto blocks = static_cast<std::size_t>(ranks);
     std::vector<int> sent(count * blocks);

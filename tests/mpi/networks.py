@@ -94,6 +94,11 @@ class Networks:
         self.expect("a link that is cut for good", status != 0 and "all done" not in output and re.search(error, output),
                     f"{status} {output}")
 
+    def a_wait_inside_the_mpi(self):
+        """Peers are answered while a rank waits for a message of the MPI's own."""
+        status, output, _ = self.run(2, 2, f"faults-{self.mpi} mixed 6", limit=60, LAPWING_TIMEOUT="4")
+        self.expect("a rank that waits inside the MPI is not lost", status == 0 and "all done" in output, f"{status} {output}")
+
     def one_that_cannot_be_had(self):
         """No such transport here: the job goes on with the next network, and says why."""
         nothing = {name: "nothing" for name in jobs.NETWORKS[self.network]}
@@ -153,6 +158,7 @@ def main():
         if full or mpi == "openmpi":
             networks.without_a_thread()
         networks.a_killed_rank()
+        networks.a_wait_inside_the_mpi()
         networks.a_link_that_is_cut()
         # MPICH itself is over UCX, and would have no transport either.
         if mpi == "openmpi" and jobs.NETWORKS[name]:

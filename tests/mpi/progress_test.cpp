@@ -131,6 +131,25 @@ TEST(Progress, InsideWindowCalls) {
 }
 
 // With a progress thread: the program looks at its own memory, and calls nobody, until all of it has come.
+// The other way around: a rank waits for a collective that its peer enters only after a message which the MPI
+// must move here, meanwhile.
+TEST(Progress, OfTheMpiInsideAWait) {
+    const int last = size_of(world) - 1;
+    const bool sends = rank_in(world) == 0 && last > 0;
+    std::vector<int> data(1'000'000, rank_in(world));
+    MPI_Request message = MPI_REQUEST_NULL;
+    MPI_Request barrier;
+    if (sends) MPI_Isend(data.data(), static_cast<int>(data.size()), MPI_INT, last, 7, world, &message);
+    if (rank_in(world) == last && last > 0) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        MPI_Recv(data.data(), static_cast<int>(data.size()), MPI_INT, 0, 7, world, MPI_STATUS_IGNORE);
+        EXPECT_EQ(data.back(), 0);
+    }
+    MPI_Ibarrier(world, &barrier);
+    MPI_Wait(&barrier, MPI_STATUS_IGNORE);
+    MPI_Wait(&message, MPI_STATUS_IGNORE);
+}
+
 TEST(Progress, ALongAlltoallComesToItsEndWithoutACall) {
     const char* const progress_thread = std::getenv("LAPWING_PROGRESS_THREAD");
     if (progress_thread == nullptr) GTEST_SKIP() << "runs with LAPWING_PROGRESS_THREAD";

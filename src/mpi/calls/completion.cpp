@@ -220,8 +220,7 @@ int look_until(trace::Call call, int count, const MPI_Request* handles, Blocking
     const std::vector<Request*> ours = find(count, handles);
     if (ours.empty()) return blocking();
     WaitClock clock(call, ours.data(), ours.size());
-    RequestWait request_wait;
-    for (;;) {
+    for (RequestWait request_wait;;) {
         prepare_mpi(ours);
         bool happened = false;
         const int error = native(&happened);
@@ -239,15 +238,15 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::C
     Request* const one = &request;
     WaitClock clock(call, &one, 1);
     Seen seen;
-    RequestWait request_wait;
-    for (;;) {
+    for (RequestWait request_wait;;) {
         {
             const Entry entry;
             seen = look_at(request, handle, status, &clock);
         }
-        if (seen.complete) return end_of_wait(seen, handle, status);
+        if (seen.complete) break;
         request_wait.pause(&one, 1);
     }
+    return end_of_wait(seen, handle, status);
 }
 
 }  // namespace lapwing
@@ -294,14 +293,15 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
         const std::vector<Request*> ours = find(count, handles);
         if (ours.empty()) return PMPI_Waitall(count, handles, statuses);
         WaitClock clock(trace::Call::waitall, ours.data(), ours.size());
-        RequestWait request_wait;
-        for (bool complete = false; !complete;) {
+        // Ends before the native MPI waits for the others: the progress thread has to be there then.
+        for (RequestWait request_wait;;) {
+            bool complete = true;
             {
                 const Entry entry;
-                complete = true;
                 for (Request* request : ours) complete = test(*request) && complete;
             }
-            if (!complete) request_wait.pause(ours.data(), ours.size());
+            if (complete) break;
+            request_wait.pause(ours.data(), ours.size());
         }
         clock.stop();
         if (const Failure failure = find_failure(count, handles); failure.place >= 0)
