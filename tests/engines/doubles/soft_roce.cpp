@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -100,8 +101,10 @@ std::string run(const Problem& problem, const Choice& choice, const WorkVariant&
     for (int left = count * starts; left > 0;) {
         if (Clock::now() > end) {
             std::string why = fmt::format("{} runs do not end", left);
-            for (const Rank& of : ranks)
+            for (const Rank& of : ranks) {
                 for (const std::string& refusal : of.card->card().refusals()) why += "; " + refusal;
+                why += "\n" + of.card->card().describe();
+            }
             return why;
         }
         for (Rank& of : ranks) {
@@ -123,7 +126,7 @@ std::string run(const Problem& problem, const Choice& choice, const WorkVariant&
     return "";
 }
 
-bool run_algorithms() {
+bool run_algorithms(const std::string& only, std::uint64_t seed) {
     const std::pair<Collective, const char*> all[] = {{Collective::barrier, "dissemination"},
                                                       {Collective::broadcast, "binomial"},
                                                       {Collective::alltoall, "pairwise:window=2"},
@@ -131,9 +134,9 @@ bool run_algorithms() {
                                                       {Collective::gather, "flat"},
                                                       {Collective::allreduce, "recursive_doubling"}};
     bool right = true;
-    std::uint64_t seed = 1;
     for (const auto& [collective, algorithm] : all) {
         for (const WorkVariant& variant : work_variants()) {
+            if (!only.empty() && variant.name != only) continue;
             // Copied buffers, and buffers that the queue pairs read and write.
             for (const std::uint64_t bytes : {24U, 50000U}) {
                 const Problem problem = sample_problems(collective, count, bytes).front();
@@ -148,8 +151,9 @@ bool run_algorithms() {
                 fmt::print("WRONG {} {}, {}: {}\n", print(problem), algorithm, variant.name, wrong);
             }
         }
-        fmt::print("{} {}: {} variants, 2 sizes, {} starts each\n", name(collective), algorithm,
-                   work_variants().size(), starts);
+        fmt::print("{} {}: {}, 2 sizes, {} starts each\n", name(collective), algorithm,
+                   only.empty() ? fmt::format("{} variants", work_variants().size()) : only, starts);
+        std::fflush(stdout);
     }
     return right;
 }
@@ -157,11 +161,18 @@ bool run_algorithms() {
 }  // namespace
 }  // namespace lapwing
 
-int main() {
+// soft_roce [VARIANT ROUNDS]: algorithms alone, of that variant, so many times: for what happens seldom.
+int main(int argc, char** argv) {
     try {
         bool right = true;
+        if (argc == 3) {
+            for (int round = 0; round < std::stoi(argv[2]); ++round)
+                right =
+                    lapwing::run_algorithms(argv[1], 1 + 100 * static_cast<std::uint64_t>(round)) && right;
+            return right ? 0 : 1;
+        }
         for (const std::uint64_t seed : {1U, 2U}) right = lapwing::conforms(seed) && right;
-        right = lapwing::run_algorithms() && right;
+        right = lapwing::run_algorithms("", 1) && right;
         return right ? 0 : 1;
     } catch (const lapwing::Error& error) {
         fmt::print("out of reach: {}\n", error.what());

@@ -33,22 +33,21 @@ bool Card::chance(unsigned in) {
     return in <= 1 || random_() % in == 0;
 }
 
-std::uint32_t Card::new_number() {
+template <typename Queues>
+std::uint32_t Card::new_number(const Queues& queues) {
     for (;;) {
         const std::uint32_t number = 0x40 + static_cast<std::uint32_t>(random_() % 0x3ff);
         const std::uint32_t wide = chance(2) ? number : number | 0xabc000;
-        if (!completions_.contains(wide) && !pairs_.contains(wide)) return wide;
-        if (completions_.size() + pairs_.size() > 0x200) {
-            const std::uint32_t any = static_cast<std::uint32_t>(random_()) & number_mask;
-            if (any > 0x40 && !completions_.contains(any) && !pairs_.contains(any)) return any;
-        }
+        if (!queues.contains(wide)) return wide;
+        const std::uint32_t any = static_cast<std::uint32_t>(random_()) & number_mask;
+        if (any > 0x40 && !queues.contains(any)) return any;
     }
 }
 
 std::uint32_t Card::add_completion_queue(const CompletionRing& ring) {
     const std::lock_guard locked(lock_);
     auto queue = std::make_unique<Completions>();
-    queue->number = new_number();
+    queue->number = new_number(completions_);
     queue->ring = ring;
     queue->produced = queue->counted = rules_.first_completion;
     return completions_.emplace(queue->number, std::move(queue)).first->first;
@@ -57,7 +56,7 @@ std::uint32_t Card::add_completion_queue(const CompletionRing& ring) {
 std::uint32_t Card::add_pair(const PairRings& rings) {
     const std::lock_guard locked(lock_);
     auto pair = std::make_unique<Pair>();
-    pair->number = wire_ != nullptr ? wire_->add_pair() : new_number();
+    pair->number = wire_ != nullptr ? wire_->add_pair() : new_number(pairs_);
     pair->rings = rings;
     pair->limit = pair->consumed = pair->retired = pair->fetched_to = rules_.first_send;
     pair->receive_consumed = pair->receive_limit = rules_.first_receive;
@@ -145,6 +144,33 @@ void Card::refuse(const Pair& pair, std::uint16_t index, Refusal refusal, const 
 std::vector<std::string> Card::refusals() const {
     const std::lock_guard locked(lock_);
     return refusals_;
+}
+
+std::string Card::describe() const {
+    const std::lock_guard locked(lock_);
+    std::string text;
+    for (const auto& [number, pair] : pairs_) {
+        Request next;
+        if (!pair->fetched.empty()) static_cast<void>(read_request(pair->fetched.front().bytes, next));
+        text += fmt::format(
+            "card {} queue pair {:#x} to {:#x}, {}: sends {:#06x} retired, {:#06x} consumed, {:#06x} "
+            "allowed; {} pending, "
+            "{} on their way, next {}; receives {:#06x} consumed, {:#06x} posted, {} on the wire, {} done\n",
+            card_, number, pair->peer_pair,
+            pair->state == Pair::State::failed ? "failed"
+            : pair->stopping                   ? "stopping"
+                                               : "well",
+            pair->retired, pair->consumed, pair->limit, pair->pending.size(), pair->messages.size(),
+            pair->fetched.empty() ? "none" : print(next), pair->receive_consumed,
+            read_record(pair->rings.record, receive_word) & 0xffff, pair->on_wire.size(), pair->done.size());
+    }
+    for (const auto& [number, queue] : completions_) {
+        text += fmt::format("card {} completion queue {:#x}{}: {:#08x} written, {:#08x} read, {} entries\n",
+                            card_, number, queue->failed ? ", failed" : "", queue->produced & completion_mask,
+                            read_record(queue->ring.record, consumer_word) & completion_mask,
+                            queue->ring.entries);
+    }
+    return text;
 }
 
 std::uint32_t Card::completions(std::uint32_t queue) const {

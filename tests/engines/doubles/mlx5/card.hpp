@@ -108,7 +108,7 @@ class Card {
     std::uint32_t number() const { return card_; }
     Network& network() { return *network_; }
 
-    // Numbers of 24 bits; of both sorts from one range, as a card's may be. The memory is the caller's.
+    // Numbers of 24 bits; one of either sort may be equal, as a card's may be. The memory is the caller's.
     std::uint32_t add_completion_queue(const CompletionRing& ring);
     std::uint32_t add_pair(const PairRings& rings);
     void connect(std::uint32_t pair, std::uint32_t peer_card, std::uint32_t peer_pair);
@@ -128,6 +128,8 @@ class Card {
 
     // What it has refused, as sentences.
     std::vector<std::string> refusals() const;
+    // What its queues hold, a line each: for who finds that it has stopped.
+    std::string describe() const;
     // How many completions the queue has got, from its first index on.
     std::uint32_t completions(std::uint32_t queue) const;
     // How many requests have run.
@@ -145,7 +147,8 @@ class Card {
         Keys keys;
     };
 
-    std::uint32_t new_number();
+    template <typename Queues>
+    std::uint32_t new_number(const Queues& queues);
     bool chance(unsigned in);  // one in so many
     void refuse(const Pair& pair, std::uint16_t index, Refusal refusal, const std::string& more = "");
 

@@ -149,7 +149,7 @@ mlx5::CompletionQueue DoubleDevice::create_completion_queue(const mlx5::Completi
     queue.number = card_->add_completion_queue(
         {queue.memory, queue.entries, queue.record, queue.ignore_overrun, options.events ? event_ : -1});
     if (options.events) with_events_.insert(queue.number);
-    rings_[queue.number] = std::move(rings);
+    completion_rings_[queue.number] = std::move(rings);
     return queue;
 }
 
@@ -198,7 +198,7 @@ mlx5::QueuePair DoubleDevice::create_queue_pair(const mlx5::QueuePairOptions& op
             of->card->bell(of->number, value);
         };
     }
-    rings_[pair.number] = std::move(rings);
+    pair_rings_[pair.number] = std::move(rings);
     return pair;
 }
 
@@ -218,13 +218,13 @@ void DoubleDevice::connect(const mlx5::QueuePair& pair, const mlx5::Address& pee
 
 void DoubleDevice::destroy(const mlx5::QueuePair& pair) {
     card_->remove_pair(pair.number);
-    rings_.erase(pair.number);
+    pair_rings_.erase(pair.number);
 }
 
 void DoubleDevice::destroy(const mlx5::CompletionQueue& queue) {
     card_->remove_completion_queue(queue.number);
     with_events_.erase(queue.number);
-    rings_.erase(queue.number);
+    completion_rings_.erase(queue.number);
 }
 
 mlx5::MemoryKey DoubleDevice::register_memory(void* memory, std::size_t bytes) {
@@ -243,7 +243,7 @@ void DoubleDevice::arm(const mlx5::CompletionQueue& queue, std::uint32_t consume
 }
 
 void DoubleDevice::ring_bells() {
-    for (const auto& [number, rings] : rings_) {
+    for (const auto& [number, rings] : pair_rings_) {
         const std::uint64_t value = rings->bell;
         rings->bell = 0;
         if (value != 0) card_->bell(number, value);

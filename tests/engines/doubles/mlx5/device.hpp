@@ -75,7 +75,9 @@ class DoubleDevice : public mlx5::Device {
     Drive drive_;
     std::string name_;
     int event_;
-    std::map<std::uint32_t, std::unique_ptr<Rings>> rings_;  // by number of a queue pair or completion queue
+    // By number: a queue pair may have that of a completion queue.
+    std::map<std::uint32_t, std::unique_ptr<Rings>> pair_rings_;
+    std::map<std::uint32_t, std::unique_ptr<Rings>> completion_rings_;
     std::set<std::uint32_t> with_events_;
 };
 
