@@ -74,7 +74,7 @@ class Run(ToolTest):
 
     def wrong(self, *arguments, because, **variables):
         variables = {"PATH": self.path, **variables}
-        self.refused("run", *arguments, because=because, tool=self.tool, **variables)
+        return self.refused("run", *arguments, because=because, tool=self.tool, **variables)
 
     def test_openmpi(self):
         self.assertEqual(
@@ -285,9 +285,28 @@ class Run(ToolTest):
                 self.wrong("--", launcher, "-n", "2", "a", because=advice, PATH=str(nothing))
         self.wrong("--", "mpirun", "a", because="module avail", PATH=str(nothing), LMOD_CMD="/usr/share/lmod")
         self.wrong("--", "srun", "a", because="no commands of Slurm", PATH=str(nothing))
+        # One word less than what is wanted: no launcher, and none to take.
+        self.wrong("--", "/bin/true", because="No launcher of an MPI is on PATH. Install an MPI", PATH=str(nothing))
         # Another launcher is there: that is what to use.
         (nothing / "mpiexec.hydra").symlink_to("/bin/true")
         self.wrong("--", "mpirun", "a", because="'mpirun' is not a program on PATH; there is mpiexec.hydra", PATH=str(nothing))
+        self.assertNotIn("Install an MPI", self.wrong("--", "/bin/true", because="needs a launcher before it", PATH=str(nothing)))
+
+    def test_a_program_of_lapwing_that_finds_no_mpi_library(self):
+        programs = self.prefix / "libexec" / "lapwing"
+        programs.mkdir(parents=True)
+        for program in ("bench", "tune", "topology", "doctor"):
+            shutil.copy2("/bin/true", programs / f"lapwing-{program}-mpich")
+        missing = "error while loading shared libraries: libmpi.so.12: cannot open shared object file"
+        self.launcher("mpiexec", HYDRA, then=f"echo '{missing}' >&2; exit 127")
+        for command in (("bench", "overlap"), ("tune", "-o", self.prefix / "tuning.json"), ("topology",)):
+            out, err = self.call(*command, "--", "mpiexec", "-n", "2", tool=self.tool, PATH=self.path, status=1)
+            self.assertEqual(out, "")
+            self.assertIn(f"lapwing {command[0]}: no result; the launcher ended with status 127", err)
+            self.assertIn("Debian's MPICH is libmpich.so.12", err)
+        self.launcher("mpiexec", HYDRA, then="exit 3")
+        _, err = self.call("bench", "overlap", "--", "mpiexec", "-n", "2", tool=self.tool, PATH=self.path, status=1)
+        self.assertEqual(err, "lapwing bench: no result; the launcher ended with status 3\n")
 
     def test_programs_that_cannot_be_started(self):
         file = self.prefix / "text"

@@ -37,11 +37,12 @@ class ToolTest(unittest.TestCase):
         return done.stdout, done.stderr
 
     def refused(self, *arguments, because, **more):
-        """Expects exit status 2 with nothing on standard output and the reason on standard error."""
+        """Expects exit status 2 with nothing on standard output and the reason on standard error, which it gives back."""
         out, err = self.call(*arguments, status=2, **more)
         self.assertEqual(out, "")
         self.assertIn(because, err)
         self.assertEqual(err.count("\n"), 1, err)
+        return err
 
     def assert_golden(self, text, name):
         self.assertEqual(text, (GOLDEN / name).read_text())

@@ -80,7 +80,7 @@ Settings lapwing_settings(const BenchOptions& options, const Json& asked,
 std::optional<Json> run_job(const BenchVariant& variant) {
     ProgramJob job = run_mpi_program(variant.launch, program_name, time_to_end);
     if (job.status == 0 && job.result) return std::move(job.result);
-    fmt::print(stderr, "lapwing bench: no result; the launcher ended with status {}\n", job.status);
+    fmt::print(stderr, "lapwing bench: {}\n", why_no_result(job.status));
     return std::nullopt;
 }
 

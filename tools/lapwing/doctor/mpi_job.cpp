@@ -207,9 +207,11 @@ MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool net
     } else {
         findings.problem(
             "MPI", "", fmt::format("a small job failed, also without Lapwing: {}", how_far(without)),
-            fmt::format("{} itself does not work here: see its own documentation on networks and "
-                        "interfaces",
-                        job.starter.family->title));
+            without.end.status == library_missing && without.progress.started == 0
+                ? library_missing_advice
+                : fmt::format("{} itself does not work here: see its own documentation on networks and "
+                              "interfaces",
+                              job.starter.family->title));
     }
     return result;
 }

