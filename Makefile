@@ -95,4 +95,4 @@ dist:
 	scripts/make-dist
 
 clean:
-	rm -rf build build-debug build-address build-thread build-wheel build-aarch64 build-wheel-aarch64 dist
+	rm -rf build build-* dist
