@@ -143,22 +143,11 @@ class Rank {
 
 void on_all_ranks(const Problem& problem, const Choice& choice, DeferredWork& network,
                   const std::function<void(Rank&, int, std::barrier<>&)>& body) {
-    const auto messages = process_links(problem.ranks, true);
-    std::barrier<> together(problem.ranks);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < problem.ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            try {
-                Rank one(problem, choice, rank, network, *messages[static_cast<std::size_t>(rank)]);
-                body(one, rank, together);
-                together.arrive_and_wait();
-            } catch (const Error& error) {
-                ADD_FAILURE() << "rank " << rank << ": " << error.what();
-                together.arrive_and_drop();
-            }
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
+    on_threads(problem.ranks, [&](int rank, Link& messages, std::barrier<>& together) {
+        Rank one(problem, choice, rank, network, messages);
+        body(one, rank, together);
+        together.arrive_and_wait();
+    });
 }
 
 class TriggeredEngineTest : public testing::Test {

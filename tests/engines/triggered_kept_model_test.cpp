@@ -4,27 +4,15 @@
 // nothing may land there. Planted faults must be found.
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <functional>
-#include <map>
 #include <memory>
-#include <random>
 
-#include "collectives/catalogue.hpp"
-#include "engines/expected.hpp"
 #include "engines/triggered/kept_ledger.hpp"
-#include "engines/triggered/schedule.hpp"
-#include "engines/triggered/works.hpp"
-#include "task/sample.hpp"
-#include "task/text.hpp"
+#include "engines/triggered_model.hpp"
 
 namespace lapwing::triggered {
 namespace {
 
-using namespace testing_engines;
-
-constexpr std::uint64_t counts = std::uint64_t{1} << 48;  // what a counter of the card holds
-constexpr std::uint64_t most_in_run = 32;                 // messages of a pair
+using namespace testing_triggered;
 
 enum class Fault {
     none,
@@ -42,11 +30,6 @@ enum class Fault {
     stage_overtaken,       // writes do not wait for the stages before them
 };
 
-struct Job {
-    ListSet lists;
-    Problem problem;
-};
-
 class Model {
   public:
     Model(const std::vector<Job>& jobs, int starts, unsigned seed, std::uint64_t first, Fault fault)
@@ -60,15 +43,9 @@ class Model {
     // Empty, or what went wrong.
     std::string run() {
         for (;;) {
-            std::vector<std::function<void()>> events;
+            Events events;
             for (Node& node : nodes_) node.offer(events);
-            for (auto& [pair, messages] : wires_)
-                if (!messages.empty())
-                    events.push_back([&wire = messages] {
-                        auto message = std::move(wire.front());
-                        wire.pop_front();
-                        message();
-                    });
+            wires_.offer(events);
             if (!wrong_.empty()) return wrong_;
             if (events.empty()) break;
             events[random_() % events.size()]();
@@ -121,7 +98,7 @@ class Model {
         bool over() const { return begun_ == model_.starts_ && run_ == nullptr; }
         bool is(std::size_t list, int rank) const { return list_ == list && rank_ == rank; }
 
-        void offer(std::vector<std::function<void()>>& events) {
+        void offer(Events& events) {
             if (run_ == nullptr) {
                 if (begun_ < model_.starts_) events.push_back([this] { begin(); });
                 return;
@@ -206,14 +183,10 @@ class Model {
 
         void plant() {
             const Fault fault = model_.fault_;
-            std::vector<Work*> waiting;
-            for (Work& work : run_->pending) {
-                const auto kind = work.trigger.counter.kind;
-                if (fault == Fault::stage_overtaken && kind == Counter::Kind::stage) work.trigger = {};
-                if (kind == Counter::Kind::landed || kind == Counter::Kind::gate ||
-                    kind == Counter::Kind::stage)
-                    waiting.push_back(&work);
-            }
+            const std::vector<Work*> waiting = waiting_works(run_->pending);
+            if (fault == Fault::stage_overtaken)
+                for (Work& work : run_->pending)
+                    if (work.trigger.counter.kind == Counter::Kind::stage) work.trigger = {};
             if (waiting.empty()) return;
             Work& work = *waiting[model_.random_() % waiting.size()];
             if (fault == Fault::threshold_low) --work.trigger.threshold;
@@ -224,7 +197,7 @@ class Model {
         void give_credits() {
             for (const auto& [peer, use] : run_->uses) {
                 if (!use.gives_credit) continue;
-                model_.wires_[{-1 - rank_, peer}].push_back([this, peer = peer] {
+                model_.wires_(-1 - rank_, peer).push_back([this, peer = peer] {
                     End& end = model_.find(list_, peer).ends_.at(rank_);
                     end.credits = (end.credits + 1) % counts;
                 });
@@ -240,7 +213,7 @@ class Model {
             }
             const Write& write = schedule_.writes[work.write];
             // The bytes are read as late as possible.
-            model_.wires_[{rank_, write.peer}].push_back([this, &write] {
+            model_.wires_(rank_, write.peer).push_back([this, &write] {
                 model_.find(list_, write.peer).land(rank_, run_->number, write, at_place(write.source));
                 --run_->writes_left;
             });
@@ -292,24 +265,10 @@ class Model {
         }
 
         void do_stage() {
-            const auto together = [&](const std::vector<Piece>& pieces) {
-                Bytes bytes;
-                for (const Piece& piece : pieces) {
-                    const std::byte* const from = at_place(piece.place);
-                    bytes.insert(bytes.end(), from, from + piece.bytes);
-                }
-                return bytes;
-            };
-            for (const Reduction& one : schedule_.stages[run_->stages_over].reductions) {
-                const Bytes source = together(one.source);
-                Bytes result = together(one.target);
-                if (one.op == Operator::user)
-                    Composition().reduce(result.data(), source.data(), one.bytes);
-                else
-                    reduce(one.op, one.type, result.data(), source.data(), one.bytes);
-                std::copy(result.begin(), result.end(),
-                          run_->reduced.begin() + static_cast<std::ptrdiff_t>(one.result));
-            }
+            reduce_in_stage(
+                schedule_.stages[run_->stages_over], run_->reduced,
+                [this](const Place& place) { return at_place(place); },
+                [](std::uint64_t result) { return result; });
             ++run_->stages_over;
         }
 
@@ -321,13 +280,7 @@ class Model {
         }
 
         void end() {
-            const Bytes before = out_;
-            for (const Move& move : schedule_.moves) {
-                const std::byte* from = move.source.memory == Place::Memory::out
-                                            ? before.data() + move.source.offset
-                                            : at_place(move.source);
-                std::copy_n(from, move.bytes, out_.begin() + static_cast<std::ptrdiff_t>(move.target));
-            }
+            move_into(out_, schedule_.moves, [this](const Place& place) { return at_place(place); });
             if (out_ != out_after(problem_, rank_, run_->number, out_)) model_.wrong_ = "wrong bytes";
             if (model_.fault_ == Fault::credit_early && begun_ < model_.starts_) give_credits();
             run_.reset();
@@ -356,40 +309,17 @@ class Model {
     const Fault fault_;
     std::string wrong_;
     std::deque<Node> nodes_;
-    std::map<std::pair<int, int>, std::deque<std::function<void()>>> wires_;
+    Wires wires_;
 };
-
-bool has_all(const ListSet& lists) {
-    return std::all_of(lists.lists.begin(), lists.lists.end(),
-                       [](const List& list) { return has_schedule(list); });
-}
-
-std::vector<Job> random_jobs(int ranks, std::mt19937& random, std::optional<Collective> only) {
-    std::vector<Job> jobs;
-    while (jobs.size() < 3) {
-        const Algorithm* const algorithm = catalogue()[random() % catalogue().size()];
-        if (only && algorithm->collective != *only) continue;
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
-        const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
-        const auto problems = sample(algorithm->collective, ranks, random() % 2 == 0 ? 8 : 300);
-        const Problem& problem = problems[random() % problems.size()];
-        if (!algorithm->applies(problem, choice.parameters)) continue;
-        Job job{build_all(problem, choice), problem};
-        if (has_all(job.lists)) jobs.push_back(std::move(job));
-    }
-    return jobs;
-}
 
 std::string run(unsigned seed, Fault fault, std::uint64_t first,
                 std::optional<Collective> only = std::nullopt) {
     std::mt19937 random(seed);
     const int ranks = 2 + static_cast<int>(random() % 4);
-    const auto jobs = random_jobs(ranks, random, only);
+    const auto jobs = random_jobs(ranks, random, 3, only);
     const std::string wrong = Model(jobs, first == 0 ? 4 : 50, seed, first, fault).run();
     if (wrong.empty() || fault != Fault::none) return wrong;
-    std::string what = wrong + ", seed " + std::to_string(seed) + ":";
-    for (const Job& job : jobs) what += " [" + job.lists.algorithm + " " + print(job.problem) + "]";
-    return what;
+    return describe(wrong, seed, jobs);
 }
 
 constexpr unsigned seeds = LAPWING_TEST_FEWER ? 40 : 300;
@@ -404,20 +334,9 @@ TEST(TriggeredKeptModel, CountersBeginAnewBeforeTheirEnd) {
 }
 
 TEST(TriggeredKeptModel, EveryAlgorithmWithASchedule) {
-    for (const Algorithm* const algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
-        for (const int ranks : {1, 2, 3, 4, 7}) {
-            const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
-            unsigned number = 0;
-            for (const Problem& problem : sample(algorithm->collective, ranks, 40)) {
-                if (!algorithm->applies(problem, choice.parameters) || ++number > 12) continue;
-                const Job job{build_all(problem, choice), problem};
-                ASSERT_TRUE(has_all(job.lists)) << print(problem) << " " << print(choice);
-                EXPECT_EQ(Model({job}, 3, number, 0, Fault::none).run(), "")
-                    << print(problem) << " " << print(choice);
-            }
-        }
-    }
+    check_each_algorithm([](const Job& job, unsigned number) {
+        EXPECT_EQ(Model({job}, 3, number, 0, Fault::none).run(), "");
+    });
 }
 
 class PlantedFaultsOfKept : public testing::TestWithParam<Fault> {};

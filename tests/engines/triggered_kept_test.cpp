@@ -82,23 +82,11 @@ class Kept {
 };
 
 void on_all_ranks(int ranks, const std::function<void(GroupEngine&, int, std::barrier<>&)>& body) {
-    const auto messages = process_links(ranks, true);
-    std::barrier<> together(ranks);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            try {
-                const auto group =
-                    triggered_engine().open(context_of(*messages[static_cast<std::size_t>(rank)]));
-                body(*group, rank, together);
-                together.arrive_and_wait();
-            } catch (const Error& error) {
-                ADD_FAILURE() << "rank " << rank << ": " << error.what();
-                together.arrive_and_drop();
-            }
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
+    on_threads(ranks, [&](int rank, Link& messages, std::barrier<>& together) {
+        const auto group = triggered_engine().open(context_of(messages));
+        body(*group, rank, together);
+        together.arrive_and_wait();
+    });
 }
 
 class TriggeredKept : public testing::Test {

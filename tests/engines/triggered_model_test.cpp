@@ -3,26 +3,15 @@
 // into works, credits, slots and counters must be found.
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <functional>
-#include <random>
+#include <memory>
 
-#include "base/error.hpp"
-#include "collectives/catalogue.hpp"
-#include "engines/expected.hpp"
 #include "engines/triggered/ledger.hpp"
-#include "engines/triggered/schedule.hpp"
-#include "engines/triggered/works.hpp"
-#include "task/sample.hpp"
-#include "task/text.hpp"
+#include "engines/triggered_model.hpp"
 
 namespace lapwing::triggered {
 namespace {
 
-using namespace testing_engines;
-
-constexpr std::uint64_t counts = std::uint64_t{1} << 48;  // what a counter of the card holds
-constexpr std::uint64_t most_in_flight = 32;              // messages of a pair, in one run
+using namespace testing_triggered;
 
 // A fault planted into a job.
 enum class Fault {
@@ -41,17 +30,12 @@ enum class Fault {
     one_result,        // all reductions have the same memory
 };
 
-struct Job {
-    ListSet lists;
-    Problem problem;
-};
-
 class Model {
   public:
     Model(const std::vector<Job>& jobs, unsigned seed, std::uint64_t first, Fault fault)
         : jobs_(jobs), ranks_(jobs.front().problem.ranks), random_(seed), fault_(fault) {
         // As close to the end as the runs in flight allow.
-        const std::uint64_t limit = fault == Fault::no_new_beginning ? UINT64_MAX : counts - most_in_flight;
+        const std::uint64_t limit = fault == Fault::no_new_beginning ? UINT64_MAX : counts - most_in_run;
         for (int rank = 0; rank < ranks_; ++rank) nodes_.emplace_back(*this, rank, limit, first);
     }
 
@@ -59,15 +43,9 @@ class Model {
     std::string run() {
         while (wrong_.empty() && !over()) {
             // What may happen now.
-            std::vector<std::function<void()>> events;
+            Events events;
             for (Node& node : nodes_) node.offer(events);
-            for (auto& [pair, messages] : wires_)
-                if (!messages.empty())
-                    events.push_back([&wire = messages] {
-                        auto message = std::move(wire.front());
-                        wire.pop_front();
-                        message();
-                    });
+            wires_.offer(events);
             if (events.empty()) return "nothing can happen any more";
             events[random_() % events.size()]();
         }
@@ -118,7 +96,7 @@ class Model {
         bool over() const { return begun_ == model_.jobs_.size() && runs_.empty(); }
         std::size_t begun() const { return begun_; }
 
-        void offer(std::vector<std::function<void()>>& events) {
+        void offer(Events& events) {
             if (begun_ < model_.jobs_.size() && runs_.size() < 4 && can_begin())
                 events.push_back([this] { begin(); });
             for (auto& run : runs_) {
@@ -204,13 +182,7 @@ class Model {
                     if (work.trigger.counter.kind == Counter::Kind::stage) work.trigger = {};
                 return;
             }
-            std::vector<Work*> waiting;
-            for (Work& work : run.pending) {
-                const auto kind = work.trigger.counter.kind;
-                if (kind == Counter::Kind::landed || kind == Counter::Kind::gate ||
-                    kind == Counter::Kind::stage)
-                    waiting.push_back(&work);
-            }
+            const std::vector<Work*> waiting = waiting_works(run.pending);
             if (waiting.empty()) return;
             Work& work = *waiting[model_.random_() % waiting.size()];
             if (fault == Fault::threshold_low) --work.trigger.threshold;
@@ -256,7 +228,7 @@ class Model {
             const int slot = run.uses.at(write.peer).slot_out;
             const std::uint64_t use = run.use_out.at(write.peer);
             // The bytes are read as late as possible.
-            model_.wires_[{rank_, write.peer}].push_back([this, &run, write, slot, use] {
+            model_.wires_(rank_, write.peer).push_back([this, &run, write, slot, use] {
                 model_.nodes_[static_cast<std::size_t>(write.peer)].land(rank_, slot, use, write,
                                                                          at_place(run, write.source));
                 --run.writes_left;
@@ -302,25 +274,10 @@ class Model {
         }
 
         void do_stage(Run& run) {
-            const auto together = [&](const std::vector<Piece>& pieces) {
-                Bytes bytes;
-                for (const Piece& piece : pieces) {
-                    const std::byte* const from = at_place(run, piece.place);
-                    bytes.insert(bytes.end(), from, from + piece.bytes);
-                }
-                return bytes;
-            };
-            for (const Reduction& one : run.schedule.stages[run.stages_over].reductions) {
-                const Bytes source = together(one.source);
-                Bytes result = together(one.target);
-                if (one.op == Operator::user)
-                    Composition().reduce(result.data(), source.data(), one.bytes);
-                else
-                    reduce(one.op, one.type, result.data(), source.data(), one.bytes);
-                std::copy(
-                    result.begin(), result.end(),
-                    run.reduced.begin() + static_cast<std::ptrdiff_t>(place_of_result(run, one.result)));
-            }
+            reduce_in_stage(
+                run.schedule.stages[run.stages_over], run.reduced,
+                [&](const Place& place) { return at_place(run, place); },
+                [&](std::uint64_t result) { return place_of_result(run, result); });
             ++run.stages_over;
         }
 
@@ -336,13 +293,7 @@ class Model {
             for (const Node& other : model_.nodes_)
                 if (run.job->problem.collective == Collective::barrier && other.begun() <= run.number)
                     model_.wrong_ = "a rank leaves a barrier that another has not entered";
-            const Bytes before = run.out;
-            for (const Move& move : run.schedule.moves) {
-                const std::byte* from = move.source.memory == Place::Memory::out
-                                            ? before.data() + move.source.offset
-                                            : at_place(run, move.source);
-                std::copy_n(from, move.bytes, run.out.begin() + static_cast<std::ptrdiff_t>(move.target));
-            }
+            move_into(run.out, run.schedule.moves, [&](const Place& place) { return at_place(run, place); });
             if (run.out != out_after(run.job->problem, rank_, number, run.out)) model_.wrong_ = "wrong bytes";
             ledger_.end(run.uses, *this);
             for (const auto& [peer, use] : run.uses)
@@ -354,7 +305,7 @@ class Model {
         void credit(const Run& run) {
             for (const auto& [peer, use] : run.uses) {
                 if (!use.receives) continue;
-                model_.wires_[{-1 - rank_, peer}].push_back([this, peer = peer, slot = use.slot_in] {
+                model_.wires_(-1 - rank_, peer).push_back([this, peer = peer, slot = use.slot_in] {
                     End& end = model_.nodes_[static_cast<std::size_t>(peer)].ends_[rank_];
                     end.credits[slot] = (end.credits[slot] + 1) % counts;
                 });
@@ -373,9 +324,7 @@ class Model {
     bool over() const {
         for (const Node& node : nodes_)
             if (!node.over()) return false;
-        for (const auto& [pair, messages] : wires_)
-            if (!messages.empty()) return false;
-        return true;
+        return wires_.empty();
     }
 
     const std::vector<Job>& jobs_;
@@ -384,28 +333,8 @@ class Model {
     const Fault fault_;
     std::string wrong_;
     std::deque<Node> nodes_;
-    std::map<std::pair<int, int>, std::deque<std::function<void()>>> wires_;
+    Wires wires_;
 };
-
-// Problems that have a schedule, of several algorithms, one after the other in one group.
-std::vector<Job> random_jobs(int ranks, std::mt19937& random, std::size_t length,
-                             std::optional<Collective> only = std::nullopt) {
-    std::vector<Job> jobs;
-    while (jobs.size() < length) {
-        const Algorithm* const algorithm = catalogue()[random() % catalogue().size()];
-        if (only && algorithm->collective != *only) continue;
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
-        const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
-        const auto problems = sample(algorithm->collective, ranks, random() % 2 == 0 ? 8 : 300);
-        const Problem& problem = problems[random() % problems.size()];
-        if (!algorithm->applies(problem, choice.parameters)) continue;
-        Job job{build_all(problem, choice), problem};
-        bool has_all = true;
-        for (const List& list : job.lists.lists) has_all = has_all && has_schedule(list);
-        if (has_all) jobs.push_back(std::move(job));
-    }
-    return jobs;
-}
 
 std::string run(unsigned seed, Fault fault, std::uint64_t first,
                 std::optional<Collective> only = std::nullopt) {
@@ -414,9 +343,7 @@ std::string run(unsigned seed, Fault fault, std::uint64_t first,
     const auto jobs = random_jobs(ranks, random, first == 0 ? 6 : 80, only);
     const std::string wrong = Model(jobs, seed, first, fault).run();
     if (wrong.empty() || fault != Fault::none) return wrong;
-    std::string what = wrong + ", seed " + std::to_string(seed) + ":";
-    for (const Job& job : jobs) what += " [" + job.lists.algorithm + " " + print(job.problem) + "]";
-    return what;
+    return describe(wrong, seed, jobs);
 }
 
 constexpr unsigned seeds = LAPWING_TEST_FEWER ? 40 : 400;
@@ -427,33 +354,20 @@ TEST(TriggeredModel, EveryOrderGivesTheBytesOfTheProblem) {
 
 TEST(TriggeredModel, CountersBeginAnewBeforeTheirEnd) {
     for (unsigned seed = 0; seed < seeds / 8; ++seed)
-        ASSERT_EQ(run(seed, Fault::none, counts - most_in_flight - seed % 9), "");
+        ASSERT_EQ(run(seed, Fault::none, counts - most_in_run - seed % 9), "");
 }
 
 TEST(TriggeredModel, EveryAlgorithmWithASchedule) {
-    for (const Algorithm* const algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
-        for (const int ranks : {1, 2, 3, 4, 7}) {
-            const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
-            unsigned number = 0;
-            for (const Problem& problem : sample(algorithm->collective, ranks, 40)) {
-                if (!algorithm->applies(problem, choice.parameters) || ++number > 12) continue;
-                Job job{build_all(problem, choice), problem};
-                bool has_all = true;
-                for (const List& list : job.lists.lists) has_all = has_all && has_schedule(list);
-                ASSERT_TRUE(has_all) << print(problem) << " " << print(choice);
-                EXPECT_EQ(Model({job, job, job}, number, 0, Fault::none).run(), "")
-                    << print(problem) << " " << print(choice);
-            }
-        }
-    }
+    check_each_algorithm([](const Job& job, unsigned number) {
+        EXPECT_EQ(Model({job, job, job}, number, 0, Fault::none).run(), "");
+    });
 }
 
 class PlantedFaults : public testing::TestWithParam<Fault> {};
 
 TEST_P(PlantedFaults, AreFound) {
     const bool near_end = GetParam() == Fault::no_new_beginning || GetParam() == Fault::no_pause;
-    const std::uint64_t first = near_end ? counts - most_in_flight : 0;
+    const std::uint64_t first = near_end ? counts - most_in_run : 0;
     unsigned found = 0;
     for (unsigned seed = 0; seed < 40; ++seed) {
         const Collective often =
