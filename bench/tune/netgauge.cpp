@@ -15,11 +15,11 @@ using bench::now;
 // Short enough that no MPI needs a rendezvous.
 constexpr int sizes[] = {1, 1024, 8192, 32768};
 constexpr int messages = 24;
-constexpr int least_repetitions = 5;
-constexpr int most_repetitions = 25;
+constexpr int min_repetitions = 5;
+constexpr int max_repetitions = 25;
 constexpr double seconds_for_one = 0.2;
 // What is left for the latency at least, of half a round trip.
-constexpr double least_share = 0.1;
+constexpr double min_share = 0.1;
 
 class Prtt {
   public:
@@ -34,8 +34,8 @@ class Prtt {
         once(count, apart, bytes);
         for (int more = 1; more != 0;) {
             seconds.push_back(once(count, apart, bytes));
-            more = static_cast<int>(seconds.size()) < least_repetitions ||
-                           (static_cast<int>(seconds.size()) < most_repetitions &&
+            more = static_cast<int>(seconds.size()) < min_repetitions ||
+                           (static_cast<int>(seconds.size()) < max_repetitions &&
                             now() < begin + seconds_for_one)
                        ? 1
                        : 0;
@@ -111,7 +111,7 @@ nlohmann::json netgauge(MPI_Comm two) {
     const auto [gap, per_byte] = line(gaps);
     const auto [task, task_per_byte] = line(overheads);
     // Half a round trip contains both overheads.
-    return {{"latency", std::max(shortest / 2 - 2 * task, least_share * shortest / 2)},
+    return {{"latency", std::max(shortest / 2 - 2 * task, min_share * shortest / 2)},
             {"task", task},
             {"gap", gap},
             {"per_byte", per_byte},

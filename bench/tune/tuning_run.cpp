@@ -20,9 +20,9 @@ namespace {
 
 using bench::now;
 
-constexpr int least_rounds = 3;
+constexpr int min_rounds = 3;
 constexpr double seconds_of_phase = 0.003;
-constexpr int most_iterations = 20;
+constexpr int max_iterations = 20;
 // An algorithm that takes so many times as long as the fastest is not measured more than once.
 constexpr double hopeless = 4;
 // One that takes less than some time slices may only have been interrupted: it is tried again.
@@ -220,9 +220,9 @@ nlohmann::json TuningRun::measure_case(const std::string& engine, const Case& on
     }
     // As many for each: the first of a phase, after a sleep, is slower than those that follow.
     const double fitting = std::max(1.0, seconds_of_phase / std::max(best, 1e-7));
-    const int iterations = static_cast<int>(std::min<double>(fitting, most_iterations));
+    const int iterations = static_cast<int>(std::min<double>(fitting, max_iterations));
     for (int round = 0; round < settings_.rounds; ++round) {
-        int more = round < least_rounds || now() - begin < share ? 1 : 0;
+        int more = round < min_rounds || now() - begin < share ? 1 : 0;
         PMPI_Bcast(&more, 1, MPI_INT, 0, communicator_);
         if (more == 0) break;
         for (std::size_t i = 0; i < hopeful.size(); ++i) {
@@ -248,7 +248,7 @@ nlohmann::json TuningRun::messages(const std::string& engine) {
         const auto one_message = std::find_if(algorithms.begin(), algorithms.end(), [](const Algorithm* one) {
             return one->name == std::string("flat");
         });
-        MPI_Comm two = communicator_for(members, engine, {*one_message, usual_parameters(**one_message)});
+        MPI_Comm two = communicator_for(members, engine, {*one_message, default_parameters(**one_message)});
         costs = netgauge(two);
         if (engine_used(two) != engine) costs = nullptr;
         MPI_Comm_free(&two);

@@ -12,7 +12,7 @@ namespace lapwing::tune {
 std::vector<Choice> variants_of(Collective collective) {
     std::vector<Choice> variants;
     for (const Algorithm* algorithm : algorithms_of(collective)) {
-        const Choice usual{algorithm, usual_parameters(*algorithm)};
+        const Choice usual{algorithm, default_parameters(*algorithm)};
         variants.push_back(usual);
         for (std::size_t i = 0; i < algorithm->parameters.size(); ++i) {
             const Parameter& parameter = algorithm->parameters[i];

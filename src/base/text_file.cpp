@@ -9,7 +9,7 @@
 namespace lapwing {
 namespace {
 
-constexpr std::streamoff most_bytes_of_file = std::streamoff{16} << 20;
+constexpr std::streamoff max_bytes_of_file = std::streamoff{16} << 20;
 
 }  // namespace
 
@@ -17,7 +17,7 @@ std::string read_text_file(const std::string& path, const char* what) {
     std::ifstream file(path, std::ios::binary | std::ios::ate);
     if (!file) throw Error(ErrorCode::system, fmt::format("the {} '{}' cannot be read", what, path));
     const std::streamoff size = file.tellg();
-    if (size < 0 || size > most_bytes_of_file) {
+    if (size < 0 || size > max_bytes_of_file) {
         throw Error(ErrorCode::system, fmt::format("'{}' is no {}: it is no file or too long", path, what));
     }
     file.seekg(0);

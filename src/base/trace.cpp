@@ -26,8 +26,8 @@ constinit thread_local std::uint32_t starting = 0;
 
 namespace {
 
-constexpr std::size_t most_rings = 64;
-constexpr std::uint64_t most_fact_bytes = 16U << 20;
+constexpr std::size_t max_rings = 64;
+constexpr std::uint64_t max_fact_bytes = 16U << 20;
 
 // A file of its own, mapped. Its blocks are there from the beginning: a disk that is full later would end the
 // process in the middle of a store.
@@ -92,14 +92,14 @@ Recorder& recorder = *new Recorder;
 
 void append_fact(const std::string& json) {
     const std::string line = json + "\n";
-    if (recorder.fact_bytes + line.size() > most_fact_bytes) return;
+    if (recorder.fact_bytes + line.size() > max_fact_bytes) return;
     const ssize_t written = ::write(recorder.facts, line.data(), line.size());
     if (written == static_cast<ssize_t>(line.size())) {
         recorder.fact_bytes += line.size();
         return;
     }
     recorder.error = written < 0 ? errno : ENOSPC;
-    recorder.fact_bytes = most_fact_bytes;  // what stands behind half a line could not be read
+    recorder.fact_bytes = max_fact_bytes;  // what stands behind half a line could not be read
 }
 
 // The ring of this thread; given back when the thread ends.
@@ -116,7 +116,7 @@ struct Own {
             ring = recorder.idle.back();
             recorder.idle.pop_back();
         } else {
-            if (recorder.rings.size() == most_rings) return;
+            if (recorder.rings.size() == max_rings) return;
             try {
                 recorder.rings.push_back(std::make_unique<Ring>(
                     fmt::format("{}.{}.events", recorder.path, recorder.rings.size()), recorder.capacity));
@@ -174,15 +174,15 @@ bool add_metadata(const std::string& json) {
     if (!on()) return false;
     const std::lock_guard lock(recorder.mutex);
     append_fact(json);
-    return recorder.fact_bytes < most_fact_bytes;
+    return recorder.fact_bytes < max_fact_bytes;
 }
 
 std::uint64_t parse_capacity(const char* variable, const std::string& value) {
     const auto capacity = parse_number(value);
-    if (!capacity || *capacity < least_events || *capacity > most_events) {
+    if (!capacity || *capacity < min_events || *capacity > max_events) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} is a number of events from {} to {}, not '{}'", variable, least_events,
-                                most_events, value));
+                    fmt::format("{} is a number of events from {} to {}, not '{}'", variable, min_events,
+                                max_events, value));
     }
     return *capacity;
 }

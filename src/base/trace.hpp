@@ -79,8 +79,8 @@ struct Header {
     std::atomic<std::uint64_t> written = 0;  // so many so far, the lost ones included
 };
 
-constexpr std::uint64_t most_events = std::uint64_t{1} << 28;
-constexpr std::uint64_t least_events = 16;
+constexpr std::uint64_t max_events = std::uint64_t{1} << 28;
+constexpr std::uint64_t min_events = 16;
 
 namespace detail {
 extern std::atomic<bool> recording;

@@ -13,7 +13,7 @@
 namespace lapwing::c {
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
 
 Collective collective_of(lapwing_collective given) {
     switch (given) {
@@ -182,7 +182,7 @@ class Parting {
         const std::uint64_t element = problem_.element_bytes();
         std::uint64_t offset = 0;
         for (int rank = 0; rank < group_.size(); ++rank) {
-            if (given_.counts[rank] > (most_bytes - offset) / element) refuse("the counts are too large");
+            if (given_.counts[rank] > (max_bytes - offset) / element) refuse("the counts are too large");
             const std::uint64_t bytes = given_.counts[rank] * element;
             parts_.sends.push_back({rank, bytes == 0 ? 0 : offset, bytes});
             offset += bytes;
@@ -256,7 +256,7 @@ Call call_of(const Group& group, const lapwing_problem& of_caller) {
         validate_parts(problem, group.rank());
         problem.bytes = average_block(problem);
     } else if (reduces) {
-        if (given.count > most_bytes / problem.element_bytes())
+        if (given.count > max_bytes / problem.element_bytes())
             refuse(fmt::format("{} elements are too many", given.count));
         problem.bytes = given.count * problem.element_bytes();
     } else {

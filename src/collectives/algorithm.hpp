@@ -70,7 +70,7 @@ struct Algorithm {
     Paths paths = Paths::usual;
 };
 
-Parameters usual_parameters(const Algorithm& algorithm);
+Parameters default_parameters(const Algorithm& algorithm);
 
 // An algorithm with its parameters' values. Text form: "pairwise:window=6".
 struct Choice {

@@ -65,7 +65,7 @@ void set_parameter(Choice& choice, std::string_view assignment) {
 
 }  // namespace
 
-Parameters usual_parameters(const Algorithm& algorithm) {
+Parameters default_parameters(const Algorithm& algorithm) {
     Parameters values{};
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) values[i] = algorithm.parameters[i].usual;
     return values;
@@ -94,7 +94,7 @@ std::vector<const Algorithm*> algorithms_of(Collective collective) {
 Choice parse_choice(Collective collective, std::string_view text) {
     std::size_t end = text.find(':');
     const Algorithm& algorithm = find_algorithm(collective, text.substr(0, end));
-    Choice choice{&algorithm, usual_parameters(algorithm)};
+    Choice choice{&algorithm, default_parameters(algorithm)};
     while (end != std::string_view::npos) {
         text.remove_prefix(end + 1);
         end = text.find(':');

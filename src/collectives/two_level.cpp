@@ -14,7 +14,7 @@ int number_of_segments(const Problem& problem, std::int64_t kib, std::int64_t le
         problem.bytes / bytes_of_one + (problem.bytes % bytes_of_one != 0 ? 1 : 0);
     const std::uint64_t wanted =
         std::clamp<std::uint64_t>(by_length, static_cast<std::uint64_t>(least),
-                                  std::max<std::uint64_t>(most_segments, static_cast<std::uint64_t>(least)));
+                                  std::max<std::uint64_t>(max_segments, static_cast<std::uint64_t>(least)));
     return static_cast<int>(std::clamp<std::uint64_t>(problem.bytes / element, 1, wanted));
 }
 

@@ -81,7 +81,7 @@ inline constexpr Parameter tree_parameters[] = {
     {"segment", "KiB that are passed on together; 0: a 32nd of all, from 32 to 128 KiB", 0, 0, 1 << 20},
     {"leaders", "ranks of each host among which the segments are dealt", 1, 1, 1024},
 };
-inline constexpr int most_segments = 256;
+inline constexpr int max_segments = 256;
 
 // The segments of a vector, and who passes on which.
 struct Segments {

@@ -42,7 +42,7 @@ class HostPool {
             idle_bytes_ += block.bytes;
             // Those that were not used for longest; a large one alone may stay, or a program that needs it
             // would pin it each time.
-            while (idle_bytes_ > most_idle && idle_.size() > 1) {
+            while (idle_bytes_ > max_idle && idle_.size() > 1) {
                 surplus.push_back(idle_.front());
                 idle_bytes_ -= idle_.front().bytes;
                 idle_.erase(idle_.begin());
@@ -56,7 +56,7 @@ class HostPool {
 
   private:
     static constexpr std::uint64_t smallest = 64 << 10;
-    static constexpr std::uint64_t most_idle = 256 << 20;
+    static constexpr std::uint64_t max_idle = 256 << 20;
     static constexpr std::align_val_t alignment{4096};
     std::mutex mutex_;
     std::vector<Block> idle_;  // the last one given back is the last

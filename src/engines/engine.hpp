@@ -47,7 +47,7 @@ enum class EventThreadWork {
 
 // A list that moves no more, sent and received, takes no longer than a few interrupts: what is hidden of it
 // costs more than it saves.
-inline constexpr std::uint64_t most_bytes_of_short = 16384;
+inline constexpr std::uint64_t max_bytes_of_short = 16384;
 
 // How engines shall use what a group provides.
 struct EngineOptions {

@@ -12,7 +12,7 @@ namespace {
 
 #if defined(__SSE2__)
 // More than a processor's own caches hold.
-constexpr std::uint64_t least_past_caches = std::uint64_t{4} << 20;
+constexpr std::uint64_t min_past_caches = std::uint64_t{4} << 20;
 
 // Writes without reading the target's lines first, a third of the traffic. memcpy does so only from a share
 // of the last cache on, and what a virtual machine says of that is often many times what it has.
@@ -41,7 +41,7 @@ void copy_past_caches(std::byte* target, const std::byte* source, std::uint64_t 
 
 void copy(std::byte* target, const std::byte* source, std::uint64_t bytes) {
 #if defined(__SSE2__)
-    if (bytes >= least_past_caches) return copy_past_caches(target, source, bytes);
+    if (bytes >= min_past_caches) return copy_past_caches(target, source, bytes);
 #endif
     std::memcpy(target, source, bytes);
 }

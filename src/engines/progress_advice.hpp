@@ -19,11 +19,10 @@ struct Progressed {
 // Empty: no. A thread needs a processor that no rank has, a program that computes meanwhile, and waits that
 // are worth it.
 inline std::string advise_progress_thread(const Progressed& lists) {
-    constexpr double least_seconds = 0.01;
-    constexpr double least_share = 0.1;
-    if (lists.processors <= lists.ranks || lists.waited < least_seconds) return "";
-    if (lists.waited < least_share * lists.elsewhere || lists.elsewhere < least_share * lists.waited)
-        return "";
+    constexpr double min_seconds = 0.01;
+    constexpr double min_share = 0.1;
+    if (lists.processors <= lists.ranks || lists.waited < min_seconds) return "";
+    if (lists.waited < min_share * lists.elsewhere || lists.elsewhere < min_share * lists.waited) return "";
     return fmt::format(
         "rank 0 waited {:.3f} s, and its host has {} processors for {} ranks: "
         "LAPWING_PROGRESS_THREAD=any might hide some of it",

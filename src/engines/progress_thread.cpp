@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // So often it looks again at once at what does not move; then it sleeps in between.
-constexpr int most_vain_rounds = 3;
+constexpr int max_vain_rounds = 3;
 constexpr std::chrono::nanoseconds shortest_sleep = 50us;
 constexpr std::chrono::nanoseconds longest_sleep = 1ms;
 constexpr std::chrono::nanoseconds no_limit = -1ns;
@@ -190,10 +190,10 @@ void ProgressThread::run() {
             // silence.
             if (!again) {
                 vain = 0;
-            } else if (++vain <= most_vain_rounds) {
+            } else if (++vain <= max_vain_rounds) {
                 continue;
             } else {
-                limit = std::min(longest_sleep, shortest_sleep * (vain - most_vain_rounds));
+                limit = std::min(longest_sleep, shortest_sleep * (vain - max_vain_rounds));
             }
         }
         woken = sleep_since(seen, limit);

@@ -68,7 +68,7 @@ class DeferredWork {
     virtual bool reserve_counters(std::uint64_t counters) = 0;
     virtual void give_back_counters(std::uint64_t counters) = 0;
     // What a threshold may be at most.
-    virtual std::uint64_t most_counted() const = 0;
+    virtual std::uint64_t max_counted() const = 0;
 
     // What peers need to reach this process.
     virtual std::vector<std::byte> address() const = 0;

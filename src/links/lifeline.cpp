@@ -32,7 +32,7 @@ constexpr char claims = 'c';
 constexpr char answers = 'a';
 constexpr std::size_t longest_text = 400;
 // All of this from one rank; more is no rank's.
-constexpr std::size_t most_heard = 4096;
+constexpr std::size_t max_heard = 4096;
 
 using Texts = std::vector<std::string>;
 
@@ -156,7 +156,7 @@ struct Lifeline::State {
             char bytes[256];
             ssize_t count = 0;
             while ((count = ::recv(line.descriptor, bytes, sizeof bytes, MSG_DONTWAIT)) > 0 &&
-                   line.heard.size() <= most_heard) {
+                   line.heard.size() <= max_heard) {
                 line.heard.append(bytes, static_cast<std::size_t>(count));
             }
             const int error = errno;

@@ -25,17 +25,17 @@ class Silence {
             return Verdict::well;
         }
         ++looks_;
-        return looks_ > most_looks           ? Verdict::lost
+        return looks_ > max_looks            ? Verdict::lost
                : looks_ >= looks_until_asked ? Verdict::ask
                                              : Verdict::well;
     }
 
     static std::chrono::nanoseconds time_between_looks(std::chrono::seconds patience) {
-        return std::chrono::nanoseconds(patience) / most_looks;
+        return std::chrono::nanoseconds(patience) / max_looks;
     }
 
   private:
-    static constexpr int most_looks = 8;
+    static constexpr int max_looks = 8;
     static constexpr int looks_until_asked = 3;
 
     bool heard_ = false;

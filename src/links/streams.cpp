@@ -106,7 +106,7 @@ Streams::Message& Streams::send(int peer, std::uint64_t group, std::uint32_t cha
     const Place place{group, channel};
     if (bytes <= eager_limit) {
         put_out(to, Kind::eager, place, bytes, &message);
-        write(peer, most_at_flush);
+        write(peer, max_at_flush);
     } else {
         // The offer goes in any case: by its place among the messages the receiver knows which this is.
         put_out(to, Kind::request_to_send, place, bytes);

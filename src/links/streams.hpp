@@ -141,7 +141,7 @@ class Streams {
     void forget_channel(Peer& peer, const Place& place);
     void meet(Peer& peer, const Place& place, Message& message, const std::shared_ptr<Early>& early);
     void gather(int peer);
-    void write(int peer, std::uint64_t most = most_at_once);
+    void write(int peer, std::uint64_t most = max_at_once);
     bool read(int peer);
     void take_in(int peer, const std::byte* bytes, std::uint64_t count);
     void take_header(int peer);
@@ -149,9 +149,9 @@ class Streams {
     void watch(int peer);
     void ended(int peer, int error);
 
-    static constexpr std::uint64_t most_at_once = 1U << 30;  // bytes of one system call
+    static constexpr std::uint64_t max_at_once = 1U << 30;  // bytes of one system call
     // So much of long messages goes with a flush; the rest with the next progress.
-    static constexpr std::uint64_t most_at_flush = 32U << 10;
+    static constexpr std::uint64_t max_at_flush = 32U << 10;
 
     Connections& connections_;
     std::vector<Peer> peers_;

@@ -15,7 +15,7 @@
 namespace lapwing {
 namespace {
 
-constexpr std::size_t most_pieces = 32;  // of one system call
+constexpr std::size_t max_pieces = 32;  // of one system call
 
 }  // namespace
 
@@ -43,7 +43,7 @@ void Streams::flush() {
         const int peer = gathering_.back();
         gathering_.pop_back();
         peer_of(peer).gathers = false;
-        write(peer, most_at_flush);
+        write(peer, max_at_flush);
     }
 }
 
@@ -51,12 +51,12 @@ void Streams::write(int peer, std::uint64_t most) {
     Peer& to = peer_of(peer);
     if (to.descriptor < 0 || to.ended) return;
     while (!to.output.empty()) {
-        iovec pieces[most_pieces];
+        iovec pieces[max_pieces];
         std::size_t count = 0;
         std::uint64_t left = most;
         for (Frame& frame : to.output) {
             const bool is_long = frame.header.kind == Kind::data;
-            if (count + 2 > most_pieces || (is_long && left == 0)) break;
+            if (count + 2 > max_pieces || (is_long && left == 0)) break;
             std::uint64_t at = frame.written;
             if (at < sizeof(Header)) {
                 pieces[count++] = {reinterpret_cast<char*>(&frame.header) + at, sizeof(Header) - at};
@@ -64,7 +64,7 @@ void Streams::write(int peer, std::uint64_t most) {
             }
             const std::uint64_t from = at - sizeof(Header);
             const std::uint64_t rest = frame.bytes() - from;
-            const std::uint64_t bytes = std::min(rest, is_long ? left : most_at_once);
+            const std::uint64_t bytes = std::min(rest, is_long ? left : max_at_once);
             if (bytes > 0) pieces[count++] = {const_cast<std::byte*>(frame.message->source + from), bytes};
             if (is_long) left -= bytes;
             if (bytes < rest) break;  // what is behind it must stay there

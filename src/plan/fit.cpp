@@ -9,7 +9,7 @@ namespace lapwing {
 namespace {
 
 // Times farther off than this count no more: what the model has not, it shall not bend the constants for.
-constexpr double most_error = 2.0;  // of the natural logarithm
+constexpr double max_error = 2.0;  // of the natural logarithm
 // So much each constant is held back where the measurements say nothing of it.
 constexpr double inertia = 1e-4;
 constexpr double first_step = 1.5;
@@ -33,7 +33,7 @@ double loss(const std::vector<Measured>& measured, const Machine& machine, const
         for (const auto& [choice, seconds] : one.seconds) {
             const double cost = modelled_seconds(one.problem, choice, machine);
             if (!(cost > 0) || !(seconds > 0)) continue;
-            const double error = std::min(std::abs(std::log(cost / seconds)), most_error);
+            const double error = std::min(std::abs(std::log(cost / seconds)), max_error);
             const double weight = best / seconds;
             sum += weight * error * error;
             ++count;

@@ -11,7 +11,7 @@
 namespace lapwing {
 namespace {
 
-constexpr std::uint64_t most_lanes = 64;
+constexpr std::uint64_t max_lanes = 64;
 
 [[noreturn]] void refuse(const char* variable, const char* form, const std::string& value) {
     throw Error(ErrorCode::invalid_argument, fmt::format("{} is {}, not '{}'", variable, form, value));
@@ -63,7 +63,7 @@ shm::TransferMethod transfer_of(const Settings& settings) {
     return shm::TransferMethod::kernel;
 }
 
-std::uint64_t most_bytes_by_memory(const Settings& settings) {
+std::uint64_t max_bytes_by_memory(const Settings& settings) {
     if (settings.inside == "memory") return UINT64_MAX;
     if (settings.inside == "engine") return 0;
     const auto bytes = parse_bytes(settings.inside);
@@ -126,12 +126,12 @@ PlanOptions read_plan_options(const Settings& settings, const std::vector<std::s
     if (!settings.tuning.empty())
         options.tuning = std::make_shared<const Tuning>(Tuning::read(settings.tuning));
 #ifdef NDEBUG
-    constexpr bool usual_check = false;
+    constexpr bool default_check = false;
 #else
-    constexpr bool usual_check = true;
+    constexpr bool default_check = true;
 #endif
-    options.check = settings.check == "auto" ? usual_check : parse_switch("LAPWING_CHECK", settings.check);
-    options.most_bytes_by_memory = most_bytes_by_memory(settings);
+    options.check = settings.check == "auto" ? default_check : parse_switch("LAPWING_CHECK", settings.check);
+    options.max_bytes_by_memory = max_bytes_by_memory(settings);
     return options;
 }
 
@@ -150,8 +150,8 @@ NetworkSettings read_network_settings(const Settings& settings) {
     network.network = settings.network;
     network.shared_memory = parse_switch("LAPWING_SHARED_MEMORY", settings.shared_memory);
     network.transfer = transfer_of(settings);
-    network.most_bytes_by_memory = most_bytes_by_memory(settings);
-    network.lanes = static_cast<int>(number_of("LAPWING_TCP_LANES", settings.tcp_lanes, 1, most_lanes));
+    network.max_bytes_by_memory = max_bytes_by_memory(settings);
+    network.lanes = static_cast<int>(number_of("LAPWING_TCP_LANES", settings.tcp_lanes, 1, max_lanes));
     read_progress_thread(settings, network);
     read_engine_options(settings, network.engine_options);
     read_deferred_work(settings, network);

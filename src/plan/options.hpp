@@ -13,8 +13,8 @@ namespace lapwing {
 
 struct NetworkSettings {
     tcp::Options tcp;
-    bool shared_memory = true;               // between ranks of one host
-    std::uint64_t most_bytes_by_memory = 0;  // inside a host, of lists that span several
+    bool shared_memory = true;              // between ranks of one host
+    std::uint64_t max_bytes_by_memory = 0;  // inside a host, of lists that span several
     shm::TransferMethod transfer = shm::TransferMethod::automatic;
     int lanes = 1;  // connections between two ranks of a group
     EngineOptions engine_options;

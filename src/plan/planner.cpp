@@ -13,7 +13,7 @@
 namespace lapwing {
 namespace {
 
-constexpr int most_checked_ranks = 64;
+constexpr int max_checked_ranks = 64;
 
 // The engine that was asked for may decline; then the others are tried in their order, as for "auto".
 template <typename Can>
@@ -129,11 +129,11 @@ Plan Planner::make(const Problem& problem) {
     // Where a rank knows its own parts only, the others' lists cannot be built here.
     const bool all_known =
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);
-    if (options_.check && all_known && problem.ranks <= most_checked_ranks) prove(problem, plan.choice);
+    if (options_.check && all_known && problem.ranks <= max_checked_ranks) prove(problem, plan.choice);
     const List list = build(problem, rank_, plan.choice);
     plan.engine = &choose_engine(options_.engine, list, problem, plan.choice, context_,
                                  [this](const Engine& engine) -> GroupEngine& { return open(engine); });
-    const bool by_memory = problem.bytes <= options_.most_bytes_by_memory;
+    const bool by_memory = problem.bytes <= options_.max_bytes_by_memory;
     plan.prepared = open(*plan.engine).prepare(list, by_memory ? Inside::by_memory : Inside::by_engine);
     plan.tasks = list.tasks.size();
     for (const Task& task : list.tasks) {
@@ -145,7 +145,7 @@ Plan Planner::make(const Problem& problem) {
 // Forgets the plans that were not used for longest; never the newest, nor one in flight.
 void Planner::evict() {
     for (auto plan = std::prev(plans_.end());
-         plan != plans_.begin() && (plans_.size() > most_plans || tasks_ > most_tasks);) {
+         plan != plans_.begin() && (plans_.size() > max_plans || tasks_ > max_tasks);) {
         const auto older = plan--;
         if (older->in_flight > 0) continue;
         tasks_ -= older->tasks;

@@ -33,7 +33,7 @@ struct PlanOptions {
     bool several_hosts = false;                      // the group spans more than one
     // Of blocks up to so many bytes, intra-node peers' messages go through memory; of longer ones, by the
     // engine.
-    std::uint64_t most_bytes_by_memory = 0;
+    std::uint64_t max_bytes_by_memory = 0;
     // Prove the lists of all ranks before the first run: in groups of up to 64 ranks, where this rank knows
     // all parts.
     bool check = false;
@@ -57,8 +57,8 @@ class Planner {
     }
 
     std::size_t size() const { return plans_.size(); }
-    static constexpr std::size_t most_plans = 256;
-    static constexpr std::uint64_t most_tasks = 1 << 20;
+    static constexpr std::size_t max_plans = 256;
+    static constexpr std::uint64_t max_tasks = 1 << 20;
 
   private:
     struct Hash {

@@ -70,7 +70,7 @@ double modelled_seconds(const Problem& problem, const Choice& choice, const Mach
 std::vector<Candidate> candidates(const Problem& problem, const Machine& machine) {
     std::vector<Candidate> found;
     for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
-        const Parameters parameters = usual_parameters(*algorithm);
+        const Parameters parameters = default_parameters(*algorithm);
         found.push_back({{algorithm, parameters},
                          modelled_seconds(problem, {algorithm, parameters}, machine),
                          algorithm->applies(problem, parameters)});

@@ -46,7 +46,7 @@ class CalendarQueue {
             ++today_;
         }
         // What buckets have held is memory for a few to come, not for all of the ring.
-        if (spare_.size() < most_spare) spare_.push_back(std::move(events));
+        if (spare_.size() < max_spare) spare_.push_back(std::move(events));
         events = std::move(ring_[static_cast<std::size_t>(today_) % days]);
         ring_[static_cast<std::size_t>(today_) % days] = {};
         near_ -= events.size();
@@ -61,7 +61,7 @@ class CalendarQueue {
 
   private:
     static constexpr std::size_t days = 4096;
-    static constexpr std::size_t most_spare = 4;
+    static constexpr std::size_t max_spare = 4;
 
     const Time width_;
     std::vector<std::vector<Event>> ring_;  // from today_ on

@@ -40,8 +40,8 @@ class Counts {
 
 class Maker {
   public:
-    Maker(int ranks, std::uint64_t most_memory)
-        : most_memory_(most_memory), sends_to_(ranks), waits_for_(ranks) {
+    Maker(int ranks, std::uint64_t max_memory)
+        : max_memory_(max_memory), sends_to_(ranks), waits_for_(ranks) {
         lists_.ranks = ranks;
         lists_.first_step.reserve(static_cast<std::size_t>(ranks) + 1);
         lists_.first_slot.reserve(static_cast<std::size_t>(ranks) + 1);
@@ -66,11 +66,11 @@ class Maker {
             if (task.kind != Kind::recv) add(list, task, first_slot);
         }
         if (top) std::sort(senders_.begin() + static_cast<std::ptrdiff_t>(first_slot), senders_.end());
-        lists_.most_bytes_of_a_rank = std::max(lists_.most_bytes_of_a_rank, bytes);
+        lists_.max_bytes_of_a_rank = std::max(lists_.max_bytes_of_a_rank, bytes);
         sends_to_.clear();
         waits_for_.clear();
         const Needs needs{senders_.size(), lists_.steps.size(), lists_.ranks};
-        if (needs.memory() > most_memory_ || needs.steps > most_steps || needs.messages > most_steps) {
+        if (needs.memory() > max_memory_ || needs.steps > max_steps || needs.messages > max_steps) {
             throw Error(
                 ErrorCode::unsupported,
                 fmt::format("the lists of {} of {} ranks have {} messages already: more than the memory "
@@ -82,7 +82,7 @@ class Maker {
     }
 
     void reserve(const Needs& needs) {
-        if (needs.memory() > most_memory_) return;
+        if (needs.memory() > max_memory_) return;
         lists_.steps.reserve(needs.steps + needs.steps / 16);
         senders_.reserve(needs.messages + needs.messages / 16);
     }
@@ -106,7 +106,7 @@ class Maker {
     }
 
   private:
-    static constexpr std::uint64_t most_steps = UINT32_MAX - 1;
+    static constexpr std::uint64_t max_steps = UINT32_MAX - 1;
 
     [[noreturn]] static void refuse(const List& list, const char* why) {
         throw Error(ErrorCode::unsupported, fmt::format("the list of rank {} {}", list.rank, why));
@@ -173,7 +173,7 @@ class Maker {
         return static_cast<std::uint32_t>(found - senders_.begin()) + number;
     }
 
-    const std::uint64_t most_memory_;
+    const std::uint64_t max_memory_;
     Lists lists_;
     std::vector<std::int32_t> senders_;  // by slot; those of a rank in ascending order
     Counts sends_to_;
@@ -218,9 +218,9 @@ Needs estimate(const Problem& problem, const Choice& choice) {
     return {static_cast<std::uint64_t>(messages), static_cast<std::uint64_t>(steps), problem.ranks};
 }
 
-Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t most_memory,
+Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t max_memory,
                  const std::function<void(int lists)>& advance) {
-    Maker maker(problem.ranks, most_memory);
+    Maker maker(problem.ranks, max_memory);
     maker.reserve(estimate(problem, choice));
     for (int rank = 0; rank < problem.ranks; ++rank) {
         maker.add(build(problem, rank, choice));

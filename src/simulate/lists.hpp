@@ -31,7 +31,7 @@ struct Lists {
     std::vector<std::uint32_t> first_slot;  // of each rank, and the end
     std::vector<std::uint64_t> lengths;     // those that occur
     std::uint64_t bytes_sent = 0;
-    std::uint64_t most_bytes_of_a_rank = 0;  // that one sends and receives
+    std::uint64_t max_bytes_of_a_rank = 0;  // that one sends and receives
 
     std::uint64_t messages() const { return first_slot.back(); }
     std::span<const Step> of(int rank) const {
@@ -53,8 +53,8 @@ Needs estimate(const Problem& problem, const Choice& choice);
 
 // Makes the lists of a problem that the algorithm applies to, one after the other. `advance`, where there is
 // one, is told how many are made. Throws Error (unsupported) as soon as the simulation would take more than
-// `most_memory` bytes, or when a list is not of the form above.
-Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t most_memory = UINT64_MAX,
+// `max_memory` bytes, or when a list is not of the form above.
+Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t max_memory = UINT64_MAX,
                  const std::function<void(int lists)>& advance = {});
 // The same of lists from elsewhere, one for each rank in order, which the checker has found right.
 Lists make_lists(std::span<const List> lists);

@@ -12,7 +12,7 @@ namespace {
 
 // Apart from the numbers of the noise.
 constexpr std::uint64_t stream_of_lateness = std::uint64_t{1} << 40;
-constexpr int most_requests = 1024;
+constexpr int max_requests = 1024;
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, "the program: " + why);
@@ -47,8 +47,8 @@ int check(const std::vector<Action>& actions, int operations) {
             if (action.work < 0 || action.tests < 0) refuse("no work is shorter than nothing");
             continue;
         }
-        if (action.request < 0 || action.request >= most_requests) {
-            refuse(fmt::format("request {} is not from 0 to {}", action.request, most_requests - 1));
+        if (action.request < 0 || action.request >= max_requests) {
+            refuse(fmt::format("request {} is not from 0 to {}", action.request, max_requests - 1));
         }
         const auto request = static_cast<std::size_t>(action.request);
         if (started.size() <= request) started.resize(request + 1);
@@ -68,7 +68,7 @@ int check(const std::vector<Action>& actions, int operations) {
     return static_cast<int>(started.size());
 }
 
-int most_in_flight(const std::vector<Action>& actions) {
+int max_in_flight(const std::vector<Action>& actions) {
     int open = 0;
     int most = 0;
     for (const Action& action : actions) {

@@ -72,7 +72,7 @@ struct Program {
 // name an operation that there is not.
 int check(const std::vector<Action>& actions, int operations);
 // The most requests that are started and not waited for at one time.
-int most_in_flight(const std::vector<Action>& actions);
+int max_in_flight(const std::vector<Action>& actions);
 // The same without overlap: each start is followed by its wait.
 std::vector<Action> blocking(const std::vector<Action>& actions);
 // What one rank computes, and only that.

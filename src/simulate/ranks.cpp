@@ -60,7 +60,7 @@ Ranks::Ranks(int ranks, std::span<const Operation> operations, const Setting& se
                                      .rotation = operation.rotation,
                                      .first_slot = static_cast<std::uint32_t>(slots),
                                      .first_cost = costs->second,
-                                     .local = lists.most_bytes_of_a_rank > most_short_bytes
+                                     .local = lists.max_bytes_of_a_rank > max_short_bytes
                                                   ? setting.engine.long_local
                                                   : setting.engine.local});
                 slots += lists.messages() * static_cast<std::uint64_t>(ranks / lists.ranks);

@@ -425,7 +425,7 @@ Outcome simulate(int ranks, std::span<const Operation> operations, const Setting
         return std::any_of(operations.begin(), operations.end(),
                            [&](const Operation& one) { return has(*one.lists, setting); });
     };
-    const bool timed = most_in_flight(setting.program.steps()) > 1 || any(has_rendezvous);
+    const bool timed = max_in_flight(setting.program.steps()) > 1 || any(has_rendezvous);
     const bool queue = timed || any(needs_queue);
     if (setting.evaluation == Evaluation::worklist && queue) {
         refuse("interfaces are shared, or collectives in flight: the order of messages matters");

@@ -13,7 +13,7 @@ using Time = std::int64_t;
 inline constexpr Time nanosecond = 1000;
 inline constexpr Time never = std::numeric_limits<Time>::max();
 // What a program's times may be at most, in seconds.
-inline constexpr double most_seconds = 1000;
+inline constexpr double max_seconds = 1000;
 // When a simulation is given up, so that no sum overflows: 26 days.
 inline constexpr Time latest = never / 4;
 

@@ -66,8 +66,8 @@ std::vector<Violation> check(const Problem& problem, std::span<const List> lists
 // Ends with the first chain form that is wrong. Where `hosts` says on which host each rank is, ranks of one
 // host are intra-node peers of each other; the processors' own lines are then as late as can be, too. Throws
 // Error (invalid_argument) for lists whose sends and receives do not meet, or that send more than
-// most_bytes_of_chains in all, and for hosts of another number of ranks.
-constexpr std::uint64_t most_bytes_of_chains = std::uint64_t{1} << 40;
+// max_bytes_of_chains in all, and for hosts of another number of ranks.
+constexpr std::uint64_t max_bytes_of_chains = std::uint64_t{1} << 40;
 std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimits& limits = {},
                                     std::size_t violations = 8, std::span<const int> hosts = {});
 // The same for chain forms that are given, one per list, made with `limits` and `hosts`.

@@ -10,7 +10,7 @@
 namespace lapwing {
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
 
 template <typename... Arguments>
 [[noreturn]] void refuse(int rank, fmt::format_string<Arguments...> why, Arguments&&... arguments) {
@@ -81,7 +81,7 @@ void check_peers(const Problem& p, int rank, const std::vector<Part>& parts, Pee
             break;
     }
     for (const Part& part : parts) {
-        if (part.bytes > most_bytes || part.offset > most_bytes - part.bytes) {
+        if (part.bytes > max_bytes || part.offset > max_bytes - part.bytes) {
             refuse(rank, "a block of rank {} is too long or too far away", rank);
         }
     }

@@ -218,10 +218,10 @@ std::vector<std::vector<int>> sample_hosts(int ranks) {
 }
 
 std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes) {
-    constexpr int most_ranks_everywhere = 4;
+    constexpr int max_ranks_everywhere = 4;
     const auto placements = placements_of_every_kind(ranks);
     std::vector<Problem> problems;
-    const std::size_t each = ranks <= most_ranks_everywhere ? placements.size() : 1;
+    const std::size_t each = ranks <= max_ranks_everywhere ? placements.size() : 1;
     std::size_t host_step = static_cast<std::size_t>(ranks);
     for (const Problem& problem : sample_problems(collective, ranks, bytes)) {
         for (std::size_t i = 0; i < each; ++i) {

@@ -5,7 +5,7 @@
 namespace lapwing {
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, why);
@@ -54,7 +54,7 @@ void validate(const Problem& p) {
     if (p.in_place && !may_be_in_place(p.collective)) {
         refuse(fmt::format("{} is never in_place: in and out are different memories", name(p.collective)));
     }
-    if (p.bytes > most_bytes / static_cast<std::uint64_t>(p.ranks)) {
+    if (p.bytes > max_bytes / static_cast<std::uint64_t>(p.ranks)) {
         refuse(fmt::format("{} bytes for each of {} ranks are too many", p.bytes, p.ranks));
     }
     if (has_parts(p.collective)) {

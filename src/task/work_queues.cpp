@@ -102,7 +102,7 @@ class Lowering {
     void for_each_part(const Span& span, Visit visit) {
         std::uint64_t done = 0;
         do {
-            const std::uint64_t bytes = std::min(span.length - done, limits_.most_bytes_of_message);
+            const std::uint64_t bytes = std::min(span.length - done, limits_.max_bytes_of_message);
             visit(span.part(done, bytes));
             done += bytes;
         } while (done < span.length);
@@ -219,7 +219,7 @@ class Lowering {
     }
 
     void copy(const Task& task) {
-        const bool short_one = fresh_ && task.target.length <= limits_.most_bytes_of_host_copy;
+        const bool short_one = fresh_ && task.target.length <= limits_.max_bytes_of_host_copy;
         if (!limits_.card_copies || short_one) {
             by_host(task);
             return;

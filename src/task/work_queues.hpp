@@ -44,11 +44,11 @@ struct WorkVariant {
 std::span<const WorkVariant> work_variants();
 
 struct WorkLimits {
-    std::uint64_t queue_depth = 16384;                             // requests of one queue
-    std::uint64_t peer_queue_depth = 16384;                        // of one to a peer, at most queue_depth
-    std::uint64_t most_bytes_of_message = std::uint64_t{1} << 30;  // of one request
+    std::uint64_t queue_depth = 16384;                            // requests of one queue
+    std::uint64_t peer_queue_depth = 16384;                       // of one to a peer, at most queue_depth
+    std::uint64_t max_bytes_of_message = std::uint64_t{1} << 30;  // of one request
     // Copies that nothing precedes but sends are the processor's up to so many bytes.
-    std::uint64_t most_bytes_of_host_copy = 16384;
+    std::uint64_t max_bytes_of_host_copy = 16384;
     bool card_copies = true;  // otherwise the processor does all copies
     // Messages are written to so many memories of the receiver's in turn, one for each run of the list.
     std::uint64_t memories_written = 2;

@@ -15,9 +15,9 @@
 namespace lapwing::topology {
 namespace {
 
-constexpr std::size_t most_hosts = 1 << 18;
+constexpr std::size_t max_hosts = 1 << 18;
 constexpr std::size_t longest_name = 253;  // of a host, as in the domain name system
-constexpr std::size_t most_dimensions = 8;
+constexpr std::size_t max_dimensions = 8;
 
 // Where the reader stands, for messages.
 struct Place {
@@ -41,7 +41,7 @@ std::vector<int> extents_in(std::string_view text) {
         const std::string_view number = text.substr(0, end);
         if (!digits(number)) return {};
         const auto extent = parse_number(number);
-        extents.push_back(extent && *extent <= most_hosts ? static_cast<int>(*extent) : 0);
+        extents.push_back(extent && *extent <= max_hosts ? static_cast<int>(*extent) : 0);
         more = end != std::string_view::npos;
         text.remove_prefix(more ? end + 1 : text.size());
     }
@@ -83,8 +83,8 @@ std::vector<std::string> numbers_in(std::string_view series, std::string_view wo
         }
         const auto from = static_cast<std::int64_t>(*parse_number(first));
         const auto to = static_cast<std::int64_t>(*parse_number(last));
-        if (static_cast<std::size_t>(std::abs(to - from)) + numbers.size() >= most_hosts)
-            place.refuse(fmt::format("'{}' names more than {} hosts", word, most_hosts));
+        if (static_cast<std::size_t>(std::abs(to - from)) + numbers.size() >= max_hosts)
+            place.refuse(fmt::format("'{}' names more than {} hosts", word, max_hosts));
         // Leading zeros are kept: all numbers of a series have as many digits as the lesser end.
         const std::size_t width = from <= to ? first.size() : last.size();
         for (std::int64_t number = from;; number += from <= to ? 1 : -1) {
@@ -117,8 +117,8 @@ std::vector<std::string> names_in(std::string_view word, const Place& place) {
         if (close == std::string_view::npos) place.refuse(fmt::format("'{}': a ']' is missing", word));
         const std::vector<std::string> numbers = numbers_in(rest.substr(1, close - 1), word, place);
         rest.remove_prefix(close + 1);
-        if (names.size() * numbers.size() > most_hosts)
-            place.refuse(fmt::format("'{}' names more than {} hosts", word, most_hosts));
+        if (names.size() * numbers.size() > max_hosts)
+            place.refuse(fmt::format("'{}' names more than {} hosts", word, max_hosts));
         std::vector<std::string> longer;
         longer.reserve(names.size() * numbers.size());
         for (const std::string& name : names) {
@@ -144,7 +144,7 @@ std::vector<std::string> names_in(std::span<const std::string_view> words, const
         }
         const std::vector<std::string> more = names_in(words[i], place);
         names.insert(names.end(), more.begin(), more.end());
-        if (names.size() > most_hosts) place.refuse(fmt::format("more than {} hosts", most_hosts));
+        if (names.size() > max_hosts) place.refuse(fmt::format("more than {} hosts", max_hosts));
     }
     return names;
 }
@@ -162,9 +162,9 @@ std::pair<Grid, std::vector<std::string>> read_grid(std::span<const std::string_
     std::size_t size = 1;
     for (const int extent : grid.extents) {
         size *= static_cast<std::size_t>(extent);
-        if (extent == 0 || size > most_hosts || grid.extents.size() > most_dimensions) {
+        if (extent == 0 || size > max_hosts || grid.extents.size() > max_dimensions) {
             place.refuse(fmt::format("'{}': a grid has 1 to {} hosts and up to {} dimensions", words[1],
-                                     most_hosts, most_dimensions));
+                                     max_hosts, max_dimensions));
         }
     }
     const std::vector<std::string> names = names_in(words.subspan(2), place);
@@ -250,8 +250,8 @@ HostOrder HostOrder::parse(std::string_view text, const std::string& name) {
         } else {
             hosts = names_in(words, place);
         }
-        if (order.hosts_.size() + hosts.size() > most_hosts)
-            place.refuse(fmt::format("more than {} hosts", most_hosts));
+        if (order.hosts_.size() + hosts.size() > max_hosts)
+            place.refuse(fmt::format("more than {} hosts", max_hosts));
         for (std::string& host : hosts) {
             const int here = static_cast<int>(order.hosts_.size());
             const auto [found, fresh] = order.places_.emplace(host, here);

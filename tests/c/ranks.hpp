@@ -123,10 +123,10 @@ inline void refuse_here(long call) {
 
 // What processes share: blocks, a barrier, and what each of them has to say.
 struct Board {
-    static constexpr int most_ranks = 8;
+    static constexpr int max_ranks = 8;
     pthread_barrier_t barrier;
-    char blocks[most_ranks][4096];
-    char said[most_ranks][1024];
+    char blocks[max_ranks][4096];
+    char said[max_ranks][1024];
 
     static int exchange(void* context, const void* block, void* blocks, std::size_t bytes) {
         const auto& [board, own, size] = *static_cast<const Place*>(context);

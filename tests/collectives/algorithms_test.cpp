@@ -91,7 +91,7 @@ TEST(SequentialGather, ARankSendsOnlyWhenItIsSignalled) {
 TEST(SequentialGather, WindowBoundsTheSenders) {
     for (const auto& [choice, window] :
          std::map<std::string, std::size_t>{{"sequential", 1}, {"sequential:window=3", 3}}) {
-        EXPECT_EQ(most_in_flight(list_of(Collective::gather, choice.c_str(), 12, 0)), window);
+        EXPECT_EQ(max_in_flight(list_of(Collective::gather, choice.c_str(), 12, 0)), window);
     }
 }
 
@@ -197,7 +197,7 @@ TEST(PairwiseAlltoall, WindowBoundsTheSendsInFlight) {
         for (const std::size_t window : {1U, 3U, 6U}) {
             const std::string choice = "pairwise:window=" + std::to_string(window);
             for (int rank = 0; rank < ranks; ++rank) {
-                EXPECT_LE(most_in_flight(list_of(Collective::alltoall, choice.c_str(), ranks, rank)), window);
+                EXPECT_LE(max_in_flight(list_of(Collective::alltoall, choice.c_str(), ranks, rank)), window);
             }
         }
     }

@@ -66,13 +66,13 @@ TEST(Catalogue, HasAlgorithmsForEveryCollective) {
 TEST(Build, NoBytesNoTasks) {
     for (const Algorithm* algorithm : catalogue()) {
         if (algorithm->collective == Collective::barrier || has_parts(algorithm->collective)) continue;
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         EXPECT_TRUE(build({.collective = algorithm->collective, .ranks = 5}, 2, choice).tasks.empty());
     }
     // With parts, what a rank sends and receives is what counts; it need not know of other bytes.
     for (const Algorithm* algorithm : catalogue()) {
         if (!has_parts(algorithm->collective)) continue;
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         Problem problem = problem_of(algorithm->collective, 5);
         problem.parts = all_parts(problem, [](int, int) { return 0; });
         EXPECT_TRUE(build(problem, 2, choice).tasks.empty())

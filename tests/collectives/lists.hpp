@@ -38,7 +38,7 @@ inline std::uint64_t bytes_sent(const List& list) {
 }
 
 // The number of sends that a list has started and that no wait has followed, at most.
-inline std::size_t most_in_flight(const List& list) {
+inline std::size_t max_in_flight(const List& list) {
     std::size_t most = 0;
     std::size_t now = 0;
     for (const Task& task : list.tasks) {

@@ -28,7 +28,7 @@ TEST(BlocksOfOneLength, AreSentAsByTheCollectiveWithoutParts) {
                                                        {Collective::alltoall, Collective::alltoallv}};
     for (const auto& form : forms) {
         for (const Algorithm* algorithm : algorithms_of(form.second)) {
-            const Choice with{algorithm, usual_parameters(*algorithm)};
+            const Choice with{algorithm, default_parameters(*algorithm)};
             const Choice without = parse_choice(form.first, algorithm->name);
             for (int ranks = 1; ranks <= 9; ++ranks) {
                 const int root = has_root(form.first) ? ranks / 2 : 0;
@@ -67,9 +67,8 @@ TEST(SequentialGatherv, WhoHasNothingIsNotSignalled) {
 
 TEST(SequentialGatherv, WindowBoundsTheSenders) {
     const Problem problem = with_lengths(Collective::gatherv, 20, 3, odd_ones_have_none);
-    EXPECT_EQ(most_in_flight(build(problem, 3, parse_choice(Collective::gatherv, "sequential"))), 1U);
-    EXPECT_EQ(most_in_flight(build(problem, 3, parse_choice(Collective::gatherv, "sequential:window=3"))),
-              3U);
+    EXPECT_EQ(max_in_flight(build(problem, 3, parse_choice(Collective::gatherv, "sequential"))), 1U);
+    EXPECT_EQ(max_in_flight(build(problem, 3, parse_choice(Collective::gatherv, "sequential:window=3"))), 3U);
 }
 
 TEST(RingAllgatherv, EmptyBlocksAreNotHandedOn) {
@@ -91,7 +90,7 @@ TEST(PairwiseAlltoallv, WindowBoundsTheSendsInFlight) {
         return static_cast<std::uint64_t>(from * to % 3);
     });
     const Choice choice = parse_choice(Collective::alltoallv, "pairwise:window=3");
-    EXPECT_LE(most_in_flight(
+    EXPECT_LE(max_in_flight(
                   build(with_lengths(Collective::alltoallv, 17, 0, [](int, int) { return 1; }), 5, choice)),
               3U);
     EXPECT_EQ(count(build(problem, 0, choice), Kind::send), 0U);

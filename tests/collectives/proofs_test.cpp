@@ -14,7 +14,7 @@ namespace {
 
 // The usual values, and of few ranks each parameter in turn at others.
 std::vector<Parameters> variations(const Algorithm& algorithm, int ranks) {
-    std::vector<Parameters> all = {usual_parameters(algorithm)};
+    std::vector<Parameters> all = {default_parameters(algorithm)};
     for (std::size_t i = 0; i < algorithm.parameters.size() && ranks <= 20; ++i) {
         const Parameter& parameter = algorithm.parameters[i];
         for (const std::int64_t value :
@@ -139,7 +139,7 @@ TEST(Proofs, ARankNeedsItsOwnPartsOnly) {
 // By what it knows, every rank must come to the same choice.
 TEST(Proofs, AllRanksCountTheSameCosts) {
     const auto expect_equal = [](const Problem& a, const Problem& b, const Algorithm& algorithm) {
-        const Parameters parameters = usual_parameters(algorithm);
+        const Parameters parameters = default_parameters(algorithm);
         ASSERT_EQ(static_cast<bool>(algorithm.applies(a, parameters)),
                   static_cast<bool>(algorithm.applies(b, parameters)))
             << print(a) << " " << algorithm.name;

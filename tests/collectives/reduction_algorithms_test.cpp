@@ -21,7 +21,7 @@ TEST(Reductions, SomeAlgorithmTakesEveryOrderedProblem) {
         const Problem problem = with_parts(problem_of(algorithm->collective, 7, 0, 9, false, true)).front();
         const bool keeps_order =
             std::string(algorithm->name) != "ring" && std::string(algorithm->name) != "recursive_halving";
-        EXPECT_EQ(static_cast<bool>(algorithm->applies(problem, usual_parameters(*algorithm))), keeps_order)
+        EXPECT_EQ(static_cast<bool>(algorithm->applies(problem, default_parameters(*algorithm))), keeps_order)
             << algorithm->name;
     }
 }
@@ -33,7 +33,7 @@ TEST(Reductions, DeclineWhatNeedsTooMuchScratch) {
         if (has_parts(problem.collective)) {
             problem.parts = all_parts(problem, [](int, int) { return std::uint64_t{1} << 32; });
         }
-        EXPECT_FALSE(algorithm->applies(problem, usual_parameters(*algorithm))) << algorithm->name;
+        EXPECT_FALSE(algorithm->applies(problem, default_parameters(*algorithm))) << algorithm->name;
     }
 }
 
@@ -50,7 +50,7 @@ TEST(Reductions, WhatTheyTakeNeedsNoMoreThanThat) {
     };
     for (const Algorithm* algorithm : catalogue()) {
         if (!is_reduction(algorithm->collective)) continue;
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         for (const int ranks : {2, 3, 7, 8, 13, 64}) {
             for (const int how : {0, 1, 2, 3}) {
                 std::uint64_t elements = std::uint64_t{1} << 30;
@@ -77,7 +77,7 @@ TEST(ReduceScatter, TakesNoNoticeOfThePlaceOfEmptyBlocks) {
             for (Part& part : parts.sends) part.offset = part.bytes == 0 ? 0 : part.offset;
         }
         for (const Algorithm* algorithm : algorithms_of(problem.collective)) {
-            const Choice choice{algorithm, usual_parameters(*algorithm)};
+            const Choice choice{algorithm, default_parameters(*algorithm)};
             for (int rank = 0; rank < problem.ranks; ++rank) {
                 EXPECT_EQ(build(other, rank, choice), build(problem, rank, choice)) << print(choice);
             }

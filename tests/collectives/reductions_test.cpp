@@ -53,7 +53,7 @@ void for_each(int ranks, const Elements& elements, const std::set<std::uint64_t>
     for (const Algorithm* algorithm : catalogue()) {
         const Collective collective = algorithm->collective;
         if (!is_reduction(collective)) continue;
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         for (const int root : roots_of(collective, ranks)) {
             for (const std::uint64_t size : has_parts(collective) ? std::set<std::uint64_t>{1} : sizes) {
                 for (const int how : {0, 1, 2, 3}) {

@@ -37,7 +37,7 @@ std::string why_not(const Problem& problem, const char* name = "two_level") {
 struct InterNode {
     std::size_t messages = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t most_into_one_host = 0;  // bytes
+    std::uint64_t max_into_one_host = 0;  // bytes
 };
 InterNode inter_node_of(const Problem& problem, const char* choice) {
     InterNode inter_node;
@@ -52,7 +52,7 @@ InterNode inter_node_of(const Problem& problem, const char* choice) {
             into[static_cast<std::size_t>(host)] += task.source.length;
         }
     }
-    inter_node.most_into_one_host = *std::max_element(into.begin(), into.end());
+    inter_node.max_into_one_host = *std::max_element(into.begin(), into.end());
     return inter_node;
 }
 
@@ -94,7 +94,7 @@ TEST(TwoLevel, AnOperatorThatDoesNotCommuteNeedsTheOrderOfTheRanks) {
 TEST(TwoLevel, FlatListsAreTheSameWithAPlacement) {
     for (const Algorithm* algorithm : catalogue()) {
         if (algorithm->knows_hosts) continue;
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         for (const Problem& problem : sample_problems(algorithm->collective, 6, 24)) {
             if (!algorithm->applies(problem, choice.parameters)) continue;
             const Problem placed = on_hosts(problem, {0, 0, 1, 1, 1, 2});
@@ -148,7 +148,7 @@ TEST(TwoLevelBroadcast, DataComesToAHostOnceAndSegmentsFollowOneAnother) {
     for (const char* choice : {"two_level", "two_level:k=2", "two_level:leaders=3"}) {
         const InterNode inter_node = inter_node_of(problem, choice);
         EXPECT_EQ(inter_node.bytes, 3U << 20) << choice;
-        EXPECT_EQ(inter_node.most_into_one_host, 1U << 20) << choice;
+        EXPECT_EQ(inter_node.max_into_one_host, 1U << 20) << choice;
         EXPECT_EQ(inter_node.messages, 3U * 32) << choice;
     }
     for (int rank = 0; rank < 16; ++rank) {
@@ -204,7 +204,7 @@ TEST(TwoLevelAllreduce, LongVectorsAreSentAboutTwice) {
         const InterNode inter_node = inter_node_of(problem, choice);
         // Of each host's vector three quarters go to others, and as much comes back.
         EXPECT_EQ(inter_node.bytes, 4U * 2 * 3 * (1 << 18)) << choice;
-        EXPECT_EQ(inter_node.most_into_one_host, 2U * 3 * (1 << 18)) << choice;
+        EXPECT_EQ(inter_node.max_into_one_host, 2U * 3 * (1 << 18)) << choice;
     }
     // Each of four leaders has its share.
     for (int rank = 0; rank < 4; ++rank) {
@@ -256,7 +256,7 @@ TEST(TwoLevelAllgather, BlocksComeToAHostOnce) {
          {std::pair("two_level", 12U), {"two_level:leaders=2", 24U}, {"two_level:leaders=4", 48U}}) {
         const InterNode inter_node = inter_node_of(large, choice);
         EXPECT_EQ(inter_node.messages, messages) << choice;
-        EXPECT_EQ(inter_node.most_into_one_host, 1200U) << choice;
+        EXPECT_EQ(inter_node.max_into_one_host, 1200U) << choice;
     }
 }
 

@@ -154,7 +154,7 @@ TEST_P(EnginesTest, EveryAlgorithm) {
     const int ranks = std::get<1>(GetParam());
     unsigned seed = static_cast<unsigned>(ranks);
     for (const Algorithm* algorithm : catalogue()) {
-        const Choice usual{algorithm, usual_parameters(*algorithm)};
+        const Choice usual{algorithm, default_parameters(*algorithm)};
         for (const std::uint64_t bytes : {8U, 30000U}) {
             // Now one form of the problem, then another.
             const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
@@ -222,7 +222,7 @@ TEST_P(IntraNodePeers, EveryAlgorithm) {
     const std::vector<int> hosts = hosts_of(ranks, std::get<2>(GetParam()));
     unsigned seed = static_cast<unsigned>(ranks);
     for (const Algorithm* algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         for (const std::uint64_t bytes : {8U, 30000U}) {
             const auto problems = sample_problems(algorithm->collective, ranks, bytes);
             ++seed;

@@ -181,7 +181,7 @@ TEST_P(FabricLists, AreRightWithThreadsAndWithout) {
         const auto placement = placement_on_hosts(std::vector<std::uint64_t>(host_of.begin(), host_of.end()));
         auto problems = sample_problems(algorithm->collective, ranks, lengths[random() % 3]);
         std::shuffle(problems.begin(), problems.end(), random);
-        const Parameters parameters = usual_parameters(*algorithm);
+        const Parameters parameters = default_parameters(*algorithm);
         for (Problem& problem : problems) {
             problem.placement = placement;
             if (!algorithm->applies(problem, parameters)) continue;
@@ -232,13 +232,13 @@ TEST_P(FabricLists, ComeToTheirEndWhileNobodyCalls) {
 // Says of long sends that they take long, and which threads send.
 class SlowLink final : public Link {
   public:
-    static constexpr std::uint64_t most_quickly = 1000;
+    static constexpr std::uint64_t max_quickly = 1000;
 
     explicit SlowLink(std::unique_ptr<Link> link) : link_(std::move(link)) {}
     const char* name() const override { return "slow"; }
     bool any_thread() const override { return true; }
     bool ready() override { return link_->ready(); }
-    bool sends_slowly(int, std::uint64_t bytes) const override { return bytes > most_quickly; }
+    bool sends_slowly(int, std::uint64_t bytes) const override { return bytes > max_quickly; }
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override {
         link_->send(peer, data, bytes, channel, transfer);

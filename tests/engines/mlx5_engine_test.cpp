@@ -30,19 +30,19 @@ using mlx5_double::DoubleDevice;
 using mlx5_double::Drive;
 
 constexpr int runs = 3;
-constexpr int most_rounds = 20000;  // without any run that completes
+constexpr int max_rounds = 20000;  // without any run that completes
 
 // Changes new entries of send queues before the card may see them, and has shorter queues where asked.
 class FaultyDevice final : public mlx5::Device {
   public:
     using Fault = std::function<void(std::byte* block)>;
-    FaultyDevice(DoubleDevice& card, Fault fault, std::uint32_t most_blocks)
-        : card_(card), fault_(std::move(fault)), most_blocks_(most_blocks) {}
+    FaultyDevice(DoubleDevice& card, Fault fault, std::uint32_t max_blocks)
+        : card_(card), fault_(std::move(fault)), max_blocks_(max_blocks) {}
 
     const char* name() const override { return card_.name(); }
     mlx5::Capabilities capabilities() const override {
         mlx5::Capabilities has = card_.capabilities();
-        has.max_send_blocks = std::min(has.max_send_blocks, most_blocks_);
+        has.max_send_blocks = std::min(has.max_send_blocks, max_blocks_);
         return has;
     }
     mlx5::CompletionQueue create_completion_queue(const mlx5::CompletionQueueOptions& options) override {
@@ -95,7 +95,7 @@ class FaultyDevice final : public mlx5::Device {
 
     DoubleDevice& card_;
     const Fault fault_;
-    const std::uint32_t most_blocks_;
+    const std::uint32_t max_blocks_;
     std::map<std::uint32_t, Watched> pairs_;
 };
 
@@ -106,7 +106,7 @@ struct Job {
     mlx5_double::Rules rules;
     int rounds = 1;
     FaultyDevice::Fault fault = {};
-    std::uint32_t most_blocks = UINT32_MAX;
+    std::uint32_t max_blocks = UINT32_MAX;
 };
 
 Job job_of(Problem problem, Choice choice, const WorkVariant& variant, unsigned seed) {
@@ -156,8 +156,8 @@ std::string run(const Job& job) {
         for (int rank = 0; rank < count; ++rank) {
             Rank& of = ranks[static_cast<std::size_t>(rank)];
             of.card = std::make_unique<DoubleDevice>(network, job.rules, Drive::hand);
-            if (job.fault || job.most_blocks != UINT32_MAX)
-                of.faulty = std::make_unique<FaultyDevice>(*of.card, job.fault, job.most_blocks);
+            if (job.fault || job.max_blocks != UINT32_MAX)
+                of.faulty = std::make_unique<FaultyDevice>(*of.card, job.fault, job.max_blocks);
             EngineContext context{.messages = links[static_cast<std::size_t>(rank)].get()};
             context.card = of.faulty != nullptr ? static_cast<mlx5::Device*>(of.faulty.get()) : of.card.get();
             context.options.card_variant = job.variant;
@@ -172,7 +172,7 @@ std::string run(const Job& job) {
                 start(job, rank, round, ranks[static_cast<std::size_t>(rank)]);
             int left = runs * count;
             for (int rounds = 0; left > 0; ++rounds) {
-                if (rounds > most_rounds) return "it never ends";
+                if (rounds > max_rounds) return "it never ends";
                 for (Rank& rank : ranks) {
                     rank.card->card().round();
                     Operation*& operation = rank.operations[random() % runs];
@@ -209,7 +209,7 @@ class Mlx5Engine : public testing::TestWithParam<int> {};
 TEST_P(Mlx5Engine, EveryAlgorithm) {
     unsigned seed = static_cast<unsigned>(GetParam());
     for (const Algorithm* algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         for (const std::uint64_t bytes : {8U, 30000U}) {
             const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
             const auto problems = sample(algorithm->collective, GetParam(), bytes);
@@ -249,11 +249,11 @@ TEST(Mlx5EngineSizes, LongListsAndBuffers) {
                             parse_choice(Collective::broadcast, "binomial"), each, 5));
         Job job = job_of(sample_problems(Collective::alltoall, 5, 40).front(),
                          parse_choice(Collective::alltoall, "bruck"), each, 6);
-        job.most_blocks = 4;
+        job.max_blocks = 4;
         expect_right(job);
         job = job_of(sample_problems_on_hosts(Collective::broadcast, 4, 24000).front(),
                      parse_choice(Collective::broadcast, "two_level:k=1:segment=1"), each, 7);
-        job.most_blocks = 8;
+        job.max_blocks = 8;
         expect_right(job);
     }
 }
@@ -383,7 +383,7 @@ TEST(Mlx5Plan, WritesWhatIsOneProblemAtAllRanks) {
     const auto written = [](std::uint64_t bytes) {
         int count = 0;
         for (const Algorithm* algorithm : catalogue()) {
-            const Choice choice{algorithm, usual_parameters(*algorithm)};
+            const Choice choice{algorithm, default_parameters(*algorithm)};
             const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
             const auto problems = sample(algorithm->collective, 8, bytes);
             const auto all_written = [&](const Problem& problem) {

@@ -23,7 +23,7 @@ TEST(Mlx5Memory, ManyRanksHaveShorterQueues) {
     for (int ranks = 1; ranks < 4096; ++ranks) {
         const std::uint32_t depth = depth_of_peers(ranks, 1024);
         if (depth > 0) {
-            EXPECT_LE(bytes_of_peer(depth) * static_cast<std::uint64_t>(ranks - 1), most_bytes_of_lane)
+            EXPECT_LE(bytes_of_peer(depth) * static_cast<std::uint64_t>(ranks - 1), max_bytes_of_lane)
                 << ranks;
         }
     }

@@ -45,7 +45,7 @@ Task draw(int ranks, std::mt19937& random, const std::shared_ptr<const Placement
     for (;;) {
         const Algorithm* const algorithm = one_of(algorithms, random);
         const auto problems = sample_problems(algorithm->collective, ranks, one_of(lengths, random));
-        Task task{one_of(problems, random), {algorithm, usual_parameters(*algorithm)}};
+        Task task{one_of(problems, random), {algorithm, default_parameters(*algorithm)}};
         task.problem.placement = placement;
         if (algorithm->applies(task.problem, task.choice.parameters)) return task;
     }

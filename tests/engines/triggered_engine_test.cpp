@@ -29,7 +29,7 @@ class Watched final : public DeferredWork {
   public:
     struct Limits {
         bool entries = true;  // there are some for works that wait
-        std::uint64_t most_counted = UINT32_MAX;
+        std::uint64_t max_counted = UINT32_MAX;
         std::uint64_t counters = 1000;  // of a rank
     };
     explicit Watched(Limits limits) : limits_(limits) {}
@@ -43,7 +43,7 @@ class Watched final : public DeferredWork {
     std::uint64_t counters() const override { return limits_.counters; }
     bool reserve_counters(std::uint64_t counters) override { return real_.reserve_counters(counters); }
     void give_back_counters(std::uint64_t counters) override { real_.give_back_counters(counters); }
-    std::uint64_t most_counted() const override { return limits_.most_counted; }
+    std::uint64_t max_counted() const override { return limits_.max_counted; }
     std::vector<std::byte> address() const override { return real_.address(); }
     std::uint64_t reach(const std::vector<std::byte>& address) override { return real_.reach(address); }
     std::unique_ptr<Counter> make_counter() override {
@@ -60,12 +60,12 @@ class Watched final : public DeferredWork {
     }
     std::unique_ptr<Work> write(Counter& trigger, std::uint64_t threshold, const std::byte* source,
                                 std::size_t bytes, const Target& target, Counter& done) override {
-        EXPECT_LE(threshold, limits_.most_counted);
+        EXPECT_LE(threshold, limits_.max_counted);
         ++queued_;
         return real_.write(trigger, threshold, source, bytes, target, done);
     }
     std::unique_ptr<Work> add(Counter& trigger, std::uint64_t threshold, Counter& raised) override {
-        EXPECT_LE(threshold, limits_.most_counted);
+        EXPECT_LE(threshold, limits_.max_counted);
         ++queued_;
         return real_.add(trigger, threshold, raised);
     }
@@ -205,7 +205,7 @@ TEST_F(TriggeredEngineTest, NothingIsLeftToTheProcessor) {
 void run_some(Watched::Limits limits, int runs) {
     unsigned turn = 0;
     for (const Algorithm* const algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         if (algorithm->knows_hosts) continue;
         const auto problems = sample_problems(algorithm->collective, 4, 40);
         const Problem& problem = problems.front();
@@ -227,7 +227,7 @@ TEST_F(TriggeredEngineTest, WithoutEntriesTheCallerDoesTheWork) {
 
 TEST_F(TriggeredEngineTest, CountersBeginAnewBeforeTheirEnd) {
     // With a message in each run, a slot's counter passes half of it.
-    run_some({.most_counted = 12}, 14);
+    run_some({.max_counted = 12}, 14);
 }
 
 TEST_F(TriggeredEngineTest, MoreRunsThanHaveCounters) {

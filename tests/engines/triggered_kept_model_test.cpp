@@ -34,7 +34,7 @@ class Model {
   public:
     Model(const std::vector<Job>& jobs, int starts, unsigned seed, std::uint64_t first, Fault fault)
         : starts_(starts), random_(seed), fault_(fault) {
-        const std::uint64_t limit = fault == Fault::no_new_beginning ? UINT64_MAX : counts - most_in_run;
+        const std::uint64_t limit = fault == Fault::no_new_beginning ? UINT64_MAX : counts - max_in_run;
         for (int rank = 0; rank < jobs.front().problem.ranks; ++rank)
             for (const Job& job : jobs)
                 nodes_.emplace_back(*this, job, nodes_.size() % jobs.size(), rank, limit, first);
@@ -330,7 +330,7 @@ TEST(TriggeredKeptModel, EveryOrderGivesTheBytesOfTheProblem) {
 
 TEST(TriggeredKeptModel, CountersBeginAnewBeforeTheirEnd) {
     for (unsigned seed = 0; seed < seeds / 8; ++seed)
-        ASSERT_EQ(run(seed, Fault::none, counts - most_in_run - seed % 40), "");
+        ASSERT_EQ(run(seed, Fault::none, counts - max_in_run - seed % 40), "");
 }
 
 TEST(TriggeredKeptModel, EveryAlgorithmWithASchedule) {
@@ -351,7 +351,7 @@ TEST_P(PlantedFaultsOfKept, AreFound) {
     if (fault == Fault::stage_early || fault == Fault::stage_overtaken) often = Collective::allreduce;
     unsigned found = 0;
     for (unsigned seed = 0; seed < 40; ++seed) {
-        const std::uint64_t first = near_end ? counts - most_in_run - 8 : 0;
+        const std::uint64_t first = near_end ? counts - max_in_run - 8 : 0;
         if (!run(seed, fault, first, seed % 2 == 0 ? often : std::nullopt).empty()) ++found;
     }
     EXPECT_GT(found, 5U);

@@ -98,7 +98,7 @@ class TriggeredKept : public testing::Test {
 TEST_F(TriggeredKept, EveryAlgorithm) {
     std::size_t turn = 0;
     for (const Algorithm* const algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
         const auto problems = sample(algorithm->collective, 4, turn % 2 == 0 ? 40 : 3000);
         const Problem& problem = problems[turn++ % problems.size()];

@@ -24,7 +24,7 @@ namespace lapwing::triggered::testing_triggered {
 using namespace testing_engines;
 
 constexpr std::uint64_t counts = std::uint64_t{1} << 48;  // what a counter of the card holds
-constexpr std::uint64_t most_in_run = 32;                 // messages of a pair
+constexpr std::uint64_t max_in_run = 32;                  // messages of a pair
 
 struct Job {
     ListSet lists;
@@ -43,7 +43,7 @@ inline std::vector<Job> random_jobs(int ranks, std::mt19937& random, std::size_t
     while (jobs.size() < count) {
         const Algorithm* const algorithm = catalogue()[random() % catalogue().size()];
         if (only && algorithm->collective != *only) continue;
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
         const auto problems = sample(algorithm->collective, ranks, random() % 2 == 0 ? 8 : 300);
         const Problem& problem = problems[random() % problems.size()];
@@ -63,7 +63,7 @@ inline std::string describe(const std::string& wrong, unsigned seed, const std::
 // Some problems of each algorithm, for each number of ranks; `check` gets a number for each.
 inline void check_each_algorithm(const std::function<void(const Job&, unsigned)>& check) {
     for (const Algorithm* const algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         for (const int ranks : {1, 2, 3, 4, 7}) {
             const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
             unsigned number = 0;

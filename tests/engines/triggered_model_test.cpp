@@ -35,7 +35,7 @@ class Model {
     Model(const std::vector<Job>& jobs, unsigned seed, std::uint64_t first, Fault fault)
         : jobs_(jobs), ranks_(jobs.front().problem.ranks), random_(seed), fault_(fault) {
         // As close to the end as the runs in flight allow.
-        const std::uint64_t limit = fault == Fault::no_new_beginning ? UINT64_MAX : counts - most_in_run;
+        const std::uint64_t limit = fault == Fault::no_new_beginning ? UINT64_MAX : counts - max_in_run;
         for (int rank = 0; rank < ranks_; ++rank) nodes_.emplace_back(*this, rank, limit, first);
     }
 
@@ -354,7 +354,7 @@ TEST(TriggeredModel, EveryOrderGivesTheBytesOfTheProblem) {
 
 TEST(TriggeredModel, CountersBeginAnewBeforeTheirEnd) {
     for (unsigned seed = 0; seed < seeds / 8; ++seed)
-        ASSERT_EQ(run(seed, Fault::none, counts - most_in_run - seed % 9), "");
+        ASSERT_EQ(run(seed, Fault::none, counts - max_in_run - seed % 9), "");
 }
 
 TEST(TriggeredModel, EveryAlgorithmWithASchedule) {
@@ -367,7 +367,7 @@ class PlantedFaults : public testing::TestWithParam<Fault> {};
 
 TEST_P(PlantedFaults, AreFound) {
     const bool near_end = GetParam() == Fault::no_new_beginning || GetParam() == Fault::no_pause;
-    const std::uint64_t first = near_end ? counts - most_in_run : 0;
+    const std::uint64_t first = near_end ? counts - max_in_run : 0;
     unsigned found = 0;
     for (unsigned seed = 0; seed < 40; ++seed) {
         const Collective often =

@@ -19,11 +19,11 @@ namespace {
 
 void prove_chains(const lapwing::ListSet& set) {
     using namespace lapwing;
-    constexpr int most_ranks = 16;
-    constexpr std::size_t most_tasks = 256;
+    constexpr int max_ranks = 16;
+    constexpr std::size_t max_tasks = 256;
     std::size_t tasks = 0;
     for (const List& list : set.lists) tasks += list.tasks.size();
-    if (set.problem.ranks > most_ranks || tasks > most_tasks) return;
+    if (set.problem.ranks > max_ranks || tasks > max_tasks) return;
     try {
         validate(set.problem);
     } catch (const Error&) {

@@ -10,7 +10,7 @@
 namespace lapwing::ofi {
 namespace {
 
-constexpr std::uint64_t most_counted = (std::uint64_t{1} << 48) - 1;
+constexpr std::uint64_t max_counted = (std::uint64_t{1} << 48) - 1;
 
 // A write that keeps all of them.
 struct Write {
@@ -28,7 +28,7 @@ struct Write {
         rma.msg.context = &work.context;
         work.triggering_cntr = &counters[0];
         work.completion_cntr = &counters[1];
-        work.threshold = most_counted;
+        work.threshold = max_counted;
         work.op_type = FI_OP_WRITE;
         work.op.rma = &rma;
     }
@@ -36,7 +36,7 @@ struct Write {
 
 TEST(DeferredRules, AWrite) {
     Write right;
-    EXPECT_EQ(broken_rule(right.work, most_counted), "");
+    EXPECT_EQ(broken_rule(right.work, max_counted), "");
     const std::function<void(Write&)> breaks[] = {
         [](Write& one) { one.rma.msg.iov_count = 2; },
         [](Write& one) { one.rma.msg.rma_iov_count = 2; },
@@ -46,13 +46,13 @@ TEST(DeferredRules, AWrite) {
         [](Write& one) { one.work.triggering_cntr = nullptr; },
         [](Write& one) { one.work.completion_cntr = nullptr; },
         [](Write& one) { one.work.completion_cntr = one.work.triggering_cntr; },
-        [](Write& one) { one.work.threshold = most_counted + 1; },
+        [](Write& one) { one.work.threshold = max_counted + 1; },
         [](Write& one) { one.work.op_type = FI_OP_ATOMIC; },
     };
     for (const auto& break_one : breaks) {
         Write wrong;
         break_one(wrong);
-        EXPECT_NE(broken_rule(wrong.work, most_counted), "") << &break_one - breaks;
+        EXPECT_NE(broken_rule(wrong.work, max_counted), "") << &break_one - breaks;
     }
 }
 
@@ -63,12 +63,12 @@ TEST(DeferredRules, ACounterAndAReceive) {
     add.triggering_cntr = &counters[0];
     add.op_type = FI_OP_CNTR_ADD;
     add.op.cntr = &operation;
-    EXPECT_EQ(broken_rule(add, most_counted), "");
+    EXPECT_EQ(broken_rule(add, max_counted), "");
     add.completion_cntr = &counters[1];
-    EXPECT_NE(broken_rule(add, most_counted), "");
+    EXPECT_NE(broken_rule(add, max_counted), "");
     add.completion_cntr = nullptr;
     operation.cntr = &counters[0];
-    EXPECT_NE(broken_rule(add, most_counted), "");
+    EXPECT_NE(broken_rule(add, max_counted), "");
 
     fi_op_msg message{};
     fi_deferred_work receive{};
@@ -78,9 +78,9 @@ TEST(DeferredRules, ACounterAndAReceive) {
     receive.completion_cntr = &counters[1];
     receive.op_type = FI_OP_RECV;
     receive.op.msg = &message;
-    EXPECT_EQ(broken_rule(receive, most_counted), "");
+    EXPECT_EQ(broken_rule(receive, max_counted), "");
     receive.threshold = 1;
-    EXPECT_NE(broken_rule(receive, most_counted), "");
+    EXPECT_NE(broken_rule(receive, max_counted), "");
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ class Explorer {
         std::size_t alternatives;
     };
 
-    explicit Explorer(int preemptions) : most_preemptions_(preemptions) {}
+    explicit Explorer(int preemptions) : max_preemptions_(preemptions) {}
 
     void run(std::vector<std::function<void()>> works) {
         current_ = this;
@@ -142,7 +142,7 @@ class Explorer {
         std::vector<std::size_t> ready;
         const bool goes_on = running_ != no_thread && may_run(*threads_[running_]);
         if (goes_on) ready.push_back(running_);
-        if (!goes_on || preemptions_ < most_preemptions_) {
+        if (!goes_on || preemptions_ < max_preemptions_) {
             for (std::size_t i = 0; i < threads_.size(); ++i) {
                 if (i != running_ && may_run(*threads_[i])) ready.push_back(i);
             }
@@ -187,7 +187,7 @@ class Explorer {
     }
 
     static inline Explorer* current_ = nullptr;
-    const int most_preemptions_;
+    const int max_preemptions_;
     std::vector<std::unique_ptr<Thread>> threads_;
     ucontext_t main_{};
     std::size_t running_ = no_thread;

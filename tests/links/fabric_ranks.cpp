@@ -28,15 +28,15 @@ namespace {
 
 using namespace testing_engines;
 
-constexpr int most_ranks = 16;
-constexpr std::size_t most_bytes_of_address = 4096;
+constexpr int max_ranks = 16;
+constexpr std::size_t max_bytes_of_address = 4096;
 
 // What the processes share: for the exchange of addresses, and to wait for each other.
 struct Shared {
     struct {
         std::atomic<std::size_t> bytes;
-        std::byte address[most_bytes_of_address];
-    } ranks[most_ranks];
+        std::byte address[max_bytes_of_address];
+    } ranks[max_ranks];
     std::atomic<int> arrived;
     std::atomic<int> ended;
 };
@@ -84,7 +84,7 @@ int run_all(Fabric& fabric, Link& link, int rank, int ranks) {
     int lists = 0;
     std::uint32_t channel = 0;
     for (const Algorithm* algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         for (const std::uint64_t bytes : {8U, 70000U}) {
             const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
             const auto problems = sample(algorithm->collective, ranks, bytes);
@@ -147,8 +147,8 @@ int run_rank(Shared& shared, const char* provider, int rank, int ranks) {
 int main(int count, char** arguments) {
     using namespace lapwing;
     const int ranks = count == 3 ? std::atoi(arguments[2]) : 0;
-    if (ranks < 2 || ranks > most_ranks) {
-        fmt::print(stderr, "fabric_ranks: PROVIDER and RANKS, 2 to {}\n", most_ranks);
+    if (ranks < 2 || ranks > max_ranks) {
+        fmt::print(stderr, "fabric_ranks: PROVIDER and RANKS, 2 to {}\n", max_ranks);
         return 2;
     }
     void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

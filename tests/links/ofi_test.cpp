@@ -390,7 +390,7 @@ TEST(Ofi, WhoIsNotThereIsLostAndWhoCannotBeAskedIsNot) {
             address.places[0].family = 4;
             const unsigned char other[4] = {127, 0, 0, 77};
             std::copy(std::begin(other), std::end(other), address.places[0].bytes);
-            for (std::size_t i = 1; i < tcp::Address::most_places; ++i) address.places[i].family = 0;
+            for (std::size_t i = 1; i < tcp::Address::max_places; ++i) address.places[i].family = 0;
         }
         self.join({self.address(), address});
         EXPECT_EQ(look(self, 20), "") << "it is there";

@@ -190,7 +190,7 @@ struct Play {
     }
 };
 
-constexpr Geometry tiny{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80, .most_in_pieces = 0};
+constexpr Geometry tiny{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80, .max_in_pieces = 0};
 // Receivers copy themselves whenever there is no piece.
 constexpr Geometry mixed{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80, .patience = 0};
 constexpr Geometry measuring{

@@ -82,11 +82,11 @@ TEST(TransferChoice, ClassesAreDecidedApart) {
     send(choice, 32769, 50, takes(1000, 500));
     const std::vector<TransferTimes> times = choice.times();
     ASSERT_EQ(times.size(), 2U);
-    EXPECT_EQ(times[0].most_bytes, 32768U);
+    EXPECT_EQ(times[0].max_bytes, 32768U);
     EXPECT_EQ(times[0].chosen, Way::pieces);
     EXPECT_NEAR(times[0].nanoseconds[0], 500, 1);
     EXPECT_NEAR(times[0].nanoseconds[1], 1000, 1);
-    EXPECT_EQ(times[1].most_bytes, 65536U);
+    EXPECT_EQ(times[1].max_bytes, 65536U);
     EXPECT_EQ(times[1].chosen, Way::direct);
     EXPECT_EQ(times[1].messages, 50U);
 }

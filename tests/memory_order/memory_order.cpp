@@ -289,9 +289,9 @@ struct Execution : rl::test_suite<Execution<threads>, threads> {
     std::unique_ptr<World> world;
 };
 
-constexpr Geometry tiny{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80, .most_in_pieces = 0};
+constexpr Geometry tiny{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80, .max_in_pieces = 0};
 // The payload is full before the slots are.
-constexpr Geometry many{.slots = 8, .payload = 256, .tickets = 1, .chunk = 80, .most_in_pieces = 0};
+constexpr Geometry many{.slots = 8, .payload = 256, .tickets = 1, .chunk = 80, .max_in_pieces = 0};
 // Receivers copy themselves whenever there is no piece.
 constexpr Geometry mixed{.slots = 2, .payload = 256, .tickets = 1, .chunk = 80, .patience = 0};
 

@@ -118,7 +118,7 @@ int run_forms(const Engine& engine, const Algorithm& algorithm, const EngineCont
     const int forms = engine.only_by_name() ? 1 : 2;
     std::vector<std::uint64_t> sizes = {0, 8, 1000, 100'000};
     if (engine.only_by_name()) sizes = {turn % 2 == 0 ? 8U : 1000U};
-    const Choice choice{&algorithm, usual_parameters(algorithm)};
+    const Choice choice{&algorithm, default_parameters(algorithm)};
     const auto sample = algorithm.knows_hosts ? sample_problems_on_hosts : sample_problems;
     int all = 0;
     for (const std::uint64_t bytes : sizes) {

@@ -47,7 +47,7 @@ TEST_F(PlannerTest, ForgetsWhatWasNotUsedForLongestButNothingInFlight) {
     in_flight.in_flight = 1;
     const Prepared* prepared = in_flight.prepared.get();
     for (std::uint64_t bytes = 2; bytes < 1000; ++bytes) planner.plan(alltoall(bytes));
-    EXPECT_EQ(planner.size(), Planner::most_plans);
+    EXPECT_EQ(planner.size(), Planner::max_plans);
     EXPECT_EQ(planner.plan(alltoall(1)).prepared.get(), prepared);
 }
 

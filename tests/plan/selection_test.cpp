@@ -109,7 +109,7 @@ TEST(Select, DoesNotLookAtWhatOnlyTheRootKnows) {
             other.in_place = !problem.in_place;
             EXPECT_EQ(print(select(problem).choice), print(select(other).choice)) << print(problem);
             for (const Algorithm* algorithm : algorithms_of(collective)) {
-                const Parameters usual = usual_parameters(*algorithm);
+                const Parameters usual = default_parameters(*algorithm);
                 EXPECT_EQ(static_cast<bool>(algorithm->applies(problem, usual)),
                           static_cast<bool>(algorithm->applies(other, usual)));
             }

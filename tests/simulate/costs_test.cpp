@@ -15,7 +15,7 @@ namespace lapwing::simulate {
 namespace {
 
 constexpr int ranks_of_host = 4;
-constexpr std::uint64_t most_messages = 50000;
+constexpr std::uint64_t max_messages = 50000;
 
 struct Bounds {
     double least = 0.92;
@@ -51,7 +51,7 @@ struct Compared {
 // Nothing where the algorithm declines, or has too many messages for a test.
 std::optional<Compared> compare(const Algorithm& algorithm, int ranks, std::uint64_t bytes) {
     const Machine machine;
-    const Choice choice{&algorithm, usual_parameters(algorithm)};
+    const Choice choice{&algorithm, default_parameters(algorithm)};
     Problem problem = measured_problem(algorithm.collective, ranks, bytes);
     std::unique_ptr<Network> network;
     if (algorithm.knows_hosts) {
@@ -63,8 +63,8 @@ std::optional<Compared> compare(const Algorithm& algorithm, int ranks, std::uint
     }
     if (!algorithm.applies(problem, choice.parameters)) return std::nullopt;
     const std::size_t tasks = build(problem, ranks - 1, choice).tasks.size();
-    if (tasks * static_cast<std::size_t>(ranks) > 4 * most_messages) return std::nullopt;
-    if (estimate(problem, choice).messages > most_messages) return std::nullopt;
+    if (tasks * static_cast<std::size_t>(ranks) > 4 * max_messages) return std::nullopt;
+    if (estimate(problem, choice).messages > max_messages) return std::nullopt;
     const Outcome outcome =
         simulate(make_lists(problem, choice),
                  {.engine = engine("card"), .parameters = parameters_of(machine), .network = network.get()});

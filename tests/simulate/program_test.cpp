@@ -50,8 +50,8 @@ TEST(Programs, WhatBlockingAndAloneMeans) {
                             std::pair(Kind::compute, 20), std::pair(Kind::start, 0), std::pair(Kind::wait, 0),
                             std::pair(Kind::compute, 30), std::pair(Kind::compute, 40)));
     EXPECT_EQ(communication(actions).size(), 4);
-    EXPECT_EQ(most_in_flight(actions), 2);
-    EXPECT_EQ(most_in_flight(blocking(actions)), 1);
+    EXPECT_EQ(max_in_flight(actions), 2);
+    EXPECT_EQ(max_in_flight(blocking(actions)), 1);
     // Ranks 1 and 2 of 3 have 30 more.
     EXPECT_EQ(computation(actions, 0, 3) / nanosecond, 70);
     EXPECT_EQ(computation(actions, 2, 3) / nanosecond, 100);

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { most_calls = 8 };
+enum { max_calls = 8 };
 
 static const struct {
     const char* name;
@@ -37,7 +37,7 @@ static int is_rank(const char* rank) {
 }
 
 int main(int count, char** words) {
-    struct sock_filter instructions[2 * most_calls + 2];
+    struct sock_filter instructions[2 * max_calls + 2];
     unsigned short used = 0;
     if (count < 3) return 2;
     const char* const rank = strchr(words[1], '@');
@@ -46,7 +46,7 @@ int main(int count, char** words) {
         (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (const char* name = strtok(words[1], ","); name != NULL; name = strtok(NULL, ",")) {
         const int number = find(name);
-        if (number < 0 || used + 3 > 2 * most_calls + 2) {
+        if (number < 0 || used + 3 > 2 * max_calls + 2) {
             fprintf(stderr, "refuse: %s is not known, or one too many\n", name);
             return 2;
         }

@@ -59,7 +59,7 @@ inline std::vector<ListSet> right_lists() {
     for (const Algorithm* algorithm : catalogue()) {
         const Problem problem =
             with_blocks({.collective = algorithm->collective, .ranks = 4, .type = Type::uint32}, 8);
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         if (algorithm->applies(problem, choice.parameters)) sets.push_back(build_all(problem, choice));
     }
     return sets;

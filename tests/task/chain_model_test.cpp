@@ -60,8 +60,8 @@ TEST(ChainModel, RefusesMoreBytesThanItCounts) {
     ASSERT_TRUE(check_chains(set.lists).empty());
     for (List& list : set.lists) {
         for (Task& task : list.tasks) {
-            if (sends(task.kind)) task.source.length = most_bytes_of_chains / 2;
-            if (task.kind == Kind::recv) task.target.length = most_bytes_of_chains / 2;
+            if (sends(task.kind)) task.source.length = max_bytes_of_chains / 2;
+            if (task.kind == Kind::recv) task.target.length = max_bytes_of_chains / 2;
         }
     }
     EXPECT_THROW(check_chains(set.lists), Error);

@@ -267,7 +267,7 @@ TEST(Chains, EveryAlgorithmHasThem) {
     int lists = 0;
     for (const Algorithm* algorithm : catalogue()) {
         for (const std::int64_t change : {0, 1}) {
-            Choice choice{algorithm, usual_parameters(*algorithm)};
+            Choice choice{algorithm, default_parameters(*algorithm)};
             for (std::size_t i = 0; i < algorithm->parameters.size(); ++i) {
                 const Parameter& parameter = algorithm->parameters[i];
                 choice.parameters[i] = std::clamp(parameter.usual + change, parameter.least, parameter.most);

@@ -75,13 +75,13 @@ TEST_P(EveryVariant, OfEveryAlgorithmIsProven) {
     const WorkVariant& of = variant(GetParam());
     const WorkLimits limits[] = {
         {},
-        {.queue_depth = 4, .most_bytes_of_message = 11, .most_bytes_of_host_copy = 0},
-        {.queue_depth = 7, .most_bytes_of_host_copy = 5},
-        {.queue_depth = 5, .most_bytes_of_message = 5, .card_copies = false},
+        {.queue_depth = 4, .max_bytes_of_message = 11, .max_bytes_of_host_copy = 0},
+        {.queue_depth = 7, .max_bytes_of_host_copy = 5},
+        {.queue_depth = 5, .max_bytes_of_message = 5, .card_copies = false},
     };
     std::size_t proven = 0;
     for (const Algorithm* algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         for (const int ranks : {1, 2, 3, 4, 5, 8}) {
             const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
             for (const Problem& problem : sample(algorithm->collective, ranks, 24)) {
@@ -113,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, EveryVariant,
 
 // Each change of a request breaks a promise, and the proof sees it.
 TEST(WorkQueueFaults, AreFound) {
-    const WorkLimits limits{.queue_depth = 9, .most_bytes_of_host_copy = 0};
+    const WorkLimits limits{.queue_depth = 9, .max_bytes_of_host_copy = 0};
     std::size_t planted = 0;
     for (const WorkVariant& of : work_variants()) {
         for (const auto& [collective, algorithm] : {std::pair(Collective::barrier, "dissemination"),
@@ -209,7 +209,7 @@ TEST(WorkQueues, DeclineAReceiveBelowAWait) {
 // processor.
 TEST(WorkQueues, TakeTheWholeCatalogue) {
     for (const Algorithm* algorithm : catalogue()) {
-        const Choice choice{algorithm, usual_parameters(*algorithm)};
+        const Choice choice{algorithm, default_parameters(*algorithm)};
         const auto sample = algorithm->knows_hosts ? sample_problems_on_hosts : sample_problems;
         for (const Problem& problem : sample(algorithm->collective, 8, 65536)) {
             if (!algorithm->applies(problem, choice.parameters)) continue;

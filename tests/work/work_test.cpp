@@ -106,7 +106,7 @@ std::shared_ptr<const Placement> hosts_of(int ranks) {
 // To choose an algorithm and to build one rank's list: in proportion to that rank's tasks, and to the blocks
 // that it was told of. Gives back how many tasks there are.
 std::size_t expect_little_work(const Algorithm& algorithm, const Problem& problem, int rank) {
-    const Choice choice{&algorithm, usual_parameters(algorithm)};
+    const Choice choice{&algorithm, default_parameters(algorithm)};
     bool applies = false;
     const Work choosing = work_of([&] {
         applies = static_cast<bool>(algorithm.applies(problem, choice.parameters));

@@ -206,7 +206,7 @@ void print_algorithms(bool details) {
         std::vector<std::vector<std::string>> rows;
         for (const Algorithm* algorithm : catalogue()) {
             rows.push_back({name(algorithm->collective),
-                            print(Choice{algorithm, usual_parameters(*algorithm)}), algorithm->summary});
+                            print(Choice{algorithm, default_parameters(*algorithm)}), algorithm->summary});
         }
         fmt::print("{}", align(rows));
         return;
@@ -225,7 +225,7 @@ void print_algorithms(bool details) {
 // know its own blocks only.
 Verdict runs(const Engine& engine, const Algorithm& algorithm) {
     constexpr int ranks = 8;
-    const Choice choice{&algorithm, usual_parameters(algorithm)};
+    const Choice choice{&algorithm, default_parameters(algorithm)};
     const auto sample = algorithm.knows_hosts ? sample_problems_on_hosts : sample_problems;
     EngineOptions options;
     options.trigger_entries = 1024;
@@ -271,7 +271,7 @@ int info(bool json, bool algorithms_only) {
             all["long_messages_inside_a_host"] = Json::array();
             for (const shm::TransferTimes& times : host.times) {
                 all["long_messages_inside_a_host"].push_back(
-                    {{"bytes", times.most_bytes},
+                    {{"bytes", times.max_bytes},
                      {"chosen", shm::name(times.chosen)},
                      {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
                      {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});

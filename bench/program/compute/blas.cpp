@@ -33,7 +33,7 @@ Blas::Blas() {
     if (dgemm_ == nullptr) {
         throw Error(ErrorCode::unsupported, "libopenblas.so.0 has no cblas_dgemm; install one with CBLAS");
     }
-    constexpr std::size_t elements = static_cast<std::size_t>(most_order) * most_order;
+    constexpr std::size_t elements = static_cast<std::size_t>(max_order) * max_order;
     for (std::size_t i = 0; i < elements; ++i) {
         left_.push_back(static_cast<double>(i % 7));
         right_.push_back(static_cast<double>(i % 5));

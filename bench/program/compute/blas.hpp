@@ -11,7 +11,7 @@ class Blas {
     // Throws Error (unsupported) that says what to install when there is no OpenBLAS.
     static Blas& get();
 
-    static constexpr int most_order = 256;
+    static constexpr int max_order = 256;
     // One product of two square matrices of this order, on the calling thread.
     void multiply(int order);
 

@@ -9,7 +9,7 @@ namespace lapwing::bench {
 
 void LimitLine::warm_up() {
     constexpr int most = 6;
-    constexpr int most_iterations = 100;
+    constexpr int max_iterations = 100;
     constexpr double phase_seconds = 0.03;
     iterations_ = 5;
     std::vector<double> seconds;
@@ -30,7 +30,7 @@ void LimitLine::warm_up() {
     operations_ = static_cast<std::uint64_t>(work_seconds * bench_.operations_per_second) + 1;
     iterations_ = bench_.settings.iterations;
     if (iterations_ == 0) {
-        iterations_ = std::clamp(static_cast<int>(phase_seconds / work_seconds), 1, most_iterations);
+        iterations_ = std::clamp(static_cast<int>(phase_seconds / work_seconds), 1, max_iterations);
     }
 }
 

@@ -8,9 +8,9 @@
 namespace lapwing::bench {
 namespace {
 
-constexpr int most_iterations = 100;
+constexpr int max_iterations = 100;
 constexpr double lead_in_seconds = 0.02;
-constexpr int most_lead_in = 20;
+constexpr int max_lead_in = 20;
 
 }  // namespace
 
@@ -61,10 +61,10 @@ void Subject::fit_iterations(double base_seconds) {
     base_seconds_ = base_seconds;
     iterations_ = bench_.settings.iterations;
     if (iterations_ == 0) {
-        const double most = most_iterations * std::max(1.0, phase_seconds_ / 0.01);
+        const double most = max_iterations * std::max(1.0, phase_seconds_ / 0.01);
         iterations_ = static_cast<int>(std::clamp(phase_seconds_ / base_seconds_, 1.0, most));
     }
-    lead_in_ = std::clamp(static_cast<int>(lead_in_seconds / base_seconds_), 1, most_lead_in);
+    lead_in_ = std::clamp(static_cast<int>(lead_in_seconds / base_seconds_), 1, max_lead_in);
 }
 
 void Subject::lead_in() {

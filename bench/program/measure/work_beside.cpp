@@ -12,11 +12,11 @@ WorkBeside::WorkBeside(std::shared_ptr<Subject> subject, Amount amount)
 
 // The largest matrices whose product takes a small part of the time; of the slowest rank.
 void WorkBeside::choose_order(double wanted) {
-    constexpr int least_order = 16;
+    constexpr int min_order = 16;
     whole_.amount = 1;
-    for (whole_.order = Blas::most_order;; whole_.order /= 2) {
+    for (whole_.order = Blas::max_order;; whole_.order /= 2) {
         const double taken = slowest_run();
-        if (taken > wanted / 4 && whole_.order > least_order) continue;
+        if (taken > wanted / 4 && whole_.order > min_order) continue;
         whole_.amount = static_cast<std::uint64_t>(wanted / taken) + 1;
         return;
     }

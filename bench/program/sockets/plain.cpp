@@ -23,7 +23,7 @@ constexpr std::size_t header = sizeof(std::uint64_t);
 
 }  // namespace
 
-Plain::Plain(const Mesh& mesh, std::uint64_t most_bytes) : arrived_(static_cast<std::size_t>(mesh.ranks())) {
+Plain::Plain(const Mesh& mesh, std::uint64_t max_bytes) : arrived_(static_cast<std::size_t>(mesh.ranks())) {
     sem_init(&finished_, 0, 0);
     for (int rank = 0; rank < mesh.ranks(); ++rank) {
         peers_.push_back(nullptr);
@@ -32,8 +32,8 @@ Plain::Plain(const Mesh& mesh, std::uint64_t most_bytes) : arrived_(static_cast<
         Peer& peer = *peers_.back();
         peer.rank = rank;
         peer.descriptor = mesh.data_connection(rank);
-        peer.sent.resize(header + most_bytes, 1);
-        peer.received.resize(most_bytes);
+        peer.sent.resize(header + max_bytes, 1);
+        peer.received.resize(max_bytes);
         sem_init(&peer.may_send, 0, 0);
         peer.sender = std::thread([this, &peer] { send_for(peer); });
         peer.receiver = std::thread([this, &peer] { receive_for(peer); });

@@ -22,8 +22,8 @@ namespace lapwing::bench {
 
 class Plain {
   public:
-    // Uses the mesh's data connections for as long as it lives. `most_bytes` is the longest message.
-    Plain(const Mesh& mesh, std::uint64_t most_bytes);
+    // Uses the mesh's data connections for as long as it lives. `max_bytes` is the longest message.
+    Plain(const Mesh& mesh, std::uint64_t max_bytes);
     ~Plain();
     Plain(const Plain&) = delete;
     Plain& operator=(const Plain&) = delete;

@@ -12,7 +12,7 @@
 namespace lapwing::allgather {
 namespace {
 
-constexpr std::uint64_t most_scratch = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_scratch = std::uint64_t{1} << 30;
 
 // Equal at all ranks.
 struct Lengths {
@@ -63,7 +63,7 @@ double cost_of_ring(const Problem& problem, const Machine& machine) {
 }
 
 Verdict bruck_applies(const Problem& problem) {
-    if (lengths_of(problem).all > most_scratch)
+    if (lengths_of(problem).all > max_scratch)
         return Verdict::no("all blocks together need more than 1 GiB of scratch");
     return Verdict::yes();
 }

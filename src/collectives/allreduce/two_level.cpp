@@ -28,14 +28,14 @@ constexpr Parameter parameters[] = {
     {"leaders", "ranks of each host among which a long vector is dealt", 4, 1, 1024},
 };
 // One step takes no more hosts than this.
-constexpr int most_hosts_in_one_step = 8;
+constexpr int max_hosts_in_one_step = 8;
 // A vector is dealt among hosts and leaders in no shorter pieces.
-constexpr std::int64_t least_piece = 4096;
+constexpr std::int64_t min_piece = 4096;
 
 Segments segments_of(const Problem& problem, const Parameters& values) {
     const std::int64_t leaders = std::min<std::int64_t>(values[1], problem.placement->largest_host());
     const auto pieces = static_cast<std::int64_t>(
-        problem.bytes / static_cast<std::uint64_t>(std::min(least_piece, values[0] << 10)));
+        problem.bytes / static_cast<std::uint64_t>(std::min(min_piece, values[0] << 10)));
     const std::int64_t dealt = std::clamp<std::int64_t>(
         pieces, 1, std::min<std::int64_t>(leaders * problem.placement->hosts(), 1024));
     // How many leaders there are does not count: segments are dealt among the hosts first.
@@ -45,7 +45,7 @@ Segments segments_of(const Problem& problem, const Parameters& values) {
 }
 
 bool in_one_step(const Problem& problem, const Segments& segments) {
-    return segments.count() == 1 && problem.placement->hosts() <= most_hosts_in_one_step;
+    return segments.count() == 1 && problem.placement->hosts() <= max_hosts_in_one_step;
 }
 
 Verdict applies(const Problem& problem, const Parameters&) {

@@ -13,12 +13,12 @@
 namespace lapwing::alltoall {
 namespace {
 
-constexpr std::uint64_t most_scratch = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_scratch = std::uint64_t{1} << 30;
 
 Verdict applies(const Problem& problem, const Parameters&) {
     const std::uint64_t packed =
         static_cast<std::uint64_t>(problem.ranks) * static_cast<std::uint64_t>(ceil_log2(problem.ranks) + 1);
-    if (problem.bytes > most_scratch / packed) {
+    if (problem.bytes > max_scratch / packed) {
         return Verdict::no("the packed blocks of all steps need more than 1 GiB of scratch");
     }
     return Verdict::yes();

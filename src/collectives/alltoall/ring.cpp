@@ -14,11 +14,11 @@
 namespace lapwing::alltoall {
 namespace {
 
-constexpr std::uint64_t most_scratch = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_scratch = std::uint64_t{1} << 30;
 
 Verdict applies(const Problem& problem, const Parameters&) {
     const std::uint64_t ranks = static_cast<std::uint64_t>(problem.ranks);
-    if (problem.bytes > most_scratch / ranks / ranks * 2) {
+    if (problem.bytes > max_scratch / ranks / ranks * 2) {
         return Verdict::no("the blocks on their way round need more than 1 GiB of scratch");
     }
     return Verdict::yes();

@@ -3,7 +3,7 @@
 // Kaiser et al. 2009, "Implementation and Analysis of Nonblocking Collective Operations on SCI Networks",
 // section 3.2 (flat tree).
 #include "collectives/alltoall/exchange.hpp"
-#include "collectives/alltoallv/usual_block.hpp"
+#include "collectives/alltoallv/default_block.hpp"
 
 namespace lapwing::alltoallv {
 namespace {
@@ -17,7 +17,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
 }
 
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
-    return alltoall::cost_of_flat(problem.ranks, usual_block, machine);
+    return alltoall::cost_of_flat(problem.ranks, default_block, machine);
 }
 
 }  // namespace

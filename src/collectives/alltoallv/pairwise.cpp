@@ -3,7 +3,7 @@
 // Communication on Modern InfiniBand Clusters", section IV-B; Kaiser et al. 2009, "Implementation and
 // Analysis of Nonblocking Collective Operations on SCI Networks", section 3.2.
 #include "collectives/alltoall/exchange.hpp"
-#include "collectives/alltoallv/usual_block.hpp"
+#include "collectives/alltoallv/default_block.hpp"
 
 namespace lapwing::alltoallv {
 namespace {
@@ -17,7 +17,7 @@ List build(const Problem& problem, int rank, const Parameters& values) {
 }
 
 double cost(const Problem& problem, const Parameters& values, const Machine& machine) {
-    return alltoall::cost_of_pairwise(problem.ranks, usual_block, values[0], machine);
+    return alltoall::cost_of_pairwise(problem.ranks, default_block, values[0], machine);
 }
 
 }  // namespace

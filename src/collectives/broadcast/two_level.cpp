@@ -58,7 +58,7 @@ class Passing {
         }
     }
 
-    std::uint64_t most_tasks() const {
+    std::uint64_t max_tasks() const {
         std::size_t tasks = 0;
         for (int s = 0; s < segments(); ++s) {
             const int owner = segments_.owner(seats_, host_, s);
@@ -83,7 +83,7 @@ List build(const Problem& problem, int rank, const Parameters& values) {
     const bool root = rank == problem.root;
     const Span data = root ? in(0, problem.bytes) : out(0, problem.bytes);
 
-    Builder list(problem, rank, part.most_tasks());
+    Builder list(problem, rank, part.max_tasks());
     for (int s = 0; s < part.segments() && !root; ++s) list.recv(part.source(s), part.of(data, s));
     for (int s = 0; s < part.segments(); ++s) {
         if (!root) list.wait(part.source(s));

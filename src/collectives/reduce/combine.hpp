@@ -16,11 +16,11 @@
 
 namespace lapwing::reduce {
 
-constexpr std::uint64_t most_scratch = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_scratch = std::uint64_t{1} << 30;
 
 // Whether `spans` spans of so many bytes are not too much scratch.
 inline Verdict within_scratch(std::uint64_t bytes, std::uint64_t spans) {
-    if (bytes > most_scratch / std::max<std::uint64_t>(spans, 1)) {
+    if (bytes > max_scratch / std::max<std::uint64_t>(spans, 1)) {
         return Verdict::no("the partial results of all steps need more than 1 GiB of scratch");
     }
     return Verdict::yes();

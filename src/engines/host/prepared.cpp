@@ -59,7 +59,7 @@ HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progres
                 throw Error(ErrorCode::internal, "the host engine runs lists, not queues");
         }
     }
-    is_short_ = bytes <= most_bytes_of_short;
+    is_short_ = bytes <= max_bytes_of_short;
 }
 
 HostPrepared::~HostPrepared() {

@@ -85,7 +85,7 @@ PlannedChain ChainPlan::plan(const Chain& chain, Receipts& receipts) {
                 next.slot = static_cast<std::uint32_t>(step.gate);
                 next.is_signal = true;
                 next.bytes = step.kind == Step::Kind::signal ? 1 : step.count;
-                most_signals = std::max(most_signals, next.bytes);
+                max_signals = std::max(max_signals, next.bytes);
                 break;
         }
         if (step.kind != Step::Kind::receive) continue;

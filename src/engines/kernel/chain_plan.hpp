@@ -36,15 +36,15 @@ struct ChainPlan {
     std::vector<int> peers;
     int gates = 0;
     std::uint64_t scratch_bytes = 0;
-    std::uint64_t most_signals = 1;  // that one await takes
-    std::uint64_t wire_bytes = 0;    // sent and received
+    std::uint64_t max_signals = 1;  // that one await takes
+    std::uint64_t wire_bytes = 0;   // sent and received
     // Chains are numbered: first those of the receives, then stage by stage.
     std::vector<PlannedChain> receives;
     std::vector<PlannedStage> stages;
     HostStepPlan host;
 
     // What it moves fits into the sockets, too.
-    bool is_short() const { return wire_bytes <= most_bytes_of_short; }
+    bool is_short() const { return wire_bytes <= max_bytes_of_short; }
     // Its messages may wait in the sockets for a call. Of a longer list: nobody waits for what this rank does
     // with what it receives.
     bool may_wait_in_sockets() const { return is_short() || fits_sockets_; }

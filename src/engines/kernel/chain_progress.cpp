@@ -39,7 +39,7 @@ bool RunChains::only_receives_left(const ChainPlan& plan) const {
 }
 
 void RunChains::add(const std::vector<PlannedChain>& chains) {
-    if (chains_.size() + chains.size() > StepTag::most_chains) {
+    if (chains_.size() + chains.size() > StepTag::max_chains) {
         throw Error(ErrorCode::unsupported, "a list has too many chains");
     }
     for (const PlannedChain& chain : chains) chains_.push_back({&chain});

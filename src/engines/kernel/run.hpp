@@ -79,7 +79,7 @@ struct Run : Operation {
 
     explicit Run(const ChainPlan& of) : plan(&of) {
         operands.memory.make_scratch(of.scratch_bytes);
-        operands.signals.resize(of.most_signals);
+        operands.signals.resize(of.max_signals);
         host.intra_node.prepare(of.host.intra_node());
     }
 

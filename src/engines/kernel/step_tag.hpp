@@ -7,7 +7,7 @@
 namespace lapwing::kernel {
 
 struct StepTag {
-    static constexpr std::size_t most_chains = 1U << 24;  // of a run
+    static constexpr std::size_t max_chains = 1U << 24;  // of a run
 
     std::uint32_t run = 0;
     std::uint32_t chain = 0;
@@ -19,7 +19,7 @@ struct StepTag {
     }
     static StepTag of(std::uint64_t user_data) {
         return {static_cast<std::uint32_t>(user_data >> 40),
-                static_cast<std::uint32_t>(user_data >> 16 & (most_chains - 1)),
+                static_cast<std::uint32_t>(user_data >> 16 & (max_chains - 1)),
                 static_cast<std::uint32_t>(user_data & 0xffff)};
     }
 };

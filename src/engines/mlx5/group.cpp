@@ -12,16 +12,16 @@ namespace {
 
 constexpr std::uint32_t shared_lanes = 4;
 // Of each queue: what is longer goes in stages.
-constexpr std::uint32_t usual_depth = 1024;
+constexpr std::uint32_t default_depth = 1024;
 // Each keeps memory on each lane that runs it.
-constexpr std::size_t most_landings = 16;
+constexpr std::size_t max_landings = 16;
 
 }  // namespace
 
 Group::Group(Device& device, Link& messages, const WorkVariant& variant)
     : device_(device), messages_(messages), variant_(variant) {
     const Capabilities has = device.capabilities();
-    depth_ = std::min({usual_depth, has.max_send_blocks, has.max_receive_entries, has.max_completions});
+    depth_ = std::min({default_depth, has.max_send_blocks, has.max_receive_entries, has.max_completions});
     next_question_ = Clock::now() + device.keep_alive();
 }
 
@@ -51,7 +51,7 @@ Lane& Group::lane(std::uint32_t channel, int ranks) {
 std::optional<std::uint32_t> Group::number_of_landing(const Problem& problem) {
     if (!variant_.writes || sends_only(problem)) return std::nullopt;
     const auto known = std::find(with_landing_.begin(), with_landing_.end(), problem);
-    if (known == with_landing_.end() && with_landing_.size() == most_landings) return std::nullopt;
+    if (known == with_landing_.end() && with_landing_.size() == max_landings) return std::nullopt;
     const std::ptrdiff_t number = known - with_landing_.begin();
     if (known == with_landing_.end()) with_landing_.push_back(problem);
     return static_cast<std::uint32_t>(number);

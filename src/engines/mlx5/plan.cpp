@@ -6,9 +6,9 @@ namespace lapwing::mlx5 {
 namespace {
 
 // Longer buffers are registered for each run, which costs less than to copy them.
-constexpr std::uint64_t most_bytes_bounced = 32768;
+constexpr std::uint64_t max_bytes_bounced = 32768;
 // Longer scratch memory is not kept twice, for writes of peers.
-constexpr std::uint64_t most_scratch_bytes_written = 131072;
+constexpr std::uint64_t max_scratch_bytes_written = 131072;
 
 template <typename Which>
 std::vector<Span> targets_in_out(const List& list, Which which) {
@@ -44,11 +44,11 @@ std::vector<Span> all_but(const std::vector<Span>& spans, std::uint64_t bytes) {
 }  // namespace
 
 bool bounced(const List& list) {
-    return list.in_bytes + list.out_bytes <= most_bytes_bounced;
+    return list.in_bytes + list.out_bytes <= max_bytes_bounced;
 }
 
 bool written_to(const List& list) {
-    return mlx5::bounced(list) && list.scratch_bytes <= most_scratch_bytes_written;
+    return mlx5::bounced(list) && list.scratch_bytes <= max_scratch_bytes_written;
 }
 
 bool sends_only(const Problem& problem) {

@@ -6,9 +6,9 @@
 namespace lapwing::mlx5 {
 
 // Of one lane, if its lists have all ranks as peers; lanes for lists with fewer take less.
-constexpr std::uint64_t most_bytes_of_lane = std::uint64_t{16} << 20;
+constexpr std::uint64_t max_bytes_of_lane = std::uint64_t{16} << 20;
 // Shorter ones take no less memory, since rings begin at pages.
-constexpr std::uint32_t least_depth_of_peer = 32;
+constexpr std::uint32_t min_depth_of_peer = 32;
 
 // A queue pair with so many requests and receives, and the completion queue of its receives.
 constexpr std::uint64_t bytes_of_peer(std::uint32_t depth) {
@@ -21,8 +21,8 @@ constexpr std::uint64_t bytes_of_peer(std::uint32_t depth) {
 constexpr std::uint32_t depth_of_peers(int ranks, std::uint32_t most) {
     const std::uint64_t peers = ranks > 1 ? static_cast<std::uint64_t>(ranks - 1) : 1;
     std::uint32_t depth = most;
-    while (depth > least_depth_of_peer && peers * bytes_of_peer(depth) > most_bytes_of_lane) depth /= 2;
-    return peers * bytes_of_peer(depth) > most_bytes_of_lane ? 0 : depth;
+    while (depth > min_depth_of_peer && peers * bytes_of_peer(depth) > max_bytes_of_lane) depth /= 2;
+    return peers * bytes_of_peer(depth) > max_bytes_of_lane ? 0 : depth;
 }
 
 }  // namespace lapwing::mlx5

@@ -9,7 +9,7 @@ namespace lapwing::triggered {
 namespace {
 
 // Groups of more ranks would take long to examine.
-constexpr int most_ranks = 1024;
+constexpr int max_ranks = 1024;
 
 Demand declined(const char* reason) {
     return {Verdict::no(reason), 0, {}};
@@ -21,7 +21,7 @@ Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of
                  const EngineOptions& options, Landing landing) {
     if (has_parts(problem.collective) && problem.parts.size() != static_cast<std::size_t>(problem.ranks))
         return declined("a rank does not know how long the blocks of others are");
-    if (problem.ranks > most_ranks) return declined("the group has more than 1024 ranks");
+    if (problem.ranks > max_ranks) return declined("the group has more than 1024 ranks");
     Demand demand;
     for (int rank = 0; rank < problem.ranks; ++rank) {
         const List list = list_of(rank);
@@ -33,7 +33,7 @@ Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of
                 return declined("a rank sends another more than LAPWING_TRIGGER_BYTES");
             peers.insert(exchange.peer);
         }
-        const Most most = most_of(made);
+        const Most most = max_of(made);
         if (most.entries > options.trigger_entries)
             return declined("a rank needs more trigger entries than it has (LAPWING_TRIGGER_ENTRIES)");
         const std::uint64_t counters = landing == Landing::direct ? counters_of_kept(made) : most.counters;
@@ -43,7 +43,7 @@ Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of
 }
 
 std::uint64_t counters_of_kept(const Schedule& schedule) {
-    return KeptEnds::counters_of(schedule) + most_of(schedule).counters;
+    return KeptEnds::counters_of(schedule) + max_of(schedule).counters;
 }
 
 }  // namespace lapwing::triggered

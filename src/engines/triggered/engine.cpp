@@ -23,7 +23,7 @@ class TriggeredPrepared final : public Prepared {
     TriggeredPrepared(const List& list, std::shared_ptr<triggered::Group> group)
         : schedule_(std::make_shared<const triggered::Schedule>(
               triggered::schedule(list, group->keeps() ? Landing::direct : Landing::slots))),
-          counters_(triggered::most_of(*schedule_).counters),
+          counters_(triggered::max_of(*schedule_).counters),
           group_(std::move(group)) {}
     ~TriggeredPrepared() override {
         for (const auto& [channel, ends] : kept_) group_->close(ends);

@@ -23,14 +23,14 @@ constexpr std::byte nothing{};  // what a message of no bytes is made of
 constexpr std::uint64_t runs_at_once = 4;
 constexpr std::uint64_t counters_of_group = 2;
 
-constexpr std::size_t most_kept = 2;  // runs' works that are over
+constexpr std::size_t max_kept = 2;  // runs' works that are over
 
 }  // namespace
 
 Group::Group(const EngineContext& context)
     : network_(*context.deferred_work),
       messages_(*context.messages),
-      limit_(network_.most_counted() / 2),
+      limit_(network_.max_counted() / 2),
       pairs_(network_, messages_, context.options.trigger_bytes),
       ledger_(limit_),
       keeps_(context.kept),
@@ -80,13 +80,13 @@ Verdict Group::admits(const Problem& problem, const std::function<List(int)>& li
     }
     std::vector<std::set<std::int32_t>> peers = peers_;
     peers.resize(demand.peers.size());
-    std::size_t most_peers = 0;
+    std::size_t max_peers = 0;
     for (std::size_t rank = 0; rank < peers.size(); ++rank) {
         peers[rank].insert(demand.peers[rank].begin(), demand.peers[rank].end());
-        most_peers = std::max(most_peers, peers[rank].size());
+        max_peers = std::max(max_peers, peers[rank].size());
     }
     const std::uint64_t of_run = std::max(counters_of_run_, demand.counters);
-    if (counters_of_group + Pair::counters * most_peers + runs_at_once * of_run > options_.trigger_counters)
+    if (counters_of_group + Pair::counters * max_peers + runs_at_once * of_run > options_.trigger_counters)
         return Verdict::no("a rank needs more counters than the group has (LAPWING_TRIGGER_COUNTERS)");
     peers_ = std::move(peers);
     counters_of_run_ = of_run;
@@ -94,7 +94,7 @@ Verdict Group::admits(const Problem& problem, const std::function<List(int)>& li
 }
 
 KeptEnds* Group::open(const std::shared_ptr<const Schedule>& schedule, std::uint32_t channel) {
-    Kept made{nullptr, counters_of_kept(*schedule), most_of(*schedule).entries, false};
+    Kept made{nullptr, counters_of_kept(*schedule), max_of(*schedule).entries, false};
     if (counters_of_group + counters_of_kept_ + made.counters > options_.trigger_counters) return nullptr;
     if (!network_.reserve(made.entries, true)) return nullptr;
     try {
@@ -127,7 +127,7 @@ void Group::forget_closed() {
     std::size_t closed = 0;
     for (const Kept& one : kept_) closed += one.closed ? 1 : 0;
     std::erase_if(kept_, [&](const Kept& one) {
-        if (!one.closed || closed <= most_kept || !one.ends->told()) return false;
+        if (!one.closed || closed <= max_kept || !one.ends->told()) return false;
         --closed;
         return true;
     });
@@ -382,7 +382,7 @@ void Group::take_back_credits() {
 
 void Group::keep_for_a_while(std::vector<std::unique_ptr<DeferredWork::Work>> works) {
     over_.push_back(std::move(works));
-    if (over_.size() > most_kept) over_.pop_front();
+    if (over_.size() > max_kept) over_.pop_front();
 }
 
 DeferredWork::Counter& Group::counter(const Run& run, const Counter& counter) {

@@ -206,9 +206,9 @@ class Maker {
         for (const Piece& piece : all) {
             Place from = piece.place;
             std::uint64_t left = piece.bytes;
-            for (; left > most_bytes_of_write; left -= most_bytes_of_write) {
-                write(from, most_bytes_of_write);
-                from.offset += most_bytes_of_write;
+            for (; left > max_bytes_of_write; left -= max_bytes_of_write) {
+                write(from, max_bytes_of_write);
+                from.offset += max_bytes_of_write;
             }
             write(from, left);
         }

@@ -139,7 +139,7 @@ struct Schedule {
 };
 
 // Networks write no more at a time (libfabric's provider sockets: 8 MiB).
-inline constexpr std::uint64_t most_bytes_of_write = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t max_bytes_of_write = std::uint64_t{4} << 20;
 
 // Whether a list has a schedule: receives at the top, no enable tasks.
 Verdict has_schedule(const List& list);

@@ -78,7 +78,7 @@ std::uint64_t entries_of(const Work& work) {
     return work.kind == Work::Kind::write ? 1 : 2;
 }
 
-Most most_of(const Schedule& schedule) {
+Most max_of(const Schedule& schedule) {
     const std::vector<Work> all = works(schedule, [](std::int32_t) { return true; });
     Most most;
     for (const Work& work : all) most.entries += entries_of(work);

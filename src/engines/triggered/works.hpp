@@ -61,6 +61,6 @@ struct Most {
     std::uint64_t entries = 0;
     std::uint64_t counters = 0;  // gates, one for stages that writes wait for, and one for its end
 };
-Most most_of(const Schedule& schedule);
+Most max_of(const Schedule& schedule);
 
 }  // namespace lapwing::triggered

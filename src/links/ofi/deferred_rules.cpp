@@ -22,9 +22,9 @@ std::string broken_by(const fi_op_rma& work, const void* context) {
 
 }  // namespace
 
-std::string broken_rule(const fi_deferred_work& work, std::uint64_t most_counted) {
+std::string broken_rule(const fi_deferred_work& work, std::uint64_t max_counted) {
     if (work.triggering_cntr == nullptr) return "a work waits for a counter";
-    if (work.threshold > most_counted) return "a threshold is beyond what a counter counts";
+    if (work.threshold > max_counted) return "a threshold is beyond what a counter counts";
     switch (work.op_type) {
         case FI_OP_RECV:
         case FI_OP_TRECV:

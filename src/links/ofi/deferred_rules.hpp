@@ -10,7 +10,7 @@
 
 namespace lapwing::ofi {
 
-// Empty, or the rule that the work breaks. `most_counted`: of a threshold.
-std::string broken_rule(const fi_deferred_work& work, std::uint64_t most_counted);
+// Empty, or the rule that the work breaks. `max_counted`: of a threshold.
+std::string broken_rule(const fi_deferred_work& work, std::uint64_t max_counted);
 
 }  // namespace lapwing::ofi

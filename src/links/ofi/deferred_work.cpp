@@ -36,14 +36,14 @@ using ofi::Open;
 using ofi::why;
 
 // Where a provider does not say.
-constexpr std::uint64_t usual_entries = 1024;
+constexpr std::uint64_t default_entries = 1024;
 // Counters that are kept in memory only have no end.
-constexpr std::uint64_t usual_counters = 1024;
+constexpr std::uint64_t default_counters = 1024;
 // For works that happen at once.
 constexpr std::uint64_t kept_entries = 16;
 // Slingshot's counters have 48 bits. libfabric's thresholds pass through 32 bits elsewhere.
-constexpr std::uint64_t most_counted_by_cards = (std::uint64_t{1} << 48) - 1;
-constexpr std::uint64_t most_counted_elsewhere = UINT32_MAX;
+constexpr std::uint64_t max_counted_by_cards = (std::uint64_t{1} << 48) - 1;
+constexpr std::uint64_t max_counted_elsewhere = UINT32_MAX;
 
 // The table of fi_open_ops(domain, "dom_ops_v6", ...) of cxi, up to what is asked of it (fi_cxi_ext.h).
 struct CxiDomainOperations {
@@ -128,7 +128,7 @@ class OfiDeferredWork final : public DeferredWork {
         entries_ = options.entries != 0 ? options.entries : ask_for_entries(options.sharers);
         counters_ = options.counters != 0 ? options.counters
                     : provider() == "cxi" ? info_->domain_attr->cntr_cnt
-                                          : usual_counters;
+                                          : default_counters;
     }
     ~OfiDeferredWork() override {
         // A child of fork shares the network's state with its parent.
@@ -170,8 +170,8 @@ class OfiDeferredWork final : public DeferredWork {
         const std::lock_guard lock(mutex_);
         reserved_counters_ -= counters;
     }
-    std::uint64_t most_counted() const override {
-        return provider() == "cxi" ? most_counted_by_cards : most_counted_elsewhere;
+    std::uint64_t max_counted() const override {
+        return provider() == "cxi" ? max_counted_by_cards : max_counted_elsewhere;
     }
 
     std::vector<std::byte> address() const override {
@@ -256,7 +256,7 @@ class OfiDeferredWork final : public DeferredWork {
     }
 
     std::uint64_t ask_for_entries(int sharers) {
-        if (provider() != "cxi") return usual_entries;
+        if (provider() != "cxi") return default_entries;
         CxiDomainOperations* operations = nullptr;
         std::size_t depth = 0;
         if (::fi_open_ops(&domain_->fid, "dom_ops_v6", 0, reinterpret_cast<void**>(&operations), nullptr) !=
@@ -269,7 +269,7 @@ class OfiDeferredWork final : public DeferredWork {
     }
 
     void queue(OfiWork& work) {
-        const std::string broken = ofi::broken_rule(work.work, most_counted());
+        const std::string broken = ofi::broken_rule(work.work, max_counted());
         if (!broken.empty()) throw Error(ErrorCode::internal, "deferred work breaks a rule: " + broken);
         const auto lock = hold();
         const int result = ::fi_control(&domain_->fid, FI_QUEUE_WORK, &work.work);

@@ -149,7 +149,7 @@ class OfiLink final : public Link {
     }
 
     bool sends_slowly(int, std::uint64_t bytes) const override {
-        return !fabric_.rdma() && bytes > most_sent_quickly;
+        return !fabric_.rdma() && bytes > max_sent_quickly;
     }
 
     bool test(Transfer& transfer) override {

@@ -12,10 +12,10 @@ namespace lapwing::ofi {
 
 Tags::Tags(std::uint32_t bits, int ranks, std::uint64_t key)
     : leader_bits_(static_cast<unsigned>(std::bit_width(static_cast<unsigned>(ranks)))) {
-    if (bits < channel_bits + leader_bits_ + fewest_count_bits)
+    if (bits < channel_bits + leader_bits_ + min_count_bits)
         throw Error(ErrorCode::unsupported,
                     fmt::format("libfabric's tags have {} bits here, too few for {} ranks", bits, ranks));
-    count_bits_ = std::min(bits - channel_bits - leader_bits_, most_count_bits);
+    count_bits_ = std::min(bits - channel_bits - leader_bits_, max_count_bits);
     const unsigned used = channel_bits + leader_bits_ + count_bits_;
     if (bits > used) key_ = key >> (64 - (bits - used)) << used;
 }

@@ -27,8 +27,8 @@ class Tags {
 
   private:
     static constexpr unsigned channel_bits = 16;
-    static constexpr unsigned most_count_bits = 16;
-    static constexpr unsigned fewest_count_bits = 8;
+    static constexpr unsigned max_count_bits = 16;
+    static constexpr unsigned min_count_bits = 8;
     unsigned leader_bits_ = 0;
     unsigned count_bits_ = 0;
     std::uint64_t key_ = 0;

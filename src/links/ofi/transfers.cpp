@@ -32,7 +32,7 @@ constexpr std::size_t longest_eager = 64 * 1024;
 
 Transfers::Transfers(Endpoint& endpoint)
     : endpoint_(endpoint),
-      most_bytes_(std::min(endpoint.info().ep_attr->max_msg_size, longest_piece)),
+      max_bytes_(std::min(endpoint.info().ep_attr->max_msg_size, longest_piece)),
       inject_(endpoint.info().tx_attr->inject_size),
       injects_silently_(endpoint.traits().sends_in_order),
       overflow_(endpoint.traits().excess_disconnects && endpoint.info().rx_attr->iov_limit > 1 ? longest_eager
@@ -76,7 +76,7 @@ Message& Transfers::start(Group& group, int peer, bool receive, const std::byte*
     message.peer = peer;
     message.receive = receive;
     message.tag = tag;
-    message.left = std::max<std::uint64_t>((bytes + most_bytes_ - 1) / most_bytes_, 1);
+    message.left = std::max<std::uint64_t>((bytes + max_bytes_ - 1) / max_bytes_, 1);
     message.code = ErrorCode::link;
     message.seen = false;
     message.news = 0;
@@ -87,8 +87,8 @@ Message& Transfers::start(Group& group, int peer, bool receive, const std::byte*
         piece.message = &message;
         piece.peer = peer;
         piece.receive = receive;
-        piece.data = data + i * most_bytes_;
-        piece.bytes = static_cast<std::size_t>(std::min<std::uint64_t>(most_bytes_, bytes - i * most_bytes_));
+        piece.data = data + i * max_bytes_;
+        piece.bytes = static_cast<std::size_t>(std::min<std::uint64_t>(max_bytes_, bytes - i * max_bytes_));
         message.pieces.push_back(&piece);
         give(piece);
     }

@@ -143,8 +143,8 @@ class Transfers {
     void break_group(Group& group, const std::string& why);
 
     Endpoint& endpoint_;
-    const std::size_t most_bytes_;  // of a piece
-    const std::size_t inject_;      // bytes that the provider copies at once
+    const std::size_t max_bytes_;  // of a piece
+    const std::size_t inject_;     // bytes that the provider copies at once
     // Such messages complete without a word: each word costs a system call or two, and rings the descriptor.
     const bool injects_silently_;
     Group farewells_;

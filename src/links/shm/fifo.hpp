@@ -19,7 +19,7 @@ class FifoWriter {
     FifoWriter() = default;
     explicit FifoWriter(const Fifo<Platform>& fifo) : fifo_(fifo) {}
 
-    // A message of up to geometry.most_whole() bytes. False: there is no room.
+    // A message of up to geometry.max_whole() bytes. False: there is no room.
     bool eager(std::uint64_t group, std::uint32_t channel, const std::byte* data, std::uint64_t bytes) {
         if (bytes <= Slot<Platform>::inside_bytes) {
             if (!slot_is_free()) return false;

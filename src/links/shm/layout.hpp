@@ -88,7 +88,7 @@ struct Geometry {
 
     // Messages up to this go in pieces, which stay in the processors' caches; of longer ones it pays that
     // each byte is copied once. Where ways are measured this is the first guess.
-    std::uint64_t most_in_pieces = 2097152;
+    std::uint64_t max_in_pieces = 2097152;
     bool measures_ways = false;
     // Who looks for a piece, or for room for one, copies itself after so many nanoseconds. Longer than the
     // other side's own copies take: else both would go on copying, each in vain waiting for the other's

@@ -71,8 +71,8 @@ std::vector<TransferTimes> merged(const std::vector<std::vector<TransferTimes>>&
     std::map<std::uint64_t, TransferTimes> by_size;
     for (const auto& pair : pairs) {
         for (const TransferTimes& times : pair) {
-            TransferTimes& sum = by_size[times.most_bytes];
-            sum.most_bytes = times.most_bytes;
+            TransferTimes& sum = by_size[times.max_bytes];
+            sum.max_bytes = times.max_bytes;
             sum.messages += times.messages;
             for (const int way : {0, 1}) {
                 sum.nanoseconds[way] += times.nanoseconds[way];
@@ -226,7 +226,7 @@ std::string ShmNode::join(std::span<const ShmAddress> addresses, int self) {
         return reinterpret_cast<OwnDoorbell*>(memory + first_page) + place;
     };
     Geometry geometry = Geometry::of(count);
-    if (state.method == TransferMethod::kernel) geometry.most_in_pieces = 0;
+    if (state.method == TransferMethod::kernel) geometry.max_in_pieces = 0;
     geometry.measures_ways = state.method == TransferMethod::automatic;
     const auto fifo = [&](int from, int to) {
         const auto number = static_cast<std::uint64_t>(from) * static_cast<std::uint64_t>(count) +
@@ -296,8 +296,8 @@ std::string in_words(const std::string& why_none, const std::string& why_in_piec
 }
 
 std::string in_words(const TransferTimes& times) {
-    const auto size = times.most_bytes >= 1U << 20 ? fmt::format("{} MiB", times.most_bytes >> 20)
-                                                   : fmt::format("{} KiB", times.most_bytes >> 10);
+    const auto size = times.max_bytes >= 1U << 20 ? fmt::format("{} MiB", times.max_bytes >> 20)
+                                                  : fmt::format("{} KiB", times.max_bytes >> 10);
     const auto microseconds = [&](Way way) {
         const double value = times.nanoseconds[static_cast<int>(way)] * 1e-3;
         return value > 0 ? fmt::format(" {:.{}f} us", value, value < 100 ? 1 : 0) : std::string();

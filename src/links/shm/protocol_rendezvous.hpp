@@ -14,9 +14,9 @@ namespace lapwing::shm {
 // Which way a receive asks for.
 template <typename Platform>
 void Protocol<Platform>::choose_way(Peer& peer, Message& message) {
-    message.in_pieces = !peer.copies_directly || message.bytes <= geometry_.most_in_pieces;
+    message.in_pieces = !peer.copies_directly || message.bytes <= geometry_.max_in_pieces;
     if (!peer.copies_directly || !geometry_.measures_ways) return;
-    if (peer.choice == nullptr) peer.choice = std::make_unique<TransferChoice>(geometry_.most_in_pieces);
+    if (peer.choice == nullptr) peer.choice = std::make_unique<TransferChoice>(geometry_.max_in_pieces);
     const auto [way, timed] = peer.choice->next(message.bytes);
     message.in_pieces = way == Way::pieces;
     if (timed) message.opened = Platform::nanoseconds();

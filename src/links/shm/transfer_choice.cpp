@@ -22,9 +22,9 @@ const char* name(Way way) {
     return way == Way::pieces ? "pieces" : "kernel";
 }
 
-TransferChoice::TransferChoice(std::uint64_t most_in_pieces) {
+TransferChoice::TransferChoice(std::uint64_t max_in_pieces) {
     for (std::size_t i = 0; i < classes; ++i)
-        classes_[i].chosen = most_bytes_of(i) <= most_in_pieces ? Way::pieces : Way::direct;
+        classes_[i].chosen = max_bytes_of(i) <= max_in_pieces ? Way::pieces : Way::direct;
 }
 
 std::size_t TransferChoice::class_of(std::uint64_t bytes) {
@@ -79,7 +79,7 @@ std::vector<TransferTimes> TransferChoice::times() const {
         const Class& of = classes_[i];
         if (of.messages == 0) continue;
         TransferTimes& times = all.emplace_back();
-        times.most_bytes = most_bytes_of(i);
+        times.max_bytes = max_bytes_of(i);
         times.messages = of.messages;
         times.chosen = of.chosen;
         times.pairs[index(of.chosen)] = 1;
@@ -87,7 +87,7 @@ std::vector<TransferTimes> TransferChoice::times() const {
             if (of.measured[index(way)] == 0) continue;
             times.measured[index(way)] = 1;
             times.nanoseconds[index(way)] =
-                static_cast<double>(median(of, way)) * static_cast<double>(times.most_bytes);
+                static_cast<double>(median(of, way)) * static_cast<double>(times.max_bytes);
         }
     }
     return all;

@@ -24,9 +24,9 @@ const char* name(Way way);
 
 // What one class of sizes was found to take. Arrays are by Way.
 struct TransferTimes {
-    std::uint64_t most_bytes = 0;    // of a message; half of it is the most of the class before
+    std::uint64_t max_bytes = 0;     // of a message; half of it is the most of the class before
     std::uint64_t messages = 0;      // so far
-    double nanoseconds[2] = {0, 0};  // of most_bytes: the median; of several pairs, the mean of theirs
+    double nanoseconds[2] = {0, 0};  // of max_bytes: the median; of several pairs, the mean of theirs
     int measured[2] = {0, 0};        // pairs that have measured it
     int pairs[2] = {0, 0};           // pairs that have chosen it
     Way chosen = Way::pieces;        // by most pairs
@@ -39,8 +39,8 @@ class TransferChoice {
     static constexpr int longest_look = 1024;  // more each time that it is slower
     static constexpr int timed_of = 8;         // one of so many messages is timed when the choice stands
 
-    // Messages up to `most_in_pieces` begin with pieces.
-    explicit TransferChoice(std::uint64_t most_in_pieces);
+    // Messages up to `max_in_pieces` begin with pieces.
+    explicit TransferChoice(std::uint64_t max_in_pieces);
 
     struct Decision {
         Way way;
@@ -63,7 +63,7 @@ class TransferChoice {
         Way chosen = Way::pieces;
     };
     static std::size_t class_of(std::uint64_t bytes);
-    static std::uint64_t most_bytes_of(std::size_t number) { return std::uint64_t{1} << (number + 14); }
+    static std::uint64_t max_bytes_of(std::size_t number) { return std::uint64_t{1} << (number + 14); }
     static float median(const Class& of, Way way);
 
     std::array<Class, classes> classes_{};

@@ -18,8 +18,8 @@ using std::chrono::milliseconds;
 
 // Connections that have not said a sound hello, and those that have but are not done: more of them push the
 // oldest out. A member that is pushed out comes again.
-constexpr std::size_t most_strangers = 128;
-constexpr std::size_t most_greeted = 1024;
+constexpr std::size_t max_strangers = 128;
+constexpr std::size_t max_greeted = 1024;
 constexpr int at_once = 64;  // accepted before those that are there are served
 constexpr milliseconds starving_pause{100};
 constexpr milliseconds starving_limit{1000};
@@ -81,8 +81,8 @@ void Acceptor::pause(int error) {
 
 void Acceptor::let_wait(Socket socket, const std::string& address) {
     set_alive(socket.get(), job_.options);
-    if (pending_.size() - greeted_ >= most_strangers) turn_oldest_away(false, "too many strangers at once");
-    if (greeted_ >= most_greeted) turn_oldest_away(true, "too many members at once");
+    if (pending_.size() - greeted_ >= max_strangers) turn_oldest_away(false, "too many strangers at once");
+    if (greeted_ >= max_greeted) turn_oldest_away(true, "too many members at once");
     const std::uint64_t number = ++last_pending_;
     pending_.emplace(
         number, PendingConnection{

@@ -14,7 +14,7 @@ Key random_key();
 
 // What a process tells the others of its endpoint. Plain bytes of a fixed size, to be sent by an allgather.
 struct Address {
-    static constexpr std::size_t most_places = 6;
+    static constexpr std::size_t max_places = 6;
     struct Place {
         std::uint8_t bytes[16];  // IPv4 in the first four
         std::uint8_t family;     // 4, 6; 0: none
@@ -22,7 +22,7 @@ struct Address {
         std::uint8_t loopback;
         std::uint8_t reserved;
     };
-    Place places[most_places];
+    Place places[max_places];
     std::uint64_t host;  // equal for processes on one host (same kernel and same network namespace)
     std::uint16_t port;
     char name[46];  // of the host, for messages; ends with zero

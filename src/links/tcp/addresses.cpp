@@ -182,7 +182,7 @@ std::vector<Place> choose(const Options& options, const std::vector<Interface>& 
             allowed.push_back(one);
     std::vector<Place> result;
     const auto add = [&](const Place& place) {
-        if (result.size() < Address::most_places &&
+        if (result.size() < Address::max_places &&
             std::none_of(result.begin(), result.end(),
                          [&](const Place& old) { return same_address(old, place); }))
             result.push_back(place);
@@ -201,7 +201,7 @@ std::vector<Place> choose(const Options& options, const std::vector<Interface>& 
     for (const bool last_choice : {false, true})
         for (const Interface& one : allowed)
             if (one.place.loopback == 0 && one.running && link_local(one.place) == last_choice &&
-                result.size() + 2 < Address::most_places)
+                result.size() + 2 < Address::max_places)
                 add(one.place);
     for (const Interface& one : allowed)
         if (one.place.loopback != 0) add(one.place);

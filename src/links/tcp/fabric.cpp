@@ -171,7 +171,7 @@ class TcpLink final : public Link {
         return true;
     }
 
-    bool sends_slowly(int, std::uint64_t bytes) const override { return bytes > most_sent_quickly; }
+    bool sends_slowly(int, std::uint64_t bytes) const override { return bytes > max_sent_quickly; }
     void progress() override {
         const auto lock = fabric_.lock_.hold();
         fabric_.step();

@@ -14,7 +14,7 @@ namespace lapwing::tcp {
 namespace {
 
 // Of more peers some are asked, and after a while others: descriptors are the program's.
-constexpr std::size_t most_watches = 32;
+constexpr std::size_t max_watches = 32;
 constexpr unsigned looks_at_each = 4;
 
 constexpr const char* process_ended = "its process has ended";
@@ -35,10 +35,10 @@ void Presence::join(std::vector<Address> members) {
 }
 
 std::vector<int> Presence::choose(const std::vector<int>& peers) {
-    if (peers.size() <= most_watches) return peers;
-    if (++looks_ % looks_at_each == 0) next_ += most_watches;
+    if (peers.size() <= max_watches) return peers;
+    if (++looks_ % looks_at_each == 0) next_ += max_watches;
     std::vector<int> chosen;
-    for (std::size_t i = 0; i < most_watches; ++i) chosen.push_back(peers[(next_ + i) % peers.size()]);
+    for (std::size_t i = 0; i < max_watches; ++i) chosen.push_back(peers[(next_ + i) % peers.size()]);
     return chosen;
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* soname = "libucp.so.0";
 // The first with all of the functions: active messages with headers.
-constexpr unsigned least_major = 1;
-constexpr unsigned least_minor = 10;
+constexpr unsigned min_major = 1;
+constexpr unsigned min_minor = 10;
 
 void* open_library() {
     if (void* const loaded = ::dlopen(soname, RTLD_NOW | RTLD_NOLOAD)) return loaded;
@@ -35,10 +35,9 @@ Library find() {
         unsigned release = 0;
         library.ucp_get_version(&major, &minor, &release);
         library.version = fmt::format("{}.{}.{}", major, minor, release);
-        if (major != least_major || minor < least_minor) {
-            throw Error(ErrorCode::system,
-                        fmt::format("UCX is {}, and Lapwing needs {}.{} or a later {}.x", library.version,
-                                    least_major, least_minor, least_major));
+        if (major != min_major || minor < min_minor) {
+            throw Error(ErrorCode::system, fmt::format("UCX is {}, and Lapwing needs {}.{} or a later {}.x",
+                                                       library.version, min_major, min_minor, min_major));
         }
     }
     const char* missing = nullptr;

@@ -247,7 +247,7 @@ class UcxLink final : public Link {
         fabric_.recv(place(peer), group_, channel, data, bytes, transfer);
     }
     bool sends_slowly(int, std::uint64_t bytes) const override {
-        return !fabric_.rdma_ && bytes > most_sent_quickly;
+        return !fabric_.rdma_ && bytes > max_sent_quickly;
     }
     bool test(Transfer& transfer) override { return fabric_.test(members_, transfer); }
     void progress() override { fabric_.progress(); }

@@ -144,7 +144,7 @@ void Network::say_what_is_missing(bool several_hosts) const {
     } else if (chosen_.transfer == shm::TransferMethod::processor && !no_memory.empty()) {
         say("LAPWING_TRANSFER=processor", no_memory);
     }
-    if (several_hosts && chosen_.most_bytes_by_memory == UINT64_MAX && !no_memory.empty())
+    if (several_hosts && chosen_.max_bytes_by_memory == UINT64_MAX && !no_memory.empty())
         say("LAPWING_INSIDE=memory", no_memory);
 }
 

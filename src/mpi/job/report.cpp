@@ -125,7 +125,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
         json["inside_host"] = {{"transfer", transfer_of(manner.missing)}, {"progress", manner.progress}};
     for (const shm::TransferTimes& times : manner.transfers) {
         json["inside_host"]["long_messages_to_rank_0"].push_back(
-            {{"bytes", times.most_bytes},
+            {{"bytes", times.max_bytes},
              {"messages", times.messages},
              {"chosen", shm::name(times.chosen)},
              {"pieces_microseconds", times.nanoseconds[0] * 1e-3},

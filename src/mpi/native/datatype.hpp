@@ -31,14 +31,14 @@ class Staging {
     }
     // Gives back what is too large to keep.
     void trim() {
-        if (size_ > most_kept) {
+        if (size_ > max_kept) {
             memory_.reset();
             size_ = 0;
         }
     }
 
   private:
-    static constexpr std::uint64_t most_kept = 1 << 20;
+    static constexpr std::uint64_t max_kept = 1 << 20;
     std::unique_ptr<std::byte[]> memory_;
     std::uint64_t size_ = 0;
 };

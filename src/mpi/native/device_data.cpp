@@ -130,7 +130,7 @@ device::Place place_of(const void* elements, std::uint64_t count, MPI_Datatype t
 int device_error(const Error& error) {
     static std::mutex mutex;
     static auto& codes = *new std::map<std::string, int>;
-    constexpr std::size_t most_codes = 100;
+    constexpr std::size_t max_codes = 100;
     const std::lock_guard lock(mutex);
     const std::string text =
         fmt::format("lapwing: device memory: {}", error.what()).substr(0, MPI_MAX_ERROR_STRING - 1);
@@ -139,7 +139,7 @@ int device_error(const Error& error) {
     // MPICH adds no codes to its own classes.
     static int error_class = MPI_ERR_OTHER;
     if (codes.empty() && PMPI_Add_error_class(&error_class) != MPI_SUCCESS) return MPI_ERR_OTHER;
-    if (codes.size() >= most_codes || PMPI_Add_error_code(error_class, &code) != MPI_SUCCESS)
+    if (codes.size() >= max_codes || PMPI_Add_error_code(error_class, &code) != MPI_SUCCESS)
         return MPI_ERR_OTHER;
     PMPI_Add_error_string(code, text.c_str());
     codes.emplace(text, code);

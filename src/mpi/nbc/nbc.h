@@ -119,8 +119,8 @@ NBC_DECLARE(Icart_shift_xchg,
 /* How many neighbours, and which: on grids two in each dimension, the lower one first, MPI_PROC_NULL where
  * there is none. Weights are those of a distributed graph. */
 NBC_DECLARE(Comm_neighbors_count, (MPI_Comm comm, int* indegree, int* outdegree, int* weighted));
-NBC_DECLARE(Comm_neighbors, (MPI_Comm comm, int most_sources, int* sources, int* source_weights,
-                             int most_destinations, int* destinations, int* destination_weights));
+NBC_DECLARE(Comm_neighbors, (MPI_Comm comm, int max_sources, int* sources, int* source_weights,
+                             int max_destinations, int* destinations, int* destination_weights));
 
 /* Waits until it is complete; one that is complete returns at once. The status says nothing. */
 NBC_DECLARE(Wait, (NBC_Handle * handle, MPI_Status* status));

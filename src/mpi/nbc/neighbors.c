@@ -25,8 +25,8 @@ int PNBC_Comm_neighbors_count(MPI_Comm comm, int* indegree, int* outdegree, int*
     }
 }
 
-int PNBC_Comm_neighbors(MPI_Comm comm, int most_sources, int* sources, int* source_weights,
-                        int most_destinations, int* destinations, int* destination_weights) {
+int PNBC_Comm_neighbors(MPI_Comm comm, int max_sources, int* sources, int* source_weights,
+                        int max_destinations, int* destinations, int* destination_weights) {
     int topology = MPI_UNDEFINED;
     int rank = 0;
     int indegree = 0;
@@ -34,7 +34,7 @@ int PNBC_Comm_neighbors(MPI_Comm comm, int most_sources, int* sources, int* sour
     int weighted = 0;
     int error = PNBC_Comm_neighbors_count(comm, &indegree, &outdegree, &weighted);
     if (error != MPI_SUCCESS) return error;
-    if (indegree > most_sources || outdegree > most_destinations) return NBC_INVALID_PARAM;
+    if (indegree > max_sources || outdegree > max_destinations) return NBC_INVALID_PARAM;
     MPI_Topo_test(comm, &topology);
     switch (topology) {
         case MPI_CART:

@@ -35,10 +35,10 @@ namespace {
 }  // namespace
 
 bool fits(const Problem& problem) {
-    constexpr std::uint64_t most_bytes = std::uint64_t{1} << 62;
+    constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
     // No number of ranks needs the division then, which takes longer than all else here.
     if (problem.bytes < std::uint64_t{1} << 31) return true;
-    return problem.bytes <= most_bytes / static_cast<std::uint64_t>(problem.ranks);
+    return problem.bytes <= max_bytes / static_cast<std::uint64_t>(problem.ranks);
 }
 
 Started start(Communicator& group, Problem& problem, const Preparation& preparation, bool blocking) {

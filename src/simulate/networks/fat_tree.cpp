@@ -27,7 +27,7 @@ class FatTree : public Network {
             levels_.push_back({place, below, alike, links_, 0});
             const std::int32_t nodes = hosts() / below * alike;
             const std::int64_t ways = level < down_.size() ? up_[level] : 0;
-            if (std::int64_t{hosts()} / below * alike * std::max<std::int64_t>(ways, 1) > most_links) {
+            if (std::int64_t{hosts()} / below * alike * std::max<std::int64_t>(ways, 1) > max_links) {
                 throw Error(ErrorCode::invalid_argument, "a fat tree with more than 2^28 links on a level");
             }
             place += nodes;
@@ -67,7 +67,7 @@ class FatTree : public Network {
     }
 
   private:
-    static constexpr std::int64_t most_links = 1 << 28;
+    static constexpr std::int64_t max_links = 1 << 28;
 
     struct Level {
         std::int32_t place;  // of its first node

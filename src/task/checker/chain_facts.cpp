@@ -24,7 +24,7 @@ ListFacts::ListFacts(std::span<const List> lists, const Traffic& traffic, std::s
                                     traffic[i].receiver, traffic[i].sender));
         }
     }
-    std::uint64_t left = most_bytes_of_chains;
+    std::uint64_t left = max_bytes_of_chains;
     for (const List& list : lists) {
         for (const Task& task : list.tasks) {
             if (!sends(task.kind)) continue;
@@ -33,7 +33,7 @@ ListFacts::ListFacts(std::span<const List> lists, const Traffic& traffic, std::s
                     ErrorCode::invalid_argument,
                     fmt::format("the chain forms of lists that send more than {} bytes in all are not "
                                 "proven: take smaller blocks",
-                                most_bytes_of_chains));
+                                max_bytes_of_chains));
             }
             left -= task.source.length;
         }

@@ -29,7 +29,7 @@ struct WaitFacts {
 class ListFacts {
   public:
     // Throws Error (invalid_argument) when sends and receives do not meet: the lists must be proven; for more
-    // than most_bytes_of_chains in all; and for hosts, where there are any, of another number of ranks.
+    // than max_bytes_of_chains in all; and for hosts, where there are any, of another number of ranks.
     ListFacts(std::span<const List> lists, const Traffic& traffic, std::span<const int> hosts = {});
 
     bool intra_node(int rank, int peer) const { return !hosts_.empty() && hosts_[rank] == hosts_[peer]; }

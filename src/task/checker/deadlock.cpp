@@ -135,12 +135,12 @@ std::vector<int> shortest_circle(const Run& run, int ranks) {
 }
 
 void report(const Run& run, std::span<const List> lists, const char* opening, Findings& findings) {
-    constexpr std::size_t most_shown = 8;
+    constexpr std::size_t max_shown = 8;
     const std::vector<int> circle = shortest_circle(run, static_cast<int>(lists.size()));
     std::string why = fmt::format("{}rank {}", opening, circle[0]);
     for (std::size_t i = 0; i < circle.size(); ++i) {
         const int rank = circle[i];
-        if (i + 1 >= most_shown && i + 1 < circle.size()) {
+        if (i + 1 >= max_shown && i + 1 < circle.size()) {
             why += fmt::format(", and so on through {} more ranks back to rank {}", circle.size() - i,
                                circle[0]);
             break;

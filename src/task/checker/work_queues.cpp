@@ -148,7 +148,7 @@ class Proof {
     // Whether that part of a message goes on where `done` bytes of it have gone.
     bool goes_on(const Span& part, const Span& whole, std::uint64_t done) const {
         return part.length <= whole.length - done && part == whole.part(done, part.length) &&
-               part.length <= limits_.most_bytes_of_message && (part.length > 0 || whole.length == 0);
+               part.length <= limits_.max_bytes_of_message && (part.length > 0 || whole.length == 0);
     }
 
     // Where the next parts of a span end among receives; none when they are not that span.

@@ -39,7 +39,7 @@ void collectives(lapwing_group* group, int rank, int size, int times) {
 }
 
 TEST(Cards, RunTheListsOfAGroup) {
-    cards_left = most_cards;
+    cards_left = max_cards;
     for (const char* memory : {"shared_memory=1", "shared_memory=0"}) {
         as_threads(3, {"engine=mlx5", memory}, [](lapwing_group* group, int rank) {
             EXPECT_STREQ(lapwing_group_engine(group), "mlx5") << lapwing_group_note(group);
@@ -50,7 +50,7 @@ TEST(Cards, RunTheListsOfAGroup) {
 }
 
 TEST(Cards, RunThemInEachVariant) {
-    cards_left = most_cards;
+    cards_left = max_cards;
     for (const char* queues : {"mq-send", "mq-rdma", "peer-send", "peer-rdma"}) {
         as_threads(2, {"engine=mlx5", std::string("work_queues=") + queues},
                    [](lapwing_group* group, int rank) {
@@ -75,7 +75,7 @@ TEST(Cards, OfOneRankAloneAreNotUsed) {
 
 // Rank 0 only receives, from a rank that ends before it sends.
 TEST(Cards, NoRankWaitsForOneThatHasEnded) {
-    cards_left = most_cards;
+    cards_left = max_cards;
     for (const char* memory : {"shared_memory=1", "shared_memory=0"}) {
         const auto said = as_processes(3, {"engine=mlx5", memory}, [](lapwing_group* group, int rank) {
             collectives(group, rank, 3, 1);

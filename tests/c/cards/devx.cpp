@@ -8,7 +8,7 @@
 namespace lapwing {
 namespace testing_c {
 
-std::atomic<int> cards_left{most_cards};
+std::atomic<int> cards_left{max_cards};
 
 }  // namespace testing_c
 
@@ -16,7 +16,7 @@ namespace mlx5 {
 namespace {
 
 // Processes that a test forks share it.
-const std::shared_ptr<mlx5_double::Network> network = mlx5_double::Network::of_process(testing_c::most_cards);
+const std::shared_ptr<mlx5_double::Network> network = mlx5_double::Network::of_process(testing_c::max_cards);
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 
 namespace lapwing::testing_c {
 
-constexpr int most_cards = 64;
+constexpr int max_cards = 64;
 // How many can still be opened; in each process.
 extern std::atomic<int> cards_left;
 

@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 
 constexpr double mib = 1024.0 * 1024.0;
 // Of fewer bytes the fixed costs are nearly all, and for each MiB they would say nothing.
-constexpr double least_moved = 4096;
+constexpr double min_moved = 4096;
 
 // Interpolated between the two nearest values.
 double quantile(const std::vector<double>& sorted, double share) {
@@ -117,7 +117,7 @@ void derive_beside_plain(const Json& row, Json& engine, bool works) {
             const Json& plain = row.at("plain").at("rounds")[i];
             sample["limit"] = 1 - difference(plain, "total", "alone") / sample.at("base").get<double>();
         }
-        if (waits && works && moved >= least_moved) {
+        if (waits && works && moved >= min_moved) {
             sample["stolen_per_mib"] = difference(sample, "total", "alone") / moved * mib;
         }
     }
@@ -182,7 +182,7 @@ void summarize(Json& result) {
         }
         for (Json& engine : row.at("engines")) add_ratio(row, engine);
         const double moved = row.at("busiest_bytes").get<double>();
-        if (!row.contains("plain") || moved < least_moved) continue;
+        if (!row.contains("plain") || moved < min_moved) continue;
         Json& plain = row.at("plain");
         const Json& rounds = plain.at("rounds");
         plain["summary"] = {{"stolen_per_mib", over_rounds(rounds.size(), [&](std::size_t i) {

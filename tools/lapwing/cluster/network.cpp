@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds limit{60};
 
 // More than any rate and delay put between two hosts.
-constexpr int most_delayed_packets = 1000000;
+constexpr int max_delayed_packets = 1000000;
 
 // What waits before a shaper: as much as this link sends in that time; more is dropped, as switches do.
 constexpr const char* longest_queue = "200ms";
@@ -65,7 +65,7 @@ std::string shaper(const ClusterShape& shape, const std::string& interface, cons
 std::string shapers_to_host(const ClusterShape& shape, const ClusterHost& host) {
     if (!shape.impaired() || !shape.netem) return shape.rate.empty() ? "" : shaper(shape, host.name);
     std::string text =
-        fmt::format("qdisc add dev {} root handle 1: netem limit {}", host.name, most_delayed_packets);
+        fmt::format("qdisc add dev {} root handle 1: netem limit {}", host.name, max_delayed_packets);
     if (shape.delay > 0) text += fmt::format(" delay {}us", static_cast<double>(shape.delay) / 1000);
     if (shape.loss > 0) text += fmt::format(" loss {}%", shape.loss * 100);
     text += "\n";

@@ -36,7 +36,7 @@ constexpr std::size_t longest = header + 65536 + 64;
 constexpr std::size_t short_one = 2048;
 constexpr int socket_buffer = 64 << 20;
 // Of delayed packets; what comes then is lost, as in a switch whose memory is full.
-constexpr std::size_t most_held = std::size_t{512} << 20;
+constexpr std::size_t max_held = std::size_t{512} << 20;
 constexpr unsigned batch = 16;
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -250,7 +250,7 @@ void Relay::from_bridge(std::size_t link) {
     const std::uint64_t time = now(CLOCK_MONOTONIC);
     for (std::size_t i = 0; i < count; ++i) {
         ++counts_[link].packets;
-        if (loses(link) || queue.bytes > most_held) {
+        if (loses(link) || queue.bytes > max_held) {
             ++counts_[link].lost;
             continue;
         }

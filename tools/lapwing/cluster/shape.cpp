@@ -24,7 +24,7 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr int most_hosts = 250;
+constexpr int max_hosts = 250;
 constexpr const char* shape_file = "cluster.json";
 
 [[noreturn]] void refuse(const std::string& message) {
@@ -76,7 +76,7 @@ std::string read_network(const std::string& written) {
 
 // A real link has no burst; a shaper needs one that holds the largest packet that the kernel hands it, or it
 // has to cut packets, which costs processor time. 2 ms keep the timer's wake-ups apart.
-std::uint64_t usual_burst(double bits_per_second, int mtu) {
+std::uint64_t default_burst(double bits_per_second, int mtu) {
     const double bytes = std::max({65536.0 + 2048.0, 2.0 * mtu, bits_per_second / 8 * 0.002});
     return static_cast<std::uint64_t>(std::ceil(bytes));
 }
@@ -148,8 +148,8 @@ double read_loss(std::string_view written) {
 }
 
 ClusterShape read_shape(const ClusterOptions& options) {
-    if (options.hosts < 1 || options.hosts > most_hosts) {
-        refuse(fmt::format("--hosts {}: must be 1 to {}", options.hosts, most_hosts));
+    if (options.hosts < 1 || options.hosts > max_hosts) {
+        refuse(fmt::format("--hosts {}: must be 1 to {}", options.hosts, max_hosts));
     }
     if (options.mtu < 576 || options.mtu > 65535) {
         refuse(fmt::format("--mtu {}: must be 576 to 65535", options.mtu));
@@ -159,7 +159,7 @@ ClusterShape read_shape(const ClusterOptions& options) {
     if (options.rate != "none") {
         shape.rate = options.rate;
         const double bits = read_rate(options.rate);
-        shape.burst = options.burst.empty() ? usual_burst(bits, options.mtu) : read_bytes(options.burst);
+        shape.burst = options.burst.empty() ? default_burst(bits, options.mtu) : read_bytes(options.burst);
         // tbf counts the Ethernet header, too.
         if (shape.burst < static_cast<std::uint64_t>(options.mtu) + 18 || shape.burst > 1U << 30) {
             refuse(fmt::format("--burst {}: must be {} (the MTU and a header) to 1Gi bytes", options.burst,

@@ -16,13 +16,13 @@ inline void set_costs(simulate::Parameters& parameters, const MessageCosts& cost
 }
 
 // Of Open MPI over TCP, and of Linux's longest send buffer.
-inline constexpr std::uint64_t usual_rendezvous_bytes = 64 << 10;
-inline constexpr std::uint64_t usual_window_bytes = 4 << 20;
+inline constexpr std::uint64_t default_rendezvous_bytes = 64 << 10;
+inline constexpr std::uint64_t default_window_bytes = 4 << 20;
 
 // How an engine on processors sends long messages; the others need no handshake.
 inline void set_rendezvous(simulate::Parameters& parameters, const simulate::Engine& engine,
-                           std::uint64_t rendezvous_bytes = usual_rendezvous_bytes,
-                           std::uint64_t window_bytes = usual_window_bytes) {
+                           std::uint64_t rendezvous_bytes = default_rendezvous_bytes,
+                           std::uint64_t window_bytes = default_window_bytes) {
     if (engine.messages == simulate::Runner::offload) return;
     parameters.rendezvous_bytes = rendezvous_bytes;
     parameters.window_bytes = window_bytes;

@@ -28,12 +28,12 @@ bool read_number(std::string_view text, Number& number) {
     return error == std::errc() && end == text.data() + text.size();
 }
 
-constexpr std::uint64_t most_bytes_of_block = std::uint64_t{1} << 30U;  // MPI counts with int
+constexpr std::uint64_t max_bytes_of_block = std::uint64_t{1} << 30U;  // MPI counts with int
 constexpr std::uint64_t step_of_range = 4;
 
 std::uint64_t read_block(const std::string& written) {
     const std::uint64_t bytes = read_bytes(written);
-    if (bytes == 0 || bytes > most_bytes_of_block)
+    if (bytes == 0 || bytes > max_bytes_of_block)
         refuse(fmt::format("a block has 1 to 1Gi bytes, not {}", written));
     return bytes;
 }
@@ -147,7 +147,7 @@ Hosts read_hosts(std::string_view written) {
         refuse(
             fmt::format("'{}' are not hosts; write them like 2x4, 1+3+2 or, for "
                         "each rank, 0,1,0,1; {} ranks at most",
-                        written, most_ranks));
+                        written, max_ranks));
     };
     // The numbers between x, + or commas.
     const std::size_t at = written.find_first_of("x+,");
@@ -156,14 +156,14 @@ Hosts read_hosts(std::string_view written) {
     for (std::size_t from = 0; from <= written.size();) {
         const std::size_t end = std::min(written.find(between, from), written.size());
         int number = 0;
-        if (!read_number(written.substr(from, end - from), number) || number < 0 || number > most_ranks)
+        if (!read_number(written.substr(from, end - from), number) || number < 0 || number > max_ranks)
             wrong();
         numbers.push_back(number);
         from = end + 1;
     }
     std::vector<std::uint64_t> host_of;
     const auto add = [&](std::uint64_t host, int ranks) {
-        if (ranks < 1 || host_of.size() + static_cast<std::size_t>(ranks) > most_ranks) wrong();
+        if (ranks < 1 || host_of.size() + static_cast<std::size_t>(ranks) > max_ranks) wrong();
         host_of.insert(host_of.end(), static_cast<std::size_t>(ranks), host);
     };
     if (between == ',') {
@@ -187,8 +187,8 @@ RankRange read_rank_range(std::string_view written) {
         range.last < range.first) {
         refuse(fmt::format("'{}' is not a range of ranks; write it like 8 or 1:64", written));
     }
-    if (range.last > most_ranks)
-        refuse(fmt::format("{} ranks are too many; at most {}", range.last, most_ranks));
+    if (range.last > max_ranks)
+        refuse(fmt::format("{} ranks are too many; at most {}", range.last, max_ranks));
     return range;
 }
 

@@ -55,7 +55,7 @@ struct Hosts {
 Hosts read_hosts(std::string_view written);
 
 // Of a group whose lists are shown or proved: what fits into memory.
-inline constexpr int most_ranks = 1 << 20;
+inline constexpr int max_ranks = 1 << 20;
 
 // "8" or "1:64". Throws Error (invalid_argument).
 struct RankRange {

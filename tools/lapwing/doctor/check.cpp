@@ -39,11 +39,11 @@ std::vector<std::pair<std::string, HostReports>> hosts_by(
 }
 
 std::string names_of(const HostReports& hosts) {
-    constexpr std::size_t most_named = 6;
+    constexpr std::size_t max_named = 6;
     std::string names;
-    for (std::size_t i = 0; i < hosts.size() && i < most_named; ++i)
+    for (std::size_t i = 0; i < hosts.size() && i < max_named; ++i)
         names += fmt::format("{}{}", i == 0 ? "" : ", ", hosts[i]->name);
-    if (hosts.size() > most_named) names += fmt::format(" and {} more", hosts.size() - most_named);
+    if (hosts.size() > max_named) names += fmt::format(" and {} more", hosts.size() - max_named);
     return names;
 }
 

@@ -200,9 +200,9 @@ int doctor(const CommandLine& app, const Options& options, const Words& words) {
         return examine_nics(options.card, options.json);
     }
     if (!options.card.empty()) throw Error(ErrorCode::invalid_argument, "--card is for --nic");
-    constexpr int least_limit = 5;
-    if (options.limit < least_limit)
-        throw Error(ErrorCode::invalid_argument, fmt::format("--limit is at least {} seconds", least_limit));
+    constexpr int min_limit = 5;
+    if (options.limit < min_limit)
+        throw Error(ErrorCode::invalid_argument, fmt::format("--limit is at least {} seconds", min_limit));
     require_words(app, words, "launcher", "lapwing doctor", "no launcher", "mpirun -n 4");
     Settings settings = read_settings(environ);
     // Ranks may start in another directory.

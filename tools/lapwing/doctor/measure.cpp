@@ -19,8 +19,8 @@ using std::chrono::duration;
 constexpr std::chrono::seconds measuring_limit{3};
 constexpr int round_trips = 100;
 constexpr std::uint64_t first_bytes = 128 << 10;
-constexpr std::uint64_t least_bytes = 256 << 10;
-constexpr std::uint64_t most_bytes = 64 << 20;
+constexpr std::uint64_t min_bytes = 256 << 10;
+constexpr std::uint64_t max_bytes = 64 << 20;
 constexpr double seconds_of_bytes = 0.05;
 
 enum class Order : std::uint64_t {
@@ -145,8 +145,8 @@ bool measure_rate(const Transfer& transfer, double& mbit_per_s) {
     duration<double> time{0};
     if (!transfer(first_bytes, time)) return false;
     const double rate = static_cast<double>(first_bytes) / std::max(time.count(), 1e-6);
-    const auto bytes = static_cast<std::uint64_t>(std::clamp(
-        rate * seconds_of_bytes, static_cast<double>(least_bytes), static_cast<double>(most_bytes)));
+    const auto bytes = static_cast<std::uint64_t>(
+        std::clamp(rate * seconds_of_bytes, static_cast<double>(min_bytes), static_cast<double>(max_bytes)));
     if (!transfer(bytes, time)) return false;
     mbit_per_s = static_cast<double>(bytes) * 8e-6 / std::max(time.count(), 1e-9);
     return true;

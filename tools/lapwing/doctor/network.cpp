@@ -23,7 +23,7 @@ using std::chrono::milliseconds;
 using Json = nlohmann::json;
 
 // What fits into one variable of the environment, with room.
-constexpr std::size_t most_hosts = 1000;
+constexpr std::size_t max_hosts = 1000;
 
 ReachTask task_of(const JobReport& report, milliseconds late) {
     ReachTask task;
@@ -32,7 +32,7 @@ ReachTask task_of(const JobReport& report, milliseconds late) {
     for (const HostReport& host : report.hosts) {
         const Facts* const facts = host.find("interfaces");
         if (facts == nullptr || !facts->contains("places") || !facts->contains("ports")) continue;
-        if (task.members.size() == most_hosts) break;
+        if (task.members.size() == max_hosts) break;
         ReachTask::Member& member = task.members.emplace_back();
         member.host = host.number;
         member.name = host.name;
@@ -45,14 +45,13 @@ ReachTask task_of(const JobReport& report, milliseconds late) {
 
 // "node1, node2 and 7 more"
 std::string list_names(const std::set<std::string>& names) {
-    constexpr std::size_t most_named = 6;
+    constexpr std::size_t max_named = 6;
     std::vector<std::string> shown;
     for (const std::string& name : names) {
-        if (shown.size() < most_named) shown.push_back(name);
+        if (shown.size() < max_named) shown.push_back(name);
     }
-    return fmt::format(
-        "{}{}", fmt::join(shown, ", "),
-        names.size() > most_named ? fmt::format(" and {} more", names.size() - most_named) : "");
+    return fmt::format("{}{}", fmt::join(shown, ", "),
+                       names.size() > max_named ? fmt::format(" and {} more", names.size() - max_named) : "");
 }
 
 class NetworkFindings {
@@ -82,8 +81,8 @@ class NetworkFindings {
             const std::vector<Bundle> other = by_end(failures, &Failure::from, &Failure::to);
             // A host that reaches nobody is one finding, and so is one that nobody reaches.
             if (other.size() < bundles.size()) bundles = other;
-            constexpr std::size_t most_told = 4;
-            if (bundles.size() <= most_told) {
+            constexpr std::size_t max_told = 4;
+            if (bundles.size() <= max_told) {
                 for (const Bundle& bundle : bundles) tell(kind, bundle.where(), bundle);
                 continue;
             }
@@ -221,9 +220,9 @@ class NetworkFindings {
 
     void tell(const Kind& kind, const std::string& where, const Bundle& bundle) {
         std::vector<std::string> places(bundle.places.begin(), bundle.places.end());
-        constexpr std::size_t most_places = 4;
-        if (places.size() > most_places) {
-            places.resize(most_places);
+        constexpr std::size_t max_places = 4;
+        if (places.size() > max_places) {
+            places.resize(max_places);
             places.emplace_back("...");
         }
         if (kind.reached == "other port") {

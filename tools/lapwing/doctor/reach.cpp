@@ -32,9 +32,9 @@ constexpr milliseconds first_sign{2000};     // of a peer whose agent may still 
 constexpr milliseconds last_try{300};        // after the first sign of a peer
 constexpr milliseconds pause_between{100};
 constexpr milliseconds finished_limit{3000};
-constexpr std::size_t most_peers = 64;  // that each host tries; all of them, in smaller jobs
-constexpr int most_rounds = 7;          // of measurements, each with another partner
-constexpr std::size_t most_failures = 500;
+constexpr std::size_t max_peers = 64;  // that each host tries; all of them, in smaller jobs
+constexpr int max_rounds = 7;          // of measurements, each with another partner
+constexpr std::size_t max_failures = 500;
 
 // One address and port of one peer.
 struct Attempt {
@@ -62,7 +62,7 @@ class Agent {
           probes_(task, options, self) {
         own_.host = task.members[at(self)].host;
         std::copy_n(task.members[at(self)].places.begin(),
-                    std::min(task.members[at(self)].places.size(), tcp::Address::most_places), own_.places);
+                    std::min(task.members[at(self)].places.size(), tcp::Address::max_places), own_.places);
     }
 
     void run(const std::function<void(const Json&)>& tell) {
@@ -81,7 +81,7 @@ class Agent {
     std::vector<int> peers() const {
         const auto all = static_cast<int>(task_.members.size());
         std::set<int> chosen;
-        const auto most = std::min<std::size_t>(most_peers, task_.members.size() - 1);
+        const auto most = std::min<std::size_t>(max_peers, task_.members.size() - 1);
         for (std::size_t i = 1; i <= most; ++i) {
             const auto distance = static_cast<int>(i * (task_.members.size() - 1) / most);
             chosen.insert((self_ + distance) % all);
@@ -93,7 +93,7 @@ class Agent {
         tcp::Address address{};
         address.host = member(peer).host;
         std::copy_n(member(peer).places.begin(),
-                    std::min(member(peer).places.size(), tcp::Address::most_places), address.places);
+                    std::min(member(peer).places.size(), tcp::Address::max_places), address.places);
         std::vector<std::size_t> order;
         for (const Place& place : tcp::routes(own_, address)) {
             for (std::size_t i = 0; i < member(peer).places.size(); ++i) {
@@ -205,7 +205,7 @@ class Agent {
     Json failures() const {
         Json rows = Json::array();
         for (const Attempt& one : attempts_) {
-            if (one.reached || rows.size() == most_failures) continue;
+            if (one.reached || rows.size() == max_failures) continue;
             const char* reached = "nothing";
             for (const Attempt& other : attempts_) {
                 if (!other.reached || other.peer != one.peer) continue;
@@ -235,7 +235,7 @@ class Agent {
         Json rows = Json::array();
         const auto hosts = static_cast<int>(task_.members.size());
         const int seats = hosts + hosts % 2;
-        for (int round = 0; round < std::min(seats - 1, most_rounds); ++round) {
+        for (int round = 0; round < std::min(seats - 1, max_rounds); ++round) {
             const int partner = partner_in(round, seats);
             if (partner >= hosts || partner == self_) continue;
             if (self_ > partner) {

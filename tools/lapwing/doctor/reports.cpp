@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view mark = "lapwing-doctor ";
 constexpr char end_of_text = '|';
-constexpr std::size_t most_lines = 4096;  // of one report
+constexpr std::size_t max_lines = 4096;  // of one report
 
 void write_all(std::string_view text) {
     while (!text.empty()) {
@@ -43,8 +43,8 @@ void write_report(const nlohmann::json& report) {
     static int number = 0;
     const std::string text = report.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
     const std::string head = fmt::format("{}{:x}-{}-{} ", mark, tcp::host_number(), getpid(), ++number);
-    constexpr std::size_t most_of_numbers = 12;  // "1000 1024 " and the end of the text
-    const std::size_t room = report_line_bytes - 1 - head.size() - most_of_numbers;
+    constexpr std::size_t max_of_numbers = 12;  // "1000 1024 " and the end of the text
+    const std::size_t room = report_line_bytes - 1 - head.size() - max_of_numbers;
     const std::size_t lines = (text.size() + room - 1) / room;
     for (std::size_t i = 0; i < lines; ++i) {
         const std::string line =
@@ -72,7 +72,7 @@ void ReportReader::take_part(std::string_view line) {
     std::size_t lines = 0;
     const bool numbered = read_count(next_word(line), place) && read_count(next_word(line), lines);
     const std::size_t end = line.rfind(end_of_text);
-    if (!numbered || place >= lines || lines > most_lines || end == std::string_view::npos) return;
+    if (!numbered || place >= lines || lines > max_lines || end == std::string_view::npos) return;
     Parts& parts = parts_[sender];
     if (parts.texts.empty()) {
         parts.texts.resize(lines);

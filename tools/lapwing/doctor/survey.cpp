@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::size_t most_shown = 3;
+constexpr std::size_t max_shown = 3;
 
 std::string shorten(const std::string& line) {
     constexpr std::size_t most = 160;
@@ -71,10 +71,10 @@ std::string what_still_runs(const LaunchEnd& end) {
     if (end.still_running.empty()) return "";
     std::vector<std::string> shown;
     for (const std::string& line : end.still_running) {
-        if (shown.size() < most_shown) shown.push_back(shorten(line));
+        if (shown.size() < max_shown) shown.push_back(shorten(line));
     }
     return fmt::format("; it still waits for: {}{}", fmt::join(shown, "; "),
-                       end.still_running.size() > most_shown ? "; ..." : "");
+                       end.still_running.size() > max_shown ? "; ..." : "");
 }
 
 void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds limit,

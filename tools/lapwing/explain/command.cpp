@@ -31,8 +31,8 @@ namespace lapwing::tool {
 namespace {
 
 // Totals need the lists of all ranks; with --rank they are built for groups up to this size only.
-constexpr int most_ranks_for_totals = 64;
-constexpr std::size_t most_tasks = std::size_t{1} << 22;
+constexpr int max_ranks_for_totals = 64;
+constexpr std::size_t max_tasks = std::size_t{1} << 22;
 
 enum class Level { list, queues, chains, wqe };
 
@@ -73,15 +73,15 @@ void build(const Options& options, Explained& explained) {
     const Problem& problem = explained.problem();
     const auto list_of = [&](int rank) { return lapwing::build(problem, rank, explained.choice()); };
     std::size_t tasks = 0;
-    if (!options.rank || problem.ranks <= most_ranks_for_totals) {
+    if (!options.rank || problem.ranks <= max_ranks_for_totals) {
         for (int rank = 0; rank < problem.ranks; ++rank) {
             explained.all.push_back(list_of(rank));
             tasks += explained.all.back().tasks.size();
-            if (tasks > most_tasks) {
+            if (tasks > max_tasks) {
                 throw Error(
                     ErrorCode::unsupported,
                     fmt::format("the lists of all ranks have more than {} tasks; choose one with --rank",
-                                most_tasks));
+                                max_tasks));
             }
         }
     }
@@ -247,14 +247,14 @@ std::string as_table(const Explained& explained, Level level) {
 
 // A chain has a step for each gibibyte of a message.
 void refuse_long_chains(const List& list) {
-    std::uint64_t left = most_bytes_of_chains;
+    std::uint64_t left = max_bytes_of_chains;
     for (const Task& task : list.tasks) {
         for (const std::uint64_t bytes : {task.source.length, task.target.length}) {
             if (bytes > left) {
                 throw Error(ErrorCode::unsupported,
                             fmt::format("the chains of a list that moves more than {} bytes are too long to "
                                         "show: choose a smaller block with --bytes",
-                                        most_bytes_of_chains));
+                                        max_bytes_of_chains));
             }
             left -= bytes;
         }

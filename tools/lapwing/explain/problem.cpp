@@ -13,9 +13,9 @@ namespace lapwing::tool {
 namespace {
 
 // Where every rank has a block for, or from, every other.
-constexpr int most_ranks_with_parts = 4096;
+constexpr int max_ranks_with_parts = 4096;
 // And ranks of each.
-constexpr int most_hosts_told = 16;
+constexpr int max_hosts_told = 16;
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, why);
@@ -102,11 +102,11 @@ std::string AskedProblem::hosts() const {
     if (placement == nullptr) return "";
     std::string text = fmt::format("{}: ", placement->hosts());
     for (int host = 0; host < placement->hosts(); ++host) {
-        if (host == most_hosts_told) return text + ", ...";
+        if (host == max_hosts_told) return text + ", ...";
         text += host == 0 ? "ranks" : "; ranks";
         const std::span<const int> ranks = placement->ranks_of(host);
         for (std::size_t i = 0; i < ranks.size(); ++i) {
-            if (i == most_hosts_told) {
+            if (i == max_hosts_told) {
                 text += " ...";
                 break;
             }
@@ -150,7 +150,7 @@ AskedProblem read_problem(const ProblemOptions& options) {
         refuse("give the number of ranks, as in --ranks 4, or their hosts, as in --hosts 2x4");
     }
     problem.ranks = options.ranks ? *options.ranks : hosts.placement->ranks();
-    if (problem.ranks > most_ranks) refuse(fmt::format("--ranks {}: at most {}", problem.ranks, most_ranks));
+    if (problem.ranks > max_ranks) refuse(fmt::format("--ranks {}: at most {}", problem.ranks, max_ranks));
     problem.root = options.root;
     problem.in_place = options.in_place;
     read_reduction(options, problem);
@@ -174,10 +174,10 @@ AskedProblem read_problem(const ProblemOptions& options) {
     alike.bytes = asked.bytes;
     validate(alike);
     const bool all_know_all = !has_root(problem.collective) && !has_neighbors(problem.collective);
-    if (all_know_all && problem.ranks > most_ranks_with_parts) {
+    if (all_know_all && problem.ranks > max_ranks_with_parts) {
         throw Error(ErrorCode::unsupported,
                     fmt::format("the blocks of {} ranks are too many to show; use at most {}", problem.ranks,
-                                most_ranks_with_parts));
+                                max_ranks_with_parts));
     }
     problem = with_blocks(problem, asked.bytes, asked.sizes);
     validate(problem);

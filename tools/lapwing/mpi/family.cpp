@@ -15,7 +15,7 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr std::chrono::seconds most_time_to_answer{5};
+constexpr std::chrono::seconds max_time_to_answer{5};
 
 bool is_script(const std::string& path) {
     char start[2] = {};
@@ -80,10 +80,10 @@ const MpiFamily& find_mpi_family(const std::string& name) {
 
 Launcher identify_launcher(const std::string& word, const std::string& path) {
     if (!may_be_asked(word, path)) return {};
-    const Finished answer = run_program({path, "--version"}, "", most_time_to_answer);
+    const Finished answer = run_program({path, "--version"}, "", max_time_to_answer);
     if (answer.timed_out) {
         throw Error(ErrorCode::system, fmt::format("'{} --version' did not answer within {} seconds", word,
-                                                   most_time_to_answer.count()));
+                                                   max_time_to_answer.count()));
     }
     const std::string text = answer.out + answer.err;
     for (const MpiFamily& family : mpi_families()) {
@@ -97,7 +97,7 @@ Launcher identify_launcher(const std::string& word, const std::string& path) {
 
 const MpiFamily* family_of_program(const std::string& path) {
     if (!is_elf(path) || !find_program("ldd")) return nullptr;
-    const Finished answer = run_program({"ldd", path}, "", most_time_to_answer);
+    const Finished answer = run_program({"ldd", path}, "", max_time_to_answer);
     for (const MpiFamily& family : mpi_families()) {
         for (const std::string& library : family.libraries) {
             if (contains(answer.out, library + " ")) return &family;

@@ -19,7 +19,7 @@ namespace lapwing::tool {
 namespace {
 
 // MPI_MAX_LIBRARY_VERSION_STRING is 256 in Open MPI and 8192 in MPICH.
-constexpr std::size_t most_version_bytes = 16384;
+constexpr std::size_t max_version_bytes = 16384;
 
 int probe(const std::string& name) {
     void* library = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
@@ -29,7 +29,7 @@ int probe(const std::string& name) {
     // May be called before MPI_Init.
     const auto get_version =
         reinterpret_cast<int (*)(char*, int*)>(dlsym(library, "MPI_Get_library_version"));
-    std::vector<char> version(most_version_bytes);
+    std::vector<char> version(max_version_bytes);
     int length = 0;
     if (get_version != nullptr && get_version(version.data(), &length) == 0)
         fmt::print("{}\n", version.data());

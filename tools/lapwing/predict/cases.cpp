@@ -16,7 +16,7 @@ namespace lapwing::tool {
 namespace {
 
 // Every rank has a block for each other.
-constexpr int most_ranks_with_parts = 4096;
+constexpr int max_ranks_with_parts = 4096;
 }  // namespace
 
 std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
@@ -33,10 +33,10 @@ std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
 }
 
 Problem problem_on(Collective collective, int ranks, std::uint64_t bytes) {
-    if (has_parts(collective) && ranks > most_ranks_with_parts) {
+    if (has_parts(collective) && ranks > max_ranks_with_parts) {
         throw Error(ErrorCode::unsupported,
                     fmt::format("{} has blocks of its own for each two ranks: at most {} ranks",
-                                name(collective), most_ranks_with_parts));
+                                name(collective), max_ranks_with_parts));
     }
     return measured_problem(collective, ranks, bytes);
 }
@@ -46,7 +46,7 @@ std::vector<Choice> named_choices(const Study& study, Collective collective) {
     if (study.algorithms == "chosen") return choices;
     if (study.algorithms == "all") {
         for (const Algorithm* algorithm : algorithms_of(collective)) {
-            choices.push_back({algorithm, usual_parameters(*algorithm)});
+            choices.push_back({algorithm, default_parameters(*algorithm)});
         }
         return choices;
     }

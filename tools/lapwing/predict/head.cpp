@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* model = "LogGP, over the task lists";
-constexpr std::size_t most_told = 8;
+constexpr std::size_t max_told = 8;
 
 std::string network_of(const Study& study, int ranks) {
     const auto network = make_network(study.network, ranks);
@@ -99,10 +99,10 @@ std::string line_of(const Study& study, const Problem& problem, const simulate::
 
 std::string lines_of(const std::vector<std::string>& left_out) {
     std::string text;
-    for (std::size_t i = 0; i < left_out.size() && i < most_told; ++i) {
+    for (std::size_t i = 0; i < left_out.size() && i < max_told; ++i) {
         text += fmt::format("{}left out: {}\n", i == 0 ? "\n" : "", left_out[i]);
     }
-    if (left_out.size() > most_told) text += fmt::format("and {} more\n", left_out.size() - most_told);
+    if (left_out.size() > max_told) text += fmt::format("and {} more\n", left_out.size() - max_told);
     return text;
 }
 

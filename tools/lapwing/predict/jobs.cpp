@@ -107,15 +107,15 @@ class Runs {
 
 std::string needs_of(const Study& study, const std::vector<Job>& jobs) {
     std::uint64_t messages = 0;
-    std::uint64_t most_memory = 0;
+    std::uint64_t max_memory = 0;
     for (const Job& job : jobs) {
         messages += job.messages;
-        most_memory = std::max(most_memory, job.memory);
+        max_memory = std::max(max_memory, job.memory);
     }
     const auto threads = std::min(static_cast<std::size_t>(study.threads), jobs.size());
     return fmt::format("{} case{}, about {:.3g} million messages, up to {} MiB for a case; about {:.0f} s",
                        jobs.size(), jobs.size() == 1 ? "" : "s", static_cast<double>(messages) * 1e-6,
-                       std::max<std::uint64_t>(most_memory >> 20, 1),
+                       std::max<std::uint64_t>(max_memory >> 20, 1),
                        std::max(1.0, seconds_of(messages) / static_cast<double>(threads)));
 }
 

@@ -15,8 +15,8 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr std::uint64_t most_hosts = 1 << 20;
-constexpr std::uint64_t most_groups = 1024;
+constexpr std::uint64_t max_hosts = 1 << 20;
+constexpr std::uint64_t max_groups = 1024;
 // Apart from the numbers of processors.
 constexpr std::uint64_t stream_of_places = std::uint64_t{1} << 41;
 
@@ -25,16 +25,16 @@ constexpr std::uint64_t stream_of_places = std::uint64_t{1} << 41;
                 fmt::format("--network: '{}' is not of the form {}", written, form));
 }
 
-// "8x8x16", each from 1 on, the product at most `most_hosts`; empty: it is none.
+// "8x8x16", each from 1 on, the product at most `max_hosts`; empty: it is none.
 std::vector<int> extents_of(std::string_view text) {
     std::vector<int> extents;
     std::uint64_t product = 1;
     while (!text.empty()) {
         const std::size_t end = text.find('x');
         const auto number = parse_number(text.substr(0, end));
-        if (!number || *number == 0 || *number > most_hosts) return {};
+        if (!number || *number == 0 || *number > max_hosts) return {};
         product *= *number;
-        if (product > most_hosts) return {};
+        if (product > max_hosts) return {};
         extents.push_back(static_cast<int>(*number));
         if (end == std::string_view::npos) break;
         text.remove_prefix(end + 1);
@@ -63,7 +63,7 @@ std::unique_ptr<simulate::Network> make_dragonfly(const NetworkOptions& options,
     const std::size_t colon = shape.find(':');
     const std::vector<int> numbers = extents_of(shape.substr(0, colon));
     const bool valiant = colon != std::string_view::npos && shape.substr(colon + 1) == "valiant";
-    if (numbers.size() != 3 || numbers[0] < 2 || static_cast<std::uint64_t>(numbers[0]) > most_groups ||
+    if (numbers.size() != 3 || numbers[0] < 2 || static_cast<std::uint64_t>(numbers[0]) > max_groups ||
         (colon != std::string_view::npos && !valiant)) {
         refuse(options.shape,
                "dragonfly:9x4x2 or dragonfly:9x4x2:valiant, groups, routers of each, hosts of each");

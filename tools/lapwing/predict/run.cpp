@@ -52,7 +52,7 @@ class CaseRun {
         plain.engine = &engine;
         plain.base = seconds_of(setting, {});
         plain.messages = lists_.messages();
-        if (study_.work_factor * plain.base > simulate::most_seconds) {
+        if (study_.work_factor * plain.base > simulate::max_seconds) {
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--work: {} times {} is too long", study_.work_factor,
                                     print_seconds(plain.base)));

@@ -19,7 +19,7 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr int most_tests = 100000;
+constexpr int max_tests = 100000;
 constexpr std::uint64_t step_of_range = 4;
 
 // "8,100", or "16:1Mi" for 16, 64, 256, ...
@@ -27,8 +27,8 @@ std::vector<int> read_ranks(const std::string& written) {
     std::vector<int> ranks;
     const auto read = [&](const std::string& word) {
         const auto number = parse_bytes(word);
-        if (!number || *number < 2 || *number > static_cast<std::uint64_t>(most_ranks)) {
-            refuse(fmt::format("--ranks: '{}' is not a number of ranks from 2 to {}", word, most_ranks));
+        if (!number || *number < 2 || *number > static_cast<std::uint64_t>(max_ranks)) {
+            refuse(fmt::format("--ranks: '{}' is not a number of ranks from 2 to {}", word, max_ranks));
         }
         return static_cast<int>(*number);
     };
@@ -253,7 +253,7 @@ Study read_study(const PredictOptions& options) {
         return word;
     });
     read_list("--tests", options.tests, [&](const std::string& word) {
-        study.tests.push_back(static_cast<int>(read_number("--tests", word, word, 0, most_tests)));
+        study.tests.push_back(static_cast<int>(read_number("--tests", word, word, 0, max_tests)));
         return word;
     });
     read_work(options.work, study);

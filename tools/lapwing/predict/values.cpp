@@ -34,7 +34,7 @@ double read_time(const char* option, std::string_view written) {
         if (!written.ends_with(unit.name)) continue;
         const std::string_view number =
             written.substr(0, written.size() - std::string_view(unit.name).size());
-        return read_number(option, written, number, 0, simulate::most_seconds / unit.seconds) * unit.seconds;
+        return read_number(option, written, number, 0, simulate::max_seconds / unit.seconds) * unit.seconds;
     }
     refuse(fmt::format("{}: '{}' is not a time; write it like 100ns, 250us or 1.5ms", option, written));
 }

@@ -205,11 +205,11 @@ Profile analyse(const std::vector<RankPart>& parts) {
                 site.line = symbol.line;
                 site.nonblocking = visit.nonblocking;
                 site.ranks = static_cast<int>(meeting.ranks);
-                site.least_bytes = visit.bytes;
+                site.min_bytes = visit.bytes;
             }
             if (site.ranks != static_cast<int>(meeting.ranks)) site.ranks = 0;
-            site.least_bytes = std::min(site.least_bytes, visit.bytes);
-            site.most_bytes = std::max(site.most_bytes, visit.bytes);
+            site.min_bytes = std::min(site.min_bytes, visit.bytes);
+            site.max_bytes = std::max(site.max_bytes, visit.bytes);
             at.ranks.insert(visit.part->rank);
             if (visit.completing != nullptr) at.completed_at.insert(identity(visit.completing));
             if (site.completed_at.empty() && visit.completing != nullptr)

@@ -22,8 +22,8 @@ struct CallSite {
     bool nonblocking = false;
     int ranks = 0;            // of the communicator; 0: of several sizes
     std::uint64_t calls = 0;  // of one rank
-    std::uint64_t least_bytes = 0;
-    std::uint64_t most_bytes = 0;
+    std::uint64_t min_bytes = 0;
+    std::uint64_t max_bytes = 0;
     double start = 0;           // in the call; of a blocking one, all of it
     double wait = 0;            // nonblocking: in calls that complete it
     double away = 0;            // nonblocking: between these calls

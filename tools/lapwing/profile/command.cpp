@@ -40,8 +40,8 @@ std::string print_bytes(const CallSite& site) {
         if (bytes >= 1024 && bytes % 1024 == 0) return fmt::format("{}Ki", bytes >> 10);
         return fmt::format("{}", bytes);
     };
-    if (site.least_bytes == site.most_bytes) return one(site.most_bytes);
-    return fmt::format("{}-{}", one(site.least_bytes), one(site.most_bytes));
+    if (site.min_bytes == site.max_bytes) return one(site.max_bytes);
+    return fmt::format("{}-{}", one(site.min_bytes), one(site.max_bytes));
 }
 
 std::string advice_for(const CallSite& site, double run) {
@@ -146,7 +146,7 @@ Json as_json(const Profile& profile) {
         row["nonblocking"] = site.nonblocking;
         row["ranks"] = site.ranks;
         row["calls"] = site.calls;
-        row["bytes"] = {site.least_bytes, site.most_bytes};
+        row["bytes"] = {site.min_bytes, site.max_bytes};
         row["start_seconds"] = site.start;
         row["wait_seconds"] = site.wait;
         row["away_seconds"] = site.away;

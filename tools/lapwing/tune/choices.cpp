@@ -28,8 +28,8 @@ bool stands_before(const Choice& one, const Choice& other) {
         return std::find(all.begin(), all.end(), one.algorithm) <
                std::find(all.begin(), all.end(), other.algorithm);
     }
-    const bool usual = one.parameters == usual_parameters(*one.algorithm);
-    if (usual != (other.parameters == usual_parameters(*other.algorithm))) return usual;
+    const bool usual = one.parameters == default_parameters(*one.algorithm);
+    if (usual != (other.parameters == default_parameters(*other.algorithm))) return usual;
     return one.parameters < other.parameters;
 }
 

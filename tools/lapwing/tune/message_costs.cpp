@@ -14,9 +14,9 @@ namespace {
 
 // So that a fit takes seconds.
 constexpr std::size_t algorithms_of_a_row = 3;
-constexpr std::uint64_t most_messages = 2000;
+constexpr std::uint64_t max_messages = 2000;
 // As in plan/fit.cpp, which has the cost model in place of the simulation.
-constexpr double most_error = 2.0;
+constexpr double max_error = 2.0;
 constexpr double inertia = 1e-3;
 constexpr double first_step = 1.0;
 constexpr double last_step = 0.02;
@@ -43,7 +43,7 @@ std::vector<Sample> samples_of(const std::vector<Measured>& measured) {
                   [](const auto& one, const auto& other) { return one.second < other.second; });
         if (fastest.size() > algorithms_of_a_row) fastest.resize(algorithms_of_a_row);
         for (const auto& [choice, seconds] : fastest) {
-            if (!(seconds > 0) || simulate::estimate(row.problem, choice).messages > most_messages) continue;
+            if (!(seconds > 0) || simulate::estimate(row.problem, choice).messages > max_messages) continue;
             samples.push_back({simulate::make_lists(row.problem, choice), seconds, row.best() / seconds});
         }
     }
@@ -71,7 +71,7 @@ double loss(const std::vector<Sample>& samples, const simulate::Setting& quiet, 
     for (const Sample& sample : samples) {
         const double simulated = simulated_seconds(sample, setting);
         const double error =
-            std::min(std::abs(std::log(std::max(simulated, 1e-12) / sample.seconds)), most_error);
+            std::min(std::abs(std::log(std::max(simulated, 1e-12) / sample.seconds)), max_error);
         sum += sample.weight * error * error;
     }
     double moved = 0;

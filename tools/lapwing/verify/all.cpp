@@ -20,7 +20,7 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr std::size_t most_examples = 8;
+constexpr std::size_t max_examples = 8;
 
 // One algorithm with all problems of one number of ranks.
 struct Job {
@@ -30,7 +30,7 @@ struct Job {
 
 // The default values, and each parameter in turn at its least, next to its default and well above it.
 std::vector<Choice> variations(const Algorithm& algorithm) {
-    const Parameters usual = usual_parameters(algorithm);
+    const Parameters usual = default_parameters(algorithm);
     std::vector<Choice> result = {{&algorithm, usual}};
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
         const Parameter& parameter = algorithm.parameters[i];
@@ -150,7 +150,7 @@ class Verification {
         outcome_.tallies[algorithm].add(tally);
         outcome_.examples.insert(outcome_.examples.end(), examples.begin(), examples.end());
         std::stable_sort(outcome_.examples.begin(), outcome_.examples.end(), shorter);
-        if (outcome_.examples.size() > most_examples) outcome_.examples.resize(most_examples);
+        if (outcome_.examples.size() > max_examples) outcome_.examples.resize(max_examples);
     }
 
     const Work& work_;
@@ -183,10 +183,10 @@ std::vector<Choice> choices_to_verify(std::optional<Collective> collective, cons
                 fmt::format("unknown algorithm '{}'{}", wanted, suggestion(wanted, valid)));
 }
 
-std::vector<Violation> verify_chains(std::span<const List> lists, std::size_t most_violations) {
+std::vector<Violation> verify_chains(std::span<const List> lists, std::size_t max_violations) {
     std::vector<Violation> violations;
     for (const std::vector<int>& hosts : sample_hosts(static_cast<int>(lists.size()))) {
-        violations = check_chains(lists, {}, most_violations, hosts);
+        violations = check_chains(lists, {}, max_violations, hosts);
         if (!violations.empty()) break;
     }
     return violations;

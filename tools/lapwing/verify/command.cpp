@@ -28,7 +28,7 @@ struct Options {
     bool json = false;
 };
 
-constexpr std::size_t most_parts_to_read = 8;
+constexpr std::size_t max_parts_to_read = 8;
 
 void print_outcome(const Outcome& outcome) {
     std::vector<std::vector<std::string>> rows = {
@@ -46,7 +46,7 @@ void print_outcome(const Outcome& outcome) {
         fmt::print("{} by {}\n", print(example.problem), print(example.choice));
         // For larger groups there would be too much to read; --json has them.
         const std::vector<Parts>& parts = example.problem.parts;
-        for (std::size_t rank = 0; parts.size() <= most_parts_to_read && rank < parts.size(); ++rank) {
+        for (std::size_t rank = 0; parts.size() <= max_parts_to_read && rank < parts.size(); ++rank) {
             fmt::print("  parts {} {}\n", rank, print(parts[rank]));
         }
         fmt::print("  {}\n", example.what);

@@ -19,7 +19,7 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr std::size_t most_bytes_of_lists = std::size_t{512} << 20;
+constexpr std::size_t max_bytes_of_lists = std::size_t{512} << 20;
 
 struct Verified {
     std::string file;
@@ -47,10 +47,10 @@ std::string read(const std::string& file) {
         const std::string_view more(block.data(), static_cast<std::size_t>(stream.gcount()));
         if (more.find('\0') != std::string_view::npos)
             throw Error(ErrorCode::parse, fmt::format("{}: is no list file: it is not text", file));
-        if (text.size() + more.size() > most_bytes_of_lists) {
+        if (text.size() + more.size() > max_bytes_of_lists) {
             throw Error(ErrorCode::unsupported,
                         fmt::format("{}: is longer than {} MiB, the most that is read", file,
-                                    most_bytes_of_lists >> 20));
+                                    max_bytes_of_lists >> 20));
         }
         text += more;
     }
@@ -59,11 +59,11 @@ std::string read(const std::string& file) {
 
 // Why the lists have no chain form that can be proven; empty when they have.
 std::string no_chains(std::span<const List> lists) {
-    std::uint64_t left = most_bytes_of_chains;
+    std::uint64_t left = max_bytes_of_chains;
     for (const List& list : lists) {
         for (const Task& task : list.tasks) {
             const std::uint64_t bytes = sends(task.kind) ? task.source.length : 0;
-            if (bytes > left) return fmt::format("more than {} bytes are sent in all", most_bytes_of_chains);
+            if (bytes > left) return fmt::format("more than {} bytes are sent in all", max_bytes_of_chains);
             left -= bytes;
         }
         const Verdict verdict = has_chains(list);

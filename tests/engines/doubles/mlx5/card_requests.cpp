@@ -85,7 +85,7 @@ Round Card::execute(Pair& pair) {
         } else if (opcode == receive_enable) {
             refusal = enable_receives(request);
         } else if (is_message(opcode)) {
-            if (pair.messages.size() >= most_messages) return Round::idle;
+            if (pair.messages.size() >= max_messages) return Round::idle;
             if (start_message(pair, request, refusal)) {
                 ++requests_;
                 pair.consumed = static_cast<std::uint16_t>(pair.consumed + next.blocks);

@@ -45,7 +45,7 @@ constexpr int receive_word = 0;
 constexpr int send_word = 1;
 constexpr int consumer_word = 0;
 
-constexpr std::size_t most_messages = Wire::most_messages;  // that are not acknowledged
+constexpr std::size_t max_messages = Wire::max_messages;  // that are not acknowledged
 constexpr std::uint16_t half_of_indices = 0x8000;
 
 inline std::uint32_t read_record(const volatile std::uint32_t* record, int word) {

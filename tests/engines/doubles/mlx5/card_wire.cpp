@@ -10,7 +10,7 @@ Round Card::exchange_with_wire() {
     Round round = Round::idle;
     for (Pair* const pair : order_) {
         if (pair->state != Pair::State::connected || pair->stopping) continue;
-        while (pair->on_wire.size() < Wire::most_messages && claim_receive(*pair)) {
+        while (pair->on_wire.size() < Wire::max_messages && claim_receive(*pair)) {
             pair->has_receive = false;
             pair->on_wire.push_back(pair->receive_index);
             const Span& span = pair->receive;

@@ -15,9 +15,9 @@ namespace {
 
 using std::chrono::microseconds;
 
-constexpr std::uint32_t most_blocks = 1u << 15;
-constexpr std::uint32_t most_completions = 1u << 22;
-constexpr std::uint32_t most_message = 1u << 30;
+constexpr std::uint32_t max_blocks = 1u << 15;
+constexpr std::uint32_t max_completions = 1u << 22;
+constexpr std::uint32_t max_message = 1u << 30;
 constexpr char place_name[] = "double";
 
 std::uint32_t ring_size(std::uint32_t wanted, std::uint32_t most, const char* what) {
@@ -127,17 +127,17 @@ mlx5::Capabilities DoubleDevice::capabilities() const {
         rules.cross_channel ? Verdict::yes() : Verdict::no("the double of the card was made without");
     all.wait_in_plain = rules.strict ? Verdict::no("the double of the card is strict") : Verdict::yes();
     all.wait_on_data = rules.wait_on_data;
-    all.max_send_blocks = most_blocks;
-    all.max_receive_entries = most_blocks;
-    all.max_completions = most_completions;
-    all.max_message = most_message;
+    all.max_send_blocks = max_blocks;
+    all.max_receive_entries = max_blocks;
+    all.max_completions = max_completions;
+    all.max_message = max_message;
     return all;
 }
 
 mlx5::CompletionQueue DoubleDevice::create_completion_queue(const mlx5::CompletionQueueOptions& options) {
     auto rings = std::make_unique<Rings>();
     mlx5::CompletionQueue queue;
-    queue.entries = ring_size(options.entries, most_completions, "completions");
+    queue.entries = ring_size(options.entries, max_completions, "completions");
     queue.memory = rings->make(std::size_t{queue.entries} * block_bytes);
     // As drivers hand them over: MLX5_CQE_INVALID, of which the owner bit is not looked at.
     for (std::uint32_t entry = 0; entry < queue.entries; ++entry)
@@ -161,9 +161,9 @@ mlx5::QueuePair DoubleDevice::create_queue_pair(const mlx5::QueuePairOptions& op
         throw Error(ErrorCode::invalid_argument, "a queue pair without completion queues");
     auto rings = std::make_unique<Rings>();
     mlx5::QueuePair pair;
-    pair.send_blocks = ring_size(options.send_blocks, most_blocks, "blocks of a send queue");
+    pair.send_blocks = ring_size(options.send_blocks, max_blocks, "blocks of a send queue");
     if (options.receive_entries > 0)
-        pair.receive_entries = ring_size(options.receive_entries, most_blocks, "entries of a receive queue");
+        pair.receive_entries = ring_size(options.receive_entries, max_blocks, "entries of a receive queue");
     const std::size_t send_bytes = std::size_t{pair.send_blocks} * block_bytes;
     pair.send = rings->make(send_bytes + std::size_t{pair.receive_entries} * segment_bytes);
     if (pair.receive_entries > 0) pair.receive = pair.send + send_bytes;

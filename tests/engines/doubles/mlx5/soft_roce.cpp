@@ -20,7 +20,7 @@ namespace lapwing::mlx5_double {
 namespace {
 
 constexpr std::uint8_t port = 1;
-constexpr int most_completions = 4096;
+constexpr int max_completions = 4096;
 constexpr std::uint32_t inline_bytes = 64;
 
 // libibverbs, found at run time. Its macros are not these names.
@@ -114,7 +114,7 @@ class SoftRoce final : public Wire {
         made(context_, "ibv_open_device");
         domain_ = made(library().alloc_pd(context_), "ibv_alloc_pd");
         completions_ =
-            made(library().create_cq(context_, most_completions, nullptr, nullptr, 0), "ibv_create_cq");
+            made(library().create_cq(context_, max_completions, nullptr, nullptr, 0), "ibv_create_cq");
         find_address();
     }
     ~SoftRoce() override {
@@ -131,7 +131,7 @@ class SoftRoce final : public Wire {
         ibv_qp_init_attr wanted{};
         wanted.send_cq = wanted.recv_cq = completions_;
         wanted.qp_type = IBV_QPT_RC;
-        wanted.cap.max_send_wr = wanted.cap.max_recv_wr = most_messages;
+        wanted.cap.max_send_wr = wanted.cap.max_recv_wr = max_messages;
         wanted.cap.max_send_sge = 4;
         wanted.cap.max_recv_sge = 1;
         wanted.cap.max_inline_data = inline_bytes;

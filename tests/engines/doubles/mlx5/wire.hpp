@@ -29,8 +29,8 @@ class Wire {
     virtual Keys add_memory(void* memory, std::size_t bytes) = 0;
     virtual void remove_memory(std::uint32_t local_key) = 0;
 
-    // At most Wire::most_messages of either are not complete. `id` comes back.
-    static constexpr std::size_t most_messages = 8;
+    // At most Wire::max_messages of either are not complete. `id` comes back.
+    static constexpr std::size_t max_messages = 8;
     virtual void send(std::uint32_t pair, const Request& request, std::uint64_t id) = 0;
     virtual void receive(std::uint32_t pair, const Span& span, std::uint64_t id) = 0;
 

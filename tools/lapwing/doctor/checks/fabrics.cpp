@@ -20,7 +20,7 @@
 namespace lapwing::tool {
 namespace {
 
-constexpr std::chrono::seconds most_time_to_answer{8};
+constexpr std::chrono::seconds max_time_to_answer{8};
 
 struct Library {
     explicit Library(const char* soname) : handle(dlopen(soname, RTLD_NOW | RTLD_LOCAL)) {}
@@ -115,9 +115,9 @@ const Fabric fabrics[] = {{"ucx", "libucp.so.0", describe_ucx},
 
 Facts ask(const char* name) {
     const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-    const Finished answer = run_program({self, "doctor-fabric", name}, "", most_time_to_answer);
+    const Finished answer = run_program({self, "doctor-fabric", name}, "", max_time_to_answer);
     if (answer.timed_out)
-        return {{"wrong", fmt::format("it did not answer within {} s", most_time_to_answer.count())}};
+        return {{"wrong", fmt::format("it did not answer within {} s", max_time_to_answer.count())}};
     if (answer.status > 128)
         return {{"wrong", fmt::format("the process that loaded it ended by signal {}", answer.status - 128)}};
     // Libraries may print lines of their own.

@@ -16,8 +16,8 @@ namespace {
 
 using simulate::Action;
 
-constexpr std::size_t most_actions = 1000000;
-constexpr int most_of_a_value = 1 << 24;
+constexpr std::size_t max_actions = 1000000;
+constexpr int max_of_a_value = 1 << 24;
 
 constexpr KnownPipeline::Value fft_values[] = {
     {"n", "256", "points in each direction"},
@@ -74,10 +74,10 @@ void PipelineBuilder::wait(int request) {
 }
 
 void PipelineBuilder::compute(double seconds, simulate::SomeRanks ranks) {
-    if (!(seconds <= simulate::most_seconds)) {
+    if (!(seconds <= simulate::max_seconds)) {
         throw Error(
             ErrorCode::invalid_argument,
-            fmt::format("--pipeline: work of {:.3g} s is longer than {} s", seconds, simulate::most_seconds));
+            fmt::format("--pipeline: work of {:.3g} s is longer than {} s", seconds, simulate::max_seconds));
     }
     const Action work = simulate::compute(simulate::from_seconds(seconds), 0, ranks);
     if (work.work == 0) return;
@@ -93,9 +93,9 @@ void PipelineBuilder::compute(double seconds, simulate::SomeRanks ranks) {
 }
 
 void PipelineBuilder::add(const Action& action) {
-    if (pipeline_.actions.size() >= most_actions) {
+    if (pipeline_.actions.size() >= max_actions) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--pipeline: it has more than {} steps", most_actions));
+                    fmt::format("--pipeline: it has more than {} steps", max_actions));
     }
     pipeline_.actions.push_back(action);
 }
@@ -161,10 +161,10 @@ int whole(const PipelineOptions& options, const char* name, int least) {
     const std::string& written = options.values.at(name);
     const auto value = parse_bytes(written);
     if (!value || *value < static_cast<std::uint64_t>(least) ||
-        *value > static_cast<std::uint64_t>(most_of_a_value)) {
+        *value > static_cast<std::uint64_t>(max_of_a_value)) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--pipeline: {}={} is not a whole number from {} to {}", name, written, least,
-                                most_of_a_value));
+                                max_of_a_value));
     }
     return static_cast<int>(*value);
 }

@@ -22,8 +22,8 @@ namespace lapwing::tool {
 namespace {
 
 constexpr std::string_view per_rank = "/ranks";
-constexpr int most_repetitions = 100000;
-constexpr std::size_t most_lines = 200000;
+constexpr int max_repetitions = 100000;
+constexpr std::size_t max_lines = 200000;
 
 using Words = std::vector<std::string>;
 
@@ -80,7 +80,7 @@ class Script {
     void step() {
         static const std::string kinds[] = {"start", "compute", "wait", "repeat", "end"};
         const Words words = lines_[line_];
-        if (++steps_ > most_lines) refuse(fmt::format("more than {} lines are to be done", most_lines));
+        if (++steps_ > max_lines) refuse(fmt::format("more than {} lines are to be done", max_lines));
         if (words.empty()) {
             ++line_;
             return;
@@ -111,7 +111,7 @@ class Script {
     void repeat(const Words& words) {
         need(words, 2, 2, "repeat 10");
         const auto times =
-            here([&] { return read_number("repeat", words[1], words[1], 1, most_repetitions); });
+            here([&] { return read_number("repeat", words[1], words[1], 1, max_repetitions); });
         const std::size_t first = line_ + 1;
         for (int i = 0; i < static_cast<int>(times); ++i) {
             line_ = first;

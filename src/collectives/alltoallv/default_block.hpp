@@ -4,6 +4,6 @@
 namespace lapwing::alltoallv {
 
 // Bytes of a block, taken to be so many: a rank knows its own blocks only, and all must choose alike.
-inline constexpr double usual_block = 16384;
+inline constexpr double default_block = 16384;
 
 }  // namespace lapwing::alltoallv
