@@ -9,7 +9,7 @@ find_package(nlohmann_json REQUIRED)
 
 file(GLOB mpi_sources CONFIGURE_DEPENDS mpi/calls/*.cpp mpi/job/*.cpp mpi/native/*.cpp mpi/requests/*.cpp)
 file(GLOB profile_sources CONFIGURE_DEPENDS mpi/profile/*.cpp)
-set(both_sources mpi/calls/fortran.cpp mpi/job/clock.cpp mpi/job/metadata.cpp mpi/job/rank_locations.cpp mpi/native/fortran.cpp
+set(both_sources mpi/calls/fortran.cpp mpi/job/clock.cpp mpi/job/metadata.cpp mpi/job/mpi_job.cpp mpi/native/fortran.cpp
   mpi/native/native.cpp)
 list(TRANSFORM both_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
 list(REMOVE_ITEM mpi_sources ${both_sources})
@@ -83,7 +83,7 @@ function(lapwing_preload_objects name family)
   # It is loaded with the program, so what its threads have of their own needs no call to be found.
   target_compile_options(${name} PRIVATE -ftls-model=initial-exec)
   target_link_libraries(${name} PRIVATE
-    lapwing_plan lapwing_topology lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
+    lapwing_job lapwing_mpi_${family}_header nlohmann_json::nlohmann_json Threads::Threads ${CMAKE_DL_LIBS})
 endfunction()
 
 # One that is loaded with the program: what both have, and these sources.

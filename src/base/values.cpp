@@ -1,7 +1,11 @@
 #include "base/values.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <limits>
+
+#include "base/error.hpp"
 
 namespace lapwing {
 
@@ -41,6 +45,26 @@ std::optional<std::vector<int>> parse_processors(std::string_view text) {
             processors.push_back(static_cast<int>(number));
     }
     return processors;
+}
+
+void refuse_value(const char* variable, std::string_view form, std::string_view value) {
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} must be {}, not '{}'", variable, form, value));
+}
+
+std::uint64_t number_in(const char* variable, std::string_view value, std::uint64_t min, std::uint64_t max) {
+    const auto number = parse_number(value);
+    if (!number || *number < min || *number > max)
+        refuse_value(variable, fmt::format("a number from {} to {}", min, max), value);
+    return *number;
+}
+
+std::uint64_t bytes_in(const char* variable, std::string_view value, std::uint64_t min, std::uint64_t max) {
+    const auto bytes = parse_bytes(value);
+    if (!bytes || *bytes < min || *bytes > max) {
+        refuse_value(variable,
+                     fmt::format("a number of bytes from {} to {}, such as 32Ki", min, max), value);
+    }
+    return *bytes;
 }
 
 }  // namespace lapwing

@@ -17,4 +17,11 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text);
 // "0,2-3": the numbers of processors, in the order in which they are written.
 std::optional<std::vector<int>> parse_processors(std::string_view text);
 
+// Throws Error (invalid_argument): "LAPWING_TIMEOUT must be a number from 1 to 86400, not 'x'".
+[[noreturn]] void refuse_value(const char* variable, std::string_view form, std::string_view value);
+// The same, unless the value is a number from `min` to `max`.
+std::uint64_t number_in(const char* variable, std::string_view value, std::uint64_t min, std::uint64_t max);
+// The same, unless the value is a number of bytes from `min` to `max`.
+std::uint64_t bytes_in(const char* variable, std::string_view value, std::uint64_t min, std::uint64_t max);
+
 }  // namespace lapwing

@@ -14,13 +14,9 @@
 #include <vector>
 
 #include "base/trace.hpp"
-#include "c/options.hpp"
-#include "engines/mlx5/probe.hpp"
-#include "links/lifeline.hpp"
-#include "links/shm/node.hpp"
-#include "links/stream_link.hpp"
-#include "links/tcp/endpoint.hpp"
-#include "plan/group_engines.hpp"
+#include "c/group_job.hpp"
+#include "job/group.hpp"
+#include "job/network.hpp"
 
 namespace lapwing::c {
 
@@ -67,14 +63,14 @@ class Group : public std::enable_shared_from_this<Group> {
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    const char* engine() const { return engines_->planner().first_engine().name(); }
+    const char* engine() const { return group_->planner().first_engine().name(); }
     const std::string& note() const { return note_; }
     // How ranks of one host exchange messages, for people; empty where each host has one.
     const std::string& inside_host() const { return inside_host_; }
     // All ranks share memory.
-    bool all_share_memory() const { return engines_->all_share_memory(); }
+    bool all_share_memory() const { return group_->all_share_memory(); }
     // Of the group's problems; null when they have none.
-    const std::shared_ptr<const Placement>& placement() const { return placement_; }
+    const std::shared_ptr<const Placement>& placement() const { return group_->placement(); }
 
     // All of these may be called by any thread.
 
@@ -90,8 +86,12 @@ class Group : public std::enable_shared_from_this<Group> {
     void try_move();
     // Before a sleep: descriptors that are readable when something has moved. False: somebody must ask again.
     bool prepare_to_sleep(std::vector<int>& descriptors);
-    // Where an operation has no descriptor: sleeps until a message may have come through memory, or until the
-    // limit. Where it cannot sleep, it yields.
+    // Of the group; null if it has none.
+    ProgressThread* progress_thread() const {
+        return network_ == nullptr ? nullptr : network_->progress_thread();
+    }
+    // If an operation has no descriptor: sleeps until a message may have come through memory, until the progress
+    // thread has advanced something, or until the limit. Yields if nothing would wake it.
     trace::WakeUp sleep(std::chrono::nanoseconds limit);
     // Ends a complete operation: its status, with its message for this thread.
     lapwing_status give_back(lapwing_operation* operation);
@@ -101,13 +101,8 @@ class Group : public std::enable_shared_from_this<Group> {
     std::atomic<int> waiters{0};  // threads that wait for an operation of this group
 
   private:
-    struct Hello;
     void join(lapwing_exchange* exchange, void* context, const char* const* options);
-    void prepare(const GroupSettings& settings, Hello& own);
-    void agree(std::vector<Hello>& all, bool wants_more);
-    void connect(const GroupSettings& settings, const std::vector<Hello>& all);
-    bool can_share_memory(const std::vector<Hello>& all, std::chrono::milliseconds limit);
-    void open_engines(const GroupSettings& settings, const std::vector<int>& members, bool shares_memory);
+    void end();
     void note_broken(const std::string& why);
     std::string lost(const std::string& why);
     std::string await_reason(std::chrono::milliseconds limit);
@@ -121,35 +116,24 @@ class Group : public std::enable_shared_from_this<Group> {
     PlanOptions options_;
     std::string note_;
     std::string inside_host_;
-    std::shared_ptr<const Placement> placement_;
-
     std::mutex broken_mutex_;
     std::condition_variable broken_changed_;
     std::atomic<bool> broken_{false};
     std::string why_broken_;
 
-    // In this order: what stands below uses what stands above.
-    std::unique_ptr<tcp::Endpoint> endpoint_;
-    std::unique_ptr<Connections> lanes_;     // of engines that need connections
-    std::unique_ptr<Connections> messages_;  // of the link to all peers
-    std::unique_ptr<Connections> lives_;     // of the lifeline
-    std::unique_ptr<shm::ShmNode> node_;
-    std::unique_ptr<Link> all_peers_;  // over messages_; in a group of one, to itself
-
-    std::mutex mutex_;                             // of all that follows
-    std::unique_ptr<DeferredWork> deferred_work_;  // where the triggered engine is asked for
-    std::uint64_t trigger_entries_ = 0;            // that each rank has
-    std::uint64_t trigger_counters_ = 0;           // the same
-    mlx5::OpenedCard card_;                        // where the mlx5 engine is asked for
-    std::optional<GroupEngines> engines_;
+    std::mutex mutex_;  // of all that follows, but for fail()
+    // In this order: what is below uses what is above. Both null in a group of one.
+    std::unique_ptr<GroupJob> job_;
+    std::unique_ptr<JobNetwork> network_;
+    std::unique_ptr<Link> to_itself_;  // in a group of one
+    std::unique_ptr<Job> alone_;       // the same
+    std::optional<JobGroup> group_;
     std::uint32_t next_channel_ = 0;
     int pinned_ = 0;
     int held_ = 0;  // operations that belong to the caller
     std::vector<lapwing_operation*> running_;
     std::vector<std::unique_ptr<lapwing_operation>> operations_;  // every one ever made
     std::vector<lapwing_operation*> idle_;
-
-    std::unique_ptr<Lifeline> lifeline_;  // ends first: it calls note_broken()
 };
 
 }  // namespace lapwing::c

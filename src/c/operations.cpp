@@ -25,7 +25,7 @@ void Group::check_usable() {
 Plan& Group::pin(const Problem& problem) {
     const std::lock_guard lock(mutex_);
     check_usable();
-    Plan& plan = engines_->planner().plan(problem);
+    Plan& plan = group_->planner().plan(problem);
     ++plan.in_flight;  // it is not forgotten
     ++pinned_;
     return plan;
@@ -40,7 +40,7 @@ void Group::unpin(Plan& plan) {
 lapwing_operation* Group::start(const Problem& problem, Buffers buffers, const CallersFunction& function) {
     const std::lock_guard lock(mutex_);
     check_usable();
-    return begin(engines_->planner().plan(problem), buffers, function);
+    return begin(group_->planner().plan(problem), buffers, function);
 }
 
 lapwing_operation* Group::start(Plan& plan, Buffers buffers, const CallersFunction& function) {
@@ -80,10 +80,10 @@ lapwing_operation* Group::begin(Plan& plan, Buffers buffers, const CallersFuncti
     return operation;
 }
 
-// Breaks the group up. Gives back the first reason of all, not what it led to: a peer that gives up says why,
-// and may be heard later than its connections end, or than a network refuses work for it.
+// Breaks the group up. Returns the first reason of all, not what followed from it: the reason of a peer that
+// fails may arrive later than the end of its connections, or than a network's refusal to reach it.
 std::string Group::lost(const std::string& why) {
-    if (peer_knows_better(why) || deferred_work_ != nullptr) await_reason(reason_limit);
+    await_reason(reason_limit);
     break_up(why);
     return await_reason(reason_limit);
 }
@@ -134,17 +134,19 @@ bool Group::prepare_to_sleep(std::vector<int>& descriptors) {
 }
 
 trace::WakeUp Group::sleep(std::chrono::nanoseconds limit) {
+    if (ProgressThread* const thread = progress_thread())
+        return thread->sleep(limit) ? trace::WakeUp::progress_thread : trace::WakeUp::limit;
     std::optional<std::uint32_t> seen;
     {
         const std::unique_lock lock(mutex_, std::try_to_lock);
-        if (!lock || !engines_->shares_memory()) {
+        if (!lock || !group_->shares_memory()) {
             std::this_thread::yield();
             return trace::WakeUp::limit;
         }
-        seen = node_->prepare_to_sleep();
+        seen = network_->node()->prepare_to_sleep();
     }
     // Without the lock: other threads may start and wait meanwhile.
-    return !seen || node_->sleep_on(*seen, limit) ? trace::WakeUp::doorbell : trace::WakeUp::limit;
+    return !seen || network_->node()->sleep_on(*seen, limit) ? trace::WakeUp::doorbell : trace::WakeUp::limit;
 }
 
 lapwing_status Group::give_back(lapwing_operation* operation) {

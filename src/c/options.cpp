@@ -10,6 +10,7 @@
 
 #include "base/nearest_name.hpp"
 #include "c/status.hpp"
+#include "job/settings.hpp"
 
 namespace lapwing::c {
 namespace {
@@ -42,7 +43,7 @@ std::string as_variable(std::string_view option) {
 
 }  // namespace
 
-GroupSettings read_group_settings(const char* const* options, const char* const* environment) {
+Settings read_group_settings(const char* const* options, const char* const* environment) {
     std::vector<std::string> chosen;
     for (; options != nullptr && *options != nullptr; ++options) chosen.push_back(as_variable(*options));
     std::vector<const char*> all;
@@ -52,15 +53,11 @@ GroupSettings read_group_settings(const char* const* options, const char* const*
     // What comes later overrides.
     for (const std::string& variable : chosen) all.push_back(variable.c_str());
     all.push_back(nullptr);
-    const Settings settings = read_settings(all.data());
-
-    GroupSettings group;
-    group.plan = read_plan_options(settings);
-    group.network = read_network_settings(settings);
-    if (settings.network != "auto" && settings.network != "tcp")
-        refuse(fmt::format("groups are joined by TCP: network is auto or tcp, not '{}'", settings.network));
-    group.shared = shared_setting_hashes(settings);
-    return group;
+    Settings settings = read_settings(all.data());
+    check_settings(settings);
+    if (settings.network == "mpi") refuse("network 'mpi' is the native MPI, which a group of the C API does not have");
+    if (settings.engine == "mpi") refuse("engine 'mpi' is the native MPI, which a group of the C API does not have");
+    return settings;
 }
 
 }  // namespace lapwing::c

@@ -2,18 +2,10 @@
 #pragma once
 
 #include "base/settings.hpp"
-#include "plan/options.hpp"
-#include "plan/planner.hpp"
 
 namespace lapwing::c {
 
-struct GroupSettings {
-    PlanOptions plan;
-    NetworkSettings network;
-    SettingHashes shared{};  // equal on all ranks
-};
-
 // `options` is null, or "name=value" strings ended by null. Throws Error (invalid_argument).
-GroupSettings read_group_settings(const char* const* options, const char* const* environment);
+Settings read_group_settings(const char* const* options, const char* const* environment);
 
 }  // namespace lapwing::c

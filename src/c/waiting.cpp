@@ -8,6 +8,7 @@
 #include "c/group.hpp"
 #include "c/groups.hpp"
 #include "c/status.hpp"
+#include "engines/progress_takeover.hpp"
 #include "engines/wait_strategy.hpp"
 
 namespace lapwing::c {
@@ -51,7 +52,8 @@ lapwing_status wait(lapwing_operation** operation) {
     const std::shared_ptr<Group> group = (*operation)->group;
     const Waiter waiter(*group);
     WaitStrategy strategy;
-    while (!group->move(*operation, true)) {
+    ProgressTakeover progress(group->progress_thread());
+    while (progress.take_over(), !group->move(*operation, true)) {
         // A peer may wait for an operation of another group before it comes to this one.
         const std::vector<std::shared_ptr<Group>> others = other_groups(group.get());
         for (const auto& other : others) other->try_move();
@@ -64,6 +66,7 @@ lapwing_status wait(lapwing_operation** operation) {
                 std::this_thread::yield();
                 break;
             case WaitStrategy::Step::sleep:
+                progress.hand_back();
                 sleep(*group, others, strategy);
                 break;
         }

@@ -37,10 +37,4 @@ const Engine& find_engine(std::string_view wanted) {
                 fmt::format("unknown engine '{}'{}", wanted, suggestion(wanted, valid)));
 }
 
-bool names_engine_that_needs(EngineNeeds needs, std::string_view wanted) {
-    return std::any_of(std::begin(all), std::end(all), [&](const Engine* engine) {
-        return engine->name() == wanted && engine->needs() == needs;
-    });
-}
-
 }  // namespace lapwing

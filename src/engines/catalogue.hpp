@@ -13,7 +13,4 @@ std::span<const Engine* const> engines();
 // By name. Throws Error (invalid_argument) that names the nearest engine.
 const Engine& find_engine(std::string_view name);
 
-// Whether `wanted`, an engine's name or "auto" or "mpi", is the name of an engine that needs this.
-bool names_engine_that_needs(EngineNeeds needs, std::string_view wanted);
-
 }  // namespace lapwing

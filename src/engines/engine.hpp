@@ -1,165 +1,175 @@
-// Who runs a list. Every engine answers this interface, in files of the same names.
+// The seam between a job and the engines that run its lists.
+//
+// An engine is opened in three steps, each by an object of its own:
+//   Engine       what this build and this machine offer; one object per process, see catalogue.hpp
+//   JobEngine    what the engine owns once per job: an endpoint, a network, a device
+//   GroupEngine  what it owns once per group; it prepares lists
+// Everything that only one engine needs, its settings included, is in that engine's folder.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "base/settings.hpp"
 #include "base/verdict.hpp"
-#include "links/connections.hpp"
-#include "links/deferred_work.hpp"
 #include "links/link.hpp"
 #include "task/list.hpp"
 
 namespace lapwing {
 
+class Job;
 class ProgressThread;
-struct WorkVariant;
-namespace mlx5 {
-class Device;
-}
 
 // The caller's own reduction function: Operator::user.
 class Reducer {
   public:
     virtual ~Reducer() = default;
-    // target = source op target, of whole elements. Called by threads of the caller only, inside start, test
-    // and progress. What it cannot do it keeps to itself until the run is complete: peers wait for the rest
-    // of the list.
+    // target = source op target, for whole elements. Only threads of the caller call it, inside start, test
+    // and progress. The reducer keeps an error to itself until the run is complete, because peers wait for
+    // the rest of the list.
     virtual void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept = 0;
 };
 
-// The caller's memory for one run of a list. Stays in place until the run is complete.
+// The caller's memory for one run of a list. Must stay in place until the run is complete.
 struct Buffers {
     const std::byte* in = nullptr;
     std::byte* out = nullptr;
-    Reducer* reducer = nullptr;  // where the list reduces by Operator::user
+    Reducer* reducer = nullptr;  // for lists that reduce by Operator::user
 };
 
-// For which lists the event thread of the connections does copies and reductions while the program computes.
-enum class EventThreadWork {
-    none,
-    long_lists,  // what is hidden of a short one is less than it costs to wake the thread
-    all,
-};
-
-// A list that moves no more, sent and received, takes no longer than a few interrupts: what is hidden of it
-// costs more than it saves.
-inline constexpr std::uint64_t max_bytes_of_short = 16384;
-
-// How engines shall use what a group provides.
-struct EngineOptions {
-    EventThreadWork event_thread_work = EventThreadWork::none;
-    // The event thread hands lists to the kernel, so that the kernel does not interrupt a thread of the
-    // program.
-    bool event_thread_submits = false;
-    // Messages of at least so many bytes are sent without copying them into the socket.
-    std::uint64_t zero_copy_bytes = UINT64_MAX;
-    // So many of the connections' lanes, the last ones, are for kept channels (link.hpp): channel
-    // first_kept_channel + i has lane i of them. The others are taken in turn.
-    int kept_lanes = 0;
-    // So many bytes wait in a socket for a receiver that does something else.
-    std::uint64_t socket_bytes = 131072;
-    // Of deferred work: trigger entries that a list may take, counters that the group may take, and bytes of
-    // a list from one rank to another; equal on all ranks.
-    std::uint64_t trigger_entries = 0;
-    std::uint64_t trigger_counters = 0;
-    std::uint64_t kept_trigger_counters = 0;  // and those that lists may take that keep their buffers
-    std::uint64_t trigger_bytes = 32768;
-    // Which work queues a card gets (task/work_queues.hpp); null: as the card can.
-    const WorkVariant* card_variant = nullptr;
-};
-
-// What a group provides for its engines. All of it outlives what engines make with it.
-struct EngineContext {
-    Link* messages = nullptr;            // to all peers
-    Connections* connections = nullptr;  // stream sockets; null: the group has none
-    // A link of its own to the peers of the same host (`intra_node_peers`, by rank; empty: there are none),
-    // for engines that reach the others by `connections`. Of two ranks either both are intra-node peers of
-    // each other or neither. Used by threads of the program only, inside start, test, progress and
-    // prepare_to_sleep.
-    Link* intra_node = nullptr;
-    std::vector<bool> intra_node_peers = {};
-    // What the network does by itself; null: nothing. By it, too, every peer is reached.
-    DeferredWork* deferred_work = nullptr;
-    // Runs lists while the program computes, where any thread may use `messages`; null: nobody does.
-    ProgressThread* progress_thread = nullptr;
-    // Each list keeps its channel, and its out, for all its starts, and ranks may start different lists in
-    // different orders: persistent collectives.
-    bool kept = false;
-    // A card that runs lists, where all ranks of the group have one; null: there is none.
-    mlx5::Device* card = nullptr;
-    EngineOptions options = {};
-};
-
-// One run of a list, from start to completion. Belongs to its Prepared.
+// One run of a list, from start to completion. Its Prepared owns it.
 class Operation {
   public:
     virtual ~Operation() = default;
-    // How often the progress thread has been woken for the last run that is complete; right after its test.
+    // How often the progress thread was woken for this run; valid right after the test that completed it.
     std::uint64_t wake_ups = 0;
 };
 
-// A list made ready for one engine and one link: built once, started any number of times, also while
+// A list made ready for one engine and one group: built once, started any number of times, also while
 // earlier starts are still in flight (each on a channel of its own). Not thread-safe.
 class Prepared {
   public:
     virtual ~Prepared() = default;
 
-    // Never blocks on a peer.
+    // Never blocks on a peer. Throws Error (link, system).
     virtual Operation* start(const Buffers& buffers, std::uint32_t channel) = 0;
-    // Moves the run as far as it goes now. True when it is complete; the operation is given back then and
-    // must not be used again. Throws Error (link), and the operation is given back, too.
+    // Advances the run as far as possible. Returns true if the run is complete; the operation is released
+    // then and must not be used again. Throws Error (link); the operation is released then, too.
     virtual bool test(Operation* operation) = 0;
-    // As test(), by a caller that has nothing else to do: it may do work that was given to another.
+    // As test(), for a caller that has nothing else to do: may do work that a thread was to do.
     virtual bool progress(Operation* operation) { return test(operation); }
-    // Of a list that is started on kept channels: sets aside what all starts on this one take. False where
-    // there is too little. Ranks may differ: the caller makes them agree, or gives it up, and does not start
-    // it then.
-    virtual bool keep(std::uint32_t channel) {
-        static_cast<void>(channel);
-        return true;
-    }
-    virtual void give_up(std::uint32_t channel) { static_cast<void>(channel); }
-    // Before a caller sleeps: lets the run go on without it, and gives back a descriptor that becomes
-    // readable when it has gone on. -1: there is none, ask again. poll() it only; it stays the engine's.
+    // Call it before the caller sleeps: the run advances without the caller. Returns a descriptor that
+    // becomes readable when the run has advanced, for poll() only; the engine owns it. Returns -1 if there is
+    // none: test again.
     virtual int prepare_to_sleep(Operation* operation) {
         static_cast<void>(operation);
         return -1;
     }
+
+    // Persistent collectives: every start of a persistent list uses one channel, and ranks may start
+    // different persistent lists in different orders. An engine may have to set something aside for the
+    // channel, and all ranks must succeed or none. So the ranks call offer(), agree, and call accept() or
+    // release(), in the same order on all ranks.
+
+    // These three do nothing unless GroupEngine::needs_agreement().
+
+    // Sets aside what starts on `channel`, a persistent one, need. Returns the lanes that this rank cannot
+    // use for it, as a bit mask (bit i: lane i). All bits set: this rank cannot run the list at all.
+    virtual std::uint32_t offer(std::uint32_t channel) {
+        static_cast<void>(channel);
+        return 0;
+    }
+    // All ranks can use `lane`, the lowest one. Returns the channel of all starts.
+    virtual std::uint32_t accept(std::uint32_t channel, int lane) {
+        static_cast<void>(lane);
+        return channel;
+    }
+    // Releases what was set aside: for the channel that accept() returned; or that was offered, if the ranks
+    // did not agree.
+    virtual void release(std::uint32_t channel) { static_cast<void>(channel); }
 };
 
-// How a list reaches intra-node peers, where there are any: the same on all ranks.
+// How a list reaches intra-node peers. Equal on all ranks.
 enum class Inside {
-    by_memory,  // through EngineContext::intra_node, by the threads of the program
-    by_engine,  // as all others
+    by_memory,  // through Group::intra_node, by the threads of the program
+    by_engine,  // like all other peers
 };
+
+// How a list will be run.
+struct ListUse {
+    Inside inside = Inside::by_memory;
+    // Every start uses the same channel and the same `out`.
+    bool persistent = false;
+
+    bool operator==(const ListUse&) const = default;
+};
+
+// What a group of ranks offers to its engines. All of it outlives the engines' objects.
+struct EngineGroup {
+    std::uint64_t number = 1;  // equal on all ranks; no other group of the job has it
+    int rank = 0;              // of this process, in the group
+    // The ranks of the group, by their ranks in the job.
+    std::vector<int> members = {};
+    Link* messages = nullptr;  // reaches all peers
+    // A link of its own to the peers of the same host, for engines that reach the other peers by themselves.
+    // Null if there are none, or if `messages` reaches intra-node peers only. Used by threads of the program
+    // only, inside start, test, progress and prepare_to_sleep.
+    Link* intra_node = nullptr;
+    std::vector<bool> intra_node_peers = {};  // by rank; empty: none
+    // Advances lists while the program computes, if `messages` may be used by any thread. Null if there is
+    // none.
+    ProgressThread* progress_thread = nullptr;
+};
+
+// Builds the list of one rank.
+using ListOf = std::function<List(int rank)>;
 
 // An engine at work for one group, with what it keeps across that group's lists. Not thread-safe.
 class GroupEngine {
   public:
     virtual ~GroupEngine() = default;
-    // As Engine::accepts(), and whether the group has enough left of what its lists keep; if so, it is set
-    // aside. Equal on all ranks, which ask for the same problems in the same order, and the same when it is
-    // asked again.
-    virtual Verdict admits(const Problem& problem, const std::function<List(int)>& list_of) {
+    // Whether the ranks must agree before they start a persistent list: see Prepared::offer().
+    virtual bool needs_agreement() const { return false; }
+    // Whether the engine runs the lists of this problem, which `list_of` builds, with what the group has left
+    // for them. Has no effect. Equal on all ranks, which ask for the same problems in the same order.
+    virtual Verdict admits(const Problem& problem, const ListOf& list_of, const ListUse& use) {
         static_cast<void>(problem);
         static_cast<void>(list_of);
+        static_cast<void>(use);
         return Verdict::yes();
     }
-    // Of a problem that it admits. `list` need not outlive the result; what the engine's context names must.
-    virtual std::unique_ptr<Prepared> prepare(const List& list, Inside inside = Inside::by_memory) = 0;
+    // `problem` must have been admitted, and Engine::supports(list). `list` need not outlive the result.
+    virtual std::unique_ptr<Prepared> prepare(const Problem& problem, const List& list,
+                                              const ListUse& use) = 0;
 };
 
-// What a group must provide for an engine, beside a link to all peers.
-enum class EngineNeeds {
-    nothing,
-    connections,  // EngineContext::connections: each group takes descriptors, and persistent collectives keep
-                  // lanes
-    deferred_work,  // EngineContext::deferred_work
-    card,           // EngineContext::card
+// What a group has set aside of something that a job has only so much of. Its destructor releases it.
+class Reservation {
+  public:
+    virtual ~Reservation() = default;
+};
+
+// An engine at work in one job.
+class JobEngine {
+  public:
+    virtual ~JobEngine() = default;
+    // For people, what the engine reaches other hosts by: "sockets on eth0"; empty: by the group's links.
+    virtual std::string description() const { return ""; }
+    // Sets aside what a group of `ranks` ranks needs, on this rank alone. Returns null if too little is left;
+    // then no rank of the group may open it. The first call is for the group of all ranks.
+    virtual std::unique_ptr<Reservation> reserve(int ranks) {
+        static_cast<void>(ranks);
+        return std::make_unique<Reservation>();
+    }
+    // `reserved` is what reserve() returned for the group; all ranks have one. Throws Error (system).
+    virtual std::unique_ptr<GroupEngine> open(const EngineGroup& group,
+                                              std::unique_ptr<Reservation> reserved) = 0;
+    // All operations in flight fail with `why`. By any thread.
+    virtual void fail(const std::string& why) { static_cast<void>(why); }
 };
 
 class Engine {
@@ -167,28 +177,28 @@ class Engine {
     virtual ~Engine() = default;
     virtual const char* name() const = 0;
     virtual const char* summary() const = 0;
-    // Whether this machine lets it run at all.
+    // Whether this machine can run the engine at all.
     virtual Verdict available() const = 0;
-    virtual EngineNeeds needs() const = 0;
-    // Whether "auto" tries it where all ranks share memory.
+    // The network between hosts that the engine itself uses, as LAPWING_NETWORK names it: "tcp". Empty: it
+    // uses the group's links, or something of its own beside them.
+    virtual const char* network() const { return ""; }
+    // Whether "auto" tries the engine if all ranks of a group share memory.
     virtual bool suits_one_host() const = 0;
-    // Whether it serves only who names it: no machine is worse off without it.
+    // Whether the engine serves only jobs that name it.
     virtual bool only_by_name() const { return false; }
-    // Whether it can run this list. Said before anything starts, and equal on all ranks.
+    // Throws Error (invalid_argument) if one of the engine's own variables has an invalid value.
+    virtual void check(const Settings& settings) const { static_cast<void>(settings); }
+    // Whether the engine can run this list. Equal on all ranks.
     virtual Verdict supports(const List& list) const = 0;
-    // The same of a problem with the lists of all its ranks, which `list_of` builds. For engines that decline
-    // lists for what only some ranks see in theirs.
-    virtual Verdict accepts(const Problem& problem, const std::function<List(int)>& list_of,
-                            const EngineOptions& options) const {
+    // The same for all lists of a problem, without the limits of a job: for engines that decline lists for
+    // reasons that only some ranks see in theirs.
+    virtual Verdict supports_all(const Problem& problem, const ListOf& list_of) const {
         static_cast<void>(problem);
         static_cast<void>(list_of);
-        static_cast<void>(options);
         return Verdict::yes();
     }
-    // Whether the engine is available with what the context has. Equal on all ranks, too.
-    virtual Verdict fits(const EngineContext& context) const = 0;
-    // For a context that fits. Throws Error (system).
-    virtual std::unique_ptr<GroupEngine> open(const EngineContext& context) const = 0;
+    // Collective over the job. Throws Error with a reason that is equal on all ranks (see Job::together).
+    virtual std::unique_ptr<JobEngine> open(Job& job) const = 0;
 };
 
 }  // namespace lapwing

@@ -6,7 +6,6 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "engines/catalogue.hpp"
 #include "task/checker.hpp"
 #include "task/parts.hpp"
 
@@ -14,19 +13,6 @@ namespace lapwing {
 namespace {
 
 constexpr int max_checked_ranks = 64;
-
-// The engine that was asked for may decline; then the others are tried in their order, as for "auto".
-template <typename Can>
-const Engine& first_engine_that(const std::string& wanted, Can can) {
-    if (wanted != "auto") {
-        const Engine& engine = find_engine(wanted);
-        if (can(engine)) return engine;
-    }
-    for (const Engine* engine : engines()) {
-        if (can(*engine)) return *engine;
-    }
-    throw Error(ErrorCode::unsupported, "no engine can run this list");
-}
 
 // What ranks may know a problem as: where one of them may be in place by itself, in both forms, always in
 // this order. Of gatherv and scatterv a rank has nothing to show but its own parts.
@@ -41,24 +27,10 @@ std::vector<Problem> forms_of(const Problem& problem) {
 
 // An engine that took one form and declined the other would leave ranks of one collective to different
 // engines.
-bool admits(GroupEngine& group, const std::vector<Problem>& forms, const Choice& choice) {
+bool admits(GroupEngine& group, const std::vector<Problem>& forms, const Choice& choice, const ListUse& use) {
     return std::all_of(forms.begin(), forms.end(), [&](const Problem& form) {
-        return group.admits(form, [&](int rank) { return build(form, rank, choice); });
+        return group.admits(form, [&](int rank) { return build(form, rank, choice); }, use);
     });
-}
-
-template <typename Open>
-const Engine& choose_engine(const std::string& wanted, const List& list, const Problem& problem,
-                            const Choice& choice, const EngineContext& context, Open open) {
-    const std::vector<Problem> forms = forms_of(problem);
-    return first_engine_that(wanted, [&](const Engine& engine) {
-        return engine.fits(context) && engine.supports(list) && admits(open(engine), forms, choice);
-    });
-}
-
-// The one that will run the list, before there is a list.
-const Engine& likely_engine(const std::string& wanted, const EngineContext& context) {
-    return first_engine_that(wanted, [&](const Engine& engine) { return engine.fits(context); });
 }
 
 void prove(const Problem& problem, const Choice& choice) {
@@ -71,7 +43,13 @@ void prove(const Problem& problem, const Choice& choice) {
 
 }  // namespace
 
-std::size_t Planner::Hash::operator()(const Problem& p) const {
+Planner::Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions& options)
+    : rank_(rank), options_(options) {
+    for (EngineOfGroup& row : engines) engines_.push_back({std::move(row), nullptr});
+}
+
+std::size_t Planner::Hash::operator()(const Key& key) const {
+    const Problem& p = key.problem;
     std::uint64_t hash = 0;
     const auto add = [&hash](std::uint64_t value) {
         hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
@@ -79,7 +57,8 @@ std::size_t Planner::Hash::operator()(const Problem& p) const {
     };
     add(static_cast<std::uint64_t>(p.collective) | static_cast<std::uint64_t>(p.op) << 8 |
         static_cast<std::uint64_t>(p.type) << 16 | static_cast<std::uint64_t>(p.in_place) << 24 |
-        static_cast<std::uint64_t>(p.ordered) << 25);
+        static_cast<std::uint64_t>(p.ordered) << 25 |
+        static_cast<std::uint64_t>(key.starts) << 26);
     add(static_cast<std::uint64_t>(p.root));
     add(p.bytes);
     add(p.element);
@@ -97,44 +76,60 @@ std::size_t Planner::Hash::operator()(const Problem& p) const {
     return hash;
 }
 
-Plan& Planner::find_or_make(const Problem& problem) {
-    const auto found = by_problem_.find(problem);
-    if (found != by_problem_.end()) {
+Plan& Planner::find_or_make(const Key& key) {
+    const auto found = by_key_.find(key);
+    if (found != by_key_.end()) {
         plans_.splice(plans_.begin(), plans_, found->second);
         return plans_.front();
     }
-    plans_.push_front(make(problem));
-    by_problem_.emplace(problem, plans_.begin());
+    plans_.push_front(make(key));
+    by_key_.emplace(key, plans_.begin());
     tasks_ += plans_.front().tasks;
     evict();
     return plans_.front();
 }
 
-const Engine& Planner::first_engine() const {
-    return likely_engine(options_.engine, context_);
+bool Planner::needs_agreement(const Plan& plan) {
+    return std::any_of(engines_.begin(), engines_.end(), [&](Candidate& candidate) {
+        return candidate.row.engine == plan.engine && open(candidate).needs_agreement();
+    });
 }
 
-GroupEngine& Planner::open(const Engine& engine) {
-    for (const auto& [known, opened] : engines_) {
-        if (known == &engine) return *opened;
+GroupEngine& Planner::open(Candidate& candidate) {
+    if (candidate.opened == nullptr) candidate.opened = candidate.row.open();
+    return *candidate.opened;
+}
+
+Planner::Candidate& Planner::choose_engine(const Key& key, const List& list, const Choice& choice,
+                                           const ListUse& use) {
+    const std::vector<Problem> forms = forms_of(key.problem);
+    for (Candidate& candidate : engines_) {
+        if (!candidate.row.engine->supports(list)) continue;
+        GroupEngine& group = open(candidate);
+        if (key.starts == Starts::persistent_alone && group.needs_agreement()) continue;
+        if (admits(group, forms, choice, use)) return candidate;
     }
-    return *engines_.emplace_back(&engine, engine.open(context_)).second;
+    throw Error(ErrorCode::unsupported, "no engine can run this list");
 }
 
-Plan Planner::make(const Problem& problem) {
+Plan Planner::make(const Key& key) {
+    const Problem& problem = key.problem;
     Plan plan;
     plan.problem = problem;
+    plan.starts = key.starts;
     const Guidance guidance{options_.tuning.get(), {first_engine().name(), options_.several_hosts}};
     plan.choice = select(problem, options_.requested, guidance).choice;
-    // Where a rank knows its own parts only, the others' lists cannot be built here.
+    // A rank that knows only its own parts cannot build the other ranks' lists.
     const bool all_known =
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);
     if (options_.check && all_known && problem.ranks <= max_checked_ranks) prove(problem, plan.choice);
     const List list = build(problem, rank_, plan.choice);
-    plan.engine = &choose_engine(options_.engine, list, problem, plan.choice, context_,
-                                 [this](const Engine& engine) -> GroupEngine& { return open(engine); });
-    const bool by_memory = problem.bytes <= options_.max_bytes_by_memory;
-    plan.prepared = open(*plan.engine).prepare(list, by_memory ? Inside::by_memory : Inside::by_engine);
+    const ListUse use{
+        problem.bytes <= options_.max_bytes_by_memory ? Inside::by_memory : Inside::by_engine,
+        key.starts != Starts::anew};
+    Candidate& chosen = choose_engine(key, list, plan.choice, use);
+    plan.engine = chosen.row.engine;
+    plan.prepared = chosen.opened->prepare(problem, list, use);
     plan.tasks = list.tasks.size();
     for (const Task& task : list.tasks) {
         if (sends(task.kind)) plan.bytes_sent += task.source.length;
@@ -142,14 +137,14 @@ Plan Planner::make(const Problem& problem) {
     return plan;
 }
 
-// Forgets the plans that were not used for longest; never the newest, nor one in flight.
+// Removes the least recently used plans; never the newest, nor one in flight.
 void Planner::evict() {
     for (auto plan = std::prev(plans_.end());
          plan != plans_.begin() && (plans_.size() > max_plans || tasks_ > max_tasks);) {
         const auto older = plan--;
         if (older->in_flight > 0) continue;
         tasks_ -= older->tasks;
-        by_problem_.erase(older->problem);
+        by_key_.erase({older->problem, older->starts});
         plans_.erase(older);
     }
 }

@@ -1,11 +1,12 @@
-// Plans of one group: a problem is given to an algorithm and an engine once, and kept for the next time.
+// Plans of one group: the planner chooses an algorithm and an engine for a problem once, and keeps the prepared
+// list for the next time.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "engines/engine.hpp"
@@ -14,8 +15,16 @@
 
 namespace lapwing {
 
+// On which channels a plan is started.
+enum class Starts {
+    anew,              // each start on another channel
+    persistent,        // all on one channel, see Prepared::offer()
+    persistent_alone,  // the same, by an engine whose ranks need not agree
+};
+
 struct Plan {
     Problem problem;
+    Starts starts = Starts::anew;
     Choice choice;
     const Engine* engine = nullptr;
     std::unique_ptr<Prepared> prepared;
@@ -39,43 +48,61 @@ struct PlanOptions {
     bool check = false;
 };
 
+// An engine that may run lists of a group.
+struct EngineOfGroup {
+    const Engine* engine;
+    std::function<std::unique_ptr<GroupEngine>()> open;  // called at most once; throws Error (system)
+};
+
 // Not thread-safe.
 class Planner {
   public:
-    // `context` and `options` outlive the planner.
-    Planner(int rank, const EngineContext& context, const PlanOptions& options)
-        : rank_(rank), context_(context), options_(options) {}
+    // `engines` in the order in which they are tried; the last one must run every list. `options` must
+    // outlive the planner.
+    Planner(int rank, std::vector<EngineOfGroup> engines, const PlanOptions& options);
 
-    // The engine that takes every list that it supports.
-    const Engine& first_engine() const;
+    // The engine that runs every list that it supports.
+    const Engine& first_engine() const { return *engines_.front().row.engine; }
 
-    // The plan of a valid problem; a repeated call builds nothing. Stays valid while it is in flight or among
-    // the last that were asked for. Throws Error (unsupported, internal).
-    Plan& plan(const Problem& problem) {
-        if (!plans_.empty() && plans_.front().problem == problem) return plans_.front();
-        return find_or_make(problem);
+    // Returns the plan of a valid problem; a repeated call builds nothing. The plan stays valid while it is in
+    // flight or among the last that were asked for. Throws Error (unsupported, internal, system).
+    Plan& plan(const Problem& problem, Starts starts = Starts::anew) {
+        if (!plans_.empty() && plans_.front().problem == problem && plans_.front().starts == starts)
+            return plans_.front();
+        return find_or_make({problem, starts});
     }
+    // Whether the ranks must agree before they start the plan: see Prepared::offer().
+    bool needs_agreement(const Plan& plan);
 
     std::size_t size() const { return plans_.size(); }
     static constexpr std::size_t max_plans = 256;
     static constexpr std::uint64_t max_tasks = 1 << 20;
 
   private:
+    struct Key {
+        Problem problem;
+        Starts starts;
+        bool operator==(const Key&) const = default;
+    };
     struct Hash {
-        std::size_t operator()(const Problem& problem) const;
+        std::size_t operator()(const Key& key) const;
+    };
+    struct Candidate {
+        EngineOfGroup row;
+        std::unique_ptr<GroupEngine> opened;  // null before its first list
     };
 
-    Plan& find_or_make(const Problem& problem);
-    Plan make(const Problem& problem);
-    GroupEngine& open(const Engine& engine);
+    Plan& find_or_make(const Key& key);
+    Plan make(const Key& key);
+    static GroupEngine& open(Candidate& candidate);
+    Candidate& choose_engine(const Key& key, const List& list, const Choice& choice, const ListUse& use);
     void evict();
 
     int rank_;
-    const EngineContext& context_;
     const PlanOptions& options_;
-    std::vector<std::pair<const Engine*, std::unique_ptr<GroupEngine>>> engines_;  // those in use
-    std::list<Plan> plans_;                                                        // the last used first
-    std::unordered_map<Problem, std::list<Plan>::iterator, Hash> by_problem_;
+    std::vector<Candidate> engines_;
+    std::list<Plan> plans_;  // the last used first
+    std::unordered_map<Key, std::list<Plan>::iterator, Hash> by_key_;
     std::uint64_t tasks_ = 0;
 };
 

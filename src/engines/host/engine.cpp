@@ -7,9 +7,9 @@ namespace {
 
 class HostGroup final : public GroupEngine {
   public:
-    explicit HostGroup(const EngineContext& context)
-        : messages_(*context.messages), progress_thread_(context.progress_thread) {}
-    std::unique_ptr<Prepared> prepare(const List& list, Inside) override {
+    HostGroup(Link& messages, ProgressThread* progress_thread)
+        : messages_(messages), progress_thread_(progress_thread) {}
+    std::unique_ptr<Prepared> prepare(const Problem&, const List& list, const ListUse&) override {
         return std::make_unique<HostPrepared>(list, messages_, progress_thread_);
     }
 
@@ -18,23 +18,23 @@ class HostGroup final : public GroupEngine {
     ProgressThread* progress_thread_;
 };
 
-class HostEngine : public Engine {
+class HostJob final : public JobEngine {
+  public:
+    std::unique_ptr<GroupEngine> open(const EngineGroup& group, std::unique_ptr<Reservation>) override {
+        return open_host_group(*group.messages, group.progress_thread);
+    }
+};
+
+class HostEngine final : public Engine {
   public:
     const char* name() const override { return "host"; }
     const char* summary() const override {
         return "the program's processor, inside its calls, or a progress thread";
     }
     Verdict available() const override { return Verdict::yes(); }
-    EngineNeeds needs() const override { return EngineNeeds::nothing; }
     bool suits_one_host() const override { return true; }
     Verdict supports(const List&) const override { return Verdict::yes(); }
-    Verdict fits(const EngineContext& context) const override {
-        return context.messages != nullptr ? Verdict::yes()
-                                           : Verdict::no("the group has no link for messages");
-    }
-    std::unique_ptr<GroupEngine> open(const EngineContext& context) const override {
-        return std::make_unique<HostGroup>(context);
-    }
+    std::unique_ptr<JobEngine> open(Job&) const override { return std::make_unique<HostJob>(); }
 };
 
 }  // namespace
@@ -42,6 +42,10 @@ class HostEngine : public Engine {
 const Engine& host_engine() {
     static const HostEngine engine;
     return engine;
+}
+
+std::unique_ptr<GroupEngine> open_host_group(Link& messages, ProgressThread* progress_thread) {
+    return std::make_unique<HostGroup>(messages, progress_thread);
 }
 
 }  // namespace lapwing

@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "engines/local_work.hpp"
+#include "engines/progress_choice.hpp"
 #include "engines/task_tracer.hpp"
 
 namespace lapwing {

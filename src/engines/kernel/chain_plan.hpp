@@ -9,6 +9,7 @@
 
 #include "engines/engine.hpp"
 #include "engines/kernel/host_step_plan.hpp"
+#include "engines/kernel/options.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing::kernel {
@@ -51,7 +52,7 @@ struct ChainPlan {
 
     // `intra_node` as it was when the chains were made. `socket_bytes`: what each socket holds.
     explicit ChainPlan(const Chains& chains, const std::vector<bool>& intra_node = {},
-                       std::uint64_t socket_bytes = EngineOptions{}.socket_bytes);
+                       std::uint64_t socket_bytes = Options{}.socket_bytes);
 
   private:
     // Where a message from an inter-node peer has been received: after so many steps of a chain.

@@ -1,56 +1,207 @@
 #include "engines/kernel/engine.hpp"
 
-#include <algorithm>
-#include <memory>
+#include <fmt/format.h>
+
+#include <mutex>
+#include <utility>
 #include <vector>
 
+#include "base/error.hpp"
+#include "base/values.hpp"
+#include "engines/job.hpp"
+#include "engines/kernel/descriptors.hpp"
+#include "engines/kernel/persistent_lanes.hpp"
 #include "engines/kernel/prepared.hpp"
 #include "engines/kernel/probe.hpp"
+#include "links/tcp/addresses.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing {
 namespace {
 
+using kernel::Descriptors;
+using kernel::KernelGroup;
+using kernel::PersistentLanes;
+
 class KernelGroupEngine final : public GroupEngine {
   public:
-    explicit KernelGroupEngine(const EngineContext& context)
-        : intra_node_peers_(context.intra_node_peers),
-          socket_bytes_(context.options.socket_bytes),
-          group_(std::make_shared<kernel::KernelGroup>(context)) {}
+    KernelGroupEngine(std::shared_ptr<KernelGroup> group, const std::vector<bool>& intra_node_peers,
+                      std::uint64_t socket_bytes, std::shared_ptr<PersistentLanes> lanes)
+        : group_(std::move(group)),
+          intra_node_peers_(intra_node_peers),
+          socket_bytes_(socket_bytes),
+          persistent_lanes_(std::move(lanes)) {}
 
-    std::unique_ptr<Prepared> prepare(const List& list, Inside inside) override {
+    bool needs_agreement() const override { return true; }
+    std::unique_ptr<Prepared> prepare(const Problem&, const List& list, const ListUse& use) override {
         static const std::vector<bool> none;
-        const std::vector<bool>& intra_node = inside == Inside::by_memory ? intra_node_peers_ : none;
-        return std::make_unique<kernel::KernelPrepared>(
-            list, intra_node, lower_to_chains(list, {}, intra_node), socket_bytes_, group_);
+        const std::vector<bool>& intra_node = use.inside == Inside::by_memory ? intra_node_peers_ : none;
+        return std::make_unique<kernel::KernelPrepared>(list, intra_node,
+                                                        lower_to_chains(list, {}, intra_node), socket_bytes_,
+                                                        group_, persistent_lanes_);
     }
 
   private:
+    const std::shared_ptr<KernelGroup> group_;  // prepared lists, which may outlive this, own it, too
     const std::vector<bool> intra_node_peers_;
     const std::uint64_t socket_bytes_;
-    const std::shared_ptr<kernel::KernelGroup> group_;  // also of what is prepared, which may outlive this
+    const std::shared_ptr<PersistentLanes> persistent_lanes_;
 };
 
-class KernelEngine : public Engine {
+// The groups of this process whose connections fail together.
+class OpenConnections {
+  public:
+    void add(Connections* connections) {
+        const std::lock_guard lock(mutex_);
+        all_.push_back(connections);
+    }
+    void remove(Connections* connections) {
+        const std::lock_guard lock(mutex_);
+        std::erase(all_, connections);
+    }
+    void fail(const std::string& why) {
+        const std::lock_guard lock(mutex_);
+        for (Connections* const connections : all_) connections->give_up(why);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::vector<Connections*> all_;
+};
+
+// The descriptors of one group: those of its shared lanes, and of the persistent lanes that it has opened.
+class GroupDescriptors final : public Reservation {
+  public:
+    GroupDescriptors(std::shared_ptr<Descriptors> all, std::uint64_t peers, std::uint64_t taken)
+        : all_(std::move(all)), peers_(peers), taken_(taken) {}
+    ~GroupDescriptors() override { all_->release(taken_); }
+    bool take_lane() {
+        if (!all_->take(peers_)) return false;
+        taken_ += peers_;
+        return true;
+    }
+    void release_lane() {
+        all_->release(peers_);
+        taken_ -= peers_;
+    }
+
+  private:
+    const std::shared_ptr<Descriptors> all_;
+    const std::uint64_t peers_;
+    std::uint64_t taken_;
+};
+
+// What a group's prepared lists use, in the order of its construction.
+struct GroupParts {
+    std::shared_ptr<OpenConnections> open;
+    std::unique_ptr<Reservation> descriptors;
+    std::unique_ptr<Connections> connections;
+    KernelGroup group;
+
+    GroupParts(std::shared_ptr<OpenConnections> all, std::unique_ptr<Reservation> reserved,
+               std::unique_ptr<Connections> made, const kernel::Options& options, Link* intra_node)
+        : open(std::move(all)),
+          descriptors(std::move(reserved)),
+          connections(std::move(made)),
+          group(*connections, options, intra_node) {
+        open->add(connections.get());
+    }
+    ~GroupParts() { open->remove(connections.get()); }
+};
+
+class KernelJob final : public JobEngine {
+  public:
+    explicit KernelJob(Job& job)
+        : job_(job),
+          options_(kernel::read_options(job.settings())),
+          lanes_(static_cast<int>(number_in("LAPWING_TCP_LANES", job.settings().tcp_lanes, 1, 64))) {
+        options_.persistent_lanes = PersistentLanes::count;
+        job.together([] {
+            if (const Verdict available = kernel::probe(); !available)
+                throw Error(ErrorCode::unsupported, available.reason());
+        });
+        endpoint_ = &job.sockets();
+        descriptors_ = std::make_shared<Descriptors>(tcp::kept_descriptors + job.descriptors_to_come());
+        // The group of all ranks takes these without asking the others again.
+        job.together([&] {
+            of_all_ranks_ = set_aside(job.ranks());
+            if (of_all_ranks_ == nullptr) throw Error(ErrorCode::system, too_few(job.ranks()));
+        });
+    }
+
+    std::string description() const override {
+        return "sockets on " + tcp::names_of_interfaces(tcp::read_options(job_.settings()));
+    }
+
+    std::unique_ptr<Reservation> reserve(int ranks) override {
+        if (of_all_ranks_ != nullptr) return std::move(of_all_ranks_);
+        auto reserved = set_aside(ranks);
+        if (reserved == nullptr) warn(too_few(ranks) + "; the host engine runs its collectives");
+        return reserved;
+    }
+
+    std::unique_ptr<GroupEngine> open(const EngineGroup& group,
+                                      std::unique_ptr<Reservation> reserved) override {
+        auto& descriptors = static_cast<GroupDescriptors&>(*reserved);
+        auto parts = std::make_shared<GroupParts>(
+            open_, std::move(reserved),
+            endpoint_->group(group.number, group.members, group.rank, lanes_ + options_.persistent_lanes),
+            options_, group.intra_node);
+        const int ranks = static_cast<int>(group.members.size());
+        auto lanes = std::make_shared<PersistentLanes>(
+            [this, &descriptors, ranks] {
+                const bool taken = descriptors.take_lane();
+                if (!taken)
+                    warn(too_few(ranks) + " for one more persistent collective; the host engine runs it");
+                return taken;
+            },
+            [&descriptors] { descriptors.release_lane(); });
+        return std::make_unique<KernelGroupEngine>(std::shared_ptr<KernelGroup>(parts, &parts->group),
+                                                   group.intra_node_peers, options_.socket_bytes,
+                                                   std::move(lanes));
+    }
+
+    void fail(const std::string& why) override { open_->fail(why); }
+
+  private:
+    std::unique_ptr<GroupDescriptors> set_aside(int ranks) {
+        const auto peers = static_cast<std::uint64_t>(ranks - 1);
+        const std::uint64_t count = peers * static_cast<std::uint64_t>(lanes_);
+        if (!descriptors_->take(count)) return nullptr;
+        return std::make_unique<GroupDescriptors>(descriptors_, peers, count);
+    }
+    std::string too_few(int ranks) const {
+        return fmt::format(
+            "too few descriptors for a group of {} ranks: it takes {} for connections, {} must stay free for "
+            "the program and the MPI, and {} are free; raise `ulimit -n`{}",
+            ranks, (ranks - 1) * lanes_, descriptors_->to_stay_free(), descriptors_->free(),
+            lanes_ > 1 ? ", or lower LAPWING_TCP_LANES" : "");
+    }
+    void warn(const std::string& text) {
+        if (!std::exchange(warned_, true)) job_.warn(fmt::format("rank {}: {}", job_.rank(), text));
+    }
+
+    Job& job_;
+    kernel::Options options_;
+    const int lanes_;
+    tcp::Endpoint* endpoint_ = nullptr;
+    std::shared_ptr<Descriptors> descriptors_;
+    std::unique_ptr<GroupDescriptors> of_all_ranks_;
+    const std::shared_ptr<OpenConnections> open_ = std::make_shared<OpenConnections>();
+    bool warned_ = false;
+};
+
+class KernelEngine final : public Engine {
   public:
     const char* name() const override { return "kernel"; }
     const char* summary() const override { return "Linux, by io_uring over TCP, while the program computes"; }
     Verdict available() const override { return kernel::probe(); }
-    EngineNeeds needs() const override { return EngineNeeds::connections; }
-    // Inside one host shared memory is faster than sockets.
+    const char* network() const override { return "tcp"; }
+    // Within one host, shared memory is faster than sockets.
     bool suits_one_host() const override { return false; }
+    void check(const Settings& settings) const override { kernel::read_options(settings); }
     Verdict supports(const List& list) const override { return has_chains(list); }
-    Verdict fits(const EngineContext& context) const override {
-        if (context.connections == nullptr) return Verdict::no("the group has no connections of its own");
-        const auto& intra_node = context.intra_node_peers;
-        if (context.intra_node == nullptr &&
-            std::find(intra_node.begin(), intra_node.end(), true) != intra_node.end())
-            return Verdict::no("the group has intra-node peers, but no link to them");
-        return available();
-    }
-    std::unique_ptr<GroupEngine> open(const EngineContext& context) const override {
-        return std::make_unique<KernelGroupEngine>(context);
-    }
+    std::unique_ptr<JobEngine> open(Job& job) const override { return std::make_unique<KernelJob>(job); }
 };
 
 }  // namespace
@@ -58,6 +209,14 @@ class KernelEngine : public Engine {
 const Engine& kernel_engine() {
     static const KernelEngine engine;
     return engine;
+}
+
+std::unique_ptr<GroupEngine> open_kernel_group(Connections& connections, const kernel::Options& options,
+                                               Link* intra_node, const std::vector<bool>& intra_node_peers) {
+    return std::make_unique<KernelGroupEngine>(
+        std::make_shared<KernelGroup>(connections, options, intra_node), intra_node_peers,
+        options.socket_bytes,
+        std::make_shared<PersistentLanes>([] { return true; }, [] {}));
 }
 
 }  // namespace lapwing

@@ -17,10 +17,21 @@
 //   trace                        what a traced job records of all this
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "engines/engine.hpp"
+#include "engines/kernel/options.hpp"
+#include "links/connections.hpp"
 
 namespace lapwing {
 
 const Engine& kernel_engine();
+
+// For one group, over these connections; `intra_node` reaches the peers that `intra_node_peers` names, by
+// rank, and may be null if there are none. Connections and link must outlive the result.
+std::unique_ptr<GroupEngine> open_kernel_group(Connections& connections, const kernel::Options& options = {},
+                                               Link* intra_node = nullptr,
+                                               const std::vector<bool>& intra_node_peers = {});
 
 }  // namespace lapwing

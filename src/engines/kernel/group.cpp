@@ -4,9 +4,9 @@
 
 namespace lapwing::kernel {
 
-KernelGroup::KernelGroup(const EngineContext& context)
-    : scheduler_(context, [this] { event_thread_.request(); }),
-      event_thread_(*context.connections, scheduler_.ring().descriptor(),
+KernelGroup::KernelGroup(Connections& connections, const Options& options, Link* intra_node)
+    : scheduler_(connections, options, intra_node, [this] { event_thread_.request(); }),
+      event_thread_(connections, scheduler_.ring().descriptor(),
                     [this] { call_by_event_thread(); }) {}
 
 void KernelGroup::want(const ChainPlan& plan) {

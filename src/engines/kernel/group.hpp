@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "engines/engine.hpp"
+#include "engines/kernel/options.hpp"
 #include "engines/kernel/event_thread_calls.hpp"
 #include "engines/kernel/scheduler.hpp"
 #include "links/event/poll_set.hpp"
@@ -14,7 +14,7 @@ namespace lapwing::kernel {
 class KernelGroup {
   public:
     // Throws Error (system).
-    explicit KernelGroup(const EngineContext& context);
+    KernelGroup(Connections& connections, const Options& options, Link* intra_node);
 
     // Asks for the connections of a plan.
     void want(const ChainPlan& plan);

@@ -5,6 +5,7 @@
 #include "engines/kernel/caller.hpp"
 #include "engines/kernel/intra_node.hpp"
 #include "engines/kernel/run.hpp"
+#include "engines/progress_choice.hpp"
 
 namespace lapwing::kernel {
 
@@ -17,8 +18,8 @@ class HostSteps {
     };
 
     // Null: there are no intra-node peers.
-    HostSteps(Link* intra_node, EventThreadWork event_thread_work)
-        : intra_node_(intra_node), event_thread_work_(event_thread_work) {}
+    HostSteps(Link* intra_node, ProgressLists event_thread_lists)
+        : intra_node_(intra_node), event_thread_lists_(event_thread_lists) {}
 
     // In order, as far as they go now. Throws Error (link).
     Result advance(Run& run, Caller caller);
@@ -27,7 +28,7 @@ class HostSteps {
         return event_thread_may_work(run) && run.host_steps_left() && run.plan->host.has_work();
     }
 
-    bool event_thread_works() const { return event_thread_work_ != EventThreadWork::none; }
+    bool event_thread_works() const { return event_thread_lists_ != ProgressLists::none; }
 
     IntraNodeMessages& intra_node() { return intra_node_; }
 
@@ -38,11 +39,11 @@ class HostSteps {
     }
     bool event_thread_may_work(const Run& run) const {
         return event_thread_works() && !run.plan->host.needs_program() &&
-               (event_thread_work_ == EventThreadWork::all || !run.plan->may_wait_in_sockets());
+               (event_thread_lists_ == ProgressLists::all || !run.plan->may_wait_in_sockets());
     }
 
     IntraNodeMessages intra_node_;
-    const EventThreadWork event_thread_work_;
+    const ProgressLists event_thread_lists_;
 };
 
 }  // namespace lapwing::kernel

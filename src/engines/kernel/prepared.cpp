@@ -7,8 +7,11 @@
 namespace lapwing::kernel {
 
 KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                               std::uint64_t socket_bytes, std::shared_ptr<KernelGroup> group)
-    : plan_(chains, intra_node, socket_bytes), group_(std::move(group)) {
+                               std::uint64_t socket_bytes, std::shared_ptr<KernelGroup> group,
+                               std::shared_ptr<PersistentLanes> persistent_lanes)
+    : plan_(chains, intra_node, socket_bytes),
+      group_(std::move(group)),
+      persistent_lanes_(std::move(persistent_lanes)) {
     // Connections are asked for now, so that the first start may find them made.
     group_->want(plan_);
     if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, chains, plan_);
@@ -44,6 +47,19 @@ bool KernelPrepared::progress(Operation* operation) {
 
 int KernelPrepared::prepare_to_sleep(Operation* operation) {
     return group_->prepare_to_sleep(static_cast<Run&>(*operation));
+}
+
+std::uint32_t KernelPrepared::accept(std::uint32_t, int lane) {
+    persistent_lanes_->accept(lane);
+    return first_kept_channel + static_cast<std::uint32_t>(lane);
+}
+
+void KernelPrepared::release(std::uint32_t channel) {
+    const std::uint32_t lane = channel - first_kept_channel;
+    if (lane < PersistentLanes::count)
+        persistent_lanes_->release(static_cast<int>(lane));
+    else
+        persistent_lanes_->decline();  // it was only offered
 }
 
 bool KernelPrepared::finish(Run& run, bool complete) {

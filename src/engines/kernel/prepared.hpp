@@ -6,6 +6,7 @@
 
 #include "engines/engine.hpp"
 #include "engines/kernel/group.hpp"
+#include "engines/kernel/persistent_lanes.hpp"
 #include "task/list.hpp"
 
 namespace lapwing::kernel {
@@ -14,13 +15,17 @@ class KernelPrepared : public Prepared {
   public:
     // `chains` are those of `list`, with `intra_node`; a socket holds `socket_bytes`.
     KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                   std::uint64_t socket_bytes, std::shared_ptr<KernelGroup> group);
+                   std::uint64_t socket_bytes, std::shared_ptr<KernelGroup> group,
+                   std::shared_ptr<PersistentLanes> persistent_lanes);
     ~KernelPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
     bool progress(Operation* operation) override;
     int prepare_to_sleep(Operation* operation) override;
+    std::uint32_t offer(std::uint32_t) override { return persistent_lanes_->offer(); }
+    std::uint32_t accept(std::uint32_t channel, int lane) override;
+    void release(std::uint32_t channel) override;
 
   private:
     bool finish(Run& run, bool complete);
@@ -28,6 +33,7 @@ class KernelPrepared : public Prepared {
     ChainPlan plan_;
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
     std::shared_ptr<KernelGroup> group_;
+    std::shared_ptr<PersistentLanes> persistent_lanes_;
     std::vector<Run*> idle_;
     std::vector<std::unique_ptr<Run>> runs_;
 };

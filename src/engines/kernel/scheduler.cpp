@@ -13,15 +13,15 @@
 #include "engines/kernel/inline_steps.hpp"
 
 namespace lapwing::kernel {
-Scheduler::Scheduler(const EngineContext& context, std::function<void()> request_event_thread)
-    : connections_(*context.connections),
-      event_thread_submits_(context.options.event_thread_submits),
+Scheduler::Scheduler(Connections& connections, const Options& options, Link* intra_node,
+                     std::function<void()> request_event_thread)
+    : connections_(connections),
+      event_thread_submits_(options.event_thread_submits),
       request_event_thread_(std::move(request_event_thread)),
-      lanes_(
-          static_cast<std::size_t>(std::max(1, context.connections->lanes() - context.options.kept_lanes))),
-      submission_(ring_, context.options.zero_copy_bytes),
+      lanes_(static_cast<std::size_t>(std::max(1, connections.lanes() - options.persistent_lanes))),
+      submission_(ring_, options.zero_copy_bytes),
       completions_(ring_, runs_, submission_, changed_),
-      host_steps_(context.intra_node, context.options.event_thread_work) {}
+      host_steps_(intra_node, options.event_thread_lists) {}
 
 void Scheduler::want(const ChainPlan& plan) {
     for (std::size_t lane = 0; lane < lanes_.shared(); ++lane) {

@@ -14,6 +14,7 @@
 #include "engines/kernel/gates.hpp"
 #include "engines/kernel/host_steps.hpp"
 #include "engines/kernel/lane_queue.hpp"
+#include "engines/kernel/options.hpp"
 #include "engines/kernel/ring.hpp"
 #include "engines/kernel/run_table.hpp"
 #include "engines/kernel/submission.hpp"
@@ -23,7 +24,8 @@ namespace lapwing::kernel {
 class Scheduler {
   public:
     // `request_event_thread` makes the event thread call run_on_event_thread() soon. Throws Error (system).
-    Scheduler(const EngineContext& context, std::function<void()> request_event_thread);
+    Scheduler(Connections& connections, const Options& options, Link* intra_node,
+              std::function<void()> request_event_thread);
 
     // Asks for the connections of a plan.
     void want(const ChainPlan& plan);

@@ -1,63 +1,72 @@
 #include "engines/mlx5/engine.hpp"
 
-#include <optional>
-#include <utility>
+#include <string>
+#include <vector>
 
+#include "engines/job.hpp"
 #include "engines/mlx5/devx.hpp"
 #include "engines/mlx5/prepared.hpp"
+#include "engines/mlx5/probe.hpp"
 #include "task/work_queues.hpp"
 
 namespace lapwing {
 namespace {
 
-// Waits in the peers' own queues where the card takes them: nothing needs to be enabled then.
-const WorkVariant& choose(const EngineContext& context) {
-    if (context.options.card_variant != nullptr) return *context.options.card_variant;
-    const bool plain = bool(context.card->capabilities().wait_in_plain);
-    for (const WorkVariant& variant : work_variants()) {
-        if (variant.management != plain && !variant.writes) return variant;
-    }
-    return work_variants().front();
-}
-
 class CardGroup final : public GroupEngine {
   public:
-    explicit CardGroup(const EngineContext& context)
-        : group_(std::make_shared<mlx5::Group>(*context.card, *context.messages, choose(context))) {}
-    Verdict admits(const Problem& problem, const std::function<List(int)>&) override {
-        if (const Verdict verdict = group_->has_memory_for(problem.ranks); !verdict) return verdict;
-        landing_ = group_->number_of_landing(problem);
-        return Verdict::yes();
+    CardGroup(mlx5::Device& device, Link& messages, const WorkVariant& variant)
+        : group_(std::make_shared<mlx5::Group>(device, messages, variant)) {}
+    Verdict admits(const Problem& problem, const ListOf&, const ListUse&) override {
+        return group_->has_memory_for(problem.ranks);
     }
-    std::unique_ptr<Prepared> prepare(const List& list, Inside) override {
-        return std::make_unique<mlx5::CardPrepared>(list, group_, std::exchange(landing_, std::nullopt));
+    std::unique_ptr<Prepared> prepare(const Problem& problem, const List& list, const ListUse&) override {
+        // Ranks may know one problem in different forms, and must find one number.
+        Problem same = problem;
+        if (in_place_by_itself(same.collective)) same.in_place = false;
+        return std::make_unique<mlx5::CardPrepared>(list, group_, group_->number_of_landing(same));
     }
 
   private:
-    const std::shared_ptr<mlx5::Group> group_;  // also of what is prepared, which may outlive this
-    std::optional<std::uint32_t> landing_;      // of the problem that was admitted last
+    const std::shared_ptr<mlx5::Group> group_;  // prepared lists, which may outlive this, own it, too
 };
 
-class CardEngine : public Engine {
+// Null: LAPWING_WORK_QUEUES leaves the choice to the card.
+const WorkVariant* read_variant(const Settings& settings) {
+    std::vector<std::string> words = {"auto"};
+    for (const WorkVariant& variant : work_variants()) {
+        if (settings.work_queues == variant.name) return &variant;
+        words.emplace_back(variant.name);
+    }
+    check_word("LAPWING_WORK_QUEUES", settings.work_queues, words);
+    return nullptr;
+}
+
+class CardJob final : public JobEngine {
+  public:
+    explicit CardJob(Job& job) {
+        const WorkVariant* const wanted = read_variant(job.settings());
+        job.together([&] { card_ = mlx5::open_card(wanted); });
+    }
+    std::unique_ptr<GroupEngine> open(const EngineGroup& group, std::unique_ptr<Reservation>) override {
+        return open_mlx5_group(*card_.device, *group.messages, *card_.variant);
+    }
+
+  private:
+    mlx5::OpenedCard card_;
+};
+
+class CardEngine final : public Engine {
   public:
     const char* name() const override { return "mlx5"; }
     const char* summary() const override {
         return "a ConnectX card, by cross-channel work requests, while the program computes";
     }
     Verdict available() const override { return mlx5::devx_available(); }
-    EngineNeeds needs() const override { return EngineNeeds::card; }
     bool suits_one_host() const override { return false; }
     bool only_by_name() const override { return true; }
+    void check(const Settings& settings) const override { read_variant(settings); }
     Verdict supports(const List& list) const override { return has_work_queues(list); }
-    Verdict fits(const EngineContext& context) const override {
-        if (context.card == nullptr) return Verdict::no("the ranks have not opened a ConnectX card");
-        if (context.messages == nullptr) return Verdict::no("the group has no link for messages");
-        const mlx5::Capabilities has = context.card->capabilities();
-        return has.wait_in_plain ? has.wait_in_plain : has.cross_channel;
-    }
-    std::unique_ptr<GroupEngine> open(const EngineContext& context) const override {
-        return std::make_unique<CardGroup>(context);
-    }
+    std::unique_ptr<JobEngine> open(Job& job) const override { return std::make_unique<CardJob>(job); }
 };
 
 }  // namespace
@@ -65,6 +74,11 @@ class CardEngine : public Engine {
 const Engine& mlx5_engine() {
     static const CardEngine engine;
     return engine;
+}
+
+std::unique_ptr<GroupEngine> open_mlx5_group(mlx5::Device& device, Link& messages,
+                                             const WorkVariant& variant) {
+    return std::make_unique<CardGroup>(device, messages, variant);
 }
 
 }  // namespace lapwing

@@ -17,10 +17,17 @@
 // It has never run on a card: see docs/compatibility.md.
 #pragma once
 
+#include <memory>
+
 #include "engines/engine.hpp"
+#include "engines/mlx5/device.hpp"
+#include "task/work_queues.hpp"
 
 namespace lapwing {
 
 const Engine& mlx5_engine();
+
+// For one group. Device and link must outlive the result.
+std::unique_ptr<GroupEngine> open_mlx5_group(mlx5::Device& device, Link& messages, const WorkVariant& variant);
 
 }  // namespace lapwing

@@ -18,7 +18,7 @@ Demand declined(const char* reason) {
 }  // namespace
 
 Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of,
-                 const EngineOptions& options, Landing landing) {
+                 const Limits& limits, Landing landing) {
     if (has_parts(problem.collective) && problem.parts.size() != static_cast<std::size_t>(problem.ranks))
         return declined("a rank does not know how long the blocks of others are");
     if (problem.ranks > max_ranks) return declined("the group has more than 1024 ranks");
@@ -29,12 +29,12 @@ Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of
         const Schedule made = schedule(list, landing);
         std::set<std::int32_t>& peers = demand.peers.emplace_back();
         for (const Exchange& exchange : made.exchanges) {
-            if (landing == Landing::slots && exchange.bytes_sent > options.trigger_bytes)
+            if (landing == Landing::slots && exchange.bytes_sent > limits.bytes)
                 return declined("a rank sends another more than LAPWING_TRIGGER_BYTES");
             peers.insert(exchange.peer);
         }
         const Most most = max_of(made);
-        if (most.entries > options.trigger_entries)
+        if (most.entries > limits.entries)
             return declined("a rank needs more trigger entries than it has (LAPWING_TRIGGER_ENTRIES)");
         const std::uint64_t counters = landing == Landing::direct ? counters_of_kept(made) : most.counters;
         demand.counters = std::max(demand.counters, counters);

@@ -14,6 +14,13 @@
 
 namespace lapwing::triggered {
 
+// What lists may take. Equal on all ranks.
+struct Limits {
+    std::uint64_t entries = 0;   // trigger entries of one list
+    std::uint64_t counters = 0;  // of the group's lists together
+    std::uint64_t bytes = 0;     // of one list, from one rank to another, unless it is persistent
+};
+
 struct Demand {
     Verdict verdict = Verdict::yes();  // no: a limit of the options, or lists without a schedule
     // Where it is yes:
@@ -22,9 +29,9 @@ struct Demand {
     std::vector<std::set<std::int32_t>> peers;  // of each rank
 };
 
-// `list_of` as for Engine::accepts(). Lists that keep their buffers land directly.
+// `list_of` builds the list of a rank. Lists that keep their buffers land directly.
 Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of,
-                 const EngineOptions& options, Landing landing = Landing::slots);
+                 const Limits& limits, Landing landing = Landing::slots);
 
 // Those of one list that keeps its buffers, with those of its run.
 std::uint64_t counters_of_kept(const Schedule& schedule);

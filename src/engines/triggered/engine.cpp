@@ -1,7 +1,10 @@
 #include "engines/triggered/engine.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,8 +13,11 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "base/values.hpp"
+#include "engines/job.hpp"
 #include "engines/triggered/demand.hpp"
 #include "engines/triggered/group.hpp"
+#include "links/tcp/addresses.hpp"
 
 namespace lapwing {
 namespace {
@@ -52,13 +58,14 @@ class TriggeredPrepared final : public Prepared {
         idle_.push_back(&run);
         return true;
     }
-    bool keep(std::uint32_t channel) override {
-        if (!group_->keeps()) return true;
+    std::uint32_t offer(std::uint32_t channel) override {
+        constexpr std::uint32_t no_lane = UINT32_MAX;
         triggered::KeptEnds* const ends = group_->open(schedule_, channel);
-        if (ends != nullptr) kept_[channel] = ends;
-        return ends != nullptr;
+        if (ends == nullptr) return no_lane;
+        kept_[channel] = ends;
+        return 0;
     }
-    void give_up(std::uint32_t channel) override {
+    void release(std::uint32_t channel) override {
         const auto found = kept_.find(channel);
         if (found == kept_.end()) return;
         group_->close(found->second);
@@ -78,17 +85,119 @@ class TriggeredPrepared final : public Prepared {
 
 class TriggeredGroupEngine final : public GroupEngine {
   public:
-    explicit TriggeredGroupEngine(const EngineContext& context)
-        : group_(std::make_shared<triggered::Group>(context)) {}
-    Verdict admits(const Problem& problem, const std::function<List(int)>& list_of) override {
-        return group_->admits(problem, list_of);
+    TriggeredGroupEngine(DeferredWork& network, Link& messages, const triggered::GroupLimits& limits,
+                         std::unique_ptr<Reservation> reserved)
+        : reserved_(std::move(reserved)),
+          once_(std::make_shared<triggered::Group>(network, messages, limits.once, false)) {
+        if (limits.persistent.counters > 0)
+            persistent_ = std::make_shared<triggered::Group>(network, messages, limits.persistent, true);
     }
-    std::unique_ptr<Prepared> prepare(const List& list, Inside) override {
-        return std::make_unique<TriggeredPrepared>(list, group_);
+    bool needs_agreement() const override { return true; }
+    Verdict admits(const Problem& problem, const ListOf& list_of, const ListUse& use) override {
+        if (!use.persistent) return once_->admits(problem, list_of);
+        if (persistent_ != nullptr) return persistent_->admits(problem, list_of);
+        return Verdict::no("the group has no counters for persistent lists (LAPWING_TRIGGER_COUNTERS)");
+    }
+    std::unique_ptr<Prepared> prepare(const Problem&, const List& list, const ListUse& use) override {
+        return std::make_unique<TriggeredPrepared>(list, use.persistent ? persistent_ : once_);
     }
 
   private:
-    const std::shared_ptr<triggered::Group> group_;
+    const std::unique_ptr<Reservation> reserved_;
+    const std::shared_ptr<triggered::Group> once_;
+    std::shared_ptr<triggered::Group> persistent_;  // null if there are too few counters for it
+};
+
+DeferredWorkOptions read_options(const Settings& settings) {
+    constexpr std::uint64_t max = 1U << 20;
+    DeferredWorkOptions options;
+    options.provider = settings.trigger_provider;
+    if (settings.trigger_entries != "auto")
+        options.entries = number_in("LAPWING_TRIGGER_ENTRIES", settings.trigger_entries, 1, max);
+    if (settings.trigger_counters != "auto")
+        options.counters = number_in("LAPWING_TRIGGER_COUNTERS", settings.trigger_counters, 1, max);
+    options.interfaces = settings.tcp_interface;
+    options.family = settings.tcp_family;
+    return options;
+}
+
+std::uint64_t read_bytes(const Settings& settings) {
+    return bytes_in("LAPWING_TRIGGER_BYTES", settings.trigger_bytes, 1, 1U << 30);
+}
+
+// The counters of one group.
+class GroupCounters final : public Reservation {
+  public:
+    GroupCounters(DeferredWork& network, std::uint64_t count) : network_(network), count_(count) {}
+    ~GroupCounters() override { network_.give_back_counters(count_); }
+
+  private:
+    DeferredWork& network_;
+    const std::uint64_t count_;
+};
+
+class TriggeredJob final : public JobEngine {
+  public:
+    explicit TriggeredJob(Job& job) : job_(job), bytes_(read_bytes(job.settings())) {
+        DeferredWorkOptions options = read_options(job.settings());
+        const auto hosts = job.exchange_values(tcp::host_number());
+        options.sharers = static_cast<int>(std::count(hosts.begin(), hosts.end(), tcp::host_number()));
+        job.together([&] { network_ = open_deferred_work(options); });
+        const std::array mine = {network_->entries(), network_->counters()};
+        entries_ = mine[0];
+        counters_ = mine[1];
+        for (const auto& [entries, counters] : job.exchange_values(mine)) {
+            entries_ = std::min(entries_, entries);
+            counters_ = std::min(counters_, counters);
+        }
+        const std::uint64_t needed = counters_for(job.ranks());
+        if (network_->reserve_counters(needed))
+            of_all_ranks_ = std::make_unique<GroupCounters>(*network_, needed);
+    }
+
+    std::string description() const override { return network_->description(); }
+
+    std::unique_ptr<Reservation> reserve(int ranks) override {
+        if (of_all_ranks_ != nullptr) return std::move(of_all_ranks_);
+        const std::uint64_t needed = counters_for(ranks);
+        if (network_->reserve_counters(needed)) return std::make_unique<GroupCounters>(*network_, needed);
+        if (!std::exchange(warned_, true)) {
+            job_.warn(fmt::format(
+                "rank {}: too few counters of the network: a group of {} ranks takes {} of {}, and fewer are "
+                "left; the host engine runs its collectives; raise LAPWING_TRIGGER_COUNTERS",
+                job_.rank(), ranks, needed, network_->counters()));
+        }
+        return nullptr;
+    }
+
+    std::unique_ptr<GroupEngine> open(const EngineGroup& group,
+                                      std::unique_ptr<Reservation> reserved) override {
+        const int ranks = static_cast<int>(group.members.size());
+        const triggered::GroupLimits limits = {{entries_, counters_once(ranks), bytes_},
+                                               {entries_, counters_persistent(ranks), bytes_}};
+        return std::make_unique<TriggeredGroupEngine>(*network_, *group.messages, limits,
+                                                      std::move(reserved));
+    }
+
+  private:
+    // Four for each peer and some for runs in flight; but at most half of all that a process has.
+    std::uint64_t counters_once(int ranks) const {
+        constexpr std::uint64_t for_runs = 32;
+        return std::min(4 * static_cast<std::uint64_t>(ranks - 1) + for_runs, counters_ / 2);
+    }
+    std::uint64_t counters_persistent(int ranks) const {
+        constexpr std::uint64_t for_persistent = 32;
+        return std::min(for_persistent, counters_ / 2 - counters_once(ranks));
+    }
+    std::uint64_t counters_for(int ranks) const { return counters_once(ranks) + counters_persistent(ranks); }
+
+    Job& job_;
+    const std::uint64_t bytes_;
+    std::unique_ptr<DeferredWork> network_;
+    std::uint64_t entries_ = 0;   // that each rank has
+    std::uint64_t counters_ = 0;  // the same
+    std::unique_ptr<Reservation> of_all_ranks_;
+    bool warned_ = false;
 };
 
 class TriggeredEngine final : public Engine {
@@ -96,15 +205,12 @@ class TriggeredEngine final : public Engine {
     const char* name() const override { return "triggered"; }
     const char* summary() const override { return "experimental: the network, by libfabric's deferred work"; }
     Verdict available() const override {
-        // It would take an endpoint to ask again.
+        // Finding out takes an endpoint.
         static const std::string why = [] {
             try {
-                const Settings settings = read_settings(environ);
-                // How many entries there are is another question.
-                const DeferredWorkOptions options{.provider = settings.trigger_provider,
-                                                  .entries = 1,
-                                                  .interfaces = settings.tcp_interface,
-                                                  .family = settings.tcp_family};
+                DeferredWorkOptions options = read_options(read_settings(environ));
+                options.entries = 1;  // how many there are is another question
+                options.counters = 0;
                 static_cast<void>(open_deferred_work(options));
                 return std::string();
             } catch (const Error& error) {
@@ -113,23 +219,18 @@ class TriggeredEngine final : public Engine {
         }();
         return why.empty() ? Verdict::yes() : Verdict::no(why.c_str());
     }
-    EngineNeeds needs() const override { return EngineNeeds::deferred_work; }
     bool suits_one_host() const override { return false; }
     bool only_by_name() const override { return true; }
+    void check(const Settings& settings) const override {
+        read_options(settings);
+        read_bytes(settings);
+    }
     Verdict supports(const List& list) const override { return triggered::has_schedule(list); }
-    Verdict accepts(const Problem& problem, const std::function<List(int)>& list_of,
-                    const EngineOptions& options) const override {
-        return triggered::demand_of(problem, list_of, options).verdict;
+    Verdict supports_all(const Problem& problem, const ListOf& list_of) const override {
+        const triggered::Limits shipped{1024, UINT64_MAX, read_bytes(Settings{})};
+        return triggered::demand_of(problem, list_of, shipped).verdict;
     }
-    Verdict fits(const EngineContext& context) const override {
-        if (context.deferred_work == nullptr)
-            return Verdict::no("the group has no network with deferred work");
-        return context.messages != nullptr ? Verdict::yes()
-                                           : Verdict::no("the group has no link for messages");
-    }
-    std::unique_ptr<GroupEngine> open(const EngineContext& context) const override {
-        return std::make_unique<TriggeredGroupEngine>(context);
-    }
+    std::unique_ptr<JobEngine> open(Job& job) const override { return std::make_unique<TriggeredJob>(job); }
 };
 
 }  // namespace
@@ -137,6 +238,12 @@ class TriggeredEngine final : public Engine {
 const Engine& triggered_engine() {
     static const TriggeredEngine engine;
     return engine;
+}
+
+std::unique_ptr<GroupEngine> open_triggered_group(DeferredWork& network, Link& messages,
+                                                  const triggered::GroupLimits& limits) {
+    return std::make_unique<TriggeredGroupEngine>(network, messages, limits,
+                                                  std::make_unique<Reservation>());
 }
 
 }  // namespace lapwing

@@ -17,10 +17,27 @@
 // Those that are about data alone know no network.
 #pragma once
 
+#include <memory>
+
 #include "engines/engine.hpp"
+#include "engines/triggered/demand.hpp"
+#include "links/deferred_work.hpp"
 
 namespace lapwing {
 
 const Engine& triggered_engine();
+
+namespace triggered {
+// What one group's lists may take. Lists that are not persistent share what they take; each persistent list
+// has its own. No counters for persistent lists: the group declines them.
+struct GroupLimits {
+    Limits once;
+    Limits persistent;
+};
+}  // namespace triggered
+
+// For one group. Network and link must outlive the result.
+std::unique_ptr<GroupEngine> open_triggered_group(DeferredWork& network, Link& messages,
+                                                  const triggered::GroupLimits& limits);
 
 }  // namespace lapwing

@@ -27,15 +27,15 @@ constexpr std::size_t max_kept = 2;  // runs' works that are over
 
 }  // namespace
 
-Group::Group(const EngineContext& context)
-    : network_(*context.deferred_work),
-      messages_(*context.messages),
+Group::Group(DeferredWork& network, Link& messages, const Limits& limits, bool persistent)
+    : network_(network),
+      messages_(messages),
       limit_(network_.max_counted() / 2),
-      pairs_(network_, messages_, context.options.trigger_bytes),
+      pairs_(network_, messages_, limits.bytes),
       ledger_(limit_),
-      keeps_(context.kept),
+      keeps_(persistent),
       at_once_(network_.make_counter()),
-      options_(context.options),
+      limits_(limits),
       paid_counter_{network_.make_counter()} {}
 
 Group::~Group() {
@@ -71,11 +71,11 @@ Group::~Group() {
 
 // Nothing is given back before the group ends, so the answer stays the same.
 Verdict Group::admits(const Problem& problem, const std::function<List(int)>& list_of) {
-    const Demand demand = demand_of(problem, list_of, options_, keeps_ ? Landing::direct : Landing::slots);
+    const Demand demand = demand_of(problem, list_of, limits_, keeps_ ? Landing::direct : Landing::slots);
     if (!demand.verdict) return demand.verdict;
     // Of these each start sets its own aside.
     if (keeps_) {
-        if (counters_of_group + demand.counters <= options_.trigger_counters) return Verdict::yes();
+        if (counters_of_group + demand.counters <= limits_.counters) return Verdict::yes();
         return Verdict::no("a rank needs more counters than the group has (LAPWING_TRIGGER_COUNTERS)");
     }
     std::vector<std::set<std::int32_t>> peers = peers_;
@@ -86,7 +86,7 @@ Verdict Group::admits(const Problem& problem, const std::function<List(int)>& li
         max_peers = std::max(max_peers, peers[rank].size());
     }
     const std::uint64_t of_run = std::max(counters_of_run_, demand.counters);
-    if (counters_of_group + Pair::counters * max_peers + runs_at_once * of_run > options_.trigger_counters)
+    if (counters_of_group + Pair::counters * max_peers + runs_at_once * of_run > limits_.counters)
         return Verdict::no("a rank needs more counters than the group has (LAPWING_TRIGGER_COUNTERS)");
     peers_ = std::move(peers);
     counters_of_run_ = of_run;
@@ -95,7 +95,7 @@ Verdict Group::admits(const Problem& problem, const std::function<List(int)>& li
 
 KeptEnds* Group::open(const std::shared_ptr<const Schedule>& schedule, std::uint32_t channel) {
     Kept made{nullptr, counters_of_kept(*schedule), max_of(*schedule).entries, false};
-    if (counters_of_group + counters_of_kept_ + made.counters > options_.trigger_counters) return nullptr;
+    if (counters_of_group + counters_of_kept_ + made.counters > limits_.counters) return nullptr;
     if (!network_.reserve(made.entries, true)) return nullptr;
     try {
         made.ends = std::make_unique<KeptEnds>(network_, messages_, schedule, channel, limit_);

@@ -44,11 +44,12 @@ struct Run final : Operation {
     std::vector<std::byte> reduced;
 };
 
-// All lists of a group use the slots of its pairs, or all of them keep their buffers (EngineContext::kept).
+// All lists of a group use the slots of its pairs, or all of them keep their buffers (see the constructor).
 // Not thread-safe.
 class Group {
   public:
-    explicit Group(const EngineContext& context);
+    // `persistent`: its lists keep their buffers. Network and link must outlive it.
+    Group(DeferredWork& network, Link& messages, const Limits& limits, bool persistent);
     ~Group();
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
@@ -112,7 +113,7 @@ class Group {
     std::unique_ptr<DeferredWork::Counter> at_once_;  // whose thresholds of 0 are reached
     std::vector<OwnCounter> idle_counters_;
     // What lists that were admitted take: of each rank its peers, and of a run the most.
-    const EngineOptions options_;
+    const Limits limits_;
     std::vector<std::set<std::int32_t>> peers_;
     std::uint64_t counters_of_run_ = 0;
     std::uint64_t counters_made_ = 0;  // for runs

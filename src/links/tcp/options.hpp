@@ -4,6 +4,8 @@
 #include <chrono>
 #include <string>
 
+#include "base/settings.hpp"
+
 namespace lapwing::tcp {
 
 struct Options {
@@ -21,5 +23,8 @@ struct Options {
 
 // Checks the texts. Throws Error (invalid_argument) that names the variable and what is wrong.
 void check(const Options& options);
+
+// The variables LAPWING_TCP_* and LAPWING_TIMEOUT. Throws Error (invalid_argument).
+Options read_options(const Settings& settings);
 
 }  // namespace lapwing::tcp

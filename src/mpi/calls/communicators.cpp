@@ -22,7 +22,7 @@ template <typename Native>
 int make_communicator(MPI_Comm parent, Native native) {
     if (!runtime.started || parent == MPI_COMM_NULL) return native();
     return guarded([&] {
-        if (Communicator* group = existing_communicator(parent)) finish_links(*group);
+        if (Communicator* group = existing_communicator(parent)) finish_group(*group);
         return native();
     });
 }
@@ -37,8 +37,8 @@ int make_communicator_later(MPI_Comm parent, Native native) {
     return guarded([&] {
         int error = MPI_SUCCESS;
         Communicator* group = find_communicator(parent, &error);
-        if (group != nullptr && !group->intercommunicator && begin_links(*group) == MPI_SUCCESS)
-            finish_links(*group, patience);
+        if (group != nullptr && !group->intercommunicator && begin_group(*group) == MPI_SUCCESS)
+            finish_group(*group, patience);
         return native();
     });
 }
@@ -48,7 +48,7 @@ template <typename Native>
 int free_communicator(const MPI_Comm* communicator, Native native) {
     if (!runtime.started || communicator == nullptr) return native();
     return guarded([&] {
-        if (Communicator* group = give_up_communicator(*communicator)) finish_links(*group);
+        if (Communicator* group = give_up_communicator(*communicator)) finish_group(*group);
         const int error = native();
         free_communicators();
         return error;

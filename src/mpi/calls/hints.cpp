@@ -38,7 +38,7 @@ void take(MPI_Comm communicator, MPI_Info info) {
     int error = MPI_SUCCESS;
     Communicator* group = find_communicator(communicator, &error);
     // Once there are links it is too late for another engine; a hint may be passed over.
-    if (group == nullptr || group->begun) return;
+    if (group == nullptr || group->begun()) return;
     if (!engine.empty()) {
         if (engine != "auto" && engine != "mpi") find_engine(engine);
         group->options.engine = engine;
@@ -64,7 +64,7 @@ LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
 LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm communicator, MPI_Info info, MPI_Comm* duplicate) {
     return guarded([&]() -> int {
         if (Communicator* group = runtime.started ? existing_communicator(communicator) : nullptr)
-            finish_links(*group);
+            finish_group(*group);
         const int error = PMPI_Comm_dup_with_info(communicator, info, duplicate);
         if (error != MPI_SUCCESS) return error;
         take(*duplicate, info);
@@ -80,18 +80,19 @@ LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
         if (group == nullptr) return MPI_SUCCESS;
         PMPI_Info_set(*info, engine_key, group->options.engine.c_str());
         if (group->engine_used != nullptr) {
-            const bool connected = group->engine_used->needs() == EngineNeeds::connections;
+            const JobGroup& links = *group->group;
+            const char* const own_network = group->engine_used->network();
+            const bool connected = *own_network != '\0';
             PMPI_Info_set(*info, engine_used_key, group->engine_used->name());
-            // An engine over connections uses memory only for what LAPWING_INSIDE leaves to it.
-            const bool shares =
-                group->engines.shares_memory() && (!connected || !group->engines.all_share_memory());
-            const char* const between = connected             ? "tcp"
-                                        : group->wants_fabric ? runtime.network.fabric()->name()
-                                                              : "mpi";
-            const char* const inside = shares ? (connected ? "shm, tcp" : "shm") : between;
-            PMPI_Info_set(*info, link_inside_host_key, inside);
-            PMPI_Info_set(*info, link_between_hosts_key, between);
-            const std::string network = runtime.network.joined_by().substr(0, MPI_MAX_INFO_VAL - 1);
+            // An engine with a network of its own uses memory only for what LAPWING_INSIDE leaves to memory.
+            const bool shares = links.shares_memory() && (!connected || !links.all_share_memory());
+            const std::string between = connected           ? own_network
+                                        : links.by_fabric() ? runtime.network->fabric()->name()
+                                                            : "mpi";
+            const std::string inside = !shares ? between : connected ? "shm, " + between : "shm";
+            PMPI_Info_set(*info, link_inside_host_key, inside.c_str());
+            PMPI_Info_set(*info, link_between_hosts_key, between.c_str());
+            const std::string network = runtime.network->description().substr(0, MPI_MAX_INFO_VAL - 1);
             if (!network.empty()) PMPI_Info_set(*info, network_key, network.c_str());
         }
         return MPI_SUCCESS;

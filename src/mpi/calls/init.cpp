@@ -27,8 +27,10 @@ int finalize(MPI_Comm, int, void*, void*) {
     remove_hook();
     end_tracing(runtime.locations);
     report_job();
-    free_all_communicators(finish_links);
-    runtime.network.stop();
+    free_all_communicators(finish_group);
+    if (runtime.network != nullptr) runtime.network->leave();
+    runtime.network.reset();
+    runtime.job.reset();
     runtime.takes_calls = false;
     return MPI_SUCCESS;
 }
@@ -52,7 +54,7 @@ bool start_runtime(bool collective) {
     if (runtime.options.engine == "mpi") {
         runtime.why_not = Fallback::engine_mpi;
     } else if (!install_hook(progress_of_all, live_requests, runtime.threads,
-                             runtime.network.goes_by_native_mpi() && runtime.network.may_have_thread())) {
+                             runtime.network->needs_links_of_job() && runtime.network->may_have_thread())) {
         runtime.why_not = Fallback::no_hook;
     } else {
         runtime.takes_calls = true;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/trace.hpp"
-#include "mpi/job/rank_locations.hpp"
+#include "job/rank_locations.hpp"
 
 namespace lapwing {
 namespace {

@@ -51,11 +51,10 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
                                    ranks, ranks == 1 ? "" : "s", manner.engine);
     if (!manner.network.empty()) text += fmt::format("between hosts: {}\n", manner.network);
-    for (const NetworkRefused& network : missing.networks)
+    for (const Unavailable& network : missing.networks)
         text += fmt::format("the network {} is not used: {}\n", network.name, network.why);
-    if (!missing.card.empty()) text += fmt::format("the mlx5 engine is not used: {}\n", missing.card);
-    if (!missing.why_no_engine.empty())
-        text += fmt::format("the {} engine is not used: {}\n", missing.engine, missing.why_no_engine);
+    for (const Unavailable& engine : missing.engines)
+        text += fmt::format("the {} engine is not used: {}\n", engine.name, engine.why);
     if (!missing.shared_memory.empty())
         text += fmt::format("ranks of one host do not share memory: {}\n", missing.shared_memory);
     if (!missing.single_copies.empty()) {
@@ -116,9 +115,8 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
     const Missing& missing = manner.missing;
     json["engine"] = manner.engine;
     if (!manner.network.empty()) json["network"] = manner.network;
-    for (const NetworkRefused& network : missing.networks) json["no_network"][network.name] = network.why;
-    if (!missing.card.empty()) json["no_mlx5_engine"] = missing.card;
-    if (!missing.why_no_engine.empty()) json["no_" + missing.engine + "_engine"] = missing.why_no_engine;
+    for (const Unavailable& network : missing.networks) json["no_network"][network.name] = network.why;
+    for (const Unavailable& engine : missing.engines) json["no_" + engine.name + "_engine"] = engine.why;
     if (!missing.shared_memory.empty()) json["no_shared_memory"] = missing.shared_memory;
     if (!missing.single_copies.empty()) json["no_single_copies"] = missing.single_copies;
     if (!manner.progress.empty())

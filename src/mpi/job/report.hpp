@@ -8,8 +8,8 @@
 
 #include "collectives/algorithm.hpp"
 #include "engines/engine.hpp"
+#include "job/network.hpp"
 #include "links/shm/transfer_choice.hpp"
-#include "mpi/job/network.hpp"
 
 namespace lapwing {
 
@@ -45,16 +45,16 @@ struct Use {
 
 // How the lists were run, for the report.
 struct Manner {
-    std::string engine;   // that was asked for
-    std::string network;  // that joins the hosts, for people; empty where all ranks are on one
-    Missing missing;
+    std::string engine = {};   // that was asked for
+    std::string network = {};  // that joins the hosts, for people; empty where all ranks are on one
+    Missing missing = {};
     // Who moves messages inside rank 0's host: "caller" or "progress thread"; empty where its ranks share no
     // memory.
-    std::string progress;
+    std::string progress = {};
     // There, of long messages that rank 0 has received, and why no more are copied by the kernel.
-    std::vector<shm::TransferTimes> transfers;
-    std::string copies_refused;
-    std::string advice;
+    std::vector<shm::TransferTimes> transfers = {};
+    std::string copies_refused = {};
+    std::string advice = {};
 };
 
 struct Report {

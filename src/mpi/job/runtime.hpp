@@ -2,10 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <string>
 
-#include "mpi/job/network.hpp"
-#include "mpi/job/rank_locations.hpp"
+#include "job/network.hpp"
+#include "job/rank_locations.hpp"
+#include "mpi/job/mpi_job.hpp"
 #include "mpi/job/report.hpp"
 #include "plan/planner.hpp"
 
@@ -15,7 +17,8 @@ struct Runtime {
     std::atomic<bool> started{false};  // the members below are set
     PlanOptions options;               // of every group that its communicator's hints do not change
     RankLocations locations;
-    Network network;
+    std::unique_ptr<MpiJob> job;
+    std::unique_ptr<JobNetwork> network;      // null if the engine is "mpi"
     bool takes_calls = false;                 // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
     bool takes_blocking = false;              // the blocking forms, too

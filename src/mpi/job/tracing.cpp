@@ -1,7 +1,6 @@
 #include "mpi/job/tracing.hpp"
 
 #include <fmt/format.h>
-#include <mpi.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -11,31 +10,21 @@
 
 #include "base/error.hpp"
 #include "base/trace.hpp"
+#include "engines/job.hpp"
 #include "links/tcp/addresses.hpp"
-#include "mpi/job/agreement.hpp"
 #include "mpi/job/metadata.hpp"
 #include "mpi/job/report.hpp"
 
 namespace lapwing {
 
-void begin_tracing(const Settings& settings, const RankLocations& locations) {
+void begin_tracing(Job& job, const RankLocations& locations) {
+    const Settings& settings = job.settings();
     const std::uint64_t capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     if (settings.trace.empty()) return;
-    int rank = 0;
-    int ranks = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    std::string trouble;
-    try {
-        trace::open(settings.trace, rank, capacity);
-    } catch (const Error& error) {
-        trouble = error.what();
-    }
-    const std::string first = agree_on_trouble(trouble, rank);
-    if (!first.empty()) throw Error(ErrorCode::system, first);
+    job.together([&] { trace::open(settings.trace, job.rank(), capacity); });
     add_metadata({{"fact", "rank"},
-                  {"rank", rank},
-                  {"ranks", ranks},
+                  {"rank", job.rank()},
+                  {"ranks", job.ranks()},
                   {"host", tcp::host_name()},
                   {"process", ::getpid()},
                   {"lapwing", LAPWING_VERSION},

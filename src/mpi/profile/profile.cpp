@@ -20,7 +20,8 @@
 #include "base/settings.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"
-#include "mpi/job/rank_locations.hpp"
+#include "job/rank_locations.hpp"
+#include "mpi/job/mpi_job.hpp"
 #include "mpi/native/fortran.hpp"
 
 extern char** environ;
@@ -196,7 +197,8 @@ void begin() {
         give_up(error.what());
     }
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &state.keyval, nullptr);
-    state.locations.exchange({}, {});
+    MpiJob job(settings);
+    state.locations = RankLocations(job, {});
     add_clock_metadata(state.locations, "begin");
 }
 

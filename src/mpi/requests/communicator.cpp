@@ -1,13 +1,12 @@
 #include "mpi/requests/communicator.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <utility>
 #include <vector>
 
-#include "engines/catalogue.hpp"
 #include "mpi/job/runtime.hpp"
 
 namespace lapwing {
@@ -22,10 +21,6 @@ auto& orphans = *new std::vector<std::unique_ptr<Communicator>>;  // freed with 
 int keyval = MPI_KEYVAL_INVALID;
 
 void free_link(Communicator& group) {
-    const int lanes =
-        (group.holds_descriptors ? runtime.network.lanes() : 0) + std::popcount(group.lanes_opened);
-    runtime.network.give_back_descriptors(group.ranks, lanes);
-    if (group.holds_counters) runtime.network.give_back_counters(group.ranks);
     try {
         group.link.free();
     } catch (const MpiError&) {
@@ -91,124 +86,58 @@ Communicator* find_communicator_among_all(MPI_Comm communicator, int* error) {
 
 namespace {
 
-bool may_have_connections(const Communicator& group) {
-    if (!runtime.network.runs() || group.ranks < 2 || group.intercommunicator) return false;
-    if (group.members.empty()) return false;
-    return engine_with_connections(group.options.engine, runtime.locations.on_one_host(group.members)) !=
-           nullptr;
-}
-
-// Some of its ranks are on one host, on some host: equal on all ranks.
-bool has_neighbors(const Communicator& group) {
-    if (group.ranks < 2 || group.intercommunicator || group.members.empty()) return false;
-    if (runtime.network.node() == nullptr) return false;
-    return runtime.locations.on_one_host(group.members) ||
-           (group.placement != nullptr && group.placement->hosts() < group.ranks);
-}
-
-bool may_have_fabric(const Communicator& group) {
-    return runtime.network.fabric() != nullptr && group.ranks > 1 && !group.intercommunicator &&
-           !group.members.empty() && !group.all_intra_node;
-}
-
-bool may_have_deferred_work(const Communicator& group) {
-    return runtime.network.deferred_work() != nullptr &&
-           names_engine_that_needs(EngineNeeds::deferred_work, group.options.engine) && group.ranks > 1 &&
-           !group.intercommunicator && !group.members.empty();
-}
-
-void share_memory(Communicator& group, std::uint64_t number) {
-    shm::ShmNode& node = *runtime.network.node();
-    std::vector<bool> peers;
-    if (!group.all_intra_node) {
-        for (const int member : group.members) peers.push_back(node.intra_node(member));
-    }
-    group.engines.share_memory(node.link(number, group.members), std::move(peers),
-                               runtime.network.progress_thread());
-}
-
-void connect(Communicator& group, std::uint64_t number) {
-    group.connections = runtime.network.connect(number, group.members, group.rank);
-    EngineOptions options = runtime.network.engine_options();
-    options.kept_lanes = Network::kept_lanes;
-    group.engines.connect(*group.connections, options);
-}
-
-void make_links(Communicator& group, std::uint64_t number) {
-    if (group.wants_fabric) {
-        group.engines.use(runtime.network.fabric()->link(number, group.members),
-                          runtime.network.progress_thread());
-    } else {
-        group.engines.use(group.link);
-    }
-    if (group.wants_memory) share_memory(group, number);
-    if (group.wants_connections) connect(group, number);
-    if (group.wants_deferred_work) {
-        EngineOptions options = runtime.network.engine_options();
-        options.trigger_counters = runtime.network.counters_of(group.ranks);
-        options.kept_trigger_counters = runtime.network.kept_counters_of(group.ranks);
-        group.engines.use(*runtime.network.deferred_work(), options);
-    }
-    if (runtime.network.card() != nullptr && !group.intercommunicator)
-        group.engines.use(*runtime.network.card(), *runtime.network.card_variant());
-    group.settled = true;
+// The ranks of a communicator in MPI_COMM_WORLD; empty if they are unknown or one of them is not in it.
+std::vector<int> members_of(const Communicator& communicator) {
+    if (communicator.intercommunicator || !runtime.locations.known()) return {};
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group some = MPI_GROUP_NULL;
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    PMPI_Comm_group(communicator.communicator, &some);
+    std::vector<int> own(static_cast<std::size_t>(communicator.ranks));
+    std::vector<int> members(own.size());
+    std::iota(own.begin(), own.end(), 0);
+    PMPI_Group_translate_ranks(some, communicator.ranks, own.data(), all, members.data());
+    PMPI_Group_free(&all);
+    PMPI_Group_free(&some);
+    if (std::find(members.begin(), members.end(), MPI_UNDEFINED) != members.end()) return {};
+    return members;
 }
 
 }  // namespace
 
-int begin_links(Communicator& group) {
-    if (group.begun) return MPI_SUCCESS;
+int begin_group(Communicator& communicator) {
+    if (communicator.begun()) return MPI_SUCCESS;
     free_communicators();
-    if (!group.intercommunicator && runtime.locations.known())
-        group.members = runtime.network.members(group.communicator, group.ranks);
-    if (!group.members.empty()) group.placement = runtime.locations.placement_of(group.members);
-    group.wants_memory = has_neighbors(group);
-    group.all_intra_node = group.wants_memory && runtime.locations.on_one_host(group.members);
-    group.wants_connections = may_have_connections(group);
-    group.wants_fabric = may_have_fabric(group);
-    group.wants_deferred_work = may_have_deferred_work(group);
-    if (group.needs_native_link()) {
+    JobGroup& group = communicator.group.emplace(
+        *runtime.network, communicator.rank, members_of(communicator), communicator.options,
+        communicator.communicator == MPI_COMM_WORLD && runtime.locations.known());
+    if (group.needs_link()) {
         try {
-            group.link.begin(group.communicator);
+            communicator.link.begin(communicator.communicator);
         } catch (const MpiError& error) {
+            communicator.group.reset();
             return error.mpi_code();
         }
     }
-    group.begun = true;
-    // Where the members' hosts are not known, they are taken to be like the whole job's.
-    if (!group.members.empty() && runtime.locations.on_one_host(group.members)) {
-        group.options.several_hosts = false;
-    }
-    if (!group.wants_connections && !group.wants_memory && !group.wants_fabric &&
-        !group.wants_deferred_work) {
-        make_links(group, 0);
+    communicator.claim = group.claim();
+    if (communicator.claim.empty()) {
+        group.open({}, &communicator.link);
         return MPI_SUCCESS;
     }
-    if (group.communicator == MPI_COMM_WORLD) {
-        make_links(group, Network::number_of_world);
-        return MPI_SUCCESS;
-    }
+    communicator.agreed.resize(communicator.claim.size());
     // In the program's own communicator: this is the same place in the order of its collectives on all ranks.
-    if (group.rank == 0) group.claim[0] = runtime.network.draw_number();
-    if (group.wants_connections)
-        group.holds_descriptors = runtime.network.reserve_descriptors(group.ranks, runtime.network.lanes());
-    if (group.wants_deferred_work) group.holds_counters = runtime.network.reserve_counters(group.ranks);
-    group.claim[1] = group.holds_descriptors ? 0 : 1;
-    group.claim[2] = group.holds_counters ? 0 : 1;
-    return PMPI_Iallreduce(group.claim, group.agreed, 3, MPI_UINT64_T, MPI_MAX, group.communicator,
-                           &group.agreement);
+    return PMPI_Iallreduce(communicator.claim.data(), communicator.agreed.data(),
+                           static_cast<int>(communicator.claim.size()), MPI_UINT64_T, MPI_MAX,
+                           communicator.communicator, &communicator.agreement);
 }
 
-bool settle(Communicator& group) {
-    if (group.settled) return true;
+bool open_group(Communicator& communicator) {
+    if (communicator.is_open()) return true;
     int complete = 0;
-    const int error = PMPI_Test(&group.agreement, &complete, MPI_STATUS_IGNORE);
+    const int error = PMPI_Test(&communicator.agreement, &complete, MPI_STATUS_IGNORE);
     if (error != MPI_SUCCESS) throw MpiError(error);
-    if (!complete) return false;
-    group.wants_connections = group.wants_connections && group.agreed[1] == 0;
-    group.wants_deferred_work = group.wants_deferred_work && group.agreed[2] == 0;
-    make_links(group, group.agreed[0]);
-    return true;
+    if (complete) communicator.group->open(communicator.agreed, &communicator.link);
+    return complete != 0;
 }
 
 void free_communicators() {

@@ -126,7 +126,7 @@ void leave_complete(Request& request) {
 
 void begin(Request& request) {
     Communicator& group = *request.group;
-    if (request.plan == nullptr) request.plan = &group.engines.planner().plan(request.problem);
+    if (request.plan == nullptr) request.plan = &group.planner().plan(request.problem);
     if (runtime.measures) {
         runtime.report.count_use(request.collective, request.plan->choice.algorithm, request.plan->engine);
         timeline::starts(request);
@@ -140,8 +140,7 @@ void begin(Request& request) {
 // A persistent one that the program has freed.
 void forget(Request& request) {
     request.persistence->handle.free(request.handle, request.error);
-    give_back_lane(*request.group, request.persistence->lane);
-    request.plan->prepared->give_up(request.persistence->channel);
+    request.plan->prepared->release(request.persistence->channel);
     request.persistence.reset();
     --request.plan->in_flight;
     --request.group->in_flight;
@@ -150,12 +149,12 @@ void forget(Request& request) {
     bare.push_back(&request);
 }
 
-// Starts what waited for the group's links, in order. False while they are not settled.
-bool begin_deferred(Communicator& group) {
-    if (!settle(group)) return false;
-    while (!group.deferred.empty()) {
-        Request& request = *group.deferred.front();
-        group.deferred.pop_front();
+// Starts what waited for the group to open, in order. False while it is not open.
+bool begin_waiting(Communicator& group) {
+    if (!open_group(group)) return false;
+    while (!group.waiting.empty()) {
+        Request& request = *group.waiting.front();
+        group.waiting.pop_front();
         try {
             begin(request);
         } catch (const Error& error) {
@@ -168,7 +167,7 @@ bool begin_deferred(Communicator& group) {
 
 bool move(Request& request, bool waited_for = false) {
     try {
-        if (!request.group->deferred.empty() && !begin_deferred(*request.group)) return false;
+        if (!request.group->waiting.empty() && !begin_waiting(*request.group)) return false;
         if (request.state != Request::State::running) return true;
         Prepared& prepared = *request.plan->prepared;
         if (!(waited_for ? prepared.progress(request.operation) : prepared.test(request.operation)))
@@ -179,7 +178,7 @@ bool move(Request& request, bool waited_for = false) {
         // The plan stays in flight for ever: the link may still touch its memory.
         request.error = error_code_of(error);
         request.device_staging.abandon();
-        std::erase(request.group->deferred, &request);
+        std::erase(request.group->waiting, &request);
     }
     finish(request);
     return true;
@@ -233,7 +232,7 @@ void run(Request& request) {
     if (request.plan != nullptr) {
         begin(request);
     } else {
-        group.deferred.push_back(&request);
+        group.waiting.push_back(&request);
     }
     ++group.in_flight;
     request.state = Request::State::running;
@@ -302,8 +301,8 @@ int progress() {
 int progress_of_all() {
     const int completed = progress();
     // Peers may wait for what this rank has sent, although it is complete here.
-    if (Fabric* const fabric = runtime.network.fabric();
-        fabric != nullptr && runtime.network.progress_thread() == nullptr) {
+    if (Fabric* const fabric = runtime.network->fabric();
+        fabric != nullptr && runtime.network->progress_thread() == nullptr) {
         fabric->progress();
     }
     // A thread may wait for one of them inside the MPI.
@@ -363,18 +362,18 @@ bool is_with_mpi(Request& request) {
     return request.state == Request::State::idle;
 }
 
-void finish_links(Communicator& group) {
-    finish_links(group, UINT64_MAX);
+void finish_group(Communicator& group) {
+    finish_group(group, UINT64_MAX);
 }
 
-void finish_links(Communicator& group, std::uint64_t patience) {
+void finish_group(Communicator& group, std::uint64_t patience) {
     const std::uint64_t began = nanoseconds();
-    for (bool ready = !group.begun; !ready && nanoseconds() - began < patience;) {
+    for (bool ready = !group.begun(); !ready && nanoseconds() - began < patience;) {
         {
             const Entry entry;
             // A rank that must come here first may wait for a list of ours.
             progress();
-            ready = (!group.needs_native_link() || group.link.ready()) && settle(group);
+            ready = (!group.group->needs_link() || group.link.ready()) && open_group(group);
         }
         if (!ready) std::this_thread::yield();
     }

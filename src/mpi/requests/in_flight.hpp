@@ -42,10 +42,10 @@ extern Count running_requests;
 // At the end of MPI: finishes what runs, for a while, and frees the kept requests. Outside of Entry.
 void drain_requests();
 
-// Waits until what begin_links() has asked for is there, on all ranks: before calls that are collective
-// anyway. Outside of Entry.
-void finish_links(Communicator& group);
+// Waits until the agreement that begin_group() began is complete, before calls that are collective anyway.
+// Outside of Entry.
+void finish_group(Communicator& group);
 // The same for a call that need not wait for the others: gives up after so many nanoseconds.
-void finish_links(Communicator& group, std::uint64_t patience);
+void finish_group(Communicator& group, std::uint64_t patience);
 
 }  // namespace lapwing

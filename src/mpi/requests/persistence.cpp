@@ -1,7 +1,5 @@
 #include "mpi/requests/persistence.hpp"
 
-#include <bit>
-
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/contents.hpp"
 #include "mpi/native/entry.hpp"
@@ -16,10 +14,6 @@ namespace {
 // A tag of the own communicator for each request that is there.
 auto& free_tags = *new std::vector<int>;  // never destroyed, see in_flight.cpp
 int next_tag = 0;
-
-constexpr std::uint32_t lane_bit(int lane) {
-    return std::uint32_t{1} << lane;
-}
 
 }  // namespace
 
@@ -82,34 +76,6 @@ void Persistence::keep_operator(MPI_Op reduction, MPI_Datatype type, const Layou
 
 void Persistence::hold_operator() {
     if (reduces) operands.hold(op, operand, layout);
-}
-
-int take_lane(Communicator& group, int* lane) {
-    *lane = -1;
-    static_assert(Network::kept_lanes == 32, "a bit for each");
-    if (!group.engines.connected()) return MPI_SUCCESS;
-    std::uint32_t kept = 0;
-    bool may_open = false;
-    {
-        const Entry entry;
-        may_open = runtime.network.reserve_descriptors(group.ranks, 1);
-        kept = group.lanes_kept | (may_open ? 0 : ~group.lanes_opened);
-    }
-    std::uint32_t kept_anywhere = 0;
-    const int error = PMPI_Allreduce(&kept, &kept_anywhere, 1, MPI_UINT32_T, MPI_BOR, group.communicator);
-    const Entry entry;
-    if (error == MPI_SUCCESS && ~kept_anywhere != 0) *lane = std::countr_one(kept_anywhere);
-    const bool opens = *lane >= 0 && (group.lanes_opened & lane_bit(*lane)) == 0;
-    if (may_open && !opens) runtime.network.give_back_descriptors(group.ranks, 1);
-    if (*lane >= 0) {
-        group.lanes_kept |= lane_bit(*lane);
-        group.lanes_opened |= lane_bit(*lane);
-    }
-    return error;
-}
-
-void give_back_lane(Communicator& group, int lane) {
-    if (lane >= 0) group.lanes_kept &= ~lane_bit(lane);
 }
 
 }  // namespace lapwing

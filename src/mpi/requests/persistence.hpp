@@ -46,7 +46,6 @@ struct Persistence {
     std::unique_ptr<const Preparation> preparation;
     PersistentHandle handle;
     std::uint32_t channel = 0;  // a kept one, link.hpp
-    int lane = -1;              // -1: none
     // The program may free its own: theirs and ours.
     std::vector<std::pair<MPI_Datatype, MPI_Datatype>> types;
     // An operator of the MPI's that is held from the first start to the end.
@@ -68,12 +67,6 @@ struct Persistence {
     // Inside Entry.
     void hold_operator();
 };
-
-// Persistent collectives may be started in another order on each rank, so each has connections of its own: a
-// lane that is free on all ranks and has descriptors. `lane` is -1 when there is none. Collective; gives back
-// the MPI's error code. Outside of Entry.
-int take_lane(Communicator& group, int* lane);
-void give_back_lane(Communicator& group, int lane);
 
 // Persistent collectives of ours that the program has not freed. Read without Entry, for the short way.
 extern std::atomic<int> persistent_requests;

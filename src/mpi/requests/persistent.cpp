@@ -2,6 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <bit>
+#include <optional>
+#include <utility>
+
 #include "base/error.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
@@ -31,36 +35,62 @@ bool takes_persistent_requests() {
     return takes;
 }
 
-std::uint32_t kept_channel(std::uint32_t own) {
-    return first_kept_channel + own % first_kept_channel;
-}
+// A plan for a persistent collective and the channel of all its starts. While this lives, the plan counts as in
+// flight, and the channel is released unless it is taken.
+class PersistentPlan {
+  public:
+    // Collective; waits for the other ranks if they must agree. Outside of Entry. Throws Error (unsupported).
+    PersistentPlan(Communicator& group, const Problem& problem) : problem_(problem) {
+        constexpr std::uint32_t max_lanes = 32;  // whose channels engines choose, see Prepared::accept()
+        const std::uint32_t number = max_lanes + group.next_persistent_channel++;
+        channel_ = first_kept_channel + number % first_kept_channel;
+        if (!choose(group, Starts::persistent)) return;
+        std::uint32_t unusable_lanes = 0;
+        {
+            const Entry entry;
+            unusable_lanes = plan_->prepared->offer(channel_);
+        }
+        std::uint32_t unusable_anywhere = 0;
+        error_ = PMPI_Allreduce(&unusable_lanes, &unusable_anywhere, 1, MPI_UINT32_T, MPI_BOR,
+                                group.communicator);
+        if (error_ == MPI_SUCCESS && ~unusable_anywhere != 0) {
+            const Entry entry;
+            channel_ = plan_->prepared->accept(channel_, std::countr_one(unusable_anywhere));
+            return;
+        }
+        release();
+        if (error_ == MPI_SUCCESS) choose(group, Starts::persistent_alone);
+    }
+    ~PersistentPlan() { release(); }
+    PersistentPlan(const PersistentPlan&) = delete;
+    PersistentPlan& operator=(const PersistentPlan&) = delete;
 
-// A plan for the network alone, where all ranks have something left for one more list that keeps its buffers;
-// it keeps the next channel, and counts as in flight. `plan` stays null where they have not. Gives back the
-// MPI's error code. Outside of Entry.
-int plan_for_network(Communicator& group, const Problem& problem, Plan*& plan) {
-    Planner* const planner = group.engines.planner_of_kept();
-    if (planner == nullptr) return MPI_SUCCESS;
-    Plan* found = nullptr;
-    int can = 0;
-    const std::uint32_t channel = kept_channel(group.next_kept_channel);
-    {
+    int error() const { return error_; }  // the MPI's
+    std::uint32_t channel() const { return channel_; }
+    // The plan stays in flight and keeps the channel.
+    Plan* take() { return std::exchange(plan_, nullptr); }
+
+  private:
+    // Whether the ranks must agree.
+    bool choose(Communicator& group, Starts starts) {
         const Entry entry;
-        found = &planner->plan(problem);
-        ++found->in_flight;
-        if (found->engine->needs() == EngineNeeds::deferred_work && found->prepared->keep(channel)) can = 1;
+        plan_ = &group.planner().plan(problem_, starts);
+        ++plan_->in_flight;
+        return group.planner().needs_agreement(*plan_);
     }
-    int all_can = 0;
-    const int error = PMPI_Allreduce(&can, &all_can, 1, MPI_INT, MPI_MIN, group.communicator);
-    if (error == MPI_SUCCESS && all_can != 0) {
-        plan = found;
-        return error;
+    void release() {
+        if (plan_ == nullptr) return;
+        const Entry entry;
+        plan_->prepared->release(channel_);
+        --plan_->in_flight;
+        plan_ = nullptr;
     }
-    const Entry entry;
-    if (can != 0) found->prepared->give_up(channel);
-    --found->in_flight;
-    return error;
-}
+
+    const Problem& problem_;
+    std::uint32_t channel_ = 0;
+    Plan* plan_ = nullptr;
+    int error_ = MPI_SUCCESS;
+};
 
 }  // namespace
 
@@ -71,60 +101,36 @@ Started make_persistent(Communicator& group, Problem& problem, std::unique_ptr<c
         return Started::declined();
     }
     if (!fits(problem)) return Started::declined();
-    int error = begin_links(group);
+    int error = begin_group(group);
     if (error != MPI_SUCCESS) return Started::failed_by(error);
-    finish_links(group);
-    problem.placement = group.placement;
-    int lane = -1;
-    error = take_lane(group, &lane);
-    if (error != MPI_SUCCESS) return Started::failed_by(error);
-    Plan* plan = nullptr;
+    finish_group(group);
+    problem.placement = group.group->placement();
+    std::optional<PersistentPlan> plan;
     try {
-        if (lane < 0) error = plan_for_network(group, problem, plan);
-        if (error != MPI_SUCCESS) return Started::failed_by(error);
+        plan.emplace(group, problem);
     } catch (const Error& declined) {
-        if (declined.code() != ErrorCode::unsupported) throw;  // the other planner says so, too
-    }
-    const Entry entry;
-    const bool keeps = plan != nullptr;
-    if (keeps) --plan->in_flight;
-    try {
-        if (!keeps)
-            plan = &(lane >= 0 ? group.engines.planner() : group.engines.planner_without_connections())
-                        .plan(problem);
-    } catch (const Error& declined) {
-        give_back_lane(group, lane);
         if (declined.code() != ErrorCode::unsupported) throw;
         runtime.report.count_fallback(problem.collective, Fallback::no_plan);
         return Started::declined();
     }
-    if (plan->engine->needs() != EngineNeeds::connections) {
-        give_back_lane(group, lane);
-        lane = -1;
-    }
-    const std::uint32_t channel =
-        kept_channel(lane >= 0 ? static_cast<std::uint32_t>(lane) : group.next_kept_channel);
+    if (plan->error() != MPI_SUCCESS) return Started::failed_by(plan->error());
     MPI_Request handle = MPI_REQUEST_NULL;
-    error = persistence->handle.make(&handle);
-    if (error != MPI_SUCCESS) {
-        give_back_lane(group, lane);
-        plan->prepared->give_up(channel);
-        return Started::failed_by(error);
+    {
+        const Entry entry;
+        error = persistence->handle.make(&handle);
     }
+    if (error != MPI_SUCCESS) return Started::failed_by(error);
+    const Entry entry;
     Request& request = add_request(handle);
     request.persistence = std::move(persistence);
     Persistence& kept = *request.persistence;
     kept.hold_operator();
     kept.preparation = std::move(preparation);
-    kept.lane = lane;
-    kept.channel = channel;
+    kept.channel = plan->channel();
     request.group = &group;
-    request.plan = plan;
+    request.plan = plan->take();  // in flight as long as the program may start it
     request.collective = problem.collective;
-    // As long as the program may start it.
-    ++plan->in_flight;
     ++group.in_flight;
-    if (lane < 0) ++group.next_kept_channel;
     ++persistent_requests;
     return {Outcome::taken, MPI_SUCCESS, &request};
 }

@@ -20,17 +20,17 @@ constexpr std::uint64_t looks_in_kernel_per_native_progress = 32;
 
 bool connected(Request* const* requests, std::size_t count) {
     return std::any_of(requests, requests + count,
-                       [](const Request* request) { return request->group->engines.connected(); });
+                       [](const Request* request) { return request->group->is_open() && request->group->group->has_engine_network(); });
 }
 
 bool by_fabric(Request* const* requests, std::size_t count) {
     return std::any_of(requests, requests + count,
-                       [](const Request* request) { return request->group->wants_fabric; });
+                       [](const Request* request) { return request->group->group->by_fabric(); });
 }
 
 bool none_by_native_link(Request* const* requests, std::size_t count) {
     return std::none_of(requests, requests + count,
-                        [](const Request* request) { return request->group->needs_native_link(); });
+                        [](const Request* request) { return request->group->group->needs_link(); });
 }
 
 // What others wait for may be a message of the program's that only this rank's MPI can move. It does when it
@@ -53,21 +53,10 @@ void after_unsuccessful_test() {
     if (++tests % tests_per_native_progress == 0) move_native();
 }
 
-// As long as this thread looks again and again, the progress thread would only be in its way.
-void RequestWait::take_over() {
-    ProgressThread* const progress_thread = runtime.network.progress_thread();
-    if (progress_thread == nullptr || has_taken_over_) return;
-    progress_thread->take_over();
-    has_taken_over_ = true;
-}
-
-void RequestWait::hand_back() {
-    if (has_taken_over_) runtime.network.progress_thread()->hand_back();
-    has_taken_over_ = false;
-}
+RequestWait::RequestWait() : progress_(runtime.network->progress_thread()) {}
 
 void RequestWait::pause(Request* const* requests, std::size_t count) {
-    take_over();
+    progress_.take_over();
     const bool in_kernel = connected(requests, count);
     const bool fabric = by_fabric(requests, count);
     // Messages of the native MPI ring no doorbell, and those of a fabric only that of the progress thread.
@@ -75,7 +64,7 @@ void RequestWait::pause(Request* const* requests, std::size_t count) {
     const bool doorbell = !in_kernel && none_by_native_link(requests, count);
     const bool may_sleep =
         in_kernel ||
-        (doorbell && (runtime.network.progress_thread() != nullptr || (!runtime.threads && !fabric)));
+        (doorbell && (runtime.network->progress_thread() != nullptr || (!runtime.threads && !fabric)));
     const WaitStrategy::Step step =
         strategy_.after_look({.oversubscribed = runtime.threads || runtime.locations.oversubscribed(),
                               .looks_in_kernel = in_kernel || fabric,
@@ -100,15 +89,15 @@ void RequestWait::pause(Request* const* requests, std::size_t count) {
 // Where there is no progress thread, no other thread uses the node meanwhile.
 void RequestWait::sleep_at_doorbell(std::chrono::nanoseconds longest) {
     move_native();
-    ProgressThread* const progress_thread = runtime.network.progress_thread();
+    ProgressThread* const progress_thread = runtime.network->progress_thread();
     if (progress_thread == nullptr && runtime.threads) return std::this_thread::yield();
-    hand_back();
+    progress_.hand_back();
     strategy_.sleep(longest, [&](std::chrono::nanoseconds limit) {
         if (progress_thread != nullptr) {
             return progress_thread->sleep(limit) ? trace::WakeUp::progress_thread : trace::WakeUp::limit;
         }
         const Entry entry;
-        return runtime.network.node()->sleep(limit) ? trace::WakeUp::doorbell : trace::WakeUp::limit;
+        return runtime.network->node()->sleep(limit) ? trace::WakeUp::doorbell : trace::WakeUp::limit;
     });
 }
 
@@ -124,10 +113,10 @@ void RequestWait::sleep_at_descriptors(Request* const* requests, std::size_t cou
     const bool all_wake =
         std::none_of(descriptors.begin(), descriptors.end(), [](int descriptor) { return descriptor < 0; });
     // What comes through shared memory rings the doorbell, and wakes nobody who polls.
-    if (!all_wake && runtime.network.node() != nullptr)
+    if (!all_wake && runtime.network->node() != nullptr)
         return sleep_at_doorbell(WaitStrategy::shortest_sleep);
     move_native();
-    hand_back();
+    progress_.hand_back();
     // While the rank sleeps, nothing of the native MPI moves: so it never sleeps for long.
     strategy_.sleep(WaitStrategy::longest_sleep,
                     [&](std::chrono::nanoseconds limit) { return sleep_at(descriptors, limit); });

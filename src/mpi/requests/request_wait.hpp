@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 
+#include "engines/progress_takeover.hpp"
 #include "engines/wait_strategy.hpp"
 
 namespace lapwing {
@@ -17,22 +18,19 @@ void after_unsuccessful_test();
 
 class RequestWait {
   public:
-    RequestWait() = default;
+    RequestWait();
     RequestWait(const RequestWait&) = delete;
     RequestWait& operator=(const RequestWait&) = delete;
-    ~RequestWait() { hand_back(); }
 
     // After an unsuccessful look at all of these. Outside of Entry.
     void pause(Request* const* requests, std::size_t count);
 
   private:
-    void take_over();
-    void hand_back();
     void sleep_at_descriptors(Request* const* requests, std::size_t count);
     void sleep_at_doorbell(std::chrono::nanoseconds longest);
 
     WaitStrategy strategy_;
-    bool has_taken_over_ = false;  // from the progress thread
+    ProgressTakeover progress_;
 };
 
 }  // namespace lapwing

@@ -44,14 +44,14 @@ bool fits(const Problem& problem) {
 Started start(Communicator& group, Problem& problem, const Preparation& preparation, bool blocking) {
     if (!fits(problem)) return Started::declined();  // for the MPI to refuse
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
-    int error = begin_links(group);
+    int error = begin_group(group);
     if (error != MPI_SUCCESS) return Started::failed_by(error);
-    problem.placement = group.placement;
+    problem.placement = group.group->placement();
     const Entry entry;
     Plan* plan = nullptr;
     try {
-        if (group.deferred.empty() && settle(group)) {
-            plan = &group.engines.planner().plan(problem);
+        if (group.waiting.empty() && open_group(group)) {
+            plan = &group.planner().plan(problem);
         } else {
             select(problem, group.options.requested);  // whether there will be one
         }

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "mpi/job/metadata.hpp"
-#include "mpi/job/network.hpp"
 #include "mpi/requests/request.hpp"
 
 namespace lapwing::timeline {
@@ -21,14 +20,12 @@ std::uint32_t plans = 0;
 // Which group it is for its other ranks, too: by the number that they have agreed on, if they have.
 void add_group(Communicator& group) {
     group.trace_number = ++groups;
-    const std::uint64_t agreed =
-        group.communicator == MPI_COMM_WORLD ? Network::number_of_world : group.agreed[0];
     add_metadata({{"fact", "group"},
                   {"number", group.trace_number},
-                  {"agreed", agreed},
+                  {"agreed", group.group->number()},
                   {"rank", group.rank},
                   {"ranks", group.ranks},
-                  {"members", group.members}});
+                  {"members", group.group->members()}});
 }
 
 void add_plan(Plan& plan) {

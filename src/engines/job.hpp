@@ -1,0 +1,90 @@
+// A job as its engines and networks see it: its ranks, and how they exchange what they must know of each
+// other before there is a network. The native MPI and the C API each implement it.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "links/fabric.hpp"
+#include "links/tcp/endpoint.hpp"
+
+namespace lapwing {
+
+// Not thread-safe. All ranks call the collective functions in the same order.
+class Job {
+  public:
+    Job(int rank, int ranks, Settings settings);
+    virtual ~Job();
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+
+    int rank() const { return rank_; }
+    int ranks() const { return ranks_; }
+    const Settings& settings() const { return settings_; }
+
+    // Collective: the bytes of all ranks, by rank. Ranks may give different lengths. Throws Error (link).
+    virtual std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine) = 0;
+    // Collective: returns when all ranks have called it. Calls `meanwhile` again and again until then.
+    // Returns early if a rank is lost.
+    virtual void leave_together(const std::function<void()>& meanwhile) = 0;
+    // Prints a line for people: "lapwing: " is put before it.
+    virtual void warn(const std::string& line) = 0;
+    // The same, by rank 0 only.
+    void warn_once(const std::string& line) {
+        if (rank_ == 0) warn(line);
+    }
+
+    // Collective: the values of all ranks, by rank.
+    template <typename Value>
+    std::vector<Value> exchange_values(const Value& mine) {
+        static_assert(std::is_trivially_copyable_v<Value>);
+        std::vector<Value> values;
+        for (const auto& bytes : exchange(std::as_bytes(std::span(&mine, 1)))) {
+            Value& value = values.emplace_back();
+            std::memcpy(&value, bytes.data(), std::min(bytes.size(), sizeof value));
+        }
+        return values;
+    }
+    // Collective: the text of the lowest rank that has one, with that rank's name before it: "rank 3 (node2):
+    // ..."; empty if no rank has one.
+    std::string agree(const std::string& text);
+    // Collective: runs `step`. If it throws Error on any rank, throws Error with that error's code, or
+    // unsupported on the other ranks, and one reason on all ranks. An Error (invalid_argument) is thrown at
+    // once: the job cannot go on.
+    void together(const std::function<void()>& step);
+
+    // The endpoint for TCP connections between all ranks of the job. The first call is collective. Throws as
+    // together().
+    tcp::Endpoint& sockets();
+    // The same, null before the first call.
+    tcp::Endpoint* open_sockets() const { return sockets_.get(); }
+    // Collective: random bytes that only the ranks of the job know.
+    virtual JobKey shared_key();
+
+    // Descriptors that the job itself has yet to open.
+    virtual std::uint64_t descriptors_to_come() const { return 0; }
+
+  protected:
+    // An endpoint as the settings want it, not yet joined with the other ranks. Throws Error (system,
+    // invalid_argument).
+    std::unique_ptr<tcp::Endpoint> make_sockets();
+    // Takes an endpoint that has been joined with all ranks.
+    void adopt(std::unique_ptr<tcp::Endpoint> sockets) { sockets_ = std::move(sockets); }
+    // Closes the endpoint, before the members of a derived class are destroyed.
+    void close_sockets() { sockets_.reset(); }
+
+  private:
+    const int rank_;
+    const int ranks_;
+    const Settings settings_;
+    std::unique_ptr<tcp::Endpoint> sockets_;
+};
+
+}  // namespace lapwing

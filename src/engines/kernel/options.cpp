@@ -1,0 +1,26 @@
+#include "engines/kernel/options.hpp"
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/values.hpp"
+#include "links/tcp/options.hpp"
+
+namespace lapwing::kernel {
+
+Options read_options(const Settings& settings) {
+    Options options;
+    options.event_thread_lists = read_progress_choice(settings).lists;
+    if (settings.submit == "helper")
+        throw Error(ErrorCode::invalid_argument, "LAPWING_SUBMIT=helper is now LAPWING_SUBMIT=thread");
+    if (settings.submit != "caller" && settings.submit != "thread")
+        refuse_value("LAPWING_SUBMIT", "caller or thread", settings.submit);
+    options.event_thread_submits = settings.submit == "thread";
+    if (settings.zero_copy != "never")
+        options.zero_copy_bytes = bytes_in("LAPWING_ZERO_COPY", settings.zero_copy, 0, UINT64_MAX);
+    if (const int buffer = tcp::read_options(settings).buffer_bytes; buffer != 0)
+        options.socket_bytes = std::min<std::uint64_t>(options.socket_bytes, buffer);
+    return options;
+}
+
+}  // namespace lapwing::kernel

@@ -1,0 +1,74 @@
+#include "job/fabric_choice.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+#include "links/fabrics.hpp"
+#include "links/tcp/addresses.hpp"
+#include "links/tcp/options.hpp"
+
+namespace lapwing {
+namespace {
+
+// What a rank sends to the others: the name of its host, a zero, its address.
+std::vector<std::byte> introduction(const Fabric& fabric) {
+    const std::string host = tcp::host_name();
+    const auto* const name = reinterpret_cast<const std::byte*>(host.c_str());
+    std::vector<std::byte> bytes(name, name + host.size() + 1);
+    const std::vector<std::byte> address = fabric.address();
+    bytes.insert(bytes.end(), address.begin(), address.end());
+    return bytes;
+}
+
+Fabric::Peer read_introduction(const std::vector<std::byte>& bytes) {
+    const auto zero = std::find(bytes.begin(), bytes.end(), std::byte{0});
+    if (zero == bytes.end()) throw Error(ErrorCode::link, "a rank sent a truncated address");
+    Fabric::Peer peer;
+    peer.host = reinterpret_cast<const char*>(bytes.data());
+    peer.address.assign(zero + 1, bytes.end());
+    return peer;
+}
+
+}  // namespace
+
+std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network, bool progress_thread,
+                                      std::vector<Unavailable>& refused) {
+    const bool any = network == "auto";
+    FabricOptions options;
+    options.ranks = job.ranks();
+    options.internet = tcp::read_options(job.settings());
+    const auto threads = job.exchange_values(std::uint8_t{progress_thread});
+    const bool all_answer = std::find(threads.begin(), threads.end(), 0) == threads.end();
+    options.patience = all_answer ? options.internet.patience : std::chrono::seconds(0);
+    options.rdma_only = any;
+    for (const FabricKind& kind : fabrics()) {
+        if (any ? !kind.may_have_rdma : network != kind.name) continue;
+        std::unique_ptr<Fabric> fabric;
+        try {
+            job.together([&] { fabric = kind.open(options); });
+            std::vector<Fabric::Peer> peers;
+            for (const auto& bytes : job.exchange(introduction(*fabric)))
+                peers.push_back(read_introduction(bytes));
+            const JobKey key = job.shared_key();
+            job.together([&] { fabric->join(std::move(peers), job.rank(), key); });
+            return fabric;
+        } catch (const Error& error) {
+            if (error.code() == ErrorCode::invalid_argument) throw;
+            refused.push_back({kind.name, error.what()});
+        }
+    }
+    return nullptr;
+}
+
+void leave_fabric(Job& job, Fabric& fabric) {
+    const auto end = std::chrono::steady_clock::now() + tcp::read_options(job.settings()).patience;
+    while (!fabric.flush() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    job.leave_together([&] {
+        if (!fabric.progress()) std::this_thread::yield();
+    });
+}
+
+}  // namespace lapwing

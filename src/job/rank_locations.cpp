@@ -1,0 +1,60 @@
+#include "job/rank_locations.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+
+#include "links/tcp/addresses.hpp"
+#include "topology/location.hpp"
+
+namespace lapwing {
+
+RankLocations::RankLocations(Job& job, const topology::HostOrder& hosts) {
+    const topology::RankLocation mine =
+        topology::rank_location(tcp::host_number(), hosts.find(tcp::host_name()),
+                                topology::locate(topology::allowed_processors()));
+    locations_ = job.exchange_values(mine);
+    const auto here = std::count_if(locations_.begin(), locations_.end(),
+                                    [&](const topology::RankLocation& one) { return one.host == mine.host; });
+    oversubscribed_ = here > ::sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+bool RankLocations::on_one_host(std::span<const int> members) const {
+    const auto host = [&](int member) { return locations_[static_cast<std::size_t>(member)].host; };
+    return std::all_of(members.begin(), members.end(),
+                       [&](int member) { return host(member) == host(members.front()); });
+}
+
+bool RankLocations::all_on_one_host() const {
+    return std::all_of(locations_.begin(), locations_.end(), [&](const topology::RankLocation& one) {
+        return one.host == locations_.front().host;
+    });
+}
+
+bool RankLocations::some_on_one_host() const {
+    std::set<std::uint64_t> hosts;
+    for (const topology::RankLocation& one : locations_) hosts.insert(one.host);
+    return hosts.size() < locations_.size();
+}
+
+bool RankLocations::out_of_order() const {
+    return std::all_of(locations_.begin(), locations_.end(),
+                       [](const topology::RankLocation& one) { return one.host_place < 0; });
+}
+
+std::shared_ptr<const Placement> RankLocations::placement_of(std::span<const int> members) const {
+    std::vector<topology::RankLocation> locations;
+    std::vector<std::uint64_t> hosts;
+    for (const int member : members) {
+        locations.push_back(locations_[static_cast<std::size_t>(member)]);
+        hosts.push_back(locations.back().host);
+    }
+    auto placement = std::make_shared<const Placement>(hosts, topology::order_of(locations));
+    const bool trivial =
+        placement->in_rank_order() && (placement->hosts() == 1 || placement->hosts() == placement->ranks());
+    return trivial ? nullptr : placement;
+}
+
+}  // namespace lapwing

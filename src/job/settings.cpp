@@ -1,0 +1,83 @@
+#include "job/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/values.hpp"
+#include "engines/catalogue.hpp"
+#include "links/fabrics.hpp"
+#include "links/tcp/options.hpp"
+#include "plan/options.hpp"
+
+namespace lapwing {
+namespace {
+
+shm::TransferMethod read_transfer(const std::string& value) {
+    if (value == "auto") return shm::TransferMethod::automatic;
+    if (value == "processor") return shm::TransferMethod::processor;
+    if (value == "kernel") return shm::TransferMethod::kernel;
+    refuse_value("LAPWING_TRANSFER", "auto, kernel or processor", value);
+}
+
+}  // namespace
+
+NetworkSettings read_network_settings(const Settings& settings) {
+    NetworkSettings network;
+    std::vector<std::string> networks = {"auto", "mpi"};
+    for (const FabricKind& kind : fabrics()) networks.emplace_back(kind.name);
+    check_word("LAPWING_NETWORK", settings.network, networks);
+    network.network = settings.network;
+    network.shared_memory = parse_switch("LAPWING_SHARED_MEMORY", settings.shared_memory);
+    network.transfer = read_transfer(settings.transfer);
+    network.memory_only_inside = settings.inside == "memory";
+    network.progress = read_progress_choice(settings);
+    return network;
+}
+
+void compare_settings(Job& job) {
+    const SettingHashes mine = shared_setting_hashes(job.settings());
+    std::uint64_t fingerprint = 0;
+    for (const std::uint64_t hash : mine) fingerprint = fingerprint * 0x9e3779b97f4a7c15U + hash;
+    const auto fingerprints = job.exchange_values(fingerprint);
+    if (std::equal(fingerprints.begin() + 1, fingerprints.end(), fingerprints.begin())) return;
+    const auto all = job.exchange_values(mine);
+    for (std::size_t rank = 1; rank < all.size(); ++rank) {
+        const auto differs = std::mismatch(all[0].begin(), all[0].end(), all[rank].begin()).first;
+        if (differs == all[0].end()) continue;
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} must be the same on all ranks, and differs between rank 0 and rank {}; "
+                                "lapwing run passes the variables to all hosts",
+                                setting_rows()[static_cast<std::size_t>(differs - all[0].begin())].variable,
+                                rank));
+    }
+}
+
+void compare_file(Job& job, const char* variable, const std::string& path, std::uint64_t fingerprint) {
+    const std::uint64_t first = job.exchange_values(fingerprint).front();
+    const std::string differs = job.agree(fingerprint == first ? "" : "it differs from rank 0's");
+    if (differs.empty()) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("the file '{}' ({}) is not the same on all hosts: {}", path, variable, differs));
+}
+
+topology::HostOrder read_host_order(Job& job) {
+    const std::string& path = job.settings().topology;
+    if (path.empty()) return {};
+    const topology::HostOrder hosts = topology::HostOrder::read(path);
+    compare_file(job, "LAPWING_TOPOLOGY", path, hosts.fingerprint());
+    return hosts;
+}
+
+void check_settings(const Settings& settings) {
+    read_network_settings(settings);
+    read_plan_options(settings, {"mpi"});
+    takes_device_memory(settings);
+    tcp::read_options(settings);
+    number_in("LAPWING_TCP_LANES", settings.tcp_lanes, 1, 64);
+    for (const Engine* engine : engines()) engine->check(settings);
+}
+
+}  // namespace lapwing

@@ -1,0 +1,62 @@
+#include "mpi/job/mpi_job.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <cstdio>
+#include <numeric>
+#include <utility>
+
+namespace lapwing {
+namespace {
+
+int rank_in_world() {
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+int ranks_of_world() {
+    int ranks = 0;
+    PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    return ranks;
+}
+
+}  // namespace
+
+MpiJob::MpiJob(Settings settings) : Job(rank_in_world(), ranks_of_world(), std::move(settings)) {}
+
+std::vector<std::vector<std::byte>> MpiJob::exchange(std::span<const std::byte> mine) {
+    const int bytes = static_cast<int>(mine.size());
+    std::vector<int> lengths(static_cast<std::size_t>(ranks()));
+    PMPI_Allgather(&bytes, 1, MPI_INT, lengths.data(), 1, MPI_INT, MPI_COMM_WORLD);
+    std::vector<int> begins(lengths.size());
+    std::exclusive_scan(lengths.begin(), lengths.end(), begins.begin(), 0);
+    std::vector<std::byte> all(static_cast<std::size_t>(begins.back() + lengths.back()));
+    // Most exchanges ask whether any rank has something to say, and none has.
+    if (!all.empty()) {
+        PMPI_Allgatherv(mine.data(), bytes, MPI_BYTE, all.data(), lengths.data(), begins.data(), MPI_BYTE,
+                        MPI_COMM_WORLD);
+    }
+    std::vector<std::vector<std::byte>> by_rank;
+    for (std::size_t rank = 0; rank < lengths.size(); ++rank) {
+        const auto begin = all.begin() + begins[rank];
+        by_rank.emplace_back(begin, begin + lengths[rank]);
+    }
+    return by_rank;
+}
+
+void MpiJob::leave_together(const std::function<void()>& meanwhile) {
+    MPI_Request all_are_here = MPI_REQUEST_NULL;
+    PMPI_Ibarrier(MPI_COMM_WORLD, &all_are_here);
+    for (int complete = 0; !complete;) {
+        PMPI_Test(&all_are_here, &complete, MPI_STATUS_IGNORE);
+        meanwhile();
+    }
+}
+
+void MpiJob::warn(const std::string& line) {
+    fmt::print(stderr, "lapwing: {}\n", line);
+}
+
+}  // namespace lapwing
