@@ -1,16 +1,11 @@
 // LAPWING_PROGRESS_THREAD: which lists a thread of Lapwing's advances while the program computes.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "base/settings.hpp"
 
 namespace lapwing {
-
-// Lists up to this size (bytes sent plus received) finish within a few interrupts. Overlapping them costs more
-// than it hides.
-inline constexpr std::uint64_t max_bytes_of_short = 16384;
 
 enum class ProgressLists {
     none,

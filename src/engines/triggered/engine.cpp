@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
@@ -17,71 +15,11 @@
 #include "engines/job.hpp"
 #include "engines/triggered/demand.hpp"
 #include "engines/triggered/group.hpp"
+#include "engines/triggered/prepared.hpp"
 #include "links/tcp/addresses.hpp"
 
 namespace lapwing {
 namespace {
-
-using triggered::Run;
-
-class TriggeredPrepared final : public Prepared {
-  public:
-    TriggeredPrepared(const List& list, std::shared_ptr<triggered::Group> group)
-        : schedule_(std::make_shared<const triggered::Schedule>(
-              triggered::schedule(list, group->keeps() ? Landing::direct : Landing::slots))),
-          counters_(triggered::max_of(*schedule_).counters),
-          group_(std::move(group)) {}
-    ~TriggeredPrepared() override {
-        for (const auto& [channel, ends] : kept_) group_->close(ends);
-    }
-
-    Operation* start(const Buffers& buffers, std::uint32_t channel) override {
-        if (idle_.empty()) {
-            runs_.push_back(std::make_unique<Run>());
-            idle_.push_back(runs_.back().get());
-        }
-        Run& run = *idle_.back();
-        idle_.pop_back();
-        run.schedule = schedule_;
-        run.counters = counters_;
-        run.kept = nullptr;
-        if (group_->keeps()) run.kept = kept_.at(channel);
-        run.buffers = buffers;
-        run.complete = false;
-        run.has_begun = false;
-        group_->start(run);
-        return &run;
-    }
-    bool test(Operation* operation) override {
-        Run& run = static_cast<Run&>(*operation);
-        if (!group_->test(run)) return false;
-        idle_.push_back(&run);
-        return true;
-    }
-    std::uint32_t offer(std::uint32_t channel) override {
-        constexpr std::uint32_t no_lane = UINT32_MAX;
-        triggered::KeptEnds* const ends = group_->open(schedule_, channel);
-        if (ends == nullptr) return no_lane;
-        kept_[channel] = ends;
-        return 0;
-    }
-    void release(std::uint32_t channel) override {
-        const auto found = kept_.find(channel);
-        if (found == kept_.end()) return;
-        group_->close(found->second);
-        kept_.erase(found);
-    }
-
-  private:
-    using Landing = triggered::Landing;
-
-    const std::shared_ptr<const triggered::Schedule> schedule_;
-    const std::uint64_t counters_;
-    const std::shared_ptr<triggered::Group> group_;
-    std::map<std::uint32_t, triggered::KeptEnds*> kept_;  // by channel
-    std::vector<std::unique_ptr<Run>> runs_;
-    std::vector<Run*> idle_;
-};
 
 class TriggeredGroupEngine final : public GroupEngine {
   public:
@@ -99,7 +37,7 @@ class TriggeredGroupEngine final : public GroupEngine {
         return Verdict::no("the group has no counters for persistent lists (LAPWING_TRIGGER_COUNTERS)");
     }
     std::unique_ptr<Prepared> prepare(const Problem&, const List& list, const ListUse& use) override {
-        return std::make_unique<TriggeredPrepared>(list, use.persistent ? persistent_ : once_);
+        return std::make_unique<triggered::TriggeredPrepared>(list, use.persistent ? persistent_ : once_);
     }
 
   private:
