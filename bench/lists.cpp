@@ -51,9 +51,8 @@ const Problem small_alltoall{.collective = Collective::alltoall, .ranks = 4, .by
 
 void engine_alone(benchmark::State& state) {
     NoLink link;
-    const auto prepared = host_engine()
-                              .open({.messages = &link})
-                              ->prepare(build(small_alltoall, 0, parse_choice(Collective::alltoall, "flat")));
+    const auto prepared = open_host_group(link)->prepare(
+        small_alltoall, build(small_alltoall, 0, parse_choice(Collective::alltoall, "flat")), {});
     std::byte in[32]{};
     std::byte out[32];
     std::uint32_t channel = 0;
@@ -67,9 +66,8 @@ BENCHMARK(engine_alone);
 
 void cached_start(benchmark::State& state) {
     NoLink link;
-    const EngineContext context{.messages = &link};
     const PlanOptions options;
-    Planner planner(0, context, options);
+    Planner planner(0, {{&host_engine(), [&] { return open_host_group(link); }}}, options);
     std::byte in[32]{};
     std::byte out[32];
     std::uint32_t channel = 0;
@@ -85,9 +83,8 @@ BENCHMARK(cached_start);
 // The same among 64 other problems in turn: every call looks in the table.
 void cached_start_among_64(benchmark::State& state) {
     NoLink link;
-    const EngineContext context{.messages = &link};
     const PlanOptions options;
-    Planner planner(0, context, options);
+    Planner planner(0, {{&host_engine(), [&] { return open_host_group(link); }}}, options);
     std::vector<std::byte> in(4 * 64 * 8);
     std::vector<std::byte> out(4 * 64 * 8);
     std::uint32_t channel = 0;

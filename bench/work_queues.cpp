@@ -100,11 +100,8 @@ class Barrier {
         for (int rank = 0; rank < ranks; ++rank) {
             Rank& of = all_[static_cast<std::size_t>(rank)];
             of.card = std::make_unique<DoubleDevice>(network_, rules, rank == 0 ? Drive::later : Drive::hand);
-            EngineContext context{.messages = links_[static_cast<std::size_t>(rank)].get()};
-            context.card = of.card.get();
-            context.options.card_variant = &variant;
-            of.group = mlx5_engine().open(context);
-            of.prepared = of.group->prepare(build(problem, rank, choice));
+            of.group = open_mlx5_group(*of.card, *links_[static_cast<std::size_t>(rank)], variant);
+            of.prepared = of.group->prepare(problem, build(problem, rank, choice), {});
         }
         work_ = lower_to_work_queues(build(problem, 0, choice), variant);
         stores_ = std::make_unique<Stores>(work_);

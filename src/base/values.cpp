@@ -61,8 +61,7 @@ std::uint64_t number_in(const char* variable, std::string_view value, std::uint6
 std::uint64_t bytes_in(const char* variable, std::string_view value, std::uint64_t min, std::uint64_t max) {
     const auto bytes = parse_bytes(value);
     if (!bytes || *bytes < min || *bytes > max) {
-        refuse_value(variable,
-                     fmt::format("a number of bytes from {} to {}, such as 32Ki", min, max), value);
+        refuse_value(variable, fmt::format("a number of bytes from {} to {}, such as 32Ki", min, max), value);
     }
     return *bytes;
 }

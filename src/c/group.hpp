@@ -90,8 +90,8 @@ class Group : public std::enable_shared_from_this<Group> {
     ProgressThread* progress_thread() const {
         return network_ == nullptr ? nullptr : network_->progress_thread();
     }
-    // If an operation has no descriptor: sleeps until a message may have come through memory, until the progress
-    // thread has advanced something, or until the limit. Yields if nothing would wake it.
+    // If an operation has no descriptor: sleeps until a message may have come through memory, until the
+    // progress thread has advanced something, or until the limit. Yields if nothing would wake it.
     trace::WakeUp sleep(std::chrono::nanoseconds limit);
     // Ends a complete operation: its status, with its message for this thread.
     lapwing_status give_back(lapwing_operation* operation);

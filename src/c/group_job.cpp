@@ -76,9 +76,10 @@ void GroupJob::meet(const std::optional<Error>& wrong, lapwing_exchange* meeting
         const std::uint64_t needed = peers + (rank() == 0 ? peers : 1) + tcp::kept_descriptors;
         const std::uint64_t free = tcp::make_room_for_descriptors(needed);
         if (free < needed) {
-            throw Error(ErrorCode::system,
-                        fmt::format("a group of {} ranks takes {} descriptors, and {} are free; raise `ulimit -n`",
-                                    ranks(), needed, free));
+            throw Error(
+                ErrorCode::system,
+                fmt::format("a group of {} ranks takes {} descriptors, and {} are free; raise `ulimit -n`",
+                            ranks(), needed, free));
         }
         endpoint = make_sockets();
         own.address = endpoint->address();
@@ -94,11 +95,13 @@ void GroupJob::meet(const std::optional<Error>& wrong, lapwing_exchange* meeting
         Hello& hello = all[static_cast<std::size_t>(one)];
         hello.why_not[sizeof hello.why_not - 1] = '\0';
         hello.address.name[sizeof hello.address.name - 1] = '\0';
-        if (std::string_view(hello.mark, mark.size()) != mark || hello.rank != static_cast<std::uint32_t>(one)) {
+        if (std::string_view(hello.mark, mark.size()) != mark ||
+            hello.rank != static_cast<std::uint32_t>(one)) {
             throw ExchangeError(
                 fmt::format("the exchange function did not return the block of rank {} in its place", one));
         }
-        if (hello.version != version_of_hello) refuse(fmt::format("rank {} runs another version of Lapwing", one));
+        if (hello.version != version_of_hello)
+            refuse(fmt::format("rank {} runs another version of Lapwing", one));
         if (hello.size != own.size)
             refuse(fmt::format("the group has {} ranks here and {} at rank {}", ranks(), hello.size, one));
     }

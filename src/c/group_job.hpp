@@ -20,8 +20,9 @@ namespace lapwing::c {
 
 class GroupJob final : public Job {
   public:
-    // Collective. `wrong`: why this rank cannot take part; all ranks throw it then. `lost` is called once, when
-    // a rank has been lost, on the event thread or on the one that fails the job. Throws Error, ExchangeError.
+    // Collective. `wrong`: why this rank cannot take part; all ranks throw it then. `lost` is called once,
+    // when a rank has been lost, on the event thread or on the one that fails the job. Throws Error,
+    // ExchangeError.
     GroupJob(int rank, int size, Settings settings, const std::optional<Error>& wrong,
              lapwing_exchange* meeting, void* context, Lifeline::Lost lost);
     ~GroupJob() override;
@@ -49,7 +50,7 @@ class GroupJob final : public Job {
     std::vector<std::vector<std::byte>> exchange_by_messages(std::span<const std::byte> mine,
                                                              const std::function<void()>& meanwhile);
 
-    JobKey key_{};  // derived from the group's
+    JobKey key_{};                        // derived from the group's
     std::chrono::milliseconds limit_{0};  // for a peer to answer
     // In this order: what is below uses what is above.
     std::unique_ptr<Connections> connections_;

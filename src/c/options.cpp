@@ -55,8 +55,10 @@ Settings read_group_settings(const char* const* options, const char* const* envi
     all.push_back(nullptr);
     Settings settings = read_settings(all.data());
     check_settings(settings);
-    if (settings.network == "mpi") refuse("network 'mpi' is the native MPI, which a group of the C API does not have");
-    if (settings.engine == "mpi") refuse("engine 'mpi' is the native MPI, which a group of the C API does not have");
+    if (settings.network == "mpi")
+        refuse("network 'mpi' is the native MPI, which a group of the C API does not have");
+    if (settings.engine == "mpi")
+        refuse("engine 'mpi' is the native MPI, which a group of the C API does not have");
     return settings;
 }
 

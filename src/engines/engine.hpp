@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/settings.hpp"
@@ -188,6 +189,12 @@ class Engine {
     virtual bool only_by_name() const { return false; }
     // Throws Error (invalid_argument) if one of the engine's own variables has an invalid value.
     virtual void check(const Settings& settings) const { static_cast<void>(settings); }
+    // Environment variables that a launcher sets for a job that names the engine, unless the user has set
+    // them: names and values.
+    virtual std::vector<std::pair<std::string, std::string>> environment(const Settings& settings) const {
+        static_cast<void>(settings);
+        return {};
+    }
     // Whether the engine can run this list. Equal on all ranks.
     virtual Verdict supports(const List& list) const = 0;
     // The same for all lists of a problem, without the limits of a job: for engines that decline lists for

@@ -1,5 +1,5 @@
-// While a thread of the program polls, it advances all lists by itself, and the progress thread would only be in its
-// way.
+// While a thread of the program polls, it advances all lists by itself, and the progress thread would only be
+// in its way.
 #pragma once
 
 #include "engines/progress_thread.hpp"

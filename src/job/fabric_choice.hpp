@@ -17,9 +17,9 @@ struct Unavailable {
     bool by_choice = false;  // something better takes its place
 };
 
-// Collective over the job. Opens the fabric called `network`, or for "auto" the first one that gives all ranks
-// RDMA, and joins it with all ranks. Returns null, on all ranks, if there is none; adds the fabrics that were
-// tried to `refused`. `progress_thread`: whether this rank will have one.
+// Collective over the job. Opens the fabric called `network`, or for "auto" the first one that gives all
+// ranks RDMA, and joins it with all ranks. Returns null, on all ranks, if there is none; adds the fabrics
+// that were tried to `refused`. `progress_thread`: whether this rank will have one.
 std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network, bool progress_thread,
                                       std::vector<Unavailable>& refused);
 

@@ -20,7 +20,8 @@ JobGroup::JobGroup(JobNetwork& network, int rank, std::vector<int> members, cons
         if (one_host_) options_.several_hosts = false;
     }
     if (ranks > 1) {
-        const bool neighbors = one_host_ || (placement_ != nullptr && placement_->hosts() < placement_->ranks());
+        const bool neighbors =
+            one_host_ || (placement_ != nullptr && placement_->hosts() < placement_->ranks());
         some_intra_node_ = neighbors && network.node() != nullptr;
         all_intra_node_ = some_intra_node_ && one_host_;
         by_fabric_ = network.fabric() != nullptr && !all_intra_node_;

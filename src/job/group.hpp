@@ -1,5 +1,5 @@
-// One group of the job's ranks: its links, its engines and its plans. A communicator has one, and a group of the
-// C API is one.
+// One group of the job's ranks: its links, its engines and its plans. A communicator has one, and a group of
+// the C API is one.
 //
 // Ranks of a new group must agree on what each of them has left for it. A start must not wait for a peer, so
 // the agreement is one maximum over all ranks' claims, which the owner of the group begins at the first
@@ -27,7 +27,8 @@ class JobGroup {
     // `members`: the group's ranks in the job; empty if they are unknown, then the owner's link reaches all
     // peers. `of_all`: the group of all ranks of the job that is there from the start, which needs no
     // agreement. The network must outlive the group.
-    JobGroup(JobNetwork& network, int rank, std::vector<int> members, const PlanOptions& options, bool of_all);
+    JobGroup(JobNetwork& network, int rank, std::vector<int> members, const PlanOptions& options,
+             bool of_all);
     JobGroup(const JobGroup&) = delete;
     JobGroup& operator=(const JobGroup&) = delete;
 
@@ -36,8 +37,8 @@ class JobGroup {
     bool by_fabric() const { return by_fabric_; }
     // What this rank claims: as many numbers on all ranks. Empty: nothing to agree on. Once, before open().
     std::vector<std::uint64_t> claim();
-    // `agreed`: for each number of claim() the maximum of all ranks'. `link` reaches all peers and must outlive
-    // the group; it may be null unless needs_link(). Once.
+    // `agreed`: for each number of claim() the maximum of all ranks'. `link` reaches all peers and must
+    // outlive the group; it may be null unless needs_link(). Once.
     void open(std::span<const std::uint64_t> agreed, Link* link);
     bool is_open() const { return planner_.has_value(); }
 

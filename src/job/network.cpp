@@ -26,7 +26,8 @@ JobNetwork::JobNetwork(Job& job, const std::string& engine, RankLocations locati
     warn_of_missing();
 }
 
-JobNetwork::JobNetwork(Job& job) : job_(job), settings_(read_network_settings(job.settings())), engine_("auto") {
+JobNetwork::JobNetwork(Job& job)
+    : job_(job), settings_(read_network_settings(job.settings())), engine_("auto") {
     const Engine& engine = host_engine();
     engines_.push_back({&engine, engine.open(job)});
 }
@@ -88,8 +89,7 @@ void JobNetwork::open_fabric() {
     if (fabric_ != nullptr)
         description_ = fmt::format("{} ({})", fabric_->name(), fabric_->description());
     else if (wanted != "auto")
-        job_.warn_once(
-            fmt::format("network '{}' is unavailable: {}", wanted, missing_.networks.back().why));
+        job_.warn_once(fmt::format("network '{}' is unavailable: {}", wanted, missing_.networks.back().why));
 }
 
 void JobNetwork::open_engines() {

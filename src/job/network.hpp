@@ -1,6 +1,6 @@
-// What joins the ranks of a job: shared memory within a host, a network between hosts, the progress thread, and
-// the engines that were opened for the job. Made once, when the job starts; groups take their links and engines
-// from it.
+// What joins the ranks of a job: shared memory within a host, a network between hosts, the progress thread,
+// and the engines that were opened for the job. Made once, when the job starts; groups take their links and
+// engines from it.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,8 @@ class JobNetwork {
     // Advances lists beside the program, by shared memory, the fabric, or both.
     ProgressThread* progress_thread() const { return progress_thread_.get(); }
 
-    // The engines that may run lists of this job, in the order of the catalogue; the last one runs every list.
+    // The engines that may run lists of this job, in the order of the catalogue; the last one runs every
+    // list.
     struct OpenEngine {
         const Engine* engine;
         std::unique_ptr<JobEngine> job;

@@ -12,9 +12,8 @@
 namespace lapwing {
 
 RankLocations::RankLocations(Job& job, const topology::HostOrder& hosts) {
-    const topology::RankLocation mine =
-        topology::rank_location(tcp::host_number(), hosts.find(tcp::host_name()),
-                                topology::locate(topology::allowed_processors()));
+    const topology::RankLocation mine = topology::rank_location(
+        tcp::host_number(), hosts.find(tcp::host_name()), topology::locate(topology::allowed_processors()));
     locations_ = job.exchange_values(mine);
     const auto here = std::count_if(locations_.begin(), locations_.end(),
                                     [&](const topology::RankLocation& one) { return one.host == mine.host; });

@@ -47,11 +47,11 @@ void compare_settings(Job& job) {
     for (std::size_t rank = 1; rank < all.size(); ++rank) {
         const auto differs = std::mismatch(all[0].begin(), all[0].end(), all[rank].begin()).first;
         if (differs == all[0].end()) continue;
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} must be the same on all ranks, and differs between rank 0 and rank {}; "
-                                "lapwing run passes the variables to all hosts",
-                                setting_rows()[static_cast<std::size_t>(differs - all[0].begin())].variable,
-                                rank));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format(
+                "{}, or its option, must be the same on all ranks; it differs between rank 0 and rank {}",
+                setting_rows()[static_cast<std::size_t>(differs - all[0].begin())].variable, rank));
     }
 }
 

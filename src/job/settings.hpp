@@ -28,7 +28,8 @@ NetworkSettings read_network_settings(const Settings& settings);
 // ranks although it must not: their lists would not fit together.
 void compare_settings(Job& job);
 
-// Collective: throws the same unless a file of this fingerprint is equal on all ranks. `variable` names `path`.
+// Collective: throws the same unless a file of this fingerprint is equal on all ranks. `variable` names
+// `path`.
 void compare_file(Job& job, const char* variable, const std::string& path, std::uint64_t fingerprint);
 
 // Collective: reads LAPWING_TOPOLOGY. Throws the same, and Error (parse, system).

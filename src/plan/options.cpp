@@ -11,7 +11,8 @@ std::uint64_t max_bytes_by_memory(const Settings& settings) {
     if (settings.inside == "memory") return UINT64_MAX;
     if (settings.inside == "engine") return 0;
     const auto bytes = parse_bytes(settings.inside);
-    if (!bytes) refuse_value("LAPWING_INSIDE", "memory, engine or a number of bytes such as 4Ki", settings.inside);
+    if (!bytes)
+        refuse_value("LAPWING_INSIDE", "memory, engine or a number of bytes such as 4Ki", settings.inside);
     return *bytes;
 }
 

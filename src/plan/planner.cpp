@@ -29,7 +29,8 @@ std::vector<Problem> forms_of(const Problem& problem) {
 // engines.
 bool admits(GroupEngine& group, const std::vector<Problem>& forms, const Choice& choice, const ListUse& use) {
     return std::all_of(forms.begin(), forms.end(), [&](const Problem& form) {
-        return group.admits(form, [&](int rank) { return build(form, rank, choice); }, use);
+        return group.admits(
+            form, [&](int rank) { return build(form, rank, choice); }, use);
     });
 }
 
@@ -57,8 +58,7 @@ std::size_t Planner::Hash::operator()(const Key& key) const {
     };
     add(static_cast<std::uint64_t>(p.collective) | static_cast<std::uint64_t>(p.op) << 8 |
         static_cast<std::uint64_t>(p.type) << 16 | static_cast<std::uint64_t>(p.in_place) << 24 |
-        static_cast<std::uint64_t>(p.ordered) << 25 |
-        static_cast<std::uint64_t>(key.starts) << 26);
+        static_cast<std::uint64_t>(p.ordered) << 25 | static_cast<std::uint64_t>(key.starts) << 26);
     add(static_cast<std::uint64_t>(p.root));
     add(p.bytes);
     add(p.element);
@@ -124,9 +124,8 @@ Plan Planner::make(const Key& key) {
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);
     if (options_.check && all_known && problem.ranks <= max_checked_ranks) prove(problem, plan.choice);
     const List list = build(problem, rank_, plan.choice);
-    const ListUse use{
-        problem.bytes <= options_.max_bytes_by_memory ? Inside::by_memory : Inside::by_engine,
-        key.starts != Starts::anew};
+    const ListUse use{problem.bytes <= options_.max_bytes_by_memory ? Inside::by_memory : Inside::by_engine,
+                      key.starts != Starts::anew};
     Candidate& chosen = choose_engine(key, list, plan.choice, use);
     plan.engine = chosen.row.engine;
     plan.prepared = chosen.opened->prepare(problem, list, use);

@@ -1,5 +1,5 @@
-// Plans of one group: the planner chooses an algorithm and an engine for a problem once, and keeps the prepared
-// list for the next time.
+// Plans of one group: the planner chooses an algorithm and an engine for a problem once, and keeps the
+// prepared list for the next time.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +64,8 @@ class Planner {
     // The engine that runs every list that it supports.
     const Engine& first_engine() const { return *engines_.front().row.engine; }
 
-    // Returns the plan of a valid problem; a repeated call builds nothing. The plan stays valid while it is in
-    // flight or among the last that were asked for. Throws Error (unsupported, internal, system).
+    // Returns the plan of a valid problem; a repeated call builds nothing. The plan stays valid while it is
+    // in flight or among the last that were asked for. Throws Error (unsupported, internal, system).
     Plan& plan(const Problem& problem, Starts starts = Starts::anew) {
         if (!plans_.empty() && plans_.front().problem == problem && plans_.front().starts == starts)
             return plans_.front();

@@ -105,9 +105,10 @@ TEST(Faults, LengthsThatDifferAreFoundByTheHostEngine) {
                    [&](lapwing_group* group, int rank) {
                        char data[20] = {};
                        lapwing_operation* operation = nullptr;
-                       EXPECT_WORKS(
-                           lapwing_broadcast(group, data, (rank == 0) == memory ? 20U : 10U, 0, &operation));
-                       const std::string why = wait_for(operation);
+                       // The message may be there when its receiver starts.
+                       const lapwing_status status =
+                           lapwing_broadcast(group, data, (rank == 0) == memory ? 20U : 10U, 0, &operation);
+                       const std::string why = status == LAPWING_SUCCESS ? wait_for(operation) : told(status);
                        if (rank == 0) return;
                        // Through memory a message may be shorter than what is expected.
                        EXPECT_THAT(why, HasSubstr(memory ? "has sent more than the 10 bytes that are expected"
@@ -154,20 +155,20 @@ TEST(GroupFaults, WrongArguments) {
         EXPECT_EQ(group, nullptr);
         return why;
     };
-    EXPECT_EQ(create(0, 0, fails, {}), "LAPWING_INVALID_ARGUMENT: a group has at least 1 rank, not 0");
-    EXPECT_EQ(create(2, 2, fails, {}), "LAPWING_INVALID_ARGUMENT: rank 2 is none of the 2 ranks");
+    EXPECT_EQ(create(0, 0, fails, {}), "LAPWING_INVALID_ARGUMENT: size must be at least 1, not 0");
+    EXPECT_EQ(create(2, 2, fails, {}),
+              "LAPWING_INVALID_ARGUMENT: rank 2 is out of range: the group has ranks 0 to 1");
     EXPECT_EQ(create(0, 2, nullptr, {}), "LAPWING_INVALID_ARGUMENT: the exchange function is null");
-    EXPECT_EQ(create(0, 2, fails, {}), "LAPWING_EXCHANGE: the exchange function has failed with 42");
+    EXPECT_EQ(create(0, 2, fails, {}), "LAPWING_EXCHANGE: the exchange function failed with 42");
     EXPECT_EQ(create(0, 2, gives_all_the_same, {}),
-              "LAPWING_EXCHANGE: the exchange function has not given the block of rank 1 in its place");
+              "LAPWING_EXCHANGE: the exchange function did not return the block of rank 1 in its place");
     EXPECT_EQ(create(0, 1, nullptr, {"engin=host"}),
               "LAPWING_INVALID_ARGUMENT: unknown option 'engin'; did you mean 'engine'?");
     EXPECT_EQ(create(0, 1, nullptr, {"engine"}),
               "LAPWING_INVALID_ARGUMENT: option 'engine' is not of the form name=value");
-    EXPECT_THAT(create(0, 1, nullptr, {"engine=mpi"}), HasSubstr("LAPWING_ENGINE: unknown value 'mpi'"));
-    EXPECT_EQ(create(0, 1, nullptr, {"network=ucx"}),
-              "LAPWING_INVALID_ARGUMENT: groups are joined by TCP: network is auto or tcp, not 'ucx'");
-    EXPECT_THAT(create(0, 1, nullptr, {"tcp_lanes=many"}), HasSubstr("LAPWING_TCP_LANES is a number"));
+    EXPECT_THAT(create(0, 1, nullptr, {"engine=mpi"}), HasSubstr("engine 'mpi' is the native MPI"));
+    EXPECT_THAT(create(0, 1, nullptr, {"network=mpi"}), HasSubstr("network 'mpi' is the native MPI"));
+    EXPECT_THAT(create(0, 1, nullptr, {"tcp_lanes=many"}), HasSubstr("LAPWING_TCP_LANES must be a number"));
     EXPECT_EQ(told(lapwing_group_create(0, 1, nullptr, nullptr, nullptr, nullptr)),
               "LAPWING_INVALID_ARGUMENT: group is null");
 }
@@ -197,7 +198,8 @@ TEST(GroupFaults, OptionsThatDifferAreAnError) {
             lapwing_group* group = nullptr;
             const Options options({rank == 1 ? "tcp_lanes=3" : "tcp_lanes=4"});
             EXPECT_THAT(told(lapwing_group_create(rank, 2, Meeting::exchange, &seat, options.data(), &group)),
-                        HasSubstr("LAPWING_TCP_LANES, or its option, differs between rank 1 and rank 0"));
+                        HasSubstr("LAPWING_TCP_LANES, or its option, must be the same on all ranks; it "
+                                  "differs between rank 0 and rank 1"));
         });
     }
     for (std::thread& thread : threads) thread.join();

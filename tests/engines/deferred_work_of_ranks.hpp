@@ -11,24 +11,20 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "engines/engine.hpp"
+#include "engines/triggered/engine.hpp"
 #include "links/deferred_work.hpp"
 #include "links/process/process_link.hpp"
 
 namespace lapwing::testing_engines {
-
-// Before an engine is asked whether it is available.
-inline const bool provider_is_named = ::setenv("LAPWING_TRIGGER_PROVIDER", "sockets", 1) == 0;
 
 inline DeferredWork& deferred_work() {
     static const auto network = open_deferred_work({.provider = "sockets"});
     return *network;
 }
 
-inline void offer_deferred_work(EngineContext& context) {
-    context.deferred_work = &deferred_work();
-    context.options.trigger_entries = context.deferred_work->entries();
-    context.options.trigger_counters = context.deferred_work->counters();
+// All that there is, for lists that are started once.
+inline triggered::GroupLimits limits_of(DeferredWork& network) {
+    return {{network.entries(), network.counters(), 32768}, {}};
 }
 
 // Each rank is a thread, with a link to the others, which are all there until the last has returned.

@@ -3,6 +3,7 @@
 // problem alone.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <random>
 #include <thread>
@@ -11,13 +12,13 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
-#include "engines/deferred_work_of_ranks.hpp"
 #include "engines/expected.hpp"
 #include "links/process/process_link.hpp"
 #include "links/process/socket_pairs.hpp"
 #include "links/routed.hpp"
 #include "links/stream_link.hpp"
 #include "support/engines.hpp"
+#include "support/jobs.hpp"
 #include "task/chains.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -30,13 +31,14 @@ using namespace testing_engines;
 constexpr int runs = 4;
 
 // One rank: starts all its runs, tests them in random order until all are complete.
-void run_rank(const Engine& engine, const Problem& problem, const Choice& choice, int rank,
-              const EngineContext& context, unsigned seed, std::string& wrong) {
+void run_rank(OpenedEngine& engine, const Problem& problem, const Choice& choice, const EngineGroup& of_rank,
+              unsigned seed, std::string& wrong) {
+    const int rank = of_rank.rank;
     try {
-        const auto group = engine.open(context);
+        const auto group = engine.open(rank, of_rank);
         const auto list_of = [&](int one) { return build(problem, one, choice); };
-        EXPECT_TRUE(group->admits(problem, list_of));
-        const auto prepared = group->prepare(list_of(rank));
+        EXPECT_TRUE(group->admits(problem, list_of, {}));
+        const auto prepared = group->prepare(problem, list_of(rank), {});
         Composition composition;
         std::vector<Bytes> in;
         std::vector<Bytes> out;
@@ -104,34 +106,53 @@ Links links_of(int ranks, Way way, const std::vector<int>& hosts) {
     return made;
 }
 
-void run_all(const Engine& engine, const Problem& problem, const Choice& choice, Way way, unsigned seed,
-             const std::vector<int>& hosts = {}) {
-    // Sockets that hold little make sends wait in their middle.
-    const Links made = links_of(problem.ranks, way, hosts);
-    const auto& messages = made.links;
-    const auto connections = socket_pairs(problem.ranks, 2, way == Way::buffered ? 0 : 2048);
-    EngineContext of_all;
-    if (&engine == &find_engine("triggered")) {
-        offer_deferred_work(of_all);
-        const auto list_of = [&](int rank) { return build(problem, rank, choice); };
-        if (!engine.accepts(problem, list_of, of_all.options)) return;
+// The engine, opened by jobs of these many ranks: with sockets that hold much, and little, which makes sends
+// wait in their middle.
+class Opened {
+  public:
+    Opened(const Engine& one, int ranks) : engine(one), ranks_(ranks) {}
+    OpenedEngine& job(Way way) {
+        auto& job = way == Way::buffered ? roomy_ : narrow_;
+        if (job == nullptr) {
+            // The environment names a provider in software, see tests/CMakeLists.txt.
+            Settings settings = read_settings(environ);
+            settings.progress_thread = way == Way::buffered ? "none" : "any";
+            if (way != Way::buffered) settings.tcp_buffer = "2048";
+            job = std::make_unique<OpenedEngine>(engine, ranks_, settings);
+        }
+        return *job;
     }
+    const Engine& engine;
+    std::uint64_t groups = 0;
+
+  private:
+    const int ranks_;
+    std::unique_ptr<OpenedEngine> roomy_;
+    std::unique_ptr<OpenedEngine> narrow_;
+};
+
+void run_all(Opened& opened, const Problem& problem, const Choice& choice, Way way, unsigned seed,
+             const std::vector<int>& hosts = {}) {
+    const auto list_of = [&](int rank) { return build(problem, rank, choice); };
+    if (!opened.engine.supports_all(problem, list_of)) return;
+    const Links made = links_of(problem.ranks, way, hosts);
+    OpenedEngine& job = opened.job(way);
+    EngineGroup group;
+    group.number = ++opened.groups;
+    for (int rank = 0; rank < problem.ranks; ++rank) group.members.push_back(rank);
     std::vector<std::string> wrong(static_cast<std::size_t>(problem.ranks));
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < problem.ranks; ++rank) {
         const std::size_t at = static_cast<std::size_t>(rank);
         ranks.emplace_back([&, rank, at] {
-            EngineContext context = of_all;
-            context.messages = messages[at].get();
-            context.connections = connections[at].get();
+            EngineGroup of_rank = group;
+            of_rank.rank = rank;
+            of_rank.messages = made.links[at].get();
             if (!hosts.empty()) {
-                context.intra_node = made.intra_node[at].get();
-                context.intra_node_peers = intra_node_peers(hosts, rank);
-                // On some ranks only: each may have its own way.
-                context.options.event_thread_work =
-                    static_cast<EventThreadWork>(rank % 2 == 0 ? seed % 3 : 0);
+                of_rank.intra_node = made.intra_node[at].get();
+                of_rank.intra_node_peers = intra_node_peers(hosts, rank);
             }
-            run_rank(engine, problem, choice, rank, context, seed + static_cast<unsigned>(rank), wrong[at]);
+            run_rank(job, problem, choice, of_rank, seed + static_cast<unsigned>(rank), wrong[at]);
         });
     }
     for (std::thread& rank : ranks) rank.join();
@@ -152,6 +173,7 @@ TEST_P(EnginesTest, EveryAlgorithm) {
     const Engine& engine = find_engine(std::get<0>(GetParam()));
     LAPWING_NEEDS_ENGINE(engine);
     const int ranks = std::get<1>(GetParam());
+    Opened opened(engine, ranks);
     unsigned seed = static_cast<unsigned>(ranks);
     for (const Algorithm* algorithm : catalogue()) {
         const Choice usual{algorithm, default_parameters(*algorithm)};
@@ -161,12 +183,11 @@ TEST_P(EnginesTest, EveryAlgorithm) {
             const auto problems = sample(algorithm->collective, ranks, bytes);
             for (const Way way : {Way::buffered, Way::unbuffered, Way::streams}) {
                 if (way == Way::streams && &engine != &find_engine("host")) continue;
-                const bool triggered = &engine == &find_engine("triggered");
-                // Its messages say only where the ranks' memory is.
-                if (triggered && way != Way::buffered) continue;
+                // A network or a card that works in software takes long: one way, and some algorithms with
+                // each number of ranks.
+                if (engine.only_by_name() && way != Way::buffered) continue;
                 ++seed;
-                // Its network takes many threads: some with each number of ranks.
-                if (triggered && seed % (LAPWING_TEST_FEWER ? 9 : 5) != 0) continue;
+                if (engine.only_by_name() && seed % (LAPWING_TEST_FEWER ? 9 : 5) != 0) continue;
                 // Of those that know hosts, also with two leaders on each.
                 const Choice choice = seed % 2 == 0 ? with_two_leaders(usual) : usual;
                 const auto declines = [&](const Problem& problem) {
@@ -177,7 +198,7 @@ TEST_P(EnginesTest, EveryAlgorithm) {
                     at = (at + 1) % problems.size();
                 const Problem& problem = problems[at];
                 if (declines(problem)) continue;
-                run_all(engine, problem, choice, way, seed);
+                run_all(opened, problem, choice, way, seed);
             }
         }
     }
@@ -189,10 +210,11 @@ std::vector<const char*> engine_names() {
     return names;
 }
 
-// The triggered engine knows no intra-node peers.
 std::vector<const char*> engines_with_intra_node_peers() {
-    std::vector<const char*> names = engine_names();
-    std::erase(names, find_engine("triggered").name());
+    std::vector<const char*> names;
+    for (const Engine* engine : engines()) {
+        if (!engine->only_by_name()) names.push_back(engine->name());
+    }
     return names;
 }
 
@@ -220,6 +242,7 @@ TEST_P(IntraNodePeers, EveryAlgorithm) {
     LAPWING_NEEDS_ENGINE(engine);
     const int ranks = std::get<1>(GetParam());
     const std::vector<int> hosts = hosts_of(ranks, std::get<2>(GetParam()));
+    Opened opened(engine, ranks);
     unsigned seed = static_cast<unsigned>(ranks);
     for (const Algorithm* algorithm : catalogue()) {
         const Choice choice{algorithm, default_parameters(*algorithm)};
@@ -230,7 +253,7 @@ TEST_P(IntraNodePeers, EveryAlgorithm) {
             const Way way = ways[seed % (&engine == &find_engine("host") ? 3 : 2)];
             const Problem& problem = problems[seed * 7 % problems.size()];
             if (!algorithm->applies(problem, choice.parameters)) continue;
-            run_all(engine, problem, choice, way, seed, hosts);
+            run_all(opened, problem, choice, way, seed, hosts);
         }
     }
 }

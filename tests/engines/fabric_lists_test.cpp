@@ -66,9 +66,7 @@ class Job {
 
     std::unique_ptr<Prepared> prepare(const List& list, int rank) {
         const auto at = static_cast<std::size_t>(rank);
-        return host_engine()
-            .open({.messages = routed_[at].get(), .progress_thread = thread(rank)})
-            ->prepare(list);
+        return open_host_group(*routed_[at], thread(rank))->prepare({}, list, {});
     }
     // So that no rank waits for one that has failed.
     void give_up(const std::string& why) {
@@ -281,8 +279,7 @@ TEST(FabricStart, LeavesToTheProgressThreadWhatTakesLong) {
         std::unique_ptr<ProgressThread> thread;
         if (with_thread)
             thread = std::make_unique<ProgressThread>(nullptr, &job.at(0), &pipe, std::vector<int>());
-        const auto prepared =
-            host_engine().open({.messages = &slow, .progress_thread = thread.get()})->prepare(lists.lists[0]);
+        const auto prepared = open_host_group(slow, thread.get())->prepare(lists.problem, lists.lists[0], {});
         const Bytes in(2000, std::byte{3});
         slow.by_this_thread.clear();
         Operation* const operation = prepared->start({in.data(), nullptr, nullptr}, 5);

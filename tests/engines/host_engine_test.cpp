@@ -32,7 +32,7 @@ TEST(HostEngine, Reduces) {
     std::unique_ptr<Prepared> prepared[2];
     Operation* operations[2];
     for (std::size_t rank = 0; rank < 2; ++rank) {
-        prepared[rank] = host_engine().open({.messages = links[rank].get()})->prepare(set.lists[rank]);
+        prepared[rank] = open_host_group(*links[rank])->prepare({}, set.lists[rank], {});
         operations[rank] = prepared[rank]->start(
             {reinterpret_cast<const std::byte*>(&in[rank]), reinterpret_cast<std::byte*>(&out[rank])}, 0);
     }
@@ -68,8 +68,8 @@ TEST(HostEngine, ReducesByTheCallersFunctionInTheOrderOfItsOperands) {
     Ends ends;
     char in[2][5] = {"abcd", "wxyz"};
     char out[5] = "....";
-    const auto root = host_engine().open({.messages = links[0].get()})->prepare(set.lists[0]);
-    const auto other = host_engine().open({.messages = links[1].get()})->prepare(set.lists[1]);
+    const auto root = open_host_group(*links[0])->prepare({}, set.lists[0], {});
+    const auto other = open_host_group(*links[1])->prepare({}, set.lists[1], {});
     wait(*other, other->start({reinterpret_cast<const std::byte*>(in[1])}, 0));
     wait(*root,
          root->start({reinterpret_cast<const std::byte*>(in[0]), reinterpret_cast<std::byte*>(out), &ends},
@@ -86,8 +86,8 @@ TEST(HostEngine, ALinkThatFailsIsAnErrorOfTheRun) {
         "list 0 in 8 out 0 scratch 0\n  send 1 in[0+8]\nend\n"
         "list 1 in 0 out 8 scratch 0\n  recv 0 out[0+4]\n  wait 0 1\nend\n");
     std::byte data[8]{};
-    const auto root = host_engine().open({.messages = links[0].get()})->prepare(set.lists[0]);
-    const auto other = host_engine().open({.messages = links[1].get()})->prepare(set.lists[1]);
+    const auto root = open_host_group(*links[0])->prepare({}, set.lists[0], {});
+    const auto other = open_host_group(*links[1])->prepare({}, set.lists[1], {});
     wait(*root, root->start({data, nullptr}, 0));
     Operation* operation = other->start({nullptr, data}, 0);
     EXPECT_THROW(wait(*other, operation), Error);
@@ -99,7 +99,7 @@ TEST(HostEngine, RefusesQueues) {
     List list;
     list.tasks.emplace_back().kind = Kind::enable_send;
     const auto links = process_links(1, true);
-    EXPECT_THROW(host_engine().open({.messages = links[0].get()})->prepare(list), Error);
+    EXPECT_THROW(open_host_group(*links[0])->prepare({}, list, {}), Error);
 }
 
 }  // namespace

@@ -137,10 +137,10 @@ TEST_F(KernelIntraNodePeers, TheLastMayBeWaitedForFirst) {
     for (const auto& [lists, of_hosts] :
          {std::pair(barrier_by_leader, hosts), std::pair(relay, hosts_of_relay),
           std::pair(line_of_sums, hosts_of_line)}) {
-        for (const EventThreadWork event_thread_work :
-             {EventThreadWork::none, EventThreadWork::long_lists, EventThreadWork::all}) {
+        for (const ProgressLists event_thread_lists :
+             {ProgressLists::none, ProgressLists::long_ones, ProgressLists::all}) {
             const Setting setting{
-                .lists = parse(lists), .event_thread_work = event_thread_work, .hosts = of_hosts};
+                .lists = parse(lists), .event_thread_lists = event_thread_lists, .hosts = of_hosts};
             on_all_ranks(setting, [](Rank& one, int, std::barrier<>&) {
                 for (int i = 0; i < (LAPWING_TEST_FEWER ? 8 : 20); ++i) {
                     for (int run = 0; run < 5; ++run) one.start();
@@ -154,7 +154,7 @@ TEST_F(KernelIntraNodePeers, TheLastMayBeWaitedForFirst) {
 
 // A kept channel has a lane of its own, and is the intra-node link's, too.
 TEST_F(KernelIntraNodePeers, KeptChannels) {
-    on_all_ranks({.lists = parse(line_of_sums), .lanes = 3, .hosts = hosts_of_line, .kept_lanes = 1},
+    on_all_ranks({.lists = parse(line_of_sums), .lanes = 3, .hosts = hosts_of_line, .persistent_lanes = 1},
                  [](Rank& one, int, std::barrier<>&) {
                      for (int i = 0; i < 50; ++i) {
                          one.start(first_kept_channel);
@@ -170,7 +170,7 @@ TEST_F(KernelIntraNodePeers, TheEventThreadReducesWhatHasCome) {
     for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = parse(line_of_sums),
                               .lanes = 1,
-                              .event_thread_work = EventThreadWork::all,
+                              .event_thread_lists = ProgressLists::all,
                               .event_thread_submits = event_thread_submits,
                               .hosts = hosts_of_line};
         std::atomic<bool> rank_2_has_started = false;
@@ -238,11 +238,8 @@ constexpr const char* exchange =
 struct Exchange {
     std::vector<std::unique_ptr<Connections>> connections = socket_pairs(2, 2);
     Slow intra_node;
-    std::unique_ptr<Prepared> prepared = kernel_engine()
-                                             .open({.connections = connections[0].get(),
-                                                    .intra_node = &intra_node,
-                                                    .intra_node_peers = {false, true}})
-                                             ->prepare(parse(exchange).lists[0]);
+    std::unique_ptr<Prepared> prepared = open_kernel_group(*connections[0], {}, &intra_node, {false, true})
+                                             ->prepare({}, parse(exchange).lists[0], {});
 };
 
 TEST_F(KernelIntraNodePeers, ARunIsCompleteWhenItsIntraNodeMessagesAre) {
@@ -292,19 +289,6 @@ TEST_F(KernelIntraNodePeers, AnIntraNodeLinkThatFailsIsAnErrorOfTheRun) {
     Operation* other = of.prepared->start({}, 1);
     EXPECT_NE(other, operation);
     EXPECT_TRUE(of.prepared->test(other));
-}
-
-TEST(KernelIntraNodePeersContext, NeedsALinkToThem) {
-    const auto connections = socket_pairs(2, 1);
-    Slow intra_node;
-    EngineContext context{.connections = connections[0].get()};
-    EXPECT_TRUE(kernel_engine().fits(context));
-    context.intra_node_peers = {false, false};
-    EXPECT_TRUE(kernel_engine().fits(context));
-    context.intra_node_peers = {false, true};
-    EXPECT_FALSE(kernel_engine().fits(context));
-    context.intra_node = &intra_node;
-    EXPECT_TRUE(kernel_engine().fits(context));
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ TEST_F(KernelEngine, WithoutHelpLocalWorkWaitsForACall) {
 
 TEST_F(KernelEngine, TheEventThreadDoesLocalWork) {
     on_all_ranks(
-        {.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_work = EventThreadWork::all},
+        {.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_lists = ProgressLists::all},
         [](Rank& one, int, std::barrier<>& together) {
             one.start();
             EXPECT_TRUE(one.becomes_right());
@@ -191,7 +191,7 @@ ListSet line_of_compositions() {
 }
 
 TEST_F(KernelEngine, TheEventThreadReduces) {
-    on_all_ranks({.lists = parse(line_of_sums), .event_thread_work = EventThreadWork::all},
+    on_all_ranks({.lists = parse(line_of_sums), .event_thread_lists = ProgressLists::all},
                  [](Rank& one, int, std::barrier<>& together) {
                      one.start();
                      EXPECT_TRUE(one.becomes_right());
@@ -206,7 +206,7 @@ TEST_F(KernelEngine, TheEventThreadNeverCallsTheCallersFunction) {
     for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = line_of_compositions(),
                               .lanes = 1,
-                              .event_thread_work = EventThreadWork::all,
+                              .event_thread_lists = ProgressLists::all,
                               .event_thread_submits = event_thread_submits};
         on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
             const auto start = [&] {
@@ -229,7 +229,7 @@ TEST_F(KernelEngine, TheEventThreadNeverCallsTheCallersFunction) {
 
 // Also when a caller waits for another run, or only looks.
 TEST_F(KernelEngine, ThreadsOfTheCallerReduce) {
-    on_all_ranks({.lists = line_of_compositions(), .lanes = 2, .event_thread_work = EventThreadWork::all},
+    on_all_ranks({.lists = line_of_compositions(), .lanes = 2, .event_thread_lists = ProgressLists::all},
                  [](Rank& one, int rank, std::barrier<>& together) {
                      one.start();
                      one.start();
@@ -344,8 +344,8 @@ TEST_F(KernelEngine, TheLastMayBeWaitedForFirstWhenTheFirstNeedsLocalWork) {
 TEST_F(KernelEngine, APeerThatVanishesIsAnErrorThatNamesIt) {
     for (const std::uint64_t bytes : {8U, 100000U}) {
         auto connections = socket_pairs(2, 2);
-        const EngineContext context{.connections = connections[0].get()};
-        Rank one(build_all(alltoall(2, bytes), parse_choice(Collective::alltoall, "flat")), 0, context);
+        const auto group = open_kernel_group(*connections[0]);
+        Rank one(build_all(alltoall(2, bytes), parse_choice(Collective::alltoall, "flat")), 0, *group);
         one.start();
         std::thread killer([&] {
             std::this_thread::sleep_for(50ms);

@@ -102,10 +102,10 @@ class Guarded : public Link {
 // One rank's buffers and runs of one problem.
 class Rank {
   public:
-    Rank(const ListSet& set, int rank, const EngineContext& context)
+    Rank(const ListSet& set, int rank, GroupEngine& group)
         : problem_(set.problem),
           rank_(rank),
-          prepared_(kernel_engine().open(context)->prepare(set.lists[static_cast<std::size_t>(rank)])) {}
+          prepared_(group.prepare(set.problem, set.lists[static_cast<std::size_t>(rank)], {})) {}
 
     // On `channel`; that of a run is its number, when none is given.
     void start(std::optional<std::uint32_t> channel = std::nullopt) {
@@ -160,13 +160,13 @@ struct Setting {
     int lanes = 2;
     int buffer_bytes = 0;  // of the sockets; 0: the system's choice
     std::uint64_t socket_bytes() const {
-        return buffer_bytes == 0 ? EngineOptions{}.socket_bytes : static_cast<std::uint64_t>(buffer_bytes);
+        return buffer_bytes == 0 ? kernel::Options{}.socket_bytes : static_cast<std::uint64_t>(buffer_bytes);
     }
-    EventThreadWork event_thread_work = EventThreadWork::none;
+    ProgressLists event_thread_lists = ProgressLists::none;
     bool event_thread_submits = false;
     std::vector<int> hosts =
         {};  // of the ranks; those of one are intra-node peers. Empty: all are inter-node
-    int kept_lanes = 0;
+    int persistent_lanes = 0;
 };
 
 inline std::thread::id thread_of(EventLoop& event_loop) {
@@ -191,15 +191,15 @@ inline void on_all_ranks(const Setting& setting,
     for (int rank = 0; rank < ranks; ++rank) {
         threads.emplace_back([&, rank] {
             Guarded link(*intra_node[static_cast<std::size_t>(rank)], event_loop);
-            const EngineContext context{.connections = connections[static_cast<std::size_t>(rank)].get(),
-                                        .intra_node = setting.hosts.empty() ? nullptr : &link,
-                                        .intra_node_peers = intra_node_peers(setting.hosts, rank),
-                                        .options = {.event_thread_work = setting.event_thread_work,
-                                                    .event_thread_submits = setting.event_thread_submits,
-                                                    .kept_lanes = setting.kept_lanes,
-                                                    .socket_bytes = setting.socket_bytes()}};
+            const kernel::Options options{.event_thread_lists = setting.event_thread_lists,
+                                          .event_thread_submits = setting.event_thread_submits,
+                                          .persistent_lanes = setting.persistent_lanes,
+                                          .socket_bytes = setting.socket_bytes()};
             try {
-                Rank one(lists, rank, context);
+                const auto group = open_kernel_group(*connections[static_cast<std::size_t>(rank)], options,
+                                                     setting.hosts.empty() ? nullptr : &link,
+                                                     intra_node_peers(setting.hosts, rank));
+                Rank one(lists, rank, *group);
                 body(one, rank, together);
                 together.arrive_and_wait();
             } catch (const Error& error) {

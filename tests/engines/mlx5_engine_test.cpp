@@ -11,9 +11,9 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "engines/catalogue.hpp"
 #include "engines/doubles/mlx5/device.hpp"
 #include "engines/expected.hpp"
+#include "engines/mlx5/engine.hpp"
 #include "engines/mlx5/plan.hpp"
 #include "engines/mlx5/probe.hpp"
 #include "engines/mlx5_ranks.hpp"
@@ -152,19 +152,18 @@ std::string run(const Job& job) {
     std::vector<Rank> ranks(static_cast<std::size_t>(count));
     std::mt19937 random(static_cast<unsigned>(job.rules.seed));
     try {
-        const Engine& engine = find_engine("mlx5");
+        const Engine& engine = mlx5_engine();
         for (int rank = 0; rank < count; ++rank) {
             Rank& of = ranks[static_cast<std::size_t>(rank)];
             of.card = std::make_unique<DoubleDevice>(network, job.rules, Drive::hand);
             if (job.fault || job.max_blocks != UINT32_MAX)
                 of.faulty = std::make_unique<FaultyDevice>(*of.card, job.fault, job.max_blocks);
-            EngineContext context{.messages = links[static_cast<std::size_t>(rank)].get()};
-            context.card = of.faulty != nullptr ? static_cast<mlx5::Device*>(of.faulty.get()) : of.card.get();
-            context.options.card_variant = job.variant;
+            mlx5::Device& card = of.faulty != nullptr ? static_cast<mlx5::Device&>(*of.faulty) : *of.card;
+            Link& link = *links[static_cast<std::size_t>(rank)];
             const List list = build(job.problem, rank, job.choice);
-            if (!engine.fits(context)) return engine.fits(context).reason();
             if (!engine.supports(list)) return engine.supports(list).reason();
-            of.group = engine.open(context);
+            of.group = job.variant != nullptr ? open_mlx5_group(card, link, *job.variant)
+                                              : open_mlx5_group(card, link, *mlx5::fit_variant(card));
             of.prepared = prepare(*of.group, job.problem, rank, job.choice);
         }
         for (int round = 0; round < job.rounds; ++round) {
@@ -347,10 +346,7 @@ TEST(Mlx5EngineSleep, EndsWhenTheCardIsDone) {
         }
         for (int rank = 0; rank < 2; ++rank) {
             threads.emplace_back([&, rank, at = static_cast<std::size_t>(rank)] {
-                EngineContext context{.messages = links[at].get()};
-                context.card = cards[at].get();
-                context.options.card_variant = &variant(name);
-                const auto group = find_engine("mlx5").open(context);
+                const auto group = open_mlx5_group(*cards[at], *links[at], variant(name));
                 const auto prepared = prepare(*group, problem, rank, choice);
                 int wake_ups = 0;
                 for (int round = 0; round < 6; ++round) {

@@ -3,9 +3,9 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "engines/catalogue.hpp"
 #include "engines/doubles/mlx5/device.hpp"
 #include "engines/expected.hpp"
+#include "engines/mlx5/engine.hpp"
 #include "engines/mlx5_ranks.hpp"
 #include "links/process/process_link.hpp"
 #include "task/work_queues.hpp"
@@ -33,10 +33,7 @@ class Ranks {
         for (int rank = 0; rank < problem.ranks; ++rank) {
             Rank& of = at(rank);
             of.card = std::make_unique<DoubleDevice>(network_, rules, Drive::hand);
-            EngineContext context{.messages = links_[static_cast<std::size_t>(rank)].get()};
-            context.card = of.card.get();
-            context.options.card_variant = &variant;
-            of.group = find_engine("mlx5").open(context);
+            of.group = open_mlx5_group(*of.card, *links_[static_cast<std::size_t>(rank)], variant);
             of.prepared = prepare(*of.group, problem, rank, choice);
         }
     }

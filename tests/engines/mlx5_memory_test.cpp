@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "collectives/catalogue.hpp"
-#include "engines/catalogue.hpp"
 #include "engines/doubles/mlx5/device.hpp"
+#include "engines/mlx5/engine.hpp"
 #include "engines/mlx5/group.hpp"
 #include "engines/mlx5/queue_memory.hpp"
 #include "links/process/process_link.hpp"
@@ -48,13 +48,12 @@ TEST(Mlx5Memory, APairOfQueuesTakesWhatIsCounted) {
 TEST(Mlx5Memory, GroupsThatAreTooLargeAreDeclined) {
     mlx5_double::DoubleDevice device(mlx5_double::Network::of_process(1), {}, mlx5_double::Drive::hand);
     const auto links = process_links(1, true);
-    EngineContext context{.messages = links.front().get()};
-    context.card = &device;
-    const auto group = find_engine("mlx5").open(context);
+    const auto group = open_mlx5_group(device, *links.front(), work_variants().front());
     const auto nobody_asks = [](int) { return List(); };
-    EXPECT_TRUE(group->admits({.collective = Collective::alltoall, .ranks = 1024, .bytes = 8}, nobody_asks));
+    EXPECT_TRUE(
+        group->admits({.collective = Collective::alltoall, .ranks = 1024, .bytes = 8}, nobody_asks, {}));
     const Verdict verdict =
-        group->admits({.collective = Collective::alltoall, .ranks = 4096, .bytes = 8}, nobody_asks);
+        group->admits({.collective = Collective::alltoall, .ranks = 4096, .bytes = 8}, nobody_asks, {});
     ASSERT_FALSE(verdict);
     EXPECT_STREQ(verdict.reason(),
                  "the queues to so many ranks would take more than 16 MiB of memory that stays in place");

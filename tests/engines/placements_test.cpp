@@ -54,10 +54,10 @@ Task draw(int ranks, std::mt19937& random, const std::shared_ptr<const Placement
 // One rank's runs of one group's task.
 class Runs {
   public:
-    Runs(const Engine& engine, const Task& task, int rank, const EngineContext& context)
+    Runs(std::unique_ptr<GroupEngine> group, const Task& task, int rank)
         : task_(task),
           rank_(rank),
-          prepared_(engine.open(context)->prepare(build(task.problem, rank, task.choice))) {
+          prepared_(group->prepare(task.problem, build(task.problem, rank, task.choice), {})) {
         for (int run = 0; run < runs; ++run) {
             in_.push_back(in_of(task.problem, rank, run));
             out_.push_back(out_before(task.problem, rank, run));
@@ -140,24 +140,20 @@ void run_job(unsigned seed, const std::vector<Manner>& choices) {
                 RoutedLink routed(*intra_node, *inter_node[at], intra_node_peers(host_of, rank));
                 ProgressThread* const progress_thread = shared.progress_thread(rank);
                 Link* const messages = one_host ? intra_node.get() : &routed;
-                EngineContext of_kernel{.connections = connections[at].get()};
-                if (!one_host) {
-                    of_kernel.intra_node = intra_node_of_kernel.get();
-                    of_kernel.intra_node_peers = intra_node_peers(host_of, rank);
-                    of_kernel.progress_thread = progress_thread;
-                }
                 std::vector<std::unique_ptr<Runs>> groups;
                 const auto in_own =
                     static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
-                groups.push_back(std::make_unique<Runs>(
-                    host_engine(), inside[static_cast<std::size_t>(host_of[at])], in_own,
-                    EngineContext{.messages = own.get(), .progress_thread = progress_thread}));
-                groups.push_back(std::make_unique<Runs>(
-                    host_engine(), for_host_engine, rank,
-                    EngineContext{.messages = messages, .progress_thread = progress_thread}));
+                groups.push_back(std::make_unique<Runs>(open_host_group(*own, progress_thread),
+                                                        inside[static_cast<std::size_t>(host_of[at])],
+                                                        in_own));
+                groups.push_back(std::make_unique<Runs>(open_host_group(*messages, progress_thread),
+                                                        for_host_engine, rank));
                 if (has_kernel)
-                    groups.push_back(
-                        std::make_unique<Runs>(kernel_engine(), for_kernel_engine, rank, of_kernel));
+                    groups.push_back(std::make_unique<Runs>(
+                        open_kernel_group(*connections[at], {},
+                                          one_host ? nullptr : intra_node_of_kernel.get(),
+                                          one_host ? std::vector<bool>{} : intra_node_peers(host_of, rank)),
+                        for_kernel_engine, rank));
                 std::mt19937 own_random(seed * 100 + static_cast<unsigned>(rank));
                 std::vector<std::size_t> order;
                 for (std::size_t group = 0; group < groups.size(); ++group)

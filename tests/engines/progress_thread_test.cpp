@@ -54,9 +54,7 @@ void on_one_host(const ListSet& lists, const Manner& manner,
                       nullptr,
                       nullptr};
             rank.link = rank.node->link(1, hosts.ranks_with(number));
-            rank.prepared = host_engine()
-                                .open({.messages = rank.link.get(), .progress_thread = rank.progress_thread})
-                                ->prepare(*rank.list);
+            rank.prepared = open_host_group(*rank.link, rank.progress_thread)->prepare({}, *rank.list, {});
             body(rank, together);
             together.arrive_and_wait();
         });

@@ -99,15 +99,10 @@ class Rank {
   public:
     Rank(const Problem& problem, const Choice& choice, int rank, DeferredWork& network, Link& messages)
         : problem_(problem), rank_(rank) {
-        EngineContext context;
-        context.messages = &messages;
-        context.deferred_work = &network;
-        context.options.trigger_entries = network.entries();
-        context.options.trigger_counters = network.counters();
-        const auto group = triggered_engine().open(context);
+        const auto group = open_triggered_group(network, messages, limits_of(network));
         const auto list_of = [&](int one) { return build(problem, one, choice); };
-        EXPECT_TRUE(group->admits(problem, list_of));
-        prepared_ = group->prepare(list_of(rank));
+        EXPECT_TRUE(group->admits(problem, list_of, {}));
+        prepared_ = group->prepare(problem, list_of(rank), {});
     }
     void start(int number) {
         Run& run = *runs_.emplace_back(std::make_unique<Run>());
@@ -245,15 +240,12 @@ TEST_F(TriggeredEngineTest, MoreRunsThanHaveCounters) {
 
 TEST_F(TriggeredEngineTest, CountersAreSetAsideForAllListsOfAGroup) {
     const auto messages = process_links(8, true);
-    EngineContext context;
-    context.messages = messages.front().get();
-    context.deferred_work = &deferred_work();
-    context.options.trigger_entries = context.deferred_work->entries();
-    context.options.trigger_counters = 2 + 4 * 3 + 4 * 2;
-    const auto group = triggered_engine().open(context);
+    triggered::GroupLimits limits = limits_of(deferred_work());
+    limits.once.counters = 2 + 4 * 3 + 4 * 2;
+    const auto group = open_triggered_group(deferred_work(), *messages.front(), limits);
     const auto admits = [&](const Problem& problem, const char* algorithm) {
         const Choice choice = parse_choice(problem.collective, algorithm);
-        return bool(group->admits(problem, [&](int rank) { return build(problem, rank, choice); }));
+        return bool(group->admits(problem, [&](int rank) { return build(problem, rank, choice); }, {}));
     };
     // Each rank has three peers at most with the first one; others add to them.
     const Problem broadcast{.collective = Collective::broadcast, .ranks = 8, .bytes = 8};
@@ -267,12 +259,12 @@ TEST_F(TriggeredEngineTest, CountersAreSetAsideForAllListsOfAGroup) {
 }
 
 TEST_F(TriggeredEngineTest, DeclinesWhatItCannotDo) {
-    EngineOptions options;
-    options.trigger_entries = 100;
+    const triggered::Limits limits{100, UINT64_MAX, 32768};
     const auto why_not = [&](const Problem& problem, const char* algorithm) -> std::string {
         const Choice choice = parse_choice(problem.collective, algorithm);
-        const Verdict verdict = triggered_engine().accepts(
-            problem, [&](int rank) { return build(problem, rank, choice); }, options);
+        const Verdict verdict = triggered::demand_of(
+                                    problem, [&](int rank) { return build(problem, rank, choice); }, limits)
+                                    .verdict;
         return verdict ? "" : verdict.reason();
     };
     const Problem barrier{.collective = Collective::barrier, .ranks = 4};

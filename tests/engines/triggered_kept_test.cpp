@@ -32,13 +32,13 @@ Wanted wanted(const Problem& problem, const char* algorithm) {
     return {problem, parse_choice(problem.collective, algorithm)};
 }
 
-EngineContext context_of(Link& messages, std::uint64_t counters = 1000) {
-    EngineContext context;
-    context.messages = &messages;
-    offer_deferred_work(context);
-    context.options.trigger_counters = counters;
-    context.kept = true;
-    return context;
+constexpr ListUse persistent{.persistent = true};
+
+std::unique_ptr<GroupEngine> open_group(Link& messages, std::uint64_t counters = 1000) {
+    triggered::GroupLimits limits = limits_of(deferred_work());
+    limits.persistent = limits.once;
+    limits.persistent.counters = counters;
+    return open_triggered_group(deferred_work(), messages, limits);
 }
 
 // One rank's part in one list.
@@ -47,12 +47,12 @@ class Kept {
     Kept(GroupEngine& group, const Wanted& wanted, int rank, std::uint32_t channel)
         : problem_(wanted.problem), rank_(rank), channel_(first_kept_channel + channel) {
         const auto list_of = [&](int one) { return build(wanted.problem, one, wanted.choice); };
-        EXPECT_TRUE(group.admits(problem_, list_of)) << print(problem_);
-        prepared_ = group.prepare(list_of(rank));
-        EXPECT_TRUE(prepared_->keep(channel_));
+        EXPECT_TRUE(group.admits(problem_, list_of, persistent)) << print(problem_);
+        prepared_ = group.prepare(problem_, list_of(rank), persistent);
+        EXPECT_EQ(prepared_->offer(channel_), 0U);
         out_.resize(out_bytes(problem_, rank_));
     }
-    ~Kept() { prepared_->give_up(channel_); }
+    ~Kept() { prepared_->release(channel_); }
     Kept(const Kept&) = delete;
     Kept& operator=(const Kept&) = delete;
 
@@ -83,7 +83,7 @@ class Kept {
 
 void on_all_ranks(int ranks, const std::function<void(GroupEngine&, int, std::barrier<>&)>& body) {
     on_threads(ranks, [&](int rank, Link& messages, std::barrier<>& together) {
-        const auto group = triggered_engine().open(context_of(messages));
+        const auto group = open_group(messages);
         body(*group, rank, together);
         together.arrive_and_wait();
     });
@@ -172,24 +172,25 @@ TEST_F(TriggeredKept, OneThatIsGivenUpLeavesItsCounters) {
     const Problem problem{.collective = Collective::alltoall, .ranks = 4, .bytes = 40};
     const auto messages = process_links(4, true);
     // 2 of the group, and for each list 3 of each direction and 1 of its run.
-    const auto group = triggered_engine().open(context_of(*messages.front(), 2 + 2 * 7));
+    const auto group = open_group(*messages.front(), 2 + 2 * 7);
     const Choice choice = parse_choice(problem.collective, "flat");
     const auto list_of = [&](int rank) { return build(problem, rank, choice); };
-    ASSERT_TRUE(group->admits(problem, list_of));
-    const auto prepared = group->prepare(list_of(0));
-    EXPECT_TRUE(prepared->keep(first_kept_channel));
-    EXPECT_TRUE(prepared->keep(first_kept_channel + 1));
-    EXPECT_FALSE(prepared->keep(first_kept_channel + 2));
-    prepared->give_up(first_kept_channel);
-    EXPECT_TRUE(prepared->keep(first_kept_channel + 2));
+    ASSERT_TRUE(group->admits(problem, list_of, persistent));
+    const auto prepared = group->prepare(problem, list_of(0), persistent);
+    EXPECT_EQ(prepared->offer(first_kept_channel), 0U);
+    EXPECT_EQ(prepared->offer(first_kept_channel + 1), 0U);
+    EXPECT_EQ(prepared->offer(first_kept_channel + 2), UINT32_MAX);
+    prepared->release(first_kept_channel);
+    EXPECT_EQ(prepared->offer(first_kept_channel + 2), 0U);
 }
 
 TEST_F(TriggeredKept, AnotherBufferIsAnError) {
     const Problem problem{.collective = Collective::broadcast, .ranks = 1, .bytes = 8};
     const auto messages = process_links(1, true);
-    const auto group = triggered_engine().open(context_of(*messages.front()));
-    const auto prepared = group->prepare(build(problem, 0, parse_choice(problem.collective, "binomial")));
-    ASSERT_TRUE(prepared->keep(first_kept_channel));
+    const auto group = open_group(*messages.front());
+    const auto prepared =
+        group->prepare(problem, build(problem, 0, parse_choice(problem.collective, "binomial")), persistent);
+    ASSERT_EQ(prepared->offer(first_kept_channel), 0U);
     std::byte memory[2] = {};
     Operation* const first = prepared->start({memory, memory, nullptr}, first_kept_channel);
     EXPECT_TRUE(prepared->test(first));

@@ -17,8 +17,8 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "engines/catalogue.hpp"
 #include "engines/expected.hpp"
+#include "engines/host/engine.hpp"
 #include "links/ofi/fabric.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -58,8 +58,7 @@ std::vector<Fabric::Peer> exchange(Shared& shared, const Fabric& fabric, int ran
 void run(Fabric& fabric, Link& link, const Problem& problem, const Choice& choice, int rank,
          std::uint32_t& channel) {
     constexpr int runs = 2;
-    const EngineContext context{.messages = &link};
-    const auto prepared = find_engine("host").open(context)->prepare(build(problem, rank, choice));
+    const auto prepared = open_host_group(link)->prepare(problem, build(problem, rank, choice), {});
     Composition composition;
     std::vector<Bytes> in;
     std::vector<Bytes> out;

@@ -5,18 +5,14 @@
 #include <mpi.h>
 
 #include <deque>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
-#include "engines/deferred_work_of_ranks.hpp"
 #include "engines/expected.hpp"
-#include "engines/kernel/engine.hpp"
-#include "engines/triggered/engine.hpp"
 #include "links/mpi/mpi_link.hpp"
-#include "links/tcp/endpoint.hpp"
+#include "mpi/job/mpi_job.hpp"
 #include "support/complete.hpp"
 #include "support/engines.hpp"
 #include "task/sample.hpp"
@@ -38,46 +34,26 @@ int world_size() {
     return size;
 }
 
+// The job of MPI_COMM_WORLD, and a link over its MPI.
 class EngineTest : public testing::Test {
   protected:
     static void SetUpTestSuite() {
+        job = new MpiJob(read_settings(environ));
         link = new MpiLink;
         link->begin(MPI_COMM_WORLD);
         while (!link->ready()) {
         }
-        context.messages = link;
-        if (triggered_engine().available()) offer_deferred_work(context);
-        if (!kernel_engine().available()) return;
-        endpoint = new tcp::Endpoint({});
-        tcp::Key key = tcp::random_key();
-        MPI_Bcast(key.data(), static_cast<int>(key.size()), MPI_BYTE, 0, MPI_COMM_WORLD);
-        const tcp::Address mine = endpoint->address();
-        std::vector<tcp::Address> all(static_cast<std::size_t>(world_size()));
-        MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, MPI_COMM_WORLD);
-        endpoint->admit(key, all, world_rank());
-        std::vector<int> members(all.size());
-        std::iota(members.begin(), members.end(), 0);
-        connections = endpoint->group(1, members, world_rank(), 2).release();
-        context.connections = connections;
     }
     static void TearDownTestSuite() {
-        // What one rank has sent, another may not have read yet.
-        MPI_Barrier(MPI_COMM_WORLD);
-        context = {};
-        delete connections;
-        delete endpoint;
         link->free();
         delete link;
+        delete job;
     }
+    static MpiJob* job;
     static MpiLink* link;
-    static tcp::Endpoint* endpoint;
-    static Connections* connections;
-    static EngineContext context;
 };
+MpiJob* EngineTest::job = nullptr;
 MpiLink* EngineTest::link = nullptr;
-tcp::Endpoint* EngineTest::endpoint = nullptr;
-Connections* EngineTest::connections = nullptr;
-EngineContext EngineTest::context;
 
 struct Running {
     Bytes in;
@@ -86,15 +62,13 @@ struct Running {
 };
 
 // Three runs of one plan in flight together, completed the last one first.
-void run_thrice(const Engine& engine, const Problem& problem, const Choice& choice,
-                const EngineContext& context) {
+void run_thrice(const Engine& engine, const Problem& problem, const Choice& choice, GroupEngine& group) {
     static std::uint32_t channel = 0;
     const int rank = world_rank();
     const List list = build(problem, rank, choice);
     ASSERT_TRUE(engine.supports(list));
-    const auto group = engine.open(context);
-    EXPECT_TRUE(group->admits(problem, [&](int one) { return build(problem, one, choice); }));
-    const auto prepared = group->prepare(list);
+    EXPECT_TRUE(group.admits(problem, [&](int one) { return build(problem, one, choice); }, {}));
+    const auto prepared = group.prepare(problem, list, {});
     Composition composition;
     std::deque<Running> runs;
     for (int i = 0; i < 3; ++i) runs.push_back({in_of(problem, rank, i), out_before(problem, rank, i)});
@@ -113,8 +87,7 @@ void run_thrice(const Engine& engine, const Problem& problem, const Choice& choi
 // Two forms of the problem for each size, and others for the next one; those that the algorithm declines do
 // not count. Of an engine whose network works in software, one form and one size: it takes long. Gives back
 // how many there were.
-int run_forms(const Engine& engine, const Algorithm& algorithm, const EngineContext& context,
-              std::size_t& turn) {
+int run_forms(const Engine& engine, const Algorithm& algorithm, GroupEngine& group, std::size_t& turn) {
     const int forms = engine.only_by_name() ? 1 : 2;
     std::vector<std::uint64_t> sizes = {0, 8, 1000, 100'000};
     if (engine.only_by_name()) sizes = {turn % 2 == 0 ? 8U : 1000U};
@@ -128,8 +101,8 @@ int run_forms(const Engine& engine, const Algorithm& algorithm, const EngineCont
             const Problem& problem = problems[turn++ % problems.size()];
             if (!algorithm.applies(problem, choice.parameters)) continue;
             const auto list_of = [&](int rank) { return build(problem, rank, choice); };
-            if (!engine.accepts(problem, list_of, context.options)) continue;
-            run_thrice(engine, problem, choice, context);
+            if (!engine.supports_all(problem, list_of) || !group.admits(problem, list_of, {})) continue;
+            run_thrice(engine, problem, choice, group);
             ++taken;
         }
         all += taken;
@@ -137,14 +110,17 @@ int run_forms(const Engine& engine, const Algorithm& algorithm, const EngineCont
     return all;
 }
 
-void run_every_algorithm(const Engine& engine, const EngineContext& context) {
+void run_every_algorithm(const Engine& engine, Job& job, Link& link) {
     LAPWING_NEEDS_ENGINE(engine);
-    ASSERT_TRUE(engine.fits(context));
+    const auto opened = engine.open(job);
+    EngineGroup all{.rank = job.rank(), .messages = &link};
+    for (int rank = 0; rank < job.ranks(); ++rank) all.members.push_back(rank);
+    const auto group = opened->open(all, opened->reserve(job.ranks()));
     std::size_t turn = 0;
     int forms = 0;
     std::string declined;
     for (const Algorithm* algorithm : catalogue()) {
-        const int taken = run_forms(engine, *algorithm, context, turn);
+        const int taken = run_forms(engine, *algorithm, *group, turn);
         forms += taken;
         if (taken > 0) continue;
         declined += fmt::format(" {}:{}", name(algorithm->collective), algorithm->name);
@@ -155,12 +131,14 @@ void run_every_algorithm(const Engine& engine, const EngineContext& context) {
         fmt::print("{}: {} problems; declined, or for other numbers of ranks:{}\n", engine.name(), forms,
                    declined.empty() ? " none" : declined);
     }
+    // What one rank has sent, another may not have read yet.
+    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 class EveryEngine : public EngineTest, public testing::WithParamInterface<const Engine*> {};
 
 TEST_P(EveryEngine, RunsEveryAlgorithm) {
-    run_every_algorithm(*GetParam(), context);
+    run_every_algorithm(*GetParam(), *job, *link);
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, EveryEngine, testing::ValuesIn(engines().begin(), engines().end()),

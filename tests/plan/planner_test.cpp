@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "engines/host/engine.hpp"
 #include "links/process/process_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -17,12 +18,14 @@ Problem alltoall(std::uint64_t bytes) {
 class PlannerTest : public testing::Test {
   protected:
     std::vector<std::unique_ptr<Link>> links = process_links(4, true);
-    EngineContext context{.messages = links[1].get()};
+    std::vector<EngineOfGroup> by_host() {
+        return {{&host_engine(), [this] { return open_host_group(*links[1]); }}};
+    }
     PlanOptions options;
 };
 
 TEST_F(PlannerTest, ARepeatedProblemBuildsNothing) {
-    Planner planner(1, context, options);
+    Planner planner(1, by_host(), options);
     Plan& first = planner.plan(alltoall(8));
     Prepared* prepared = first.prepared.get();
     planner.plan(alltoall(16));
@@ -33,7 +36,7 @@ TEST_F(PlannerTest, ARepeatedProblemBuildsNothing) {
 
 TEST_F(PlannerTest, APlanSaysWhatItIs) {
     options.requested = RequestedAlgorithms::parse("ialltoall=pairwise:window=2");
-    Planner planner(1, context, options);
+    Planner planner(1, by_host(), options);
     const Plan& plan = planner.plan(alltoall(8));
     EXPECT_EQ(print(plan.choice), "pairwise:window=2");
     EXPECT_STREQ(plan.engine->name(), "host");
@@ -42,7 +45,7 @@ TEST_F(PlannerTest, APlanSaysWhatItIs) {
 }
 
 TEST_F(PlannerTest, ForgetsWhatWasNotUsedForLongestButNothingInFlight) {
-    Planner planner(1, context, options);
+    Planner planner(1, by_host(), options);
     Plan& in_flight = planner.plan(alltoall(1));
     in_flight.in_flight = 1;
     const Prepared* prepared = in_flight.prepared.get();
@@ -53,13 +56,13 @@ TEST_F(PlannerTest, ForgetsWhatWasNotUsedForLongestButNothingInFlight) {
 
 TEST_F(PlannerTest, ProvesListsWhenAsked) {
     options.check = true;
-    Planner planner(1, context, options);
+    Planner planner(1, by_host(), options);
     EXPECT_NO_THROW(planner.plan(alltoall(8)));
 }
 
 TEST_F(PlannerTest, EveryCollectiveHasPlans) {
     options.check = true;
-    Planner planner(1, context, options);
+    Planner planner(1, by_host(), options);
     for (const Collective collective : all_collectives()) {
         for (const Problem& problem : sample_problems(collective, 4, 24)) {
             EXPECT_NO_THROW(planner.plan(problem)) << print(problem);
@@ -68,7 +71,7 @@ TEST_F(PlannerTest, EveryCollectiveHasPlans) {
 }
 
 TEST_F(PlannerTest, AReductionIsPlannedByItsOperator) {
-    Planner planner(1, context, options);
+    Planner planner(1, by_host(), options);
     Problem problem{.collective = Collective::allreduce, .ranks = 4, .bytes = 8, .type = Type::int32};
     Plan& sum = planner.plan(problem);
     problem.op = Operator::maximum;
@@ -81,7 +84,7 @@ TEST_F(PlannerTest, AReductionIsPlannedByItsOperator) {
 }
 
 TEST_F(PlannerTest, WhereTheRanksStandIsPartOfTheProblem) {
-    Planner planner(1, context, options);
+    Planner planner(1, by_host(), options);
     Problem problem{.collective = Collective::broadcast, .ranks = 4, .bytes = 8};
     Plan& unknown = planner.plan(problem);
     problem.placement = std::make_shared<Placement>(std::vector<std::uint64_t>{0, 0, 1, 1});
@@ -98,7 +101,7 @@ TEST_F(PlannerTest, WhereTheRanksStandIsPartOfTheProblem) {
 
 // A rank plans with its own parts only.
 TEST_F(PlannerTest, OtherPartsAreAnotherProblem) {
-    Planner planner(1, context, options);
+    Planner planner(1, by_host(), options);
     Problem problem{.collective = Collective::alltoallv, .ranks = 4};
     const auto with_parts = [&](std::uint64_t bytes) {
         problem.parts = {all_parts(problem, [=](int, int) { return bytes; })[1]};

@@ -8,6 +8,7 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
+#include "engines/host/engine.hpp"
 #include "links/process/process_link.hpp"
 #include "plan/planner.hpp"
 #include "plan/selection.hpp"
@@ -232,13 +233,15 @@ TEST_F(SelectByTuning, WhatDeclinesIsPassedOver) {
 // Also where shipped choices are, the variable's file counts.
 TEST_F(SelectByTuning, APlannerAsksForTheEngineThatWillRunTheList) {
     const std::vector<std::unique_ptr<Link>> links = process_links(4, true);
-    const EngineContext context{.messages = links[1].get()};
+    const auto by_host = [&] {
+        return std::vector<EngineOfGroup>{{&host_engine(), [&] { return open_host_group(*links[1]); }}};
+    };
     PlanOptions options;
     options.tuning = std::make_shared<const Tuning>(tuning);
-    Planner planner(1, context, options);
+    Planner planner(1, by_host(), options);
     EXPECT_STREQ(planner.plan(alltoall(4, 8)).choice.algorithm->name, "ring");
     options.several_hosts = true;
-    Planner elsewhere(1, context, options);
+    Planner elsewhere(1, by_host(), options);
     EXPECT_STRNE(elsewhere.plan(alltoall(4, 8)).choice.algorithm->name, "ring");
 }
 

@@ -227,15 +227,13 @@ Verdict runs(const Engine& engine, const Algorithm& algorithm) {
     constexpr int ranks = 8;
     const Choice choice{&algorithm, default_parameters(algorithm)};
     const auto sample = algorithm.knows_hosts ? sample_problems_on_hosts : sample_problems;
-    EngineOptions options;
-    options.trigger_entries = 1024;
     Verdict verdict = Verdict::no("it applies to no such problem");
     for (Problem& problem : sample(algorithm.collective, ranks, 8)) {
         if (!algorithm.applies(problem, choice.parameters)) continue;
         const auto list_of = [&](int rank) { return build(problem, rank, choice); };
         Problem known = problem;
         known.parts.resize(std::min<std::size_t>(known.parts.size(), 1));
-        verdict = engine.accepts(with_parts_of_all(known), list_of, options);
+        verdict = engine.supports_all(with_parts_of_all(known), list_of);
         for (int rank = 0; rank < ranks && verdict; ++rank) verdict = engine.supports(list_of(rank));
         if (verdict) break;
     }

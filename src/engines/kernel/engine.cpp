@@ -215,8 +215,7 @@ std::unique_ptr<GroupEngine> open_kernel_group(Connections& connections, const k
                                                Link* intra_node, const std::vector<bool>& intra_node_peers) {
     return std::make_unique<KernelGroupEngine>(
         std::make_shared<KernelGroup>(connections, options, intra_node), intra_node_peers,
-        options.socket_bytes,
-        std::make_shared<PersistentLanes>([] { return true; }, [] {}));
+        options.socket_bytes, std::make_shared<PersistentLanes>([] { return true; }, [] {}));
 }
 
 }  // namespace lapwing

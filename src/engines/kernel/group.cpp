@@ -6,8 +6,7 @@ namespace lapwing::kernel {
 
 KernelGroup::KernelGroup(Connections& connections, const Options& options, Link* intra_node)
     : scheduler_(connections, options, intra_node, [this] { event_thread_.request(); }),
-      event_thread_(connections, scheduler_.ring().descriptor(),
-                    [this] { call_by_event_thread(); }) {}
+      event_thread_(connections, scheduler_.ring().descriptor(), [this] { call_by_event_thread(); }) {}
 
 void KernelGroup::want(const ChainPlan& plan) {
     const std::lock_guard lock(mutex_);

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <mutex>
 
-#include "engines/kernel/options.hpp"
 #include "engines/kernel/event_thread_calls.hpp"
+#include "engines/kernel/options.hpp"
 #include "engines/kernel/scheduler.hpp"
 #include "links/event/poll_set.hpp"
 

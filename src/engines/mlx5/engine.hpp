@@ -28,6 +28,7 @@ namespace lapwing {
 const Engine& mlx5_engine();
 
 // For one group. Device and link must outlive the result.
-std::unique_ptr<GroupEngine> open_mlx5_group(mlx5::Device& device, Link& messages, const WorkVariant& variant);
+std::unique_ptr<GroupEngine> open_mlx5_group(mlx5::Device& device, Link& messages,
+                                             const WorkVariant& variant);
 
 }  // namespace lapwing

@@ -17,8 +17,8 @@ Demand declined(const char* reason) {
 
 }  // namespace
 
-Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of,
-                 const Limits& limits, Landing landing) {
+Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of, const Limits& limits,
+                 Landing landing) {
     if (has_parts(problem.collective) && problem.parts.size() != static_cast<std::size_t>(problem.ranks))
         return declined("a rank does not know how long the blocks of others are");
     if (problem.ranks > max_ranks) return declined("the group has more than 1024 ranks");

@@ -30,8 +30,8 @@ struct Demand {
 };
 
 // `list_of` builds the list of a rank. Lists that keep their buffers land directly.
-Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of,
-                 const Limits& limits, Landing landing = Landing::slots);
+Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of, const Limits& limits,
+                 Landing landing = Landing::slots);
 
 // Those of one list that keeps its buffers, with those of its run.
 std::uint64_t counters_of_kept(const Schedule& schedule);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
@@ -163,6 +164,12 @@ class TriggeredEngine final : public Engine {
         read_options(settings);
         read_bytes(settings);
     }
+    std::vector<std::pair<std::string, std::string>> environment(const Settings& settings) const override {
+        // libfabric reads it once per process. Otherwise its thread polls for 10 ms after each event, and
+        // ranks that share processors wait for each other's threads.
+        if (settings.trigger_provider == "sockets") return {{"FI_SOCKETS_PE_WAITTIME", "0"}};
+        return {};
+    }
     Verdict supports(const List& list) const override { return triggered::has_schedule(list); }
     Verdict supports_all(const Problem& problem, const ListOf& list_of) const override {
         const triggered::Limits shipped{1024, UINT64_MAX, read_bytes(Settings{})};
@@ -180,8 +187,7 @@ const Engine& triggered_engine() {
 
 std::unique_ptr<GroupEngine> open_triggered_group(DeferredWork& network, Link& messages,
                                                   const triggered::GroupLimits& limits) {
-    return std::make_unique<TriggeredGroupEngine>(network, messages, limits,
-                                                  std::make_unique<Reservation>());
+    return std::make_unique<TriggeredGroupEngine>(network, messages, limits, std::make_unique<Reservation>());
 }
 
 }  // namespace lapwing

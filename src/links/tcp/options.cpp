@@ -10,8 +10,10 @@ Options read_options(const Settings& settings) {
     options.interfaces = settings.tcp_interface;
     options.family = settings.tcp_family;
     options.patience = std::chrono::seconds(number_in("LAPWING_TIMEOUT", settings.timeout, 1, 86400));
-    options.buffer_bytes = static_cast<int>(bytes_in("LAPWING_TCP_BUFFER", settings.tcp_buffer, 0, max_buffer));
-    options.unsent_bytes = static_cast<int>(bytes_in("LAPWING_TCP_UNSENT", settings.tcp_unsent, 0, max_buffer));
+    options.buffer_bytes =
+        static_cast<int>(bytes_in("LAPWING_TCP_BUFFER", settings.tcp_buffer, 0, max_buffer));
+    options.unsent_bytes =
+        static_cast<int>(bytes_in("LAPWING_TCP_UNSENT", settings.tcp_unsent, 0, max_buffer));
     check(options);
     return options;
 }

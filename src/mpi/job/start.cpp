@@ -79,7 +79,12 @@ void start_job(bool collective) {
             runtime.network = std::make_unique<JobNetwork>(*runtime.job);
             return;
         }
-        compare_settings(*runtime.job);
+        try {
+            compare_settings(*runtime.job);
+        } catch (const Error& error) {
+            end(fmt::format("{}; pass the LAPWING_* variables to all hosts, as lapwing run does",
+                            error.what()));
+        }
         if (runtime.options.tuning != nullptr) {
             compare_file(*runtime.job, "LAPWING_TUNING", settings.tuning,
                          runtime.options.tuning->fingerprint());

@@ -18,9 +18,9 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "job/rank_locations.hpp"
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"
-#include "job/rank_locations.hpp"
 #include "mpi/job/mpi_job.hpp"
 #include "mpi/native/fortran.hpp"
 

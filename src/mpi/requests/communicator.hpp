@@ -13,7 +13,6 @@
 #include "links/mpi/mpi_link.hpp"
 #include "mpi/native/count.hpp"
 
-
 namespace lapwing {
 
 struct Request;
@@ -74,8 +73,8 @@ inline Communicator* find_communicator(MPI_Comm communicator, int* error) {
     return last.group;
 }
 
-// Makes the communicator's group and begins the agreement of its ranks, once; at the same place in the order of
-// collectives on all ranks. Returns the MPI's error code. Call it outside of Entry, too.
+// Makes the communicator's group and begins the agreement of its ranks, once; at the same place in the order
+// of collectives on all ranks. Returns the MPI's error code. Call it outside of Entry, too.
 int begin_group(Communicator& communicator);
 // Opens the group if its ranks have agreed. Returns whether it is open. Inside Entry. Throws MpiError.
 bool open_group(Communicator& communicator);

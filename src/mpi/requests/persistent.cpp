@@ -35,8 +35,8 @@ bool takes_persistent_requests() {
     return takes;
 }
 
-// A plan for a persistent collective and the channel of all its starts. While this lives, the plan counts as in
-// flight, and the channel is released unless it is taken.
+// A plan for a persistent collective and the channel of all its starts. While this lives, the plan counts as
+// in flight, and the channel is released unless it is taken.
 class PersistentPlan {
   public:
     // Collective; waits for the other ranks if they must agree. Outside of Entry. Throws Error (unsupported).
@@ -51,8 +51,8 @@ class PersistentPlan {
             unusable_lanes = plan_->prepared->offer(channel_);
         }
         std::uint32_t unusable_anywhere = 0;
-        error_ = PMPI_Allreduce(&unusable_lanes, &unusable_anywhere, 1, MPI_UINT32_T, MPI_BOR,
-                                group.communicator);
+        error_ =
+            PMPI_Allreduce(&unusable_lanes, &unusable_anywhere, 1, MPI_UINT32_T, MPI_BOR, group.communicator);
         if (error_ == MPI_SUCCESS && ~unusable_anywhere != 0) {
             const Entry entry;
             channel_ = plan_->prepared->accept(channel_, std::countr_one(unusable_anywhere));

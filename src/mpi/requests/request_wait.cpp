@@ -19,8 +19,9 @@ constexpr std::uint64_t looks_per_native_progress = 64;
 constexpr std::uint64_t looks_in_kernel_per_native_progress = 32;
 
 bool connected(Request* const* requests, std::size_t count) {
-    return std::any_of(requests, requests + count,
-                       [](const Request* request) { return request->group->is_open() && request->group->group->has_engine_network(); });
+    return std::any_of(requests, requests + count, [](const Request* request) {
+        return request->group->is_open() && request->group->group->has_engine_network();
+    });
 }
 
 bool by_fabric(Request* const* requests, std::size_t count) {

@@ -10,11 +10,11 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "engines/catalogue.hpp"
 #include "engines/doubles/mlx5/device.hpp"
 #include "engines/doubles/mlx5/soft_roce.hpp"
 #include "engines/expected.hpp"
 #include "engines/mlx5/conformance.hpp"
+#include "engines/mlx5/engine.hpp"
 #include "links/process/process_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -78,13 +78,10 @@ std::string run(const Problem& problem, const Choice& choice, const WorkVariant&
         Rank& of = ranks[static_cast<std::size_t>(rank)];
         of.card =
             std::make_unique<DoubleDevice>(network, rules, Drive::thread, mlx5_double::open_soft_roce());
-        EngineContext context{.messages = links[static_cast<std::size_t>(rank)].get()};
-        context.card = of.card.get();
-        context.options.card_variant = &variant;
-        of.group = find_engine("mlx5").open(context);
+        of.group = open_mlx5_group(*of.card, *links[static_cast<std::size_t>(rank)], variant);
         const auto list_of = [&](int one) { return build(problem, one, choice); };
-        if (!of.group->admits(problem, list_of)) return "it is declined";
-        of.prepared = of.group->prepare(list_of(rank));
+        if (!of.group->admits(problem, list_of, {})) return "it is declined";
+        of.prepared = of.group->prepare(problem, list_of(rank), {});
     }
     for (int rank = 0; rank < count; ++rank) {
         Rank& of = ranks[static_cast<std::size_t>(rank)];

@@ -4,7 +4,7 @@
 
 #include "base/error.hpp"
 #include "engines/catalogue.hpp"
-#include "plan/options.hpp"
+#include "job/settings.hpp"
 
 namespace lapwing::tool {
 

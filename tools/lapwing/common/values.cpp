@@ -10,7 +10,7 @@
 #include "base/trace.hpp"
 #include "base/values.hpp"
 #include "engines/catalogue.hpp"
-#include "plan/options.hpp"
+#include "job/settings.hpp"
 #include "plan/selection.hpp"
 #include "topology/host_order.hpp"
 
@@ -209,7 +209,7 @@ void check_values(const Settings& settings) {
     if (settings.check != "auto") parse_switch("LAPWING_CHECK", settings.check);
     pick("report", settings.report, reports);
     trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
-    read_network_settings(settings);
+    check_settings(settings);
 }
 
 std::string print_seconds(double seconds) {

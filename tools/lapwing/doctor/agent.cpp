@@ -113,7 +113,7 @@ int reach_hosts(const std::string& run, int seconds) {
     try {
         if (told == nullptr)
             throw Error(ErrorCode::system, fmt::format("the launcher has not passed on {}", reach_variable));
-        reach(ReachTask::read(told), read_network_settings(read_settings(environ)).tcp, tell);
+        reach(ReachTask::read(told), tcp::read_options(read_settings(environ)), tell);
     } catch (const Error& error) {
         tell({{"wrong", error.what()}});
     }

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/settings.hpp"
+#include "job/settings.hpp"
 #include "lapwing/doctor/findings.hpp"
 #include "lapwing/mpi/family.hpp"
-#include "plan/options.hpp"
 
 namespace lapwing::tool {
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
+#include "engines/catalogue.hpp"
 #include "lapwing/common/process.hpp"
 
 namespace lapwing::tool {
@@ -36,12 +37,12 @@ Variables variables_to_pass(const Settings& settings) {
         if (overridden || settings.field != usual) result.emplace_back("LAPWING_" NAME, settings.field); \
     }
 #include "base/settings.def"
-    // libfabric reads it once in a process. Its thread would else look for work for 10 ms after each event,
-    // and ranks that share processors would wait for each other's threads.
-    constexpr const char* busy_time = "FI_SOCKETS_PE_WAITTIME";
-    if (settings.engine == "triggered" && settings.trigger_provider == "sockets" &&
-        std::getenv(busy_time) == nullptr)
-        result.emplace_back(busy_time, "0");
+    for (const Engine* engine : engines()) {
+        if (settings.engine != engine->name()) continue;
+        for (const auto& [name, value] : engine->environment(settings)) {
+            if (std::getenv(name.c_str()) == nullptr) result.emplace_back(name, value);
+        }
+    }
     return result;
 }
 

@@ -55,16 +55,16 @@ Facts interfaces_facts(const MpiFamily&) {
     }
     Facts facts = {{"interfaces", found}};
     try {
-        const NetworkSettings network = read_network_settings(read_settings(environ));
+        const tcp::Options tcp = tcp::read_options(read_settings(environ));
         facts["places"] = Facts::array();
-        for (const tcp::Address::Place& place : tcp::choose(network.tcp, up)) {
+        for (const tcp::Address::Place& place : tcp::choose(tcp, up)) {
             const auto own = std::find_if(up.begin(), up.end(), [&](const tcp::Interface& one) {
                 return tcp::same_address(one.place, place);
             });
             facts["places"].push_back(
                 {{"place", write_place(place)}, {"interface", own == up.end() ? "" : own->name}});
         }
-        facts["ports"] = free_ports(network.tcp);
+        facts["ports"] = free_ports(tcp);
     } catch (const Error& error) {
         facts["wrong"] = error.what();
     }

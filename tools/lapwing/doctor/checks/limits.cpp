@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/values.hpp"
 #include "engines/catalogue.hpp"
 #include "lapwing/common/this_host.hpp"
 #include "lapwing/doctor/check.hpp"
@@ -161,7 +162,7 @@ std::string descriptors_line(const Facts& facts) {
 void judge_descriptors(const JobReport& job, Findings& findings) {
     if (!job.several_hosts() || job.ranks == 0 || job.settings.engine == "mpi") return;
     const auto ranks = static_cast<std::uint64_t>(job.ranks);
-    const std::uint64_t group = (ranks - 1) * static_cast<std::uint64_t>(job.network.lanes);
+    const std::uint64_t group = (ranks - 1) * parse_number(job.settings.tcp_lanes).value_or(1);
     constexpr std::uint64_t groups_of_most_programs = 4;
     constexpr std::uint64_t of_the_mpi = 32;  // about so many, before Lapwing starts
     const auto room = [&](const Facts& facts) -> std::string {
