@@ -103,7 +103,7 @@ double cost_of_tree(const Problem& problem, const Parameters& parameters, const 
 Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine) {
     if (!has_levels(problem)) return machine;
     if (paths == Paths::numbers) paths = problem.placement->has_runs() ? Paths::ring : Paths::shared;
-    if (paths == Paths::usual) paths = has_root(problem.collective) ? Paths::few : Paths::shared;
+    if (paths == Paths::by_root) paths = has_root(problem.collective) ? Paths::single : Paths::shared;
     if (paths == Paths::ring) return machine;
     const double intra_node = problem.placement->intra_node_pairs();
     const double sharing =

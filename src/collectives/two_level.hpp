@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
-#include "collectives/reduce_scatter/vector_blocks.hpp"
+#include "collectives/vector_blocks.hpp"
 
 namespace lapwing::two_level {
 
@@ -97,7 +97,7 @@ struct Segments {
     }
 
     std::int64_t leaders;
-    reduce_scatter::VectorBlocks blocks;
+    VectorBlocks blocks;
 };
 
 // What k means.

@@ -30,8 +30,8 @@ TEST(Catalogue, EveryRowIsWhole) {
         EXPECT_STRNE(algorithm->source, "");
         EXPECT_LE(algorithm->parameters.size(), Parameters{}.size());
         for (const Parameter& parameter : algorithm->parameters) {
-            EXPECT_LE(parameter.least, parameter.usual);
-            EXPECT_LE(parameter.usual, parameter.most);
+            EXPECT_LE(parameter.min, parameter.default_value);
+            EXPECT_LE(parameter.default_value, parameter.max);
         }
     }
 }

@@ -5,9 +5,9 @@
 //
 // Ranks 2i and 2i + 1 are a pair, and their blocks travel together. They exchange them first; then, by turns
 // with the neighbour outside and inside the pair, each sends the two blocks that it got last.
-#include "collectives/algorithm.hpp"
 #include "collectives/arithmetic.hpp"
 #include "collectives/blocks.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::allgather {
@@ -56,13 +56,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm neighbor_exchange;
 const Algorithm neighbor_exchange = {
-    .collective = Collective::allgather,
-    .name = "neighbor_exchange",
     .summary = "exchange the two blocks that came last with both neighbours by turns",
     .source = "Chen et al. 2005",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

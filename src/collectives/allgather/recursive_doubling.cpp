@@ -4,9 +4,9 @@
 //
 // The blocks that a rank has before a step are those of an aligned run of ranks, so they stand side by side
 // in out, and nothing is packed.
-#include "collectives/algorithm.hpp"
 #include "collectives/arithmetic.hpp"
 #include "collectives/blocks.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::allgather {
@@ -51,13 +51,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm recursive_doubling;
 const Algorithm recursive_doubling = {
-    .collective = Collective::allgather,
-    .name = "recursive_doubling",
     .summary = "exchange all blocks held so far with the rank 1, 2, 4, ... away",
     .source = "Thakur, Rabenseifner, Gropp 2005, section 4.1",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

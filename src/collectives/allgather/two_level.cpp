@@ -6,7 +6,8 @@
 // A host's ranks are divided into runs, each with a leader that sends the blocks of its run. So every block
 // crosses to a host once, and what comes from one host is handed out while that of another is on its way.
 #include "collectives/two_level.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::allgather {
@@ -29,7 +30,7 @@ std::int64_t leaders_of(const Problem& problem, const Parameters& values) {
 Verdict applies(const Problem& problem, const Parameters&) {
     if (const Verdict levels = has_levels(problem); !levels) return levels;
     if (problem.placement->has_runs()) return Verdict::yes();
-    return reduce::within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks));
+    return within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks));
 }
 
 class Exchange {
@@ -186,10 +187,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::allgather,
-    .name = "two_level",
     .summary = "leaders send the blocks of their host to all other hosts, and hand out what arrives",
     .source = "Kandalla et al. 2009 (multi-leader allgather); Karonis et al. 2000",
     .parameters = parameters,

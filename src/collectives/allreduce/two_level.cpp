@@ -13,15 +13,15 @@
 // ranks have the same result to the last bit.
 #include <cmath>
 
-#include "collectives/reduce/combine.hpp"
+#include "collectives/reduction/combine.hpp"
 #include "collectives/two_level.hpp"
 
 namespace lapwing::allreduce {
 namespace {
 
 using namespace lapwing::two_level;
-using reduce::Contributions;
-using reduce::sendable;
+using reduction::Contributions;
+using reduction::sendable;
 
 constexpr Parameter parameters[] = {
     {"segment", "KiB that are passed on together", 128, 1, 1 << 20},
@@ -51,9 +51,8 @@ bool in_one_step(const Problem& problem, const Segments& segments) {
 Verdict applies(const Problem& problem, const Parameters&) {
     if (const Verdict levels = has_levels(problem); !levels) return levels;
     if (const Verdict order = keeps_order(problem); !order) return order;
-    return reduce::within_scratch(problem.bytes,
-                                  static_cast<std::uint64_t>(problem.placement->largest_host()) +
-                                      static_cast<std::uint64_t>(problem.placement->hosts()) + 4);
+    return within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.placement->largest_host()) +
+                                             static_cast<std::uint64_t>(problem.placement->hosts()) + 4);
 }
 
 // What both ways share.
@@ -272,10 +271,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::allreduce,
-    .name = "two_level",
     .summary = "leaders combine inside each host, then among each other, and hand the result out",
     .source = "Karonis et al. 2000; Graham et al. 2011 (Cheetah); Thakur, Rabenseifner, Gropp 2005",
     .parameters = parameters,

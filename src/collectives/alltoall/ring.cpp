@@ -7,14 +7,13 @@
 // first and hands on the rest in the next step.
 #include <vector>
 
-#include "collectives/algorithm.hpp"
 #include "collectives/ring.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::alltoall {
 namespace {
-
-constexpr std::uint64_t max_scratch = std::uint64_t{1} << 30;
 
 Verdict applies(const Problem& problem, const Parameters&) {
     const std::uint64_t ranks = static_cast<std::uint64_t>(problem.ranks);
@@ -68,13 +67,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm ring;
 const Algorithm ring = {
-    .collective = Collective::alltoall,
-    .name = "ring",
     .summary = "hand blocks from neighbour to neighbour around the ring of ranks",
     .source = "Kaiser et al. 2009, section 3.2, after Huse 1999",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

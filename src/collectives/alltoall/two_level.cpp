@@ -9,7 +9,8 @@
 // as ranks, the usual case, all messages end where their blocks belong.
 #include "collectives/two_level.hpp"
 #include "collectives/blocks.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::alltoall {
@@ -34,8 +35,7 @@ Verdict applies(const Problem& problem, const Parameters& values) {
     const std::uint64_t least =
         values[0] == 0 ? smallest : std::min(static_cast<std::uint64_t>(values[0]), smallest);
     const std::uint64_t for_one = (most + least - 1) / least;
-    return reduce::within_scratch(problem.bytes,
-                                  2 * most * for_one * static_cast<std::uint64_t>(placement.hosts()));
+    return within_scratch(problem.bytes, 2 * most * for_one * static_cast<std::uint64_t>(placement.hosts()));
 }
 
 class Exchange {
@@ -231,10 +231,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::alltoall,
-    .name = "two_level",
     .summary = "leaders send what all ranks of their host have for one of another host as one message",
     .source = "Träff, Rougier 2014; Graham et al. 2011 (Cheetah)",
     .parameters = parameters,

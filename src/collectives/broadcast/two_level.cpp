@@ -8,6 +8,7 @@
 // the next is on its way there. The segments may be dealt among several leaders. On the root's host all ranks
 // have them from the root, and the other leaders pass theirs on.
 #include "collectives/two_level.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::broadcast {
@@ -101,10 +102,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::broadcast,
-    .name = "two_level",
     .summary = "along a tree or chain of hosts, in segments, and from the leader of each host to its ranks",
     .source = "Kandalla et al. 2011 (HPL); Venkata et al. 2011 (Cheetah); Karonis et al. 2000",
     .parameters = tree_parameters,

@@ -9,10 +9,6 @@
 namespace lapwing::gather {
 namespace {
 
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
-
 int middle(Subtree subtree) {
     return subtree.begin + 1 + (subtree.end - subtree.begin) / 2;
 }
@@ -48,14 +44,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm binary;
 const Algorithm binary = {
-    .collective = Collective::gather,
-    .name = "binary",
     .summary = "each rank collects the blocks of at most two others and hands them on",
     .source = "Kaiser et al. 2009, section 3.1",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
 };

@@ -6,7 +6,8 @@
 // of their ranks each.
 #include "collectives/two_level.hpp"
 #include "collectives/blocks.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::gather {
@@ -20,7 +21,7 @@ constexpr Parameter parameters[] = {
 Verdict applies(const Problem& problem, const Parameters&) {
     if (const Verdict levels = has_levels(problem); !levels) return levels;
     // Of all blocks, where they do not arrive where they belong.
-    return reduce::within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks));
+    return within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks));
 }
 
 SeatGroups groups_of(const Problem& problem, int host, const Parameters& values) {
@@ -136,10 +137,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::gather,
-    .name = "two_level",
     .summary = "leaders collect the blocks of their host and send them to the root as one message",
     .source = "Karonis et al. 2000; Graham et al. 2011 (Cheetah)",
     .parameters = parameters,

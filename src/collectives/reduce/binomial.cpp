@@ -5,12 +5,14 @@
 // Counted from the root of the tree, rank r combines the ranks [r, r + b) where b is its lowest bit. The
 // tree's root is the problem's where the operator commutes, else rank 0, which sends the result on: so each
 // subtree is a run of neighbours, and what comes from its children stands in rank order.
-#include "collectives/algorithm.hpp"
 #include "collectives/arithmetic.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/reduction/combine.hpp"
+#include "collectives/rows.hpp"
 
 namespace lapwing::reduce {
 namespace {
+
+using namespace reduction;
 
 int root_of_tree(const Problem& problem) {
     return problem.ordered ? 0 : problem.root;
@@ -68,13 +70,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm binomial;
 const Algorithm binomial = {
-    .collective = Collective::reduce,
-    .name = "binomial",
     .summary = "in each step half of the ranks that still hold partial results hand them on",
     .source = "Thakur, Rabenseifner, Gropp 2005, section 4.4",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

@@ -4,12 +4,14 @@
 //
 // The halving begins with the nearest rank, so that rank order is kept. A number of ranks that is no power of
 // two is folded; the root never sits out.
-#include "collectives/algorithm.hpp"
-#include "collectives/reduce/halving.hpp"
-#include "collectives/reduce_scatter/vector_blocks.hpp"
+#include "collectives/reduction/halving.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/vector_blocks.hpp"
 
 namespace lapwing::reduce {
 namespace {
+
+using namespace reduction;
 
 Verdict applies(const Problem& problem, const Parameters&) {
     return within_scratch(problem.bytes, 5);
@@ -36,7 +38,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     }
     const bool root = rank == problem.root;
     const Span result = root ? out(0, problem.bytes) : Span{};
-    const reduce_scatter::VectorBlocks pieces(problem.bytes, problem.element_bytes(), fold.core());
+    const VectorBlocks pieces(problem.bytes, problem.element_bytes(), fold.core());
     Halving halving(problem, fold, rank, Halving::Order::nearest_first,
                     [&](int c) { return pieces.begin(c); });
     const std::vector<HalvingStep>& steps = halving.steps();
@@ -81,13 +83,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm rabenseifner;
 const Algorithm rabenseifner = {
-    .collective = Collective::reduce,
-    .name = "rabenseifner",
     .summary = "reduce-scatter by recursive halving, then gather the pieces at the root",
     .source = "Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005, section 4.4",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

@@ -15,10 +15,6 @@
 namespace lapwing::scatter {
 namespace {
 
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
-
 List build(const Problem& problem, int rank, const Parameters&) {
     const Place place = binomial_place(problem, rank);
     const int relative = place.own.begin;
@@ -53,14 +49,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm binomial;
 const Algorithm binomial = {
-    .collective = Collective::scatter,
-    .name = "binomial",
     .summary = "in each step the ranks that hold blocks hand on half of them",
     .source = "Chan et al. 2007; Thakur, Rabenseifner, Gropp 2005, section 4.2",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
 };

@@ -10,21 +10,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/verdict.hpp"
-#include "collectives/algorithm.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
-namespace lapwing::reduce {
-
-constexpr std::uint64_t max_scratch = std::uint64_t{1} << 30;
-
-// Whether `spans` spans of so many bytes are not too much scratch.
-inline Verdict within_scratch(std::uint64_t bytes, std::uint64_t spans) {
-    if (bytes > max_scratch / std::max<std::uint64_t>(spans, 1)) {
-        return Verdict::no("the partial results of all steps need more than 1 GiB of scratch");
-    }
-    return Verdict::yes();
-}
+namespace lapwing::reduction {
 
 // `held` to send, or a copy of it where `result` is to be written over it later: in place, where the input
 // stands in out.
@@ -118,4 +108,4 @@ inline double cost_of_one_step(const Problem& problem, const Machine& machine) {
            bytes * (machine.per_byte + machine.copy_per_byte) + 0.25 * crowded * machine.per_byte;
 }
 
-}  // namespace lapwing::reduce
+}  // namespace lapwing::reduction

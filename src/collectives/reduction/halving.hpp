@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
-#include "collectives/reduce/combine.hpp"
-#include "collectives/reduce/fold.hpp"
+#include "collectives/reduction/combine.hpp"
+#include "collectives/reduction/fold.hpp"
 
-namespace lapwing::reduce {
+namespace lapwing::reduction {
 
 // Bytes of the vector that is reduced.
 struct Region {
@@ -63,4 +63,4 @@ class Halving {
 // Seconds of all steps, for pieces of one length that are `bytes` in all.
 double cost_of_halving(double bytes, int core, const Machine& machine);
 
-}  // namespace lapwing::reduce
+}  // namespace lapwing::reduction

@@ -8,10 +8,10 @@
 
 #include "collectives/algorithm.hpp"
 #include "collectives/arithmetic.hpp"
-#include "collectives/reduce/combine.hpp"
-#include "collectives/reduce_scatter/vector_blocks.hpp"
+#include "collectives/reduction/combine.hpp"
+#include "collectives/vector_blocks.hpp"
 
-namespace lapwing::reduce_scatter {
+namespace lapwing::reduction {
 
 inline Verdict ring_keeps_order(const Problem& problem) {
     if (!problem.ordered) return Verdict::yes();
@@ -45,7 +45,7 @@ class RingPass {
     Span run(Builder& list, Span own, Span result) const {
         Span held = blocks_.of(own, block(1));
         if (arrivals_.empty()) return held;
-        held = reduce::sendable(list, held, result);
+        held = sendable(list, held, result);
         for (std::size_t i = 0; i < arrivals_.size(); ++i) {
             if (held.length > 0) list.send(above(), held);
             if (arrivals_[i].length > 0) list.wait(below());
@@ -67,4 +67,4 @@ inline double cost_of_ring_pass(double bytes, int ranks, const Machine& machine)
            (machine.latency + 2 * machine.task + bytes * (machine.per_byte + machine.copy_per_byte));
 }
 
-}  // namespace lapwing::reduce_scatter
+}  // namespace lapwing::reduction

@@ -1,6 +1,6 @@
-#include "collectives/reduce/halving.hpp"
+#include "collectives/reduction/halving.hpp"
 
-namespace lapwing::reduce {
+namespace lapwing::reduction {
 
 Halving::Halving(const Problem& problem, const Fold& fold, int rank, Order order,
                  const std::function<std::uint64_t(int)>& begin)
@@ -61,4 +61,4 @@ double cost_of_halving(double bytes, int core, const Machine& machine) {
            bytes * (core - 1) / core * (machine.per_byte + machine.copy_per_byte);
 }
 
-}  // namespace lapwing::reduce
+}  // namespace lapwing::reduction

@@ -7,7 +7,7 @@
 
 #include "collectives/arithmetic.hpp"
 
-namespace lapwing::reduce {
+namespace lapwing::reduction {
 
 class Fold {
   public:
@@ -35,4 +35,4 @@ class Fold {
     int kept_;
 };
 
-}  // namespace lapwing::reduce
+}  // namespace lapwing::reduction
