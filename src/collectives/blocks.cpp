@@ -16,7 +16,7 @@ Span block_to(const Problem& problem, int rank, int to) {
             const Part& part = problem.parts_of(rank).sends[static_cast<std::size_t>(to)];
             return in(part.offset, part.bytes);
         }
-        default:  // the same for everybody
+        default:  // the same for every rank
             return whole_input(problem, rank);
     }
 }

@@ -49,13 +49,13 @@ void set_parameter(Choice& choice, std::string_view assignment) {
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (error != std::errc{} || end != text.data() + text.size() || value < parameter.min ||
             value > parameter.max) {
-            refuse(fmt::format("{}:{} is a number from {} to {}, not '{}'", algorithm.name, parameter.name,
-                               parameter.min, parameter.max, text));
+            refuse(fmt::format("{}:{} must be a number from {} to {}, not '{}'", algorithm.name,
+                               parameter.name, parameter.min, parameter.max, text));
         }
         choice.parameters[i] = value;
         return;
     }
-    if (valid.empty()) refuse(fmt::format("{} has no parameters, so not '{}'", algorithm.name, assignment));
+    if (valid.empty()) refuse(fmt::format("{} has no parameters: remove '{}'", algorithm.name, assignment));
     refuse(fmt::format("{} has no parameter '{}'{}", algorithm.name, wanted, suggestion(wanted, valid)));
 }
 

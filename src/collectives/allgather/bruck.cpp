@@ -80,7 +80,7 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 }  // namespace
 
 const Algorithm bruck = {
-    .summary = "hand all blocks held so far to the rank 1, 2, 4, ... below",
+    .summary = "send all blocks received so far to the rank 1, 2, 4, ... below",
     .source = "Bruck et al. 1997, section 4; Thakur, Rabenseifner, Gropp 2005, section 4.1",
     .applies = applies,
     .build = build,

@@ -40,7 +40,7 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 }  // namespace
 
 const Algorithm ring = {
-    .summary = "hand blocks from neighbour to neighbour around the ring of ranks",
+    .summary = "pass blocks from neighbour to neighbour around the ring of ranks",
     .source = "Thakur, Rabenseifner, Gropp 2005, section 4.1",
     .build = build,
     .cost = cost,

@@ -1,9 +1,9 @@
-// Allreduce in one step: everybody sends its vector to everybody, and combines all of them. For few ranks and
-// short vectors: once it is started, nobody waits for the help of another to go on.
+// Allreduce in one step: every rank sends its vector to every other rank, and combines all vectors. For few
+// ranks and short vectors: once it is started, no rank needs the progress of another to complete.
 // Hoefler, Lumsdaine, Rehm 2007, "Implementation and Performance Analysis of Non-Blocking Collective
 // Operations for MPI".
 //
-// All ranks combine in the same order, that of the ranks, so that all have the same result to the last bit.
+// All ranks combine in rank order and therefore have the same result to the last bit.
 #include "collectives/arithmetic.hpp"
 #include "collectives/reduction/combine.hpp"
 #include "collectives/rows.hpp"
@@ -43,7 +43,7 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 }  // namespace
 
 const Algorithm flat = {
-    .summary = "everybody sends its vector to everybody, who combines them, in one step",
+    .summary = "every rank sends its vector to every other rank, and combines all vectors, in one step",
     .source = "Hoefler, Lumsdaine, Rehm 2007",
     .applies = applies,
     .build = build,

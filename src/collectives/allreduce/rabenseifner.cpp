@@ -15,7 +15,7 @@ namespace {
 
 using reduction::Halving;
 using reduction::HalvingStep;
-using reduction::place_of;
+using reduction::span_of;
 
 Verdict applies(const Problem& problem, const Parameters&) {
     return within_scratch(problem.bytes, 5);
@@ -34,11 +34,9 @@ List build(const Problem& problem, int rank, const Parameters&) {
     const std::vector<HalvingStep>& steps = halving.steps();
 
     Builder list(problem, rank, 8 * steps.size() + 6);
-    // Where the pieces of the result come together: not in out while the input stands there.
+    // Where the pieces of the result are collected: not in out while the input lies there.
     const Span memory = problem.in_place && problem.ranks > 1 ? list.scratch(problem.bytes) : result;
-    const auto in_memory = [&](reduction::Region region) {
-        return place_of(region, halving.whole(), memory);
-    };
+    const auto in_memory = [&](reduction::Region region) { return span_of(region, halving.whole(), memory); };
     const Span from_partner = fold.paired(rank) ? list.scratch(problem.bytes) : Span{};
     if (fold.paired(rank)) list.recv(partner, from_partner);
     halving.offer(list, in_memory(halving.last()));

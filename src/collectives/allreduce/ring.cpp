@@ -1,5 +1,5 @@
-// Allreduce around a ring: a reduce-scatter, then an allgather. For very long vectors: no rank ever sends a
-// byte more than it must, for any number of ranks. Chan et al. 2007, "Collective communication: theory,
+// Allreduce around a ring: a reduce-scatter, then an allgather. For very long vectors: every rank sends the
+// minimum number of bytes, for any number of ranks. Chan et al. 2007, "Collective communication: theory,
 // practice, and experience" (the bucket algorithm); Patarasuk, Yuan 2009, "Bandwidth optimal all-reduce
 // algorithms for clusters of workstations".
 #include "collectives/reduction/ring_pass.hpp"
@@ -20,7 +20,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     const Span result = out(0, problem.bytes);
 
     Builder list(problem, rank, 7 * static_cast<std::uint64_t>(problem.ranks));
-    // Where the blocks of the result come together: not in out while the input stands there.
+    // Where the blocks of the result are collected: not in out while the input lies there.
     const Span memory = problem.in_place && problem.ranks > 1 ? list.scratch(problem.bytes) : result;
     ring.offer(list, blocks.of(memory, rank));
     for (int step = 1; step < problem.ranks; ++step) {

@@ -1,4 +1,4 @@
-// The list of a rank that a fold leaves out of an allreduce: it hands its input to its partner and is told
+// The list of a rank that a fold leaves out of an allreduce: it sends its input to its partner and receives
 // the result.
 #pragma once
 

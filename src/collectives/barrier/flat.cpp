@@ -1,5 +1,5 @@
-// Barrier in one step: everybody signals everybody. For few ranks: once it is started, nobody waits for the
-// help of another to go on.
+// Barrier in one step: every rank signals every other rank. For few ranks: once the barrier is started, no
+// rank needs the progress of another to complete.
 // Hoefler, Lumsdaine, Rehm 2007, "Implementation and Performance Analysis of Non-Blocking Collective
 // Operations for MPI".
 #include "collectives/arithmetic.hpp"
@@ -27,7 +27,7 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 }  // namespace
 
 const Algorithm flat = {
-    .summary = "everybody signals everybody, in one step",
+    .summary = "every rank signals every other rank, in one step",
     .source = "Hoefler, Lumsdaine, Rehm 2007",
     .build = build,
     .cost = cost,

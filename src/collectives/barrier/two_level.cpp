@@ -1,7 +1,6 @@
-// Barrier in two levels: the ranks of a host signal its leader, the leaders meet by dissemination, and each
-// leader signals the ranks of its host.
-// Graham et al. 2011, "Cheetah: A Framework for Scalable Hierarchical Collective Operations"; between the
-// leaders Hensgen, Finkel, Manber 1988, section 3.
+// Barrier in two levels: the ranks of a host signal their leader, the leaders synchronize by dissemination,
+// and each leader signals the ranks of its host. Graham et al. 2011, "Cheetah: A Framework for Scalable
+// Hierarchical Collective Operations"; between the leaders Hensgen, Finkel, Manber 1988, section 3.
 #include "collectives/two_level.hpp"
 #include "collectives/arithmetic.hpp"
 #include "collectives/rows.hpp"
@@ -55,7 +54,7 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 }  // namespace
 
 const Algorithm two_level = {
-    .summary = "signal the host's leader; the leaders meet by dissemination, and signal back",
+    .summary = "signal the host's leader; the leaders synchronize by dissemination, and signal back",
     .source = "Graham et al. 2011 (Cheetah); Hensgen, Finkel, Manber 1988",
     .applies = applies,
     .build = build,

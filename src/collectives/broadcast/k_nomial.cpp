@@ -27,7 +27,7 @@ List build_tree(const Problem& problem, int rank, std::int64_t radix) {
         return absolute_rank(static_cast<int>(r), problem.root, problem.ranks);
     };
 
-    std::int64_t place = 1;  // of the digit under which the children stand
+    std::int64_t place = 1;  // value of the lowest digit of this rank that is not zero
     while (place < problem.ranks && relative / place % radix == 0) place *= radix;
 
     std::int64_t children = 0;
@@ -83,7 +83,7 @@ const Algorithm binomial = {
 };
 
 const Algorithm flat = {
-    .summary = "the root sends to everybody, in one step",
+    .summary = "the root sends to all other ranks, in one step",
     .source = "Hoefler, Lumsdaine, Rehm 2007",
     .build = [](const Problem& problem, int rank,
                 const Parameters&) { return build_tree(problem, rank, flat_radix(problem)); },

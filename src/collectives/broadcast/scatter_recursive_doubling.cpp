@@ -2,9 +2,9 @@
 // Kandalla et al. 2011, "Designing Non-blocking Broadcast with Collective Offload on InfiniBand Clusters:
 // A Case Study with HPL" (large messages); Thakur, Rabenseifner, Gropp 2005, section 4.2.
 //
-// As in the recursive doubling barrier, ranks beyond the largest power of two are extra ones: they get
-// everything at the end. In step k a rank and the one 2^k away exchange the 2^k chunks of their halves;
-// chunks that the receiver holds already from the scatter are not sent again.
+// As in the recursive doubling barrier, ranks beyond the largest power of two are extra: they receive all
+// data at the end. In step k a rank and the one 2^k away exchange the 2^k chunks of their halves; chunks that
+// the receiver holds already from the scatter are not sent again.
 #include "collectives/broadcast/scatter_tree.hpp"
 #include "collectives/rows.hpp"
 
@@ -25,7 +25,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     }
 
     const ScatterTree tree(problem.bytes, core, relative);
-    // What `receiver` gets from the rank `distance` away: that rank's half, all of it or nothing.
+    // The chunks that `receiver` gets from the rank `distance` away: that rank's whole half or none.
     const auto moved = [&](int receiver, int distance) {
         const int begin = (receiver ^ distance) & ~(distance - 1);
         return tree.holds(receiver, begin) ? Span{} : tree.chunks(begin, begin + distance);

@@ -8,7 +8,7 @@ namespace lapwing::gather {
 namespace {
 
 List build(const Problem& problem, int rank, const Parameters&) {
-    return build_along_tree(problem, rank, binomial_place(problem, rank));
+    return build_along_tree(problem, rank, binomial_node(problem, rank));
 }
 
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
@@ -18,7 +18,7 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 }  // namespace
 
 const Algorithm binomial = {
-    .summary = "in each step half of the ranks that still hold blocks hand them on",
+    .summary = "in each step half of the ranks that still hold blocks send them on",
     .source = "Kaiser et al. 2009, section 3.1",
     .build = build,
     .cost = cost,

@@ -13,7 +13,7 @@ Span block(Space space, const Part& part) {
     return {space, part.offset, part.bytes};
 }
 
-// The first block that a rank has for itself goes where it expects its first from itself, and so on.
+// A rank's first block to itself is its first block from itself, and so on.
 void copy_own(Builder& list, const Parts& parts, int rank) {
     const auto own = [&](const Part& part) { return part.peer == rank; };
     auto receive = parts.receives.begin();

@@ -3,8 +3,8 @@
 // section 4.4.
 //
 // Counted from the root of the tree, rank r combines the ranks [r, r + b) where b is its lowest bit. The
-// tree's root is the problem's where the operator commutes, else rank 0, which sends the result on: so each
-// subtree is a run of neighbours, and what comes from its children stands in rank order.
+// tree's root is the problem's root if the operator commutes, else rank 0, which sends the result on. Each
+// subtree is therefore a run of neighbours, and the vectors of its children are in rank order.
 #include "collectives/arithmetic.hpp"
 #include "collectives/reduction/combine.hpp"
 #include "collectives/rows.hpp"
@@ -28,7 +28,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     const int relative = relative_rank(rank, top, ranks);
     const Span own = input(problem, rank, 0, problem.bytes);
     const Span result = rank == problem.root ? out(0, problem.bytes) : Span{};
-    // The result comes by a detour when the tree's root is another.
+    // The problem's root receives the result from the tree's root.
     const bool detour = rank == problem.root && rank != top;
 
     std::vector<int> children;
@@ -71,7 +71,7 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 }  // namespace
 
 const Algorithm binomial = {
-    .summary = "in each step half of the ranks that still hold partial results hand them on",
+    .summary = "in each step half of the ranks that still hold partial results send them on",
     .source = "Thakur, Rabenseifner, Gropp 2005, section 4.4",
     .applies = applies,
     .build = build,

@@ -40,7 +40,7 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 }  // namespace
 
 const Algorithm flat = {
-    .summary = "all ranks send to the root, which combines what it has received",
+    .summary = "all ranks send to the root, which combines their vectors",
     .source = "Kaiser et al. 2009, section 3.1 (flat tree)",
     .applies = applies,
     .build = build,

@@ -17,8 +17,8 @@ Verdict applies(const Problem& problem, const Parameters&) {
     return within_scratch(problem.bytes, 5);
 }
 
-// How many of the steps are undone at this rank: it takes in what its peers hold, until one of them is nearer
-// to the root.
+// The number of steps that this rank undoes: it receives the pieces of its peers, until a peer is nearer to
+// the root.
 std::size_t steps_undone(const Halving& halving, int differs) {
     std::size_t undone = 0;
     while (undone < halving.steps().size() &&
@@ -52,9 +52,9 @@ List build(const Problem& problem, int rank, const Parameters&) {
 
     const Span from_partner = fold.paired(rank) ? list.scratch(problem.bytes) : Span{};
     if (fold.paired(rank)) list.recv(fold.partner(rank), from_partner);
-    halving.offer(list, place_of(halving.last(), gathered, memory));
+    halving.offer(list, span_of(halving.last(), gathered, memory));
     for (std::size_t i = steps.size(); i-- > left;) {
-        if (steps[i].sent.bytes > 0) list.recv(steps[i].peer, place_of(steps[i].sent, gathered, memory));
+        if (steps[i].sent.bytes > 0) list.recv(steps[i].peer, span_of(steps[i].sent, gathered, memory));
     }
 
     Span held = own;
@@ -62,7 +62,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
         list.wait(fold.partner(rank));
         held = combine(list, problem, own, from_partner, fold.partner(rank) < rank);
     }
-    list.copy(place_of(halving.last(), gathered, memory), halving.run(list, held, result));
+    list.copy(span_of(halving.last(), gathered, memory), halving.run(list, held, result));
     for (std::size_t i = steps.size(); i-- > left;) {
         if (steps[i].sent.bytes > 0) list.wait(steps[i].peer);
     }

@@ -124,7 +124,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 }  // namespace
 
 const Algorithm two_level = {
-    .summary = "the leader of each host combines what its ranks have, in segments, then a tree of hosts does",
+    .summary = "leaders combine inside each host, in segments, then along a tree of hosts",
     .source = "Karonis et al. 2000; Graham et al. 2011 (Cheetah)",
     .parameters = tree_parameters,
     .applies = applies,

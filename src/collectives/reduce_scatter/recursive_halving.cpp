@@ -3,7 +3,7 @@
 // section 4.3.
 //
 // The halving begins with the farthest rank, so that each rank ends with its own block. A number of ranks
-// that is no power of two is folded: the rank that stays ends with the blocks of both, and hands one on.
+// that is no power of two is folded: the rank that stays ends with the blocks of both, and sends one on.
 #include "collectives/reduction/halving.hpp"
 #include "collectives/vector_blocks.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 Verdict applies(const Problem& problem, const Parameters&) {
     const Verdict fits = within_scratch(VectorBlocks(problem).total(), 3);
     if (!fits || !problem.ordered) return fits;
-    return Verdict::no("ranks that are no neighbours combine first, and order matters");
+    return Verdict::no("the operator does not commute, and ranks that are no neighbours combine first");
 }
 
 List build(const Problem& problem, int rank, const Parameters&) {
@@ -62,12 +62,12 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
         seconds += machine.latency + 2 * machine.task + static_cast<double>(bytes) * each;
     };
     const double combined = machine.per_byte + machine.copy_per_byte;
-    // Of blocks of one length the first half is the longest, since pairs of ranks come first.
-    const int looked_at = problem.parts.empty() ? 1 : fold.core();
+    // With blocks of one length the first half is the longest, because pairs of ranks come first.
+    const int examined = problem.parts.empty() ? 1 : fold.core();
     if (fold.pairs() > 0) add(blocks.total(), combined);
     for (int pieces = fold.core() / 2; pieces > 0; pieces /= 2) {
         std::uint64_t longest = 0;  // of the halves that are sent
-        for (int first = 0; first < looked_at; first += pieces) {
+        for (int first = 0; first < examined; first += pieces) {
             longest = std::max(longest, blocks.begin(fold.first_rank_of(first + pieces)) -
                                             blocks.begin(fold.first_rank_of(first)));
         }

@@ -1,4 +1,4 @@
-// Reduce-scatter around a ring: every rank speaks only to its two neighbours.
+// Reduce-scatter around a ring: every rank communicates only with its two neighbours.
 // Chan et al. 2007, "Collective communication: theory, practice, and experience" (the bucket algorithm).
 #include "collectives/reduction/ring_pass.hpp"
 

@@ -64,7 +64,7 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 }  // namespace
 
 const Algorithm linear = {
-    .summary = "each rank adds its input to what arrives from the rank below, and hands it on",
+    .summary = "each rank adds its input to the sum from the rank below, and sends it on",
     .source = "MPI standard, the definitions of MPI_Scan and MPI_Exscan",
     .applies = applies,
     .build = build,
