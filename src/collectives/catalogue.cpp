@@ -80,7 +80,7 @@ std::span<const Algorithm* const> catalogue() {
     static const Algorithm algorithms[] = {
 #define LAPWING_ALGORITHM(collective, folder, name) \
     for_collective(folder::name, Collective::collective, #name),
-#include "collectives/catalogue.def"
+#include "collectives/algorithms.def"
     };
     static const auto pointers = [] {
         std::array<const Algorithm*, std::size(algorithms)> all{};

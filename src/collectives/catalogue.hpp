@@ -1,4 +1,4 @@
-// The table of all algorithms (catalogue.def), in the order in which the tool lists them.
+// The table of all algorithms (algorithms.def), in the order in which the tool lists them.
 #pragma once
 
 #include <span>

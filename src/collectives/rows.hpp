@@ -9,6 +9,6 @@ namespace lapwing {
     namespace folder {                              \
     extern const Algorithm name;                    \
     }
-#include "collectives/catalogue.def"
+#include "collectives/algorithms.def"
 
 }  // namespace lapwing
