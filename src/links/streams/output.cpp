@@ -1,4 +1,4 @@
-// What leaves: answers before the bytes of long messages, and as few system calls as may be.
+// Output of StreamFabric: answers before the bytes of long messages, in few system calls.
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "links/streams.hpp"
+#include "links/streams/stream_fabric.hpp"
 
 namespace lapwing {
 namespace {
@@ -19,7 +19,8 @@ constexpr std::size_t max_pieces = 32;  // of one system call
 
 }  // namespace
 
-void Streams::put_out(Peer& peer, Kind kind, const Place& place, std::uint64_t bytes, Message* message) {
+void StreamFabric::put_out(PeerState& peer, Kind kind, const ChannelKey& key, std::uint64_t bytes,
+                           Part* part) {
     if (peer.ended) return;
     if (peer.output.empty()) ++with_output_;
     // An answer must not wait for the bytes of a long message: the peer's own would only begin after them.
@@ -27,18 +28,23 @@ void Streams::put_out(Peer& peer, Kind kind, const Place& place, std::uint64_t b
     while (kind != Kind::data && behind != peer.output.begin() && std::prev(behind)->written == 0 &&
            std::prev(behind)->header.kind == Kind::data)
         --behind;
-    peer.output.insert(behind, {{kind, std::get<1>(place), std::get<0>(place), bytes}, message, 0});
+    peer.output.insert(behind, {{kind, std::get<1>(key), std::get<0>(key), bytes}, part, 0});
 }
 
-// For flush(): one system call takes what one start has for a peer.
-void Streams::gather(int peer) {
-    Peer& to = peer_of(peer);
+// One system call sends what one start has for a peer.
+void StreamFabric::gather(int peer) {
+    PeerState& to = peer_of(peer);
     if (to.gathers || to.output.empty()) return;
     to.gathers = true;
     gathering_.push_back(peer);
 }
 
-void Streams::flush() {
+void StreamFabric::send_gathered() {
+    const auto lock = hold();
+    send_gathered_locked();
+}
+
+void StreamFabric::send_gathered_locked() {
     while (!gathering_.empty()) {
         const int peer = gathering_.back();
         gathering_.pop_back();
@@ -47,13 +53,13 @@ void Streams::flush() {
     }
 }
 
-void Streams::write(int peer, std::uint64_t most) {
-    Peer& to = peer_of(peer);
+void StreamFabric::write(int peer, std::uint64_t max_long_bytes) {
+    PeerState& to = peer_of(peer);
     if (to.descriptor < 0 || to.ended) return;
     while (!to.output.empty()) {
         iovec pieces[max_pieces];
         std::size_t count = 0;
-        std::uint64_t left = most;
+        std::uint64_t left = max_long_bytes;
         for (Frame& frame : to.output) {
             const bool is_long = frame.header.kind == Kind::data;
             if (count + 2 > max_pieces || (is_long && left == 0)) break;
@@ -65,9 +71,9 @@ void Streams::write(int peer, std::uint64_t most) {
             const std::uint64_t from = at - sizeof(Header);
             const std::uint64_t rest = frame.bytes() - from;
             const std::uint64_t bytes = std::min(rest, is_long ? left : max_at_once);
-            if (bytes > 0) pieces[count++] = {const_cast<std::byte*>(frame.message->source + from), bytes};
+            if (bytes > 0) pieces[count++] = {frame.part->data + from, bytes};
             if (is_long) left -= bytes;
-            if (bytes < rest) break;  // what is behind it must stay there
+            if (bytes < rest) break;  // the frames behind it must wait
         }
         if (count == 0) break;
         msghdr message{};
@@ -77,26 +83,26 @@ void Streams::write(int peer, std::uint64_t most) {
         if (written < 0) {
             if (errno == EINTR) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) break;
-            return ended(peer, errno);
+            return close(peer, errno);
         }
         auto taken = static_cast<std::uint64_t>(written);
         while (taken > 0) {
             Frame& frame = to.output.front();
-            const std::uint64_t part = std::min(taken, sizeof(Header) + frame.bytes() - frame.written);
-            if (frame.header.kind == Kind::data) most -= std::min(most, part);
-            frame.written += part;
-            taken -= part;
+            const std::uint64_t bytes = std::min(taken, sizeof(Header) + frame.bytes() - frame.written);
+            if (frame.header.kind == Kind::data) max_long_bytes -= std::min(max_long_bytes, bytes);
+            frame.written += bytes;
+            taken -= bytes;
             if (frame.written < sizeof(Header) + frame.bytes()) break;
-            if (frame.message != nullptr) complete(*frame.message);
+            if (frame.part != nullptr) complete(*frame.part);
             to.output.pop_front();
         }
         if (to.output.empty()) --with_output_;
     }
-    watch(peer);
+    watch_output(peer);
 }
 
-void Streams::watch(int peer) {
-    Peer& at = peer_of(peer);
+void StreamFabric::watch_output(int peer) {
+    PeerState& at = peer_of(peer);
     const bool waits = !at.output.empty();
     if (at.waits_to_write == waits || at.descriptor < 0 || at.ended) return;
     at.waits_to_write = waits;
