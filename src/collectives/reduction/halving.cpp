@@ -1,6 +1,6 @@
-#include "collectives/reduce/halving.hpp"
+#include "collectives/reduction/halving.hpp"
 
-namespace lapwing::reduce {
+namespace lapwing::reduction {
 
 Halving::Halving(const Problem& problem, const Fold& fold, int rank, Order order,
                  const std::function<std::uint64_t(int)>& begin)
@@ -24,11 +24,12 @@ Halving::Halving(const Problem& problem, const Fold& fold, int rank, Order order
     }
 }
 
-void Halving::offer(Builder& list, Span place) {
-    place_ = place;
+void Halving::offer(Builder& list, Span target) {
+    target_ = target;
     for (const HalvingStep& step : steps_) {
-        const bool lands = &step == &steps_.back() && place.length > 0 && may_land(problem_, step.from_below);
-        arrivals_.push_back(lands ? place : list.scratch(step.kept.bytes));
+        const bool lands =
+            &step == &steps_.back() && target.length > 0 && may_land(problem_, step.from_below);
+        arrivals_.push_back(lands ? target : list.scratch(step.kept.bytes));
         if (step.kept.bytes > 0) list.recv(step.peer, arrivals_.back());
     }
 }
@@ -37,18 +38,18 @@ Span Halving::run(Builder& list, Span held, Span result) const {
     Region region = whole_;
     for (std::size_t i = 0; i < steps_.size(); ++i) {
         const HalvingStep& step = steps_[i];
-        const Span kept = place_of(step.kept, region, held);
-        const Span sent = place_of(step.sent, region, held);
+        const Span kept = span_of(step.kept, region, held);
+        const Span sent = span_of(step.sent, region, held);
         if (step.sent.bytes > 0) list.send(step.peer, sendable(list, sent, result));
         if (step.kept.bytes > 0) list.wait(step.peer);
         region = step.kept;
-        if (i + 1 == steps_.size() && place_.length > 0) {
-            combine_into(list, problem_, place_, kept, arrivals_[i], step.from_below);
-            held = place_;
+        if (i + 1 == steps_.size() && target_.length > 0) {
+            combine_into(list, problem_, target_, kept, arrivals_[i], step.from_below);
+            held = target_;
         } else if (may_land(problem_, step.from_below) || i == 0) {
             held = combine(list, problem_, kept, arrivals_[i], step.from_below);
         } else {
-            // The kept half of an earlier step is the list's own, and is not sent.
+            // The kept half of an earlier step is the list's own memory and is not sent.
             combine_into(list, problem_, kept, kept, arrivals_[i], step.from_below);
             held = kept;
         }
@@ -61,4 +62,4 @@ double cost_of_halving(double bytes, int core, const Machine& machine) {
            bytes * (core - 1) / core * (machine.per_byte + machine.copy_per_byte);
 }
 
-}  // namespace lapwing::reduce
+}  // namespace lapwing::reduction

@@ -1,5 +1,5 @@
-// One turn around the ring of ranks that reduces and scatters: each block starts at the rank above the one
-// that it is for, and every rank on its way adds its own contribution. Chan et al. 2007, "Collective
+// A reduce-scatter by one turn around the ring of ranks: each block starts at the rank above its destination,
+// and every rank on its way adds its own contribution. Chan et al. 2007, "Collective
 // communication: theory, practice, and experience" (the bucket algorithm).
 #pragma once
 
@@ -8,14 +8,14 @@
 
 #include "collectives/algorithm.hpp"
 #include "collectives/arithmetic.hpp"
-#include "collectives/reduce/combine.hpp"
-#include "collectives/reduce_scatter/vector_blocks.hpp"
+#include "collectives/reduction/combine.hpp"
+#include "collectives/vector_blocks.hpp"
 
-namespace lapwing::reduce_scatter {
+namespace lapwing::reduction {
 
 inline Verdict ring_keeps_order(const Problem& problem) {
     if (!problem.ordered) return Verdict::yes();
-    return Verdict::no("contributions are combined in the order of the ring, which is not that of the ranks");
+    return Verdict::no("the operator does not commute, and a ring does not combine in rank order");
 }
 
 class RingPass {
@@ -24,28 +24,28 @@ class RingPass {
 
     int above() const { return absolute_rank(1, rank_, blocks_.count()); }
     int below() const { return block(1); }
-    // The block of the rank that many below.
+    // The block of the rank `distance` below this rank.
     int block(int distance) const {
         return absolute_rank(blocks_.count() - distance, rank_, blocks_.count());
     }
 
-    // Posts the receives. `place`, if not empty, is where this rank's block is wanted, and nobody uses it
-    // before.
-    void offer(Builder& list, Span place) {
+    // Posts the receives. If `target` is not empty, this rank's block arrives there; the list must not use
+    // `target` before.
+    void offer(Builder& list, Span target) {
         const int last = blocks_.count() - 1;
         for (int step = 1; step <= last; ++step) {
             const std::uint64_t bytes = blocks_.bytes(block(step + 1));
-            arrivals_.push_back(step == last && place.length > 0 ? place : list.scratch(bytes));
+            arrivals_.push_back(step == last && target.length > 0 ? target : list.scratch(bytes));
             if (bytes > 0) list.recv(below(), arrivals_.back());
         }
     }
 
-    // Of `own`, all of the vector: sends, waits, combines. `result` is what will be overwritten. Says where
-    // this rank's block stands: in the place that was wanted, if there was one and another rank.
+    // Sends, waits and combines. `own` is this rank's whole vector; `result` is overwritten later. Returns
+    // the span of this rank's block: the target of offer(), if there was one and there are other ranks.
     Span run(Builder& list, Span own, Span result) const {
         Span held = blocks_.of(own, block(1));
         if (arrivals_.empty()) return held;
-        held = reduce::sendable(list, held, result);
+        held = sendable(list, held, result);
         for (std::size_t i = 0; i < arrivals_.size(); ++i) {
             if (held.length > 0) list.send(above(), held);
             if (arrivals_[i].length > 0) list.wait(below());
@@ -61,10 +61,10 @@ class RingPass {
     std::vector<Span> arrivals_;  // by step
 };
 
-// Seconds of it, when the longest block has so many bytes.
+// Seconds of a turn whose longest block has `bytes` bytes.
 inline double cost_of_ring_pass(double bytes, int ranks, const Machine& machine) {
     return (ranks - 1) *
            (machine.latency + 2 * machine.task + bytes * (machine.per_byte + machine.copy_per_byte));
 }
 
-}  // namespace lapwing::reduce_scatter
+}  // namespace lapwing::reduction

@@ -1,17 +1,17 @@
-// Folds a group onto a core of a power of two ranks: the first ranks form pairs of neighbours, of which one
-// hands its input to the other and sits out. Neighbours, so that the order of the core is the order of the
-// ranks. Thakur, Rabenseifner, Gropp 2005, section 4.4.
+// Folds a group onto a core whose size is a power of two: the first ranks form pairs of neighbours. One rank
+// of each pair sends its input to the other and sits out. Pairs of neighbours keep the core in rank order.
+// Thakur, Rabenseifner, Gropp 2005, section 4.4.
 #pragma once
 
 #include <algorithm>
 
 #include "collectives/arithmetic.hpp"
 
-namespace lapwing::reduce {
+namespace lapwing::reduction {
 
 class Fold {
   public:
-    // `kept`: a rank that shall not sit out; -1: any may.
+    // `kept`: a rank that must not sit out; -1: any rank may.
     explicit Fold(int ranks, int kept = -1)
         : core_(floor_power_of_two(ranks)), pairs_(ranks - core_), kept_(kept) {}
 
@@ -26,7 +26,7 @@ class Fold {
         if (core_rank >= pairs_) return core_rank + pairs_;
         return 2 * core_rank == kept_ ? kept_ : 2 * core_rank + 1;
     }
-    // The lowest rank of those whose input it stands for; of core(): how many ranks there are.
+    // The lowest rank whose input the core rank represents; for core(), the number of ranks.
     int first_rank_of(int core_rank) const { return core_rank + std::min(core_rank, pairs_); }
 
   private:
@@ -35,4 +35,4 @@ class Fold {
     int kept_;
 };
 
-}  // namespace lapwing::reduce
+}  // namespace lapwing::reduction

@@ -1,8 +1,7 @@
-// Partial results, and how two or many of them become one: what all reductions share.
+// How all reductions combine two or more partial results.
 //
-// A reduce task overwrites its right operand, and what a list has sent it may not overwrite. Where the
-// operator commutes, the operands are taken so that an arrival is overwritten; where it does not, a copy may
-// be needed.
+// A reduce task overwrites its right operand, and a list must not overwrite a span that it has sent. If the
+// operator commutes, the arrival is the right operand. If it does not, a copy may be necessary.
 #pragma once
 
 #include <algorithm>
@@ -10,24 +9,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/verdict.hpp"
-#include "collectives/algorithm.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
-namespace lapwing::reduce {
+namespace lapwing::reduction {
 
-constexpr std::uint64_t max_scratch = std::uint64_t{1} << 30;
-
-// Whether `spans` spans of so many bytes are not too much scratch.
-inline Verdict within_scratch(std::uint64_t bytes, std::uint64_t spans) {
-    if (bytes > max_scratch / std::max<std::uint64_t>(spans, 1)) {
-        return Verdict::no("the partial results of all steps need more than 1 GiB of scratch");
-    }
-    return Verdict::yes();
-}
-
-// `held` to send, or a copy of it where `result` is to be written over it later: in place, where the input
-// stands in out.
+// Returns a span with the contents of `held` that can be sent: `held` itself, or a copy of it if `held`
+// overlaps `result`, which is written later.
 inline Span sendable(Builder& list, Span held, Span result) {
     if (!held.overlaps(result)) return held;
     const Span copy = list.scratch(held.length);
@@ -35,13 +24,13 @@ inline Span sendable(Builder& list, Span held, Span result) {
     return copy;
 }
 
-// Whether an arrival may be received where the combination with it shall stand.
+// Returns whether an arrival may be received in the span of its combination.
 inline bool may_land(const Problem& problem, bool from_below) {
     return !problem.ordered || !from_below;
 }
 
-// Combines `held` with what has arrived from lower or from higher ranks and says where. Leaves `held` as it
-// is, since it may have been sent.
+// Combines `held` with an arrival from lower or higher ranks and returns the span of the combination. Does
+// not change `held`, which may have been sent.
 inline Span combine(Builder& list, const Problem& problem, Span held, Span arrived, bool from_below) {
     if (may_land(problem, from_below)) {
         list.reduce(arrived, held);
@@ -53,8 +42,7 @@ inline Span combine(Builder& list, const Problem& problem, Span held, Span arriv
     return room;
 }
 
-// The same, with the combination in `target`: `arrived` itself if it may land there; or `held` or other
-// memory.
+// The same, with the combination in `target`: `held`, other memory, or `arrived` if may_land().
 inline void combine_into(Builder& list, const Problem& problem, Span target, Span held, Span arrived,
                          bool from_below) {
     if (target == arrived) {
@@ -68,15 +56,15 @@ inline void combine_into(Builder& list, const Problem& problem, Span target, Spa
     }
 }
 
-// The own contribution and those of others, combined when all of them have arrived: from the right, so that
-// one span is overwritten and all others are only read.
+// This rank's contribution and those of other ranks, combined after all have arrived: from the right, so that
+// one span is overwritten and the others are only read.
 class Contributions {
   public:
-    // `below` of the `others` have lower ranks; `ordered`: they are combined in the order of the ranks.
-    // `result` is where the combination is wanted; empty: anywhere.
+    // `below` of the `others` have lower ranks. `ordered`: combine in rank order. `result`: where to write
+    // the combination; if empty, anywhere.
     Contributions(Builder& list, bool ordered, Span own, Span result, std::size_t below, std::size_t others)
         : parts_(others + 1), own_(ordered ? below : (own == result ? others : 0)), result_(result) {
-        // In place the input stands in out until it has been read.
+        // In place, the input stays in out until it has been read.
         const bool lands = result.length > 0 && own.space != result.space;
         for (std::size_t i = 0; i <= others; ++i) {
             if (i == own_) {
@@ -87,10 +75,10 @@ class Contributions {
         }
     }
 
-    // Where the contribution of another arrives, counted in the order of their ranks.
+    // The span in which the contribution of another rank arrives; others are numbered in rank order.
     Span of(std::size_t other) const { return parts_[other < own_ ? other : other + 1]; }
 
-    // Says where the combination stands: in `result` if it may be there. One contribution stays where it is.
+    // Returns the span of the combination: `result` if possible. A single contribution stays where it is.
     Span combine(Builder& list) {
         Span& last = parts_.back();
         if (own_ + 1 == parts_.size() && own_ > 0 && last != result_) {
@@ -109,13 +97,13 @@ class Contributions {
     Span result_;
 };
 
-// Seconds until a rank has received a vector from every other at once, and combined them.
+// Seconds to receive the vectors of all other ranks at once and combine them.
 inline double cost_of_one_step(const Problem& problem, const Machine& machine) {
     const double bytes = static_cast<double>(problem.bytes) * (problem.ranks - 1);
-    // What arrives from many ranks at once beyond the network's buffers costs again, as in the flat alltoall.
+    // Bytes beyond the network's buffers cost again, as in the flat alltoall.
     const double crowded = problem.ranks > 2 ? std::max(0.0, bytes - machine.buffer) : 0;
     return machine.latency + (problem.ranks - 1) * 2 * machine.task +
            bytes * (machine.per_byte + machine.copy_per_byte) + 0.25 * crowded * machine.per_byte;
 }
 
-}  // namespace lapwing::reduce
+}  // namespace lapwing::reduction

@@ -8,7 +8,7 @@
 
 #include "task/problem.hpp"
 
-namespace lapwing::reduce_scatter {
+namespace lapwing {
 
 class VectorBlocks {
   public:
@@ -55,4 +55,4 @@ class VectorBlocks {
     std::vector<std::uint64_t> begins_;  // of blocks of several lengths
 };
 
-}  // namespace lapwing::reduce_scatter
+}  // namespace lapwing
