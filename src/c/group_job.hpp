@@ -14,7 +14,7 @@
 #include "engines/job.hpp"
 #include "links/connections.hpp"
 #include "links/lifeline.hpp"
-#include "links/stream_link.hpp"
+#include "links/streams/stream_link.hpp"
 
 namespace lapwing::c {
 
