@@ -27,24 +27,18 @@ class TriggeredGroupEngine final : public GroupEngine {
     TriggeredGroupEngine(DeferredWork& network, Link& messages, const triggered::GroupLimits& limits,
                          std::unique_ptr<Reservation> reserved)
         : reserved_(std::move(reserved)),
-          once_(std::make_shared<triggered::Group>(network, messages, limits.once, false)) {
-        if (limits.persistent.counters > 0)
-            persistent_ = std::make_shared<triggered::Group>(network, messages, limits.persistent, true);
-    }
+          group_(std::make_shared<triggered::Group>(network, messages, limits)) {}
     bool needs_agreement() const override { return true; }
     Verdict admits(const Problem& problem, const ListOf& list_of, const ListUse& use) override {
-        if (!use.persistent) return once_->admits(problem, list_of);
-        if (persistent_ != nullptr) return persistent_->admits(problem, list_of);
-        return Verdict::no("the group has no counters for persistent lists (LAPWING_TRIGGER_COUNTERS)");
+        return group_->admits(problem, list_of, use.persistent);
     }
     std::unique_ptr<Prepared> prepare(const Problem&, const List& list, const ListUse& use) override {
-        return std::make_unique<triggered::TriggeredPrepared>(list, use.persistent ? persistent_ : once_);
+        return std::make_unique<triggered::TriggeredPrepared>(list, group_, use.persistent);
     }
 
   private:
     const std::unique_ptr<Reservation> reserved_;
-    const std::shared_ptr<triggered::Group> once_;
-    std::shared_ptr<triggered::Group> persistent_;  // null if there are too few counters for it
+    const std::shared_ptr<triggered::Group> group_;  // prepared lists, which may outlive this, own it, too
 };
 
 DeferredWorkOptions read_options(const Settings& settings) {
