@@ -108,8 +108,8 @@ TEST(Mlx5Entries, AgreeWithMlx5dv) {
     put_send(ours.data(), position, {0x1122334455667788, 99, 0x1234}, Report::yes);
     std::array<std::byte, block_bytes> theirs{};
     alignas(16) mlx5_wqe_ctrl_seg control{};
-    mlx5dv_set_ctrl_seg(&control, position.index, static_cast<std::uint8_t>(Opcode::send), 0, position.queue_pair,
-                        MLX5_WQE_CTRL_CQ_UPDATE, 2, 0, 0);
+    mlx5dv_set_ctrl_seg(&control, position.index, static_cast<std::uint8_t>(Opcode::send), 0,
+                        position.queue_pair, MLX5_WQE_CTRL_CQ_UPDATE, 2, 0, 0);
     alignas(16) mlx5_wqe_data_seg data{};
     mlx5dv_set_data_seg(&data, 99, 0x1234, 0x1122334455667788);
     std::memcpy(theirs.data(), &control, sizeof control);
