@@ -41,7 +41,7 @@ class RunChains {
     // The stage whose chains are to be completed next.
     std::size_t stage() const { return stage_; }
     bool all_complete(const ChainPlan& plan) const {
-        return stage_ == plan.stages.size() && receives_open_ == 0 && buffers_in_use_ == 0;
+        return stage_ == plan.stages.size() && receives_open_ == 0;
     }
 
     std::size_t size() const { return chains_.size(); }
@@ -60,10 +60,6 @@ class RunChains {
     bool all_in_kernel() const { return in_kernel_ == stage_open_ + receives_open_; }
     void completed(std::size_t number) { --(number < receives_ ? receives_open_ : stage_open_); }
 
-    // Buffers of sends without a copy, which the kernel may still read after the step is done.
-    void use_buffer() { ++buffers_in_use_; }
-    void release_buffer() { --buffers_in_use_; }
-
   private:
     void add(const std::vector<PlannedChain>& chains);
 
@@ -74,7 +70,6 @@ class RunChains {
     bool in_stage_ = false;       // its chains have begun
     std::size_t stage_open_ = 0;  // of its chains, that are not done
     std::size_t in_kernel_ = 0;
-    std::uint64_t buffers_in_use_ = 0;
 };
 
 }  // namespace lapwing::kernel

@@ -16,12 +16,6 @@ void Completions::take(const io_uring_cqe& completion) {
     const StepTag tag = StepTag::of(completion.user_data);
     Run* const run = runs_.find(tag.run);
     if (run == nullptr) return;
-    if (completion.flags & IORING_CQE_F_NOTIF) {
-        run->chains.release_buffer();
-        changed_.push_back(run);
-        return;
-    }
-    if (completion.flags & IORING_CQE_F_MORE) run->chains.use_buffer();
     ChainProgress& chain = run->chains[tag.chain];
     if (!chain.in_kernel) return;
     if (chain.cancelled_due > 0) {
@@ -33,7 +27,7 @@ void Completions::take(const io_uring_cqe& completion) {
     const bool whole = completion.res >= 0 &&
                        offset + static_cast<std::uint64_t>(completion.res) == (*chain.chain)[tag.step].bytes;
     if (whole && tag.step + 1 < chain.chain->size()) {
-        // A host step waits for it, or it is a send without a copy. The chain goes on.
+        // A host step waits for this step. The chain continues in the kernel.
         chain.reported = std::max(chain.reported, tag.step + 1);
         changed_.push_back(run);
         return;
@@ -50,7 +44,7 @@ void Completions::stop(Run& run, std::uint32_t number, std::uint32_t at, int res
     chain.step = at;
     // A step that reports its success also lets those that are linked to it report that they are cancelled.
     // These completions must not be taken for those of the next try.
-    if (step.signals_completion || submission_.without_copy(step, step.bytes - chain.offset))
+    if (step.signals_completion)
         chain.cancelled_due = static_cast<std::uint32_t>(chain.chain->size()) - at - 1;
     if (chain.cancelled_due == 0) leave_kernel(run, chain);
     if (result > 0) {

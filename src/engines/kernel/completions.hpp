@@ -6,15 +6,14 @@
 
 #include "engines/kernel/ring.hpp"
 #include "engines/kernel/run_table.hpp"
-#include "engines/kernel/submission.hpp"
 
 namespace lapwing::kernel {
 
 class Completions {
   public:
     // Runs that completions concern are added to `changed`.
-    Completions(Ring& ring, const RunTable& runs, const Submission& submission, std::vector<Run*>& changed)
-        : ring_(ring), runs_(runs), submission_(submission), changed_(changed) {}
+    Completions(Ring& ring, const RunTable& runs, std::vector<Run*>& changed)
+        : ring_(ring), runs_(runs), changed_(changed) {}
 
     // All that there are.
     void take_in();
@@ -28,7 +27,6 @@ class Completions {
 
     Ring& ring_;
     const RunTable& runs_;
-    const Submission& submission_;
     std::vector<Run*>& changed_;
     std::uint64_t taken_ = 0;
 };

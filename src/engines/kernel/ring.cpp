@@ -28,10 +28,6 @@ Ring::Ring() {
     if (error < 0) refuse("io_uring_setup", -error);
     // A child that the program forks shall not share the queues.
     io_uring_ring_dontfork(&ring_);
-    if (io_uring_probe* operations = io_uring_get_probe_ring(&ring_)) {
-        zero_copy_ = io_uring_opcode_supported(operations, IORING_OP_SEND_ZC) != 0;
-        io_uring_free_probe(operations);
-    }
 }
 
 Ring::~Ring() {

@@ -52,11 +52,9 @@ class Ring {
 
     // Readable when there are completions.
     int descriptor() const { return ring_.ring_fd; }
-    bool sends_without_copy() const { return zero_copy_; }
 
   private:
     io_uring ring_{};
-    bool zero_copy_ = false;
 };
 
 }  // namespace lapwing::kernel

@@ -19,8 +19,8 @@ Scheduler::Scheduler(const EngineContext& context, std::function<void()> request
       request_event_thread_(std::move(request_event_thread)),
       lanes_(
           static_cast<std::size_t>(std::max(1, context.connections->lanes() - context.options.kept_lanes))),
-      submission_(ring_, context.options.zero_copy_bytes),
-      completions_(ring_, runs_, submission_, changed_),
+      submission_(ring_),
+      completions_(ring_, runs_, changed_),
       host_steps_(context.intra_node, context.options.event_thread_work) {}
 
 void Scheduler::want(const ChainPlan& plan) {

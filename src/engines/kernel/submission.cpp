@@ -24,8 +24,7 @@ void Submission::submit(Run& run, std::size_t number) {
         prepare(operation, run.operands, step, i == progress.step ? progress.offset : 0);
         // Plain links: a hard link would go on past an error.
         if (!last) operation.flags |= IOSQE_IO_LINK;
-        const bool reports = last || step.signals_completion || operation.opcode == IORING_OP_SEND_ZC;
-        if (!reports) operation.flags |= IOSQE_CQE_SKIP_SUCCESS;
+        if (!last && !step.signals_completion) operation.flags |= IOSQE_CQE_SKIP_SUCCESS;
         operation.user_data = StepTag{run.id, static_cast<std::uint32_t>(number), i}.packed();
     }
     run.chains.enter_kernel(progress);
@@ -34,14 +33,11 @@ void Submission::submit(Run& run, std::size_t number) {
 
 // MSG_WAITALL, or a short count would be a success and the chain would go on too early.
 void Submission::prepare(io_uring_sqe& operation, StepOperands& operands, const PlannedStep& step,
-                         std::uint64_t offset) const {
+                         std::uint64_t offset) {
     const int descriptor = operands.descriptor(step);
     const std::uint64_t bytes = step.bytes - offset;
     if (!step.sends()) {
         io_uring_prep_recv(&operation, descriptor, operands.target(step) + offset, bytes, MSG_WAITALL);
-    } else if (without_copy(step, bytes)) {
-        io_uring_prep_send_zc(&operation, descriptor, operands.source(step) + offset, bytes,
-                              MSG_WAITALL | MSG_NOSIGNAL, 0);
     } else {
         io_uring_prep_send(&operation, descriptor, operands.source(step) + offset, bytes,
                            MSG_WAITALL | MSG_NOSIGNAL);
