@@ -100,10 +100,10 @@ void wait(Job& job, int rank, Prepared& prepared, std::vector<Operation*> operat
     while (!operations.empty()) {
         std::shuffle(operations.begin(), operations.end(), random);
         const bool takes = thread != nullptr && waits == Waits::takes_over_and_sleeps;
-        if (takes) thread->take_over();
+        if (takes) thread->suspend();
         for (int looks = 0; looks < 20; ++looks)
             std::erase_if(operations, [&](Operation* operation) { return prepared.test(operation); });
-        if (takes) thread->hand_back();
+        if (takes) thread->resume();
         if (operations.empty()) return;
         if (takes)
             thread->sleep(1ms);
