@@ -37,7 +37,7 @@ class CompletionsTest : public testing::Test {
         run_.emplace(*plan_);
         run_->restart();
         runs_.add(*run_);
-        run_->state = kernel::Run::State::running;
+        run_->state = KernelRun::State::running;
         run_->chains.begin_receives(*plan_);
         run_->chains.begin_stage(*plan_);
         run_->chains.enter_kernel(chain());
@@ -47,7 +47,7 @@ class CompletionsTest : public testing::Test {
         completion.user_data = StepTag{run_->id, 0, step}.packed();
         completion.res = result;
         completion.flags = flags;
-        completions_->take(completion);
+        completions_->handle(completion);
     }
     ChainProgress& chain() { return run_->chains[0]; }
     bool changed() {
@@ -59,11 +59,11 @@ class CompletionsTest : public testing::Test {
     static constexpr Step::Kind send = Step::Kind::send;
     static constexpr Step::Kind receive = Step::Kind::receive;
     RunTable runs_;
-    std::vector<kernel::Run*> changed_;
+    std::vector<KernelRun*> changed_;
     std::optional<Ring> ring_;
     std::optional<Completions> completions_;
     std::optional<ChainPlan> plan_;
-    std::optional<kernel::Run> run_;
+    std::optional<KernelRun> run_;
 };
 
 TEST_F(CompletionsTest, TheLastStepCompletesTheChain) {
@@ -144,11 +144,11 @@ TEST_F(CompletionsTest, WhatBelongsToNobodyChangesNothing) {
     begin(send, receive, send);
     io_uring_cqe wake_up{};
     wake_up.user_data = Ring::wake_up;
-    completions_->take(wake_up);
+    completions_->handle(wake_up);
     runs_.remove(*run_);
     complete(2, 8);
     EXPECT_FALSE(changed());
-    EXPECT_EQ(completions_->taken(), 0U);
+    EXPECT_EQ(completions_->handled(), 0U);
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
   public:
-    // `chains` are those of `list`, with `intra_node`; a socket holds `socket_bytes`.
+    // `chains` must be made from `list` and `intra_node`. A socket holds `socket_bytes`.
     KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
                    std::uint64_t socket_bytes, std::shared_ptr<KernelGroup> group);
     ~KernelPrepared() override;
@@ -23,13 +23,13 @@ class KernelPrepared : public Prepared {
     int prepare_to_sleep(Operation* operation) override;
 
   private:
-    bool finish(Run& run, bool complete);
+    bool finish(KernelRun& run, bool complete);
 
     ChainPlan plan_;
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
     std::shared_ptr<KernelGroup> group_;
-    std::vector<Run*> idle_;
-    std::vector<std::unique_ptr<Run>> runs_;
+    std::vector<KernelRun*> idle_;
+    std::vector<std::unique_ptr<KernelRun>> runs_;
 };
 
 }  // namespace lapwing::kernel

@@ -1,4 +1,4 @@
-// Chains of a run as linked operations of io_uring.
+// Submits chains of a run as linked operations of io_uring.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,16 @@ class Submission {
   public:
     explicit Submission(Ring& ring) : ring_(ring) {}
 
-    // Hands over all chains of the run that are neither done nor in the kernel. Throws Error (system).
-    void submit(Run& run);
-    // Cancels the operations of the run. Chains come back by completions, each where it has stopped. A step
-    // may complete, and the next begin, while this is going on: so some chains may need another try.
-    void cancel(const Run& run);
-    // The same for all operations of the ring, in one call.
+    // Submits all chains of the run that are neither done nor in the kernel. Throws Error (system).
+    void submit(KernelRun& run);
+    // Cancels the operations of the run. The completions report where each chain has stopped. A step may
+    // complete and the next begin during the call, so some chains may need another call.
+    void cancel(const KernelRun& run);
+    // Cancels all operations of the ring in one call.
     void cancel_all() { ring_.cancel_all(); }
 
   private:
-    void submit(Run& run, std::size_t number);
+    void submit(KernelRun& run, std::size_t number);
     static void prepare(io_uring_sqe& operation, StepOperands& operands, const PlannedStep& step,
                         std::uint64_t offset);
 
