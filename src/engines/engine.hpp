@@ -45,10 +45,6 @@ enum class EventThreadWork {
     all,
 };
 
-// A list that moves no more, sent and received, takes no longer than a few interrupts: what is hidden of it
-// costs more than it saves.
-inline constexpr std::uint64_t max_bytes_of_short = 16384;
-
 // How engines shall use what a group provides.
 struct EngineOptions {
     EventThreadWork event_thread_work = EventThreadWork::none;

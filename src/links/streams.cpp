@@ -65,17 +65,12 @@ Streams::~Streams() {
 
 Streams::Message& Streams::take(int peer, std::uint64_t bytes) {
     want(peer);
-    if (idle_.empty()) {
-        messages_.push_back(std::make_unique<Message>());
-        idle_.push_back(messages_.back().get());
-    }
-    Message* const message = idle_.back();
-    idle_.pop_back();
-    *message = {};
-    message->peer = peer;
-    message->bytes = bytes;
+    Message& message = messages_.take();
+    message = {};
+    message.peer = peer;
+    message.bytes = bytes;
     ++peer_of(peer).under_way;
-    return *message;
+    return message;
 }
 
 void Streams::complete(Message& message) {
@@ -104,7 +99,7 @@ Streams::Message& Streams::send(int peer, std::uint64_t group, std::uint32_t cha
     message.source = data;
     Peer& to = peer_of(peer);
     const Place place{group, channel};
-    if (bytes <= eager_limit) {
+    if (bytes <= max_short_bytes) {
         put_out(to, Kind::eager, place, bytes, &message);
         write(peer, max_at_flush);
     } else {
@@ -137,7 +132,7 @@ Streams::Message& Streams::recv(int peer, std::uint64_t group, std::uint32_t cha
                                    [](const auto& early) { return early->message == nullptr; });
     if (free == queue.early.end()) {
         queue.posted.push_back(&message);
-        if (bytes > eager_limit) {
+        if (bytes > max_short_bytes) {
             message.granted = true;
             put_out(from, Kind::clear_to_send, place, bytes);
             gather(peer);
@@ -285,7 +280,7 @@ void Streams::take_header(int peer) {
         case Kind::eager:
         case Kind::request_to_send: {
             const bool whole = header.kind == Kind::eager;
-            if (whole != (header.bytes <= eager_limit)) {
+            if (whole != (header.bytes <= max_short_bytes)) {
                 nonsense = true;
                 break;
             }
@@ -317,7 +312,7 @@ void Streams::take_header(int peer) {
             const bool granted = header.kind == Kind::clear_to_send;
             const auto offer = std::find_if(queue.offered.begin(), queue.offered.end(),
                                             [&](const auto* sent) { return sent->bytes == header.bytes; });
-            nonsense = header.bytes <= eager_limit;
+            nonsense = header.bytes <= max_short_bytes;
             if (nonsense) break;
             if (offer == queue.offered.end()) {
                 // What is refused may have left, by a grant that has crossed its offer.
@@ -344,7 +339,7 @@ void Streams::take_header(int peer) {
                 from.target = from.message->target;
             } else {
                 // The bytes of a message that was refused after its grant.
-                nonsense = !from.differs || header.bytes <= eager_limit;
+                nonsense = !from.differs || header.bytes <= max_short_bytes;
             }
             break;
         }

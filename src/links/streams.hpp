@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/object_pool.hpp"
+#include "base/short_message.hpp"
 #include "links/connections.hpp"
 
 namespace lapwing {
@@ -48,7 +50,7 @@ class Streams {
                   std::uint64_t bytes);
     // A message of another length than is offered here fails, at the receiver only.
     Message& recv(int peer, std::uint64_t group, std::uint32_t channel, std::byte* data, std::uint64_t bytes);
-    void finish(Message& message) { idle_.push_back(&message); }
+    void finish(Message& message) { messages_.release(message); }
 
     // Sends what has gathered, of long messages no more than a little: a start shall not take the time to
     // copy them.
@@ -71,8 +73,6 @@ class Streams {
     bool has_output() const { return with_output_ > 0; }
     // For poll(): readable when progress() may go on.
     int descriptor() const { return poller_; }
-
-    static constexpr std::uint64_t eager_limit = 16384;  // bytes of a message that is sent at once
 
   private:
     enum class Kind : std::uint32_t { eager, request_to_send, clear_to_send, refused, data };
@@ -157,8 +157,7 @@ class Streams {
     std::vector<Peer> peers_;
     std::vector<int> gathering_;  // peers for whom something waits for flush()
     std::vector<int> unmade_;     // peers whose connections are awaited
-    std::vector<std::unique_ptr<Message>> messages_;
-    std::vector<Message*> idle_;
+    ObjectPool<Message> messages_;
     std::string trouble_;
     std::uint64_t completed_ = 0;
     std::size_t peers_lost_ = 0;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/short_message.hpp"
 #include "engines/engine.hpp"
 #include "engines/kernel/host_step_plan.hpp"
 #include "task/chains.hpp"
@@ -48,7 +49,7 @@ struct ChainPlan {
     HostStepPlan host;
 
     // The messages of a short list fit into the sockets, too.
-    bool is_short() const { return wire_bytes <= max_bytes_of_short; }
+    bool is_short() const { return wire_bytes <= max_short_bytes; }
     // Whether messages to this rank may wait in the sockets for the next call. A longer list qualifies if no
     // other rank waits for what this rank does with its messages.
     bool may_wait_in_sockets() const { return is_short() || fits_sockets_; }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/short_message.hpp"
 #include "links/event/signals.hpp"
 #include "links/fabric_lock.hpp"
 #include "links/ofi/business_card.hpp"
@@ -149,7 +150,7 @@ class OfiLink final : public Link {
     }
 
     bool sends_slowly(int, std::uint64_t bytes) const override {
-        return !fabric_.rdma() && bytes > max_sent_quickly;
+        return !fabric_.rdma() && bytes > max_short_bytes;
     }
 
     bool test(Transfer& transfer) override {

@@ -102,7 +102,7 @@ void Transfers::finish(Message& message) {
     all.pop_back();
     message.failure.clear();
     if (message.news == forgotten_) --news_;
-    messages_.give_back(message);
+    messages_.release(message);
 }
 
 // Posts it, or puts it behind what waits already: messages of a pair and a tag keep their order.
@@ -295,7 +295,7 @@ std::vector<int> Transfers::slow_peers() {
 void Transfers::free(Piece& piece) {
     registration_.give_back(piece.span);
     piece.message = nullptr;
-    pieces_.give_back(piece);
+    pieces_.release(piece);
 }
 
 bool Transfers::take_error() {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/object_pool.hpp"
 #include "links/ofi/business_card.hpp"
 #include "links/ofi/endpoint.hpp"
 #include "links/ofi/registration.hpp"
@@ -56,23 +57,6 @@ struct Message {
     std::vector<Piece*> pieces;
     ErrorCode code = ErrorCode::link;
     std::string failure;
-};
-
-// Objects that stay in place and are used again.
-template <typename Object>
-class Pool {
-  public:
-    Object& take() {
-        if (idle_.empty()) return objects_.emplace_back();
-        Object& object = *idle_.back();
-        idle_.pop_back();
-        return object;
-    }
-    void give_back(Object& object) { idle_.push_back(&object); }
-
-  private:
-    std::deque<Object> objects_;
-    std::vector<Object*> idle_;
 };
 
 // Not thread-safe. Nothing here waits, and only what says so throws.
@@ -158,8 +142,8 @@ class Transfers {
     std::vector<Group*> groups_;
     bool lost_ = false;  // a peer
     std::string given_up_;
-    Pool<Message> messages_;
-    Pool<Piece> pieces_;
+    ObjectPool<Message> messages_;
+    ObjectPool<Piece> pieces_;
     std::vector<int> waiting_peers_;
     std::deque<Piece*> waiting_receives_;
     std::chrono::steady_clock::time_point next_retry_;

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/short_message.hpp"
+
 namespace lapwing::shm {
 
 constexpr std::size_t cache_line = 64;
@@ -107,7 +109,7 @@ struct Geometry {
         return geometry;
     }
     // The longest message that goes through the FIFO as a whole.
-    std::uint64_t eager_limit() const { return std::min<std::uint64_t>(payload / 4, 16384); }
+    std::uint64_t eager_limit() const { return std::min<std::uint64_t>(payload / 4, max_short_bytes); }
 };
 
 // Where the parts of one FIFO begin.

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/object_pool.hpp"
 #include "links/link.hpp"
 #include "links/shm/doorbell.hpp"
 #include "links/shm/fifo.hpp"
@@ -215,8 +216,7 @@ class Protocol {
     int own_pipe_ = -1;
     std::vector<int> told_;
     std::vector<int> sending_;  // places with sends that are not complete
-    std::vector<std::unique_ptr<Message>> messages_;
-    std::vector<Message*> idle_;
+    ObjectPool<Message> messages_;
     std::atomic<bool> given_up_{false};
     std::mutex why_mutex_;
     std::string why_;

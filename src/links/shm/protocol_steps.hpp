@@ -41,12 +41,7 @@ Protocol<Platform>::Protocol(const std::vector<Place>& places, Doorbell<Platform
 template <typename Platform>
 typename Protocol<Platform>::Message& Protocol<Platform>::take(int place, std::uint64_t bytes,
                                                                Link::Transfer& transfer) {
-    if (idle_.empty()) {
-        messages_.push_back(std::make_unique<Message>());
-        idle_.push_back(messages_.back().get());
-    }
-    Message& message = *idle_.back();
-    idle_.pop_back();
+    Message& message = messages_.take();
     message = {};
     message.place = place;
     message.bytes = bytes;
@@ -218,7 +213,7 @@ bool Protocol<Platform>::test(Link::Transfer& transfer) {
         // No news for the progress thread: who tests knows.
         if (message.completed == completed_ && known_completed_ + 1 == completed_) ++known_completed_;
     }
-    idle_.push_back(&message);
+    messages_.release(message);
     transfer = {};
     return true;
 }
@@ -226,7 +221,7 @@ bool Protocol<Platform>::test(Link::Transfer& transfer) {
 template <typename Platform>
 void Protocol<Platform>::refuse_length(Link::Transfer& transfer) {
     Message& message = *reinterpret_cast<Message*>(transfer.handle);
-    idle_.push_back(&message);
+    messages_.release(message);
     transfer = {};
     throw Error(ErrorCode::truncated,
                 fmt::format("rank {} has sent more than the {} bytes that are expected: the arguments of a "

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/short_message.hpp"
 #include "links/fabric_lock.hpp"
 #include "links/fabrics.hpp"
 #include "links/streams.hpp"
@@ -171,7 +172,7 @@ class TcpLink final : public Link {
         return true;
     }
 
-    bool sends_slowly(int, std::uint64_t bytes) const override { return bytes > max_sent_quickly; }
+    bool sends_slowly(int, std::uint64_t bytes) const override { return bytes > max_short_bytes; }
     void progress() override {
         const auto lock = fabric_.lock_.hold();
         fabric_.step();

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/object_pool.hpp"
 #include "links/fabric.hpp"
 #include "links/fabric_lock.hpp"
 #include "links/silence.hpp"
@@ -137,8 +138,7 @@ class UcxFabric final : public Fabric {
     std::uint64_t key_ = 0;
     int self_ = 0;
     std::vector<RankState> ranks_;
-    std::vector<std::unique_ptr<Message>> messages_;
-    std::vector<Message*> idle_;
+    ObjectPool<Message> messages_;
     std::size_t on_their_way_ = 0;
     std::uint64_t completed_ = 0;        // messages, so far
     std::uint64_t known_completed_ = 0;  // to the progress thread

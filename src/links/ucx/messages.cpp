@@ -8,17 +8,13 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/short_message.hpp"
 #include "links/ucx/fabric.hpp"
 
 namespace lapwing::ucx {
 
 UcxFabric::Message& UcxFabric::take(int peer) {
-    if (idle_.empty()) {
-        messages_.push_back(std::make_unique<Message>());
-        idle_.push_back(messages_.back().get());
-    }
-    Message& message = *idle_.back();
-    idle_.pop_back();
+    Message& message = messages_.take();
     message = {};
     message.fabric = this;
     message.peer = peer;
@@ -28,7 +24,7 @@ UcxFabric::Message& UcxFabric::take(int peer) {
 }
 
 void UcxFabric::give_back(Message& message) {
-    idle_.push_back(&message);
+    messages_.release(message);
     --on_their_way_;
     --ranks_[static_cast<std::size_t>(message.peer)].waiting;
 }
@@ -247,7 +243,7 @@ class UcxLink final : public Link {
         fabric_.recv(place(peer), group_, channel, data, bytes, transfer);
     }
     bool sends_slowly(int, std::uint64_t bytes) const override {
-        return !fabric_.rdma_ && bytes > max_sent_quickly;
+        return !fabric_.rdma_ && bytes > max_short_bytes;
     }
     bool test(Transfer& transfer) override { return fabric_.test(members_, transfer); }
     void progress() override { fabric_.progress(); }
