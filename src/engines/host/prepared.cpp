@@ -12,7 +12,10 @@
 namespace lapwing {
 
 struct HostPrepared::HostRun final : Operation, ProgressThread::Work {
-    explicit HostRun(HostPrepared& prepared) : ProgressThread::Work(prepared.is_short_), owner(prepared) {}
+    explicit HostRun(HostPrepared& prepared) : ProgressThread::Work(prepared.is_short_), owner(prepared) {
+        messages.make(prepared.messages_);
+        memory.make_scratch(prepared.scratch_bytes_);
+    }
     Outcome advance() override;
 
     HostPrepared& owner;
@@ -64,7 +67,7 @@ HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progres
 }
 
 HostPrepared::~HostPrepared() {
-    for (const auto& run : runs_) {
+    for (const auto& run : runs_.objects()) {
         if (!run->shared) continue;
         while (!progress_thread_->try_acquire(*run)) std::this_thread::yield();
         progress_thread_->remove(*run);
@@ -72,28 +75,19 @@ HostPrepared::~HostPrepared() {
 }
 
 Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
-    if (idle_.empty()) {
-        idle_.reserve(runs_.size() + 1);
-        auto run = std::make_unique<HostRun>(*this);
-        run->messages.make(messages_);
-        run->memory.make_scratch(scratch_bytes_);
-        idle_.push_back(run.get());
-        runs_.push_back(std::move(run));
-    }
-    HostRun* run = idle_.back();
-    idle_.pop_back();
-    run->memory.buffers = buffers;
-    run->channel = channel;
-    run->step = 0;
-    run->messages.restart();
-    if (traced_) run->tracer.start();
+    HostRun& run = runs_.take([this] { return std::make_unique<HostRun>(*this); });
+    run.memory.buffers = buffers;
+    run.channel = channel;
+    run.step = 0;
+    run.messages.restart();
+    if (traced_) run.tracer.start();
     if (progress_thread_ != nullptr) {
-        start_shared(*run);
+        start_shared(run);
     } else if (link_.ready()) {
-        do_tasks(*run, Caller::start);
+        do_tasks(run, Caller::start);
         link_.flush();
     }
-    return run;
+    return &run;
 }
 
 void HostPrepared::start_shared(HostRun& run) {
@@ -117,7 +111,7 @@ bool HostPrepared::test(Operation* operation) {
     HostRun& run = static_cast<HostRun&>(*operation);
     // After an exception the run is not started again, because the link may still use its memory.
     const bool complete = progress_thread_ == nullptr ? advance(run, Caller::program) : test_shared(run);
-    if (complete) idle_.push_back(&run);
+    if (complete) runs_.release(run);
     return complete;
 }
 

@@ -1,9 +1,9 @@
 // A list prepared for the host engine.
 #pragma once
 
-#include <memory>
 #include <vector>
 
+#include "base/object_pool.hpp"
 #include "engines/engine.hpp"
 #include "engines/messages.hpp"
 #include "engines/progress_thread.hpp"
@@ -50,8 +50,7 @@ class HostPrepared : public Prepared {
     bool is_short_ = false;
     std::vector<Step> steps_;
     MessagePlan messages_;
-    std::vector<std::unique_ptr<HostRun>> runs_;  // all runs ever made
-    std::vector<HostRun*> idle_;                  // those that can be started again
+    ObjectPool<HostRun> runs_;
 };
 
 }  // namespace lapwing

@@ -17,37 +17,29 @@ KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_
 KernelPrepared::~KernelPrepared() = default;
 
 Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) {
-    if (idle_.empty()) {
-        idle_.reserve(runs_.size() + 1);
-        auto run = std::make_unique<KernelRun>(plan_);
-        if (trace_ != nullptr) run->trace = std::make_unique<RunTrace>(*trace_);
-        idle_.push_back(run.get());
-        runs_.push_back(std::move(run));
-    }
-    KernelRun* run = idle_.back();
-    idle_.pop_back();
-    run->operands.memory.buffers = buffers;
-    if (run->trace != nullptr) run->trace->start();
-    group_->start(*run, channel);
-    return run;
+    KernelRun& run = runs_.take([this] { return std::make_unique<KernelRun>(plan_, trace_.get()); });
+    run.operands.memory.buffers = buffers;
+    if (run.trace != nullptr) run.trace->start();
+    group_->start(run, channel);
+    return &run;
 }
 
 bool KernelPrepared::test(Operation* operation) {
     KernelRun& run = static_cast<KernelRun&>(*operation);
-    return finish(run, group_->test(run));
+    return release_if(group_->test(run), run);
 }
 
 bool KernelPrepared::progress(Operation* operation) {
     KernelRun& run = static_cast<KernelRun&>(*operation);
-    return finish(run, group_->progress(run));
+    return release_if(group_->progress(run), run);
 }
 
 int KernelPrepared::prepare_to_sleep(Operation* operation) {
     return group_->prepare_to_sleep(static_cast<KernelRun&>(*operation));
 }
 
-bool KernelPrepared::finish(KernelRun& run, bool complete) {
-    if (complete) idle_.push_back(&run);
+bool KernelPrepared::release_if(bool complete, KernelRun& run) {
+    if (complete) runs_.release(run);
     return complete;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/object_pool.hpp"
 #include "engines/engine.hpp"
 #include "engines/kernel/group.hpp"
 #include "task/list.hpp"
@@ -23,13 +24,12 @@ class KernelPrepared : public Prepared {
     int prepare_to_sleep(Operation* operation) override;
 
   private:
-    bool finish(KernelRun& run, bool complete);
+    bool release_if(bool complete, KernelRun& run);
 
     ChainPlan plan_;
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
     std::shared_ptr<KernelGroup> group_;
-    std::vector<KernelRun*> idle_;
-    std::vector<std::unique_ptr<KernelRun>> runs_;
+    ObjectPool<KernelRun> runs_;
 };
 
 }  // namespace lapwing::kernel

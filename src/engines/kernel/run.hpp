@@ -78,7 +78,8 @@ struct KernelRun : Operation {
 
     std::unique_ptr<RunTrace> trace;  // null unless the job is traced
 
-    explicit KernelRun(const ChainPlan& of) : plan(&of) {
+    explicit KernelRun(const ChainPlan& of, const TracePlan* traced = nullptr) : plan(&of) {
+        if (traced != nullptr) trace = std::make_unique<RunTrace>(*traced);
         operands.memory.make_scratch(of.scratch_bytes);
         operands.signals.resize(of.max_signals);
         host.intra_node.prepare(of.host.intra_node());
