@@ -114,8 +114,8 @@ std::string header(const Explained& explained) {
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
         const Parameter& parameter = algorithm.parameters[i];
         line("parameter", fmt::format("{} = {}: {} ({} to {}, default {})", parameter.name,
-                                      explained.choice().parameters[i], parameter.meaning, parameter.least,
-                                      parameter.most, parameter.usual));
+                                      explained.choice().parameters[i], parameter.meaning, parameter.min,
+                                      parameter.max, parameter.default_value));
     }
     if (!explained.all.empty()) line("all ranks", describe(totals(explained.all), true));
     if (explained.shown.size() != explained.all.size()) {
