@@ -98,7 +98,7 @@ int told(Work work) {
 }  // namespace
 
 device::Location place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
-                       const device::Location& near) {
+                          const device::Location& near) {
     if (elements == MPI_BOTTOM && !layout.contiguous) {
         device::Location found;
         for_each_part(
@@ -152,8 +152,8 @@ std::byte* DeviceData::take_span(const device::Location& place, std::uint64_t by
     return spans_.take(place, bytes);
 }
 
-int DeviceData::pack(const device::Location& place, const void* elements, std::uint64_t count, MPI_Datatype type,
-                     const Layout& layout, std::byte* bytes) {
+int DeviceData::pack(const device::Location& place, const void* elements, std::uint64_t count,
+                     MPI_Datatype type, const Layout& layout, std::byte* bytes) {
     if (!place.on_device()) {
         if (!layout.contiguous) return lapwing::pack(elements, count, type, layout, bytes);
         std::memcpy(bytes, elements, count * layout.size);

@@ -15,7 +15,7 @@ namespace lapwing {
 
 // Where the data of elements are. `near`: of other memory, which is asked first. Throws Error (system).
 device::Location place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
-                       const device::Location& near);
+                          const device::Location& near);
 
 // The MPI's error code for an error of a driver, with its message.
 int device_error(const Error& error);
