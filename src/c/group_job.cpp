@@ -208,7 +208,8 @@ void GroupJob::await(std::vector<Link::Transfer>& transfers, const std::vector<i
             fail(why);
             throw Error(ErrorCode::link, why);
         }
-        sleep_at({messages_->poll_descriptor()}, std::chrono::milliseconds(1));
+        const int descriptor = messages_->poll_descriptor();
+        sleep_at({&descriptor, 1}, std::chrono::milliseconds(1));
     }
 }
 

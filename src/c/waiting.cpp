@@ -8,7 +8,7 @@
 #include "c/group.hpp"
 #include "c/groups.hpp"
 #include "c/status.hpp"
-#include "engines/progress_takeover.hpp"
+#include "engines/progress_suspension.hpp"
 #include "engines/wait_strategy.hpp"
 
 namespace lapwing::c {
@@ -52,21 +52,21 @@ lapwing_status wait(lapwing_operation** operation) {
     const std::shared_ptr<Group> group = (*operation)->group;
     const Waiter waiter(*group);
     WaitStrategy strategy;
-    ProgressTakeover progress(group->progress_thread());
-    while (progress.take_over(), !group->move(*operation, true)) {
+    ProgressSuspension progress(group->progress_thread());
+    while (progress.suspend(), !group->move(*operation, true)) {
         // A peer may wait for an operation of another group before it comes to this one.
         const std::vector<std::shared_ptr<Group>> others = other_groups(group.get());
         for (const auto& other : others) other->try_move();
         // How many ranks share this host's processors is not known here: let them run.
         switch (
-            strategy.after_look({.oversubscribed = true, .looks_in_kernel = !group->all_share_memory()})) {
-            case WaitStrategy::Step::look:
+            strategy.after_poll({.oversubscribed = true, .polls_in_kernel = !group->all_share_memory()})) {
+            case WaitStrategy::Step::poll:
                 break;
             case WaitStrategy::Step::yield:
                 std::this_thread::yield();
                 break;
             case WaitStrategy::Step::sleep:
-                progress.hand_back();
+                progress.resume();
                 sleep(*group, others, strategy);
                 break;
         }

@@ -40,7 +40,7 @@ bool RankLocations::some_on_one_host() const {
 
 bool RankLocations::out_of_order() const {
     return std::all_of(locations_.begin(), locations_.end(),
-                       [](const topology::RankLocation& one) { return one.host_place < 0; });
+                       [](const topology::RankLocation& one) { return one.host_index < 0; });
 }
 
 std::shared_ptr<const Placement> RankLocations::placement_of(std::span<const int> members) const {

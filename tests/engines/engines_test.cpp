@@ -6,13 +6,12 @@
 #include <unistd.h>
 
 #include <random>
-#include <thread>
 #include <tuple>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
-#include "engines/expected.hpp"
+#include "engines/ranks.hpp"
 #include "links/process/process_link.hpp"
 #include "links/process/socket_pairs.hpp"
 #include "links/routed.hpp"
@@ -29,50 +28,6 @@ namespace {
 using namespace testing_engines;
 
 constexpr int runs = 4;
-
-// One rank: starts all its runs, tests them in random order until all are complete.
-void run_rank(OpenedEngine& engine, const Problem& problem, const Choice& choice, const EngineGroup& of_rank,
-              unsigned seed, std::string& wrong) {
-    const int rank = of_rank.rank;
-    try {
-        const auto group = engine.open(rank, of_rank);
-        const auto list_of = [&](int one) { return build(problem, one, choice); };
-        EXPECT_TRUE(group->admits(problem, list_of, {}));
-        const auto prepared = group->prepare(problem, list_of(rank), {});
-        Composition composition;
-        std::vector<Bytes> in;
-        std::vector<Bytes> out;
-        std::vector<Operation*> operations;
-        for (int run = 0; run < runs; ++run) {
-            in.push_back(in_of(problem, rank, run));
-            out.push_back(out_before(problem, rank, run));
-        }
-        for (std::size_t run = 0; run < runs; ++run) {
-            operations.push_back(prepared->start({in[run].data(), out[run].data(), &composition},
-                                                 static_cast<std::uint32_t>(run)));
-        }
-        std::mt19937 random(seed);
-        for (int left = runs; left > 0;) {
-            Operation*& operation = operations[random() % runs];
-            if (operation == nullptr) continue;
-            if (prepared->test(operation)) {
-                operation = nullptr;
-                --left;
-            } else {
-                std::this_thread::yield();
-            }
-        }
-        for (int run = 0; run < runs; ++run) {
-            const Bytes& now = out[static_cast<std::size_t>(run)];
-            if (now != out_after(problem, rank, run, now)) {
-                wrong = print(problem) + " " + print(choice) + ": rank " + std::to_string(rank) +
-                        " has wrong bytes";
-            }
-        }
-    } catch (const Error& error) {
-        wrong = error.what();
-    }
-}
 
 // The links of the ranks: messages between threads, or over stream sockets. Where there are several hosts,
 // one kind is for intra-node peers, and the other for the others.
@@ -106,15 +61,14 @@ Links links_of(int ranks, Way way, const std::vector<int>& hosts) {
     return made;
 }
 
-// The engine, opened by jobs of these many ranks: with sockets that hold much, and little, which makes sends
-// wait in their middle.
-class Opened {
+// An engine in jobs of these many ranks: with sockets that hold much, and little, which makes sends wait in
+// their middle.
+class EngineInJobs {
   public:
-    Opened(const Engine& one, int ranks) : engine(one), ranks_(ranks) {}
+    EngineInJobs(const Engine& one, int ranks) : engine(one), ranks_(ranks) {}
     OpenedEngine& job(Way way) {
         auto& job = way == Way::buffered ? roomy_ : narrow_;
         if (job == nullptr) {
-            // The environment names a provider in software, see tests/CMakeLists.txt.
             Settings settings = read_settings(environ);
             settings.progress_thread = way == Way::buffered ? "none" : "any";
             if (way != Way::buffered) settings.tcp_buffer = "2048";
@@ -131,7 +85,7 @@ class Opened {
     std::unique_ptr<OpenedEngine> narrow_;
 };
 
-void run_all(Opened& opened, const Problem& problem, const Choice& choice, Way way, unsigned seed,
+void run_all(EngineInJobs& opened, const Problem& problem, const Choice& choice, Way way, unsigned seed,
              const std::vector<int>& hosts = {}) {
     const auto list_of = [&](int rank) { return build(problem, rank, choice); };
     if (!opened.engine.supports_all(problem, list_of)) return;
@@ -140,23 +94,23 @@ void run_all(Opened& opened, const Problem& problem, const Choice& choice, Way w
     EngineGroup group;
     group.number = ++opened.groups;
     for (int rank = 0; rank < problem.ranks; ++rank) group.members.push_back(rank);
-    std::vector<std::string> wrong(static_cast<std::size_t>(problem.ranks));
-    std::vector<std::thread> ranks;
-    for (int rank = 0; rank < problem.ranks; ++rank) {
-        const std::size_t at = static_cast<std::size_t>(rank);
-        ranks.emplace_back([&, rank, at] {
-            EngineGroup of_rank = group;
-            of_rank.rank = rank;
-            of_rank.messages = made.links[at].get();
-            if (!hosts.empty()) {
-                of_rank.intra_node = made.intra_node[at].get();
-                of_rank.intra_node_peers = intra_node_peers(hosts, rank);
-            }
-            run_rank(job, problem, choice, of_rank, seed + static_cast<unsigned>(rank), wrong[at]);
-        });
-    }
-    for (std::thread& rank : ranks) rank.join();
-    for (const std::string& message : wrong) EXPECT_EQ(message, "");
+    on_ranks(problem.ranks, [&](int rank, std::barrier<>&) {
+        const auto at = static_cast<std::size_t>(rank);
+        EngineGroup of_rank = group;
+        of_rank.rank = rank;
+        of_rank.messages = made.links[at].get();
+        if (!hosts.empty()) {
+            of_rank.intra_node = made.intra_node[at].get();
+            of_rank.intra_node_peers = intra_node_peers(hosts, rank);
+        }
+        const auto opened_group = job.open(rank, of_rank);
+        EXPECT_TRUE(opened_group->admits(problem, list_of, {}));
+        RankRuns all(problem, rank, opened_group->prepare(problem, list_of(rank), {}));
+        for (int run = 0; run < runs; ++run) all.start();
+        std::mt19937 random(seed + static_cast<unsigned>(rank));
+        while (!all.test_one(random)) std::this_thread::yield();
+        EXPECT_TRUE(all.right()) << print(problem) << " " << print(choice) << ", rank " << rank;
+    });
 }
 
 Choice with_two_leaders(Choice choice) {
@@ -173,7 +127,7 @@ TEST_P(EnginesTest, EveryAlgorithm) {
     const Engine& engine = find_engine(std::get<0>(GetParam()));
     LAPWING_NEEDS_ENGINE(engine);
     const int ranks = std::get<1>(GetParam());
-    Opened opened(engine, ranks);
+    EngineInJobs opened(engine, ranks);
     unsigned seed = static_cast<unsigned>(ranks);
     for (const Algorithm* algorithm : catalogue()) {
         const Choice usual{algorithm, default_parameters(*algorithm)};
@@ -242,7 +196,7 @@ TEST_P(IntraNodePeers, EveryAlgorithm) {
     LAPWING_NEEDS_ENGINE(engine);
     const int ranks = std::get<1>(GetParam());
     const std::vector<int> hosts = hosts_of(ranks, std::get<2>(GetParam()));
-    Opened opened(engine, ranks);
+    EngineInJobs opened(engine, ranks);
     unsigned seed = static_cast<unsigned>(ranks);
     for (const Algorithm* algorithm : catalogue()) {
         const Choice choice{algorithm, default_parameters(*algorithm)};

@@ -16,8 +16,6 @@ Options read_options(const Settings& settings) {
     if (settings.submit != "caller" && settings.submit != "thread")
         refuse_value("LAPWING_SUBMIT", "caller or thread", settings.submit);
     options.event_thread_submits = settings.submit == "thread";
-    if (settings.zero_copy != "never")
-        options.zero_copy_bytes = bytes_in("LAPWING_ZERO_COPY", settings.zero_copy, 0, UINT64_MAX);
     if (const int buffer = tcp::read_options(settings).buffer_bytes; buffer != 0)
         options.socket_bytes = std::min<std::uint64_t>(options.socket_bytes, buffer);
     return options;

@@ -14,8 +14,6 @@ struct Options {
     // The event thread submits lists to the kernel, so that the kernel does not interrupt a thread of the
     // program.
     bool event_thread_submits = false;
-    // Messages of at least this many bytes are sent without a copy into the socket.
-    std::uint64_t zero_copy_bytes = UINT64_MAX;
     // The last lanes of the connections are for persistent channels: channel first_kept_channel + i has lane
     // i of them. Other channels use the remaining lanes in turn.
     int persistent_lanes = 0;

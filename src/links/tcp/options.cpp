@@ -12,8 +12,6 @@ Options read_options(const Settings& settings) {
     options.patience = std::chrono::seconds(number_in("LAPWING_TIMEOUT", settings.timeout, 1, 86400));
     options.buffer_bytes =
         static_cast<int>(bytes_in("LAPWING_TCP_BUFFER", settings.tcp_buffer, 0, max_buffer));
-    options.unsent_bytes =
-        static_cast<int>(bytes_in("LAPWING_TCP_UNSENT", settings.tcp_unsent, 0, max_buffer));
     check(options);
     return options;
 }

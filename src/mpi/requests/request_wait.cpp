@@ -13,10 +13,10 @@
 namespace lapwing {
 namespace {
 
-// Unsuccessful looks after which the native MPI moves.
+// Polls without success after which the native MPI progresses.
 constexpr unsigned tests_per_native_progress = 16;
-constexpr std::uint64_t looks_per_native_progress = 64;
-constexpr std::uint64_t looks_in_kernel_per_native_progress = 32;
+constexpr std::uint64_t polls_per_native_progress = 64;
+constexpr std::uint64_t polls_in_kernel_per_native_progress = 32;
 
 bool connected(Request* const* requests, std::size_t count) {
     return std::any_of(requests, requests + count, [](const Request* request) {
@@ -57,7 +57,7 @@ void after_unsuccessful_test() {
 RequestWait::RequestWait() : progress_(runtime.network->progress_thread()) {}
 
 void RequestWait::pause(Request* const* requests, std::size_t count) {
-    progress_.take_over();
+    progress_.suspend();
     const bool in_kernel = connected(requests, count);
     const bool fabric = by_fabric(requests, count);
     // Messages of the native MPI ring no doorbell, and those of a fabric only that of the progress thread.
@@ -67,14 +67,14 @@ void RequestWait::pause(Request* const* requests, std::size_t count) {
         in_kernel ||
         (doorbell && (runtime.network->progress_thread() != nullptr || (!runtime.threads && !fabric)));
     const WaitStrategy::Step step =
-        strategy_.after_look({.oversubscribed = runtime.threads || runtime.locations.oversubscribed(),
-                              .looks_in_kernel = in_kernel || fabric,
+        strategy_.after_poll({.oversubscribed = runtime.threads || runtime.locations.oversubscribed(),
+                              .polls_in_kernel = in_kernel || fabric,
                               .may_sleep = may_sleep});
     const std::uint64_t per_native =
-        in_kernel ? looks_in_kernel_per_native_progress : looks_per_native_progress;
-    if ((in_kernel || doorbell) && strategy_.looks() % per_native == 0) move_native();
+        in_kernel ? polls_in_kernel_per_native_progress : polls_per_native_progress;
+    if ((in_kernel || doorbell) && strategy_.polls() % per_native == 0) move_native();
     switch (step) {
-        case WaitStrategy::Step::look:
+        case WaitStrategy::Step::poll:
             return;
         case WaitStrategy::Step::yield:
             return std::this_thread::yield();
@@ -92,7 +92,7 @@ void RequestWait::sleep_at_doorbell(std::chrono::nanoseconds longest) {
     move_native();
     ProgressThread* const progress_thread = runtime.network->progress_thread();
     if (progress_thread == nullptr && runtime.threads) return std::this_thread::yield();
-    progress_.hand_back();
+    progress_.resume();
     strategy_.sleep(longest, [&](std::chrono::nanoseconds limit) {
         if (progress_thread != nullptr) {
             return progress_thread->sleep(limit) ? trace::WakeUp::progress_thread : trace::WakeUp::limit;
@@ -117,7 +117,7 @@ void RequestWait::sleep_at_descriptors(Request* const* requests, std::size_t cou
     if (!all_wake && runtime.network->node() != nullptr)
         return sleep_at_doorbell(WaitStrategy::shortest_sleep);
     move_native();
-    progress_.hand_back();
+    progress_.resume();
     // While the rank sleeps, nothing of the native MPI moves: so it never sleeps for long.
     strategy_.sleep(WaitStrategy::longest_sleep,
                     [&](std::chrono::nanoseconds limit) { return sleep_at(descriptors, limit); });

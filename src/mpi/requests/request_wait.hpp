@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstddef>
 
-#include "engines/progress_takeover.hpp"
+#include "engines/progress_suspension.hpp"
 #include "engines/wait_strategy.hpp"
 
 namespace lapwing {
@@ -30,7 +30,7 @@ class RequestWait {
     void sleep_at_doorbell(std::chrono::nanoseconds longest);
 
     WaitStrategy strategy_;
-    ProgressTakeover progress_;
+    ProgressSuspension progress_;
 };
 
 }  // namespace lapwing
