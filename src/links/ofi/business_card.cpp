@@ -68,23 +68,15 @@ class Reader {
     std::size_t at_ = 0;
 };
 
-std::optional<tcp::Address::Place> internet_address(const BusinessCard& card) {
-    tcp::Address::Place place{};
-    if (card.format == FI_SOCKADDR_IN && card.address.size() >= sizeof(sockaddr_in)) {
-        place.family = 4;
-        std::memcpy(place.bytes, card.address.data() + offsetof(sockaddr_in, sin_addr), 4);
-        place.loopback = place.bytes[0] == 127 ? 1 : 0;
-        return place;
-    }
-    if (card.format == FI_SOCKADDR_IN6 && card.address.size() >= sizeof(sockaddr_in6)) {
-        place.family = 6;
-        std::memcpy(place.bytes, card.address.data() + offsetof(sockaddr_in6, sin6_addr), 16);
-        in6_addr address{};
-        std::memcpy(&address, place.bytes, sizeof address);
-        place.loopback = IN6_IS_ADDR_LOOPBACK(&address) ? 1 : 0;
-        return place;
-    }
-    return {};
+std::optional<tcp::IpAddress> internet_address(const BusinessCard& card) {
+    const std::size_t size = card.format == FI_SOCKADDR_IN    ? sizeof(sockaddr_in)
+                             : card.format == FI_SOCKADDR_IN6 ? sizeof(sockaddr_in6)
+                                                              : 0;
+    if (size == 0 || card.address.size() < size) return {};
+    sockaddr_storage address{};
+    std::memcpy(&address, card.address.data(), size);
+    address.ss_family = card.format == FI_SOCKADDR_IN ? AF_INET : AF_INET6;
+    return tcp::ip_of(reinterpret_cast<const sockaddr&>(address));
 }
 
 }  // namespace
@@ -134,10 +126,10 @@ std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<
                 "{} has an address of another kind than {}: do they have the same libfabric, and "
                 "interfaces of the same family?",
                 names[rank], names[0]);
-        const auto place = internet_address(card);
-        if (!place || !several_hosts) continue;
-        const std::string text = tcp::text(*place);
-        if (place->loopback != 0)
+        const auto ip = internet_address(card);
+        if (!ip || !several_hosts) continue;
+        const std::string text = tcp::text(*ip);
+        if (ip->loopback != 0)
             return fmt::format("{} can be reached on its own host only, at {}", names[rank], text);
         const auto [known, is_new] = owners.emplace(text, rank);
         if (!is_new && cards[known->second].presence.host != card.presence.host)

@@ -88,7 +88,7 @@ bool is_bridge(const std::string& interface) {
 
 // The addresses of this host, the best first. What peers on other hosts reach through a bridge of this host's
 // own they reach without it, too; so bridges come last, but before the loopback.
-std::vector<tcp::Address::Place> places(const tcp::Options& options) {
+std::vector<tcp::IpAddress> ips(const tcp::Options& options) {
     std::vector<tcp::Interface> present = tcp::interfaces();
     if (options.interfaces.empty())
         std::stable_partition(present.begin(), present.end(),
@@ -98,21 +98,14 @@ std::vector<tcp::Address::Place> places(const tcp::Options& options) {
 
 // The rank of the address of `info` among `allowed`; past their end when it is none of them. Addresses that
 // are none of the Internet's are all alike.
-std::size_t rank_of(const fi_info& info, const std::vector<tcp::Address::Place>& allowed) {
-    tcp::Address::Place own{};
+std::size_t rank_of(const fi_info& info, const std::vector<tcp::IpAddress>& allowed) {
     if (info.src_addr == nullptr) return 0;
-    if (info.addr_format == FI_SOCKADDR_IN) {
-        own.family = 4;
-        std::memcpy(own.bytes, &static_cast<const sockaddr_in*>(info.src_addr)->sin_addr, 4);
-    } else if (info.addr_format == FI_SOCKADDR_IN6) {
-        own.family = 6;
-        std::memcpy(own.bytes, &static_cast<const sockaddr_in6*>(info.src_addr)->sin6_addr, 16);
-    } else {
-        return 0;
-    }
+    if (info.addr_format != FI_SOCKADDR_IN && info.addr_format != FI_SOCKADDR_IN6) return 0;
+    const auto own = tcp::ip_of(*static_cast<const sockaddr*>(info.src_addr));
+    if (!own) return 0;
     return static_cast<std::size_t>(
         std::find_if(allowed.begin(), allowed.end(),
-                     [&](const tcp::Address::Place& place) { return tcp::same_address(place, own); }) -
+                     [&](const tcp::IpAddress& ip) { return tcp::same_address(ip, *own); }) -
         allowed.begin());
 }
 
@@ -161,7 +154,7 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp
     // a whole core.
     if (means("net", named))
         throw Error(ErrorCode::unsupported, "libfabric's provider 'net' cannot wake a thread; use tcp");
-    const std::vector<tcp::Address::Place> allowed = places(options);
+    const std::vector<tcp::IpAddress> allowed = ips(options);
     std::vector<Info> offers = ask_everywhere(Use::messages, named);
 
     const auto best_of = [&](const auto& wanted) {
@@ -207,7 +200,7 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp
 }
 
 Info candidate_for_deferred_work(const std::string& provider, const tcp::Options& options) {
-    const std::vector<tcp::Address::Place> allowed = places(options);
+    const std::vector<tcp::IpAddress> allowed = ips(options);
     const std::vector<Info> offers = ask_everywhere(Use::deferred_work, provider);
     const fi_info* best = nullptr;
     for (const Info& list : offers) {

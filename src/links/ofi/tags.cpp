@@ -36,7 +36,7 @@ std::uint64_t Tags::take(std::uint64_t group) {
     return tag;
 }
 
-void Tags::give_back(std::uint64_t tag) {
+void Tags::release(std::uint64_t tag) {
     live_.erase(tag);
 }
 

@@ -20,7 +20,7 @@ class Tags {
     // count below. Throws Error (unsupported) when a group that still lives has the same tag: counts come
     // around.
     std::uint64_t take(std::uint64_t group);
-    void give_back(std::uint64_t tag);
+    void release(std::uint64_t tag);
 
     // Channels come around, too: below and above first_kept_channel there are 32768 each.
     static std::uint64_t of_channel(std::uint32_t channel);

@@ -25,22 +25,22 @@ int ConnectionTable::rank_of(int member) const {
 }
 
 ConnectionTable::Peer* ConnectionTable::find(int peer) const {
-    const auto place = static_cast<std::size_t>(peer);
-    const Block* block = blocks_[place / block_peers].load(std::memory_order_acquire);
-    return block == nullptr ? nullptr : block->peers[place % block_peers].load(std::memory_order_acquire);
+    const auto index = static_cast<std::size_t>(peer);
+    const Block* block = blocks_[index / block_peers].load(std::memory_order_acquire);
+    return block == nullptr ? nullptr : block->peers[index % block_peers].load(std::memory_order_acquire);
 }
 
 ConnectionTable::Peer& ConnectionTable::make(int peer) {
     if (Peer* const found = find(peer)) return *found;
-    const auto place = static_cast<std::size_t>(peer);
-    auto& block = blocks_[place / block_peers];
+    const auto index = static_cast<std::size_t>(peer);
+    auto& block = blocks_[index / block_peers];
     if (block.load(std::memory_order_relaxed) == nullptr) {
         own_blocks_.push_back(std::make_unique<Block>());
         block.store(own_blocks_.back().get(), std::memory_order_release);
     }
     own_peers_.emplace_back(peer, std::make_unique<Peer>(lanes_));
     Peer* const made = own_peers_.back().second.get();
-    block.load(std::memory_order_relaxed)->peers[place % block_peers].store(made, std::memory_order_release);
+    block.load(std::memory_order_relaxed)->peers[index % block_peers].store(made, std::memory_order_release);
     return *made;
 }
 
@@ -55,12 +55,12 @@ void ConnectionTable::check(int peer, int lane) const {
 bool ConnectionTable::want(int peer, int lane) {
     check(peer, lane);
     Peer* found = find(peer);
-    const auto place = static_cast<std::size_t>(lane);
-    if (found != nullptr && found->lanes[place].state.load(std::memory_order_relaxed) != none) return false;
+    const auto index = static_cast<std::size_t>(lane);
+    if (found != nullptr && found->lanes[index].state.load(std::memory_order_relaxed) != none) return false;
     const std::lock_guard lock(mutex_);
     found = &make(peer);
     int expected = none;
-    return found->lanes[place].state.compare_exchange_strong(expected, making) && own_member() > member(peer);
+    return found->lanes[index].state.compare_exchange_strong(expected, making) && own_member() > member(peer);
 }
 
 int ConnectionTable::descriptor(int peer, int lane) {

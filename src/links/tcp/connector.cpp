@@ -34,8 +34,8 @@ struct Connector::Attempt {
     std::shared_ptr<ConnectionTable> table;
     int peer = 0;
     int lane = 0;
-    std::vector<Address::Place> places;
-    std::size_t place = 0;  // the one that is being tried
+    std::vector<IpAddress> ips;
+    std::size_t ip = 0;  // the one that is being tried
     Socket socket;
     std::optional<Handshake> handshake;  // the socket is connected
     unsigned step = 0;                   // counts what is waited for: a timer of an earlier step does nothing
@@ -58,13 +58,13 @@ void Connector::connect(const std::shared_ptr<ConnectionTable>& table, int peer,
     attempt->peer = peer;
     attempt->lane = lane;
     const int member = table->member(peer);
-    attempt->places = routes(job_.own, job_.members[static_cast<std::size_t>(member)]);
+    attempt->ips = routes(job_.own, job_.members[static_cast<std::size_t>(member)]);
     const auto good = last_good_.find(member);
     if (good != last_good_.end())
-        std::stable_partition(attempt->places.begin(), attempt->places.end(),
-                              [&](const Address::Place& place) { return same_address(place, good->second); });
+        std::stable_partition(attempt->ips.begin(), attempt->ips.end(),
+                              [&](const IpAddress& ip) { return same_address(ip, good->second); });
     attempts_.insert(attempt);
-    next_place(attempt);
+    next_ip(attempt);
 }
 
 void Connector::drop_closed() {
@@ -104,24 +104,24 @@ void Connector::after(const Shared& attempt, milliseconds delay, void (Connector
     });
 }
 
-void Connector::next_place(const Shared& attempt) {
+void Connector::next_ip(const Shared& attempt) {
     if (given_up(attempt)) return;
-    if (attempt->place == 0) attempt->reasons.clear();
-    if (attempt->place == attempt->places.size()) return round_failed(attempt);
-    const Address::Place& place = attempt->places[attempt->place];
+    if (attempt->ip == 0) attempt->reasons.clear();
+    if (attempt->ip == attempt->ips.size()) return round_failed(attempt);
+    const IpAddress& ip = attempt->ips[attempt->ip];
     const Address& peer = job_.members[static_cast<std::size_t>(attempt->table->member(attempt->peer))];
     sockaddr_storage address{};
-    const socklen_t size = socket_address(place, peer.port, address);
+    const socklen_t size = socket_address(ip, peer.port, address);
     attempt->socket = Socket(socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!attempt->socket) {
         attempt->starved = out_of_descriptors(errno);
-        return place_failed(attempt, told(errno));
+        return ip_failed(attempt, told(errno));
     }
     const int descriptor = attempt->socket.get();
     set_buffers(descriptor, job_.options);
     if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0)
         return connected(attempt);
-    if (errno != EINPROGRESS && errno != EINTR) return place_failed(attempt, told(errno));
+    if (errno != EINPROGRESS && errno != EINTR) return ip_failed(attempt, told(errno));
     after(attempt, connect_limit, &Connector::too_late);
     event_loop_.watch(descriptor, EPOLLOUT, [this, weak = std::weak_ptr(attempt)](unsigned) {
         const Shared alive = weak.lock();
@@ -129,7 +129,7 @@ void Connector::next_place(const Shared& attempt) {
         int error = 0;
         socklen_t length = sizeof error;
         getsockopt(alive->socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-        if (error != 0) return place_failed(alive, told(error));
+        if (error != 0) return ip_failed(alive, told(error));
         connected(alive);
     });
 }
@@ -150,7 +150,7 @@ void Connector::connected(const Shared& attempt) {
 void Connector::go_on(const Shared& attempt) {
     if (given_up(attempt)) return;
     const std::string why = advance(attempt->socket.get(), *attempt->handshake);
-    if (!why.empty()) return place_failed(attempt, why);
+    if (!why.empty()) return ip_failed(attempt, why);
     if (!attempt->handshake->done()) {
         const unsigned events = attempt->handshake->output().empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
         if (events == attempt->waits) return;
@@ -163,10 +163,10 @@ void Connector::go_on(const Shared& attempt) {
     event_loop_.forget(attempt->socket.get());
     ConnectionTable& table = *attempt->table;
     const int member = table.member(attempt->peer);
-    const Address::Place& place = attempt->places[attempt->place];
-    if (table.take_in(member, attempt->lane, attempt->socket.get(), text(place))) {
+    const IpAddress& ip = attempt->ips[attempt->ip];
+    if (table.take_in(member, attempt->lane, attempt->socket.get(), text(ip))) {
         attempt->socket.release();
-        last_good_[member] = place;
+        last_good_[member] = ip;
         table.tell();
     }
     end(attempt);
@@ -175,21 +175,20 @@ void Connector::go_on(const Shared& attempt) {
 void Connector::too_late(const Shared& attempt) {
     if (given_up(attempt)) return;
     if (!attempt->handshake)
-        return place_failed(attempt, fmt::format("no answer within {} s", connect_limit.count() / 1000));
+        return ip_failed(attempt, fmt::format("no answer within {} s", connect_limit.count() / 1000));
     // The peer, which is only late, may have taken the connection in and sent its messages by it. So it alone
     // may give it up now; that it is still there is the kernel's care.
     if (attempt->handshake->answered()) return;
     attempt->silent = true;
-    place_failed(attempt,
-                 fmt::format("it connects, but says nothing for {} s", job_.options.handshake.count()));
+    ip_failed(attempt, fmt::format("it connects, but says nothing for {} s", job_.options.handshake.count()));
 }
 
-void Connector::place_failed(const Shared& attempt, const std::string& why) {
+void Connector::ip_failed(const Shared& attempt, const std::string& why) {
     close_attempt(*attempt);
-    const std::string where = text(attempt->places[attempt->place]);
+    const std::string where = text(attempt->ips[attempt->ip]);
     attempt->reasons.push_back(fmt::format("{}: {}", where, why));
-    ++attempt->place;
-    next_place(attempt);
+    ++attempt->ip;
+    next_ip(attempt);
 }
 
 void Connector::round_failed(const Shared& attempt) {
@@ -199,23 +198,23 @@ void Connector::round_failed(const Shared& attempt) {
     milliseconds limit = patience;
     if (attempt->starved) limit = std::min(limit, descriptor_limit);
     if (now - attempt->sign_of_life >= limit || now - attempt->begin >= silent_patience * patience ||
-        attempt->places.empty()) {
+        attempt->ips.empty()) {
         attempt->table->fail(attempt->peer, attempt->lane, failure(*attempt));
         const std::shared_ptr<ConnectionTable> table = attempt->table;
         end(attempt);
         return table->tell();
     }
-    attempt->place = 0;
+    attempt->ip = 0;
     attempt->silent = attempt->starved = false;
     const milliseconds pause = attempt->pause;
     attempt->pause = std::min(2 * pause, longest_pause);
-    after(attempt, pause, &Connector::next_place);
+    after(attempt, pause, &Connector::next_ip);
 }
 
 std::string Connector::failure(const Attempt& attempt) const {
     const Address& peer = job_.members[static_cast<std::size_t>(attempt.table->member(attempt.peer))];
     const auto seconds = std::chrono::duration<double>(Clock::now() - attempt.begin).count();
-    if (attempt.places.empty())
+    if (attempt.ips.empty())
         return fmt::format(
             "no connection to rank {} ({}): it has no address that could lead there; see "
             "LAPWING_TCP_INTERFACE and LAPWING_TCP_FAMILY",

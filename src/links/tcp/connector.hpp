@@ -28,10 +28,10 @@ class Connector {
     struct Attempt;
     using Shared = std::shared_ptr<Attempt>;
 
-    void next_place(const Shared& attempt);
+    void next_ip(const Shared& attempt);
     void go_on(const Shared& attempt);
     void connected(const Shared& attempt);
-    void place_failed(const Shared& attempt, const std::string& why);
+    void ip_failed(const Shared& attempt, const std::string& why);
     void round_failed(const Shared& attempt);
     void close_attempt(Attempt& attempt);
     // The attempt is over, whatever came of it.
@@ -45,7 +45,7 @@ class Connector {
     EventLoop& event_loop_;
     const Job& job_;
     std::unordered_set<Shared> attempts_;
-    std::unordered_map<int, Address::Place> last_good_;  // by member
+    std::unordered_map<int, IpAddress> last_good_;  // by member
 };
 
 }  // namespace lapwing::tcp

@@ -154,13 +154,13 @@ Endpoint::Endpoint(const Options& options, Log log) {
     State& state = *state_;
     state.job.options = options;
     state.log = std::move(log);
-    const auto places = choose(options, interfaces());
+    const auto ips = choose(options, interfaces());
     Address& own = state.job.own;
     std::memset(static_cast<void*>(&own), 0, sizeof own);
-    std::copy(places.begin(), places.end(), std::begin(own.places));
+    std::copy(ips.begin(), ips.end(), std::begin(own.ips));
     own.host = host_number();
     host_name().copy(own.name, sizeof own.name - 1);
-    state.listeners = listen_on(places, options, own.port);
+    state.listeners = listen_on(ips, options, own.port);
 }
 
 Endpoint::~Endpoint() {

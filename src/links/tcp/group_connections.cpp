@@ -31,8 +31,8 @@ std::string GroupConnections::describe(int peer) const {
     const Address& address = job_.members[static_cast<std::size_t>(table_->member(peer))];
     std::string where = table_->address(peer);
     if (where.empty()) {
-        const auto places = routes(job_.own, address);
-        if (!places.empty()) where = text(places.front());
+        const auto ips = routes(job_.own, address);
+        if (!ips.empty()) where = text(ips.front());
     }
     return fmt::format("rank {} ({}{}{})", peer, address.name, where.empty() ? "" : ", ", where);
 }

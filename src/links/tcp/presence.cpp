@@ -22,9 +22,9 @@ constexpr const char* process_ended = "its process has ended";
 }  // namespace
 
 Presence::Presence(const Options& options) : options_(options) {
-    const std::vector<Address::Place> places = tcp::choose(options_, interfaces());
-    listeners_ = listen_on(places, options_, own_.port);
-    std::copy(places.begin(), places.end(), own_.places);
+    const std::vector<IpAddress> ips = tcp::choose(options_, interfaces());
+    listeners_ = listen_on(ips, options_, own_.port);
+    std::copy(ips.begin(), ips.end(), own_.ips);
     own_.host = host_number();
     host_name().copy(own_.name, sizeof own_.name - 1);
     reached_.insert(own_.host);

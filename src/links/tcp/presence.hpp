@@ -36,7 +36,7 @@ class Presence {
   private:
     using Clock = std::chrono::steady_clock;
     struct Watch {
-        std::vector<Address::Place> routes;
+        std::vector<IpAddress> routes;
         std::size_t route = 0;
         Socket socket;
         bool connected = false;

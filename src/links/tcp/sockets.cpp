@@ -45,7 +45,7 @@ std::uint16_t port_of(const Socket& socket) {
 }
 
 Socket listen_anywhere(const Options& options, std::uint16_t port) {
-    Address::Place any{};  // all zero: any address
+    IpAddress any{};  // all zero: any address
     sockaddr_storage address{};
     if (options.family != "ipv4") {
         any.family = 6;
@@ -80,7 +80,7 @@ int Socket::release() {
     return result;
 }
 
-std::vector<Socket> listen_on(const std::vector<Address::Place>& places, const Options& options,
+std::vector<Socket> listen_on(const std::vector<IpAddress>& ips, const Options& options,
                               std::uint16_t& port) {
     std::vector<Socket> result;
     if (options.interfaces.empty()) {
@@ -95,15 +95,15 @@ std::vector<Socket> listen_on(const std::vector<Address::Place>& places, const O
     for (int attempt = 1;; ++attempt) {
         result.clear();
         port = wanted;
-        for (const Address::Place& place : places) {
+        for (const IpAddress& ip : ips) {
             sockaddr_storage address{};
-            const socklen_t size = socket_address(place, port, address);
+            const socklen_t size = socket_address(ip, port, address);
             result.push_back(listen_at(address, size, true, options));
             if (result.back()) {
                 port = port_of(result.back());
                 continue;
             }
-            if (errno != EADDRINUSE || port == 0 || attempt == attempts) refuse(text(place));
+            if (errno != EADDRINUSE || port == 0 || attempt == attempts) refuse(text(ip));
             break;
         }
         if (result.back()) return result;

@@ -31,8 +31,7 @@ class Socket {
 
 // Listens on the places, or on all addresses of the families that `options` allows when it names no
 // interfaces; all on one `port`, where 0 becomes one of the system's choice. Throws Error (system).
-std::vector<Socket> listen_on(const std::vector<Address::Place>& places, const Options& options,
-                              std::uint16_t& port);
+std::vector<Socket> listen_on(const std::vector<IpAddress>& ips, const Options& options, std::uint16_t& port);
 
 // Before it connects: sizes of buffers.
 void set_buffers(int descriptor, const Options& options);
