@@ -16,7 +16,7 @@
 namespace lapwing::ofi {
 namespace {
 
-constexpr std::uint32_t mark = 0x4c4f4631;  // "LOF1": what follows has this form
+constexpr std::uint32_t mark = 0x4c4f4631;  // "LOF1": the form of a card
 
 class Writer {
   public:
@@ -60,7 +60,7 @@ class Reader {
   private:
     const std::byte* take(std::size_t size) {
         if (size > bytes_.size() - at_)
-            throw Error(ErrorCode::link, "what a rank told of its libfabric endpoint is not whole");
+            throw Error(ErrorCode::link, "a rank sent a truncated address of its libfabric endpoint");
         at_ += size;
         return bytes_.data() + (at_ - size);
     }
@@ -97,8 +97,8 @@ BusinessCard card_of(const std::vector<std::byte>& bytes) {
     Reader from(bytes);
     if (from.number<std::uint32_t>() != mark)
         throw Error(ErrorCode::link,
-                    "what a rank told of its libfabric endpoint is of another form: do all "
-                    "ranks run the same Lapwing?");
+                    "a rank sent an address of its libfabric endpoint in another form: do all ranks run the "
+                    "same version of Lapwing?");
     BusinessCard card;
     card.provider = from.text();
     card.device = from.text();
@@ -130,7 +130,7 @@ std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<
         if (!ip || !several_hosts) continue;
         const std::string text = tcp::text(*ip);
         if (ip->loopback != 0)
-            return fmt::format("{} can be reached on its own host only, at {}", names[rank], text);
+            return fmt::format("{} can be reached only on its own host, at {}", names[rank], text);
         const auto [known, is_new] = owners.emplace(text, rank);
         if (!is_new && cards[known->second].presence.host != card.presence.host)
             return fmt::format(

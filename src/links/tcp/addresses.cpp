@@ -34,9 +34,9 @@ std::uint8_t prefix_of(const IpAddress& ip, const sockaddr* mask) {
     return static_cast<std::uint8_t>(bits);
 }
 
-// What one entry of the option asks for.
-struct Wish {
-    std::string name;             // of an interface, or
+// One entry of the option.
+struct Wanted {
+    std::string name;             // of an interface; or
     std::optional<IpAddress> ip;  // an address with the prefix of its network
 };
 
@@ -44,7 +44,7 @@ struct Wish {
     throw Error(ErrorCode::invalid_argument, "LAPWING_TCP_INTERFACE: " + why);
 }
 
-Wish wish(const std::string& entry) {
+Wanted wanted_by(const std::string& entry) {
     const auto slash = entry.find('/');
     const std::string address = entry.substr(0, slash);
     IpAddress ip{};
@@ -55,10 +55,11 @@ Wish wish(const std::string& entry) {
         ip.family = 6;
         ip.prefix = 128;
     } else if (slash != std::string::npos) {
-        refuse(fmt::format("'{}' is no network; write it as 10.1.0.0/16 or fd00::/64", entry));
+        refuse(fmt::format("'{}' is not a network; write it as 10.1.0.0/16 or fd00::/64", entry));
     } else if (entry.empty() || entry.size() >= IFNAMSIZ || entry.find_first_of(" \t") != std::string::npos) {
         refuse(fmt::format(
-            "'{}' is no interface, address or network; write it as eth0, 10.1.0.3 or 10.1.0.0/16", entry));
+            "'{}' is not an interface, address or network; write it as eth0, 10.1.0.3 or 10.1.0.0/16",
+            entry));
     } else {
         return {entry, {}};
     }
@@ -67,20 +68,20 @@ Wish wish(const std::string& entry) {
         const bool number = !digits.empty() && digits.size() <= 3 &&
                             digits.find_first_not_of("0123456789") == std::string::npos;
         if (!number || std::stoi(digits) > ip.prefix)
-            refuse(fmt::format("'{}': the length of the network's prefix is 0 to {}", entry, ip.prefix));
+            refuse(fmt::format("'{}': the length of the network's prefix must be 0 to {}", entry, ip.prefix));
         ip.prefix = static_cast<std::uint8_t>(std::stoi(digits));
     }
     return {{}, ip};
 }
 
-std::vector<Wish> requested(const std::string& text) {
-    std::vector<Wish> result;
+std::vector<Wanted> requested(const std::string& text) {
+    std::vector<Wanted> result;
     for (std::size_t begin = 0; begin <= text.size() && !text.empty();) {
         const std::size_t end = std::min(text.find(',', begin), text.size());
         std::string entry = text.substr(begin, end - begin);
         entry.erase(0, entry.find_first_not_of(" \t"));
         entry.erase(entry.find_last_not_of(" \t") + 1);
-        result.push_back(wish(entry));
+        result.push_back(wanted_by(entry));
         begin = end + 1;
     }
     return result;
@@ -93,12 +94,12 @@ bool equal_bits(const IpAddress& one, const IpAddress& other, unsigned bits) {
     return rest == 0 || ((one.bytes[whole] ^ other.bytes[whole]) >> (8 - rest)) == 0;
 }
 
-bool fits(const Wish& wish, const Interface& present) {
-    if (!wish.ip) return present.name == wish.name;
-    return present.ip.family == wish.ip->family && equal_bits(present.ip, *wish.ip, wish.ip->prefix);
+bool fits(const Wanted& wanted, const Interface& present) {
+    if (!wanted.ip) return present.name == wanted.name;
+    return present.ip.family == wanted.ip->family && equal_bits(present.ip, *wanted.ip, wanted.ip->prefix);
 }
 
-// 169.254.0.0/16: management controllers have such addresses, the same on every host.
+// 169.254.0.0/16: management controllers have the same such addresses on every host.
 bool link_local(const IpAddress& ip) {
     return ip.family == 4 && ip.bytes[0] == 169 && ip.bytes[1] == 254;
 }
@@ -124,23 +125,23 @@ void check(const Options& options) {
     requested(options.interfaces);
     if (options.family != "auto" && options.family != "ipv4" && options.family != "ipv6")
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("LAPWING_TCP_FAMILY: '{}' is none of auto, ipv4, ipv6", options.family));
+                    fmt::format("LAPWING_TCP_FAMILY must be auto, ipv4 or ipv6, not '{}'", options.family));
     if (options.patience < std::chrono::seconds(1) || options.patience > std::chrono::hours(24))
         throw Error(
             ErrorCode::invalid_argument,
-            fmt::format("LAPWING_TIMEOUT: {} is not from 1 to 86400 seconds", options.patience.count()));
+            fmt::format("LAPWING_TIMEOUT must be 1 to 86400 seconds, not {}", options.patience.count()));
     if (options.handshake < std::chrono::seconds(1) || options.handshake > std::chrono::hours(1))
-        throw Error(ErrorCode::invalid_argument, "the limit of a handshake is from 1 to 3600 seconds");
+        throw Error(ErrorCode::invalid_argument, "the limit of a handshake must be 1 to 3600 seconds");
     if (options.buffer_bytes < 0)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("LAPWING_TCP_BUFFER: {} is less than 0 bytes", options.buffer_bytes));
+                    fmt::format("LAPWING_TCP_BUFFER must not be negative, as {} is", options.buffer_bytes));
 }
 
 std::vector<Interface> interfaces() {
     ifaddrs* first = nullptr;
     if (getifaddrs(&first) != 0)
         throw Error(ErrorCode::system,
-                    fmt::format("the addresses of this host cannot be read: {}", std::strerror(errno)));
+                    fmt::format("cannot read the addresses of this host: {}", std::strerror(errno)));
     const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
     std::vector<Interface> result;
     for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
@@ -173,8 +174,8 @@ std::vector<IpAddress> choose(const Options& options, const std::vector<Interfac
                          [&](const IpAddress& old) { return same_address(old, ip); }))
             result.push_back(ip);
     };
-    const std::vector<Wish> asked = requested(options.interfaces);
-    for (const Wish& one : asked)
+    const std::vector<Wanted> asked = requested(options.interfaces);
+    for (const Wanted& one : asked)
         for (const Interface& candidate : allowed)
             if (fits(one, candidate)) add(candidate.ip);
     if (!asked.empty() && result.empty())
@@ -183,7 +184,7 @@ std::vector<IpAddress> choose(const Options& options, const std::vector<Interfac
                            list(present)));
     if (!asked.empty()) return result;
 
-    // Two are kept free for the loopback's addresses.
+    // Leaves room for the two addresses of the loopback.
     for (const bool last_choice : {false, true})
         for (const Interface& one : allowed)
             if (one.ip.loopback == 0 && one.running && link_local(one.ip) == last_choice &&
@@ -231,25 +232,25 @@ std::vector<IpAddress> routes(const Address& self, const Address& peer) {
             if (ip.family == 4 || ip.family == 6) work(ip);
     };
     const bool local = self.host == peer.host;
-    // An address that this host has, too, leads nowhere but here: bridges of containers have the same one on
+    // An address that this host has, too, leads to this host: bridges of containers have the same address on
     // every host.
     const auto own = [&](const IpAddress& ip) {
         bool found = false;
         each(self, [&](const IpAddress& mine) { found = found || same_address(mine, ip); });
         return found;
     };
-    const auto meant = [&](const IpAddress& ip) { return local || (ip.loopback == 0 && !own(ip)); };
+    const auto leads_to_peer = [&](const IpAddress& ip) { return local || (ip.loopback == 0 && !own(ip)); };
     if (local)
         each(peer, [&](const IpAddress& ip) {
             if (ip.loopback != 0) add(ip);
         });
     each(self, [&](const IpAddress& mine) {
         each(peer, [&](const IpAddress& ip) {
-            if (meant(ip) && same_network(mine, ip)) add(ip);
+            if (leads_to_peer(ip) && same_network(mine, ip)) add(ip);
         });
     });
     each(peer, [&](const IpAddress& ip) {
-        if (meant(ip)) add(ip);
+        if (leads_to_peer(ip)) add(ip);
     });
     return result;
 }
@@ -281,7 +282,7 @@ std::string text(const sockaddr_storage& address) {
     const auto found = ip_of(reinterpret_cast<const sockaddr&>(address));
     if (!found) return "an unknown address";
     IpAddress ip = *found;
-    // Both families have their port in the same place.
+    // Both families have their port at the same offset.
     const unsigned port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
     static constexpr unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
     if (ip.family == 6 && std::memcmp(ip.bytes, mapped, sizeof mapped) == 0) {
@@ -316,7 +317,7 @@ std::string host_name() {
 std::uint64_t host_number() {
     std::string parts = first_line("/proc/sys/kernel/random/boot_id");
     if (parts.empty()) parts = host_name();
-    // Two network namespaces of one kernel do not share their loopback: they are two hosts.
+    // Network namespaces do not share their loopback: two of one kernel are two hosts.
     struct stat space {};
     if (stat("/proc/self/ns/net", &space) == 0)
         parts += fmt::format(" {} {}", static_cast<std::uint64_t>(space.st_dev),

@@ -67,24 +67,24 @@ int ConnectionTable::descriptor(int peer, int lane) {
     check(peer, lane);
     Peer* const found = find(peer);
     if (found == nullptr) {
-        fail_if_given_up();
+        fail_if_aborted();
         return -1;
     }
     auto& state = found->lanes[static_cast<std::size_t>(lane)].state;
     int value = state.load(std::memory_order_acquire);
-    // From now on the program uses it: it is not exchanged for a newer one any more.
+    // The program uses it from now on: a newer connection does not replace it any more.
     while (value >= 0 && (value & 1) != 0 && !state.compare_exchange_weak(value, value & ~1)) {
     }
     if (value >= 0) return value >> 1;
     if (value != failed) {
-        fail_if_given_up();
+        fail_if_aborted();
         return -1;
     }
     const std::lock_guard lock(mutex_);
     throw Error(ErrorCode::link, found->lanes[static_cast<std::size_t>(lane)].failure);
 }
 
-void ConnectionTable::fail_if_given_up() {
+void ConnectionTable::fail_if_aborted() {
     if (!closed()) return;
     const std::lock_guard lock(mutex_);
     throw Error(ErrorCode::link, given_up_);
@@ -113,7 +113,7 @@ bool ConnectionTable::take_in(int member, int lane, int descriptor, const std::s
         if (before >= 0 && (before & 1) == 0) return false;
         if (state.compare_exchange_weak(before, descriptor * 2 + 1)) break;
     }
-    // The peer has given up the older one before it made a newer one.
+    // The peer closed the older one before it made a newer one.
     if (before >= 0) ::close(before >> 1);
     peer.address = address;
     return true;
@@ -150,7 +150,7 @@ void ConnectionTable::on_change(std::function<void()> work) {
 
 void ConnectionTable::tell() {
     const std::lock_guard lock(telling_);
-    // It may replace itself.
+    // The work may call on_change().
     const auto work = change_;
     if (work) (*work)();
 }
@@ -176,7 +176,7 @@ void ConnectionTable::close() {
         for (Lane& lane : peer.lanes) {
             const int value = lane.state.exchange(none);
             if (value < 0) continue;
-            // What the kernel still does for this connection ends now, and not when it has let go of it.
+            // Ends the kernel's operations on this connection now, not when the kernel releases the socket.
             shutdown(value >> 1, SHUT_RDWR);
             ::close(value >> 1);
         }

@@ -17,7 +17,7 @@ GroupConnections::GroupConnections(std::shared_ptr<ConnectionTable> table, const
       makers_(std::move(makers)) {}
 
 GroupConnections::~GroupConnections() {
-    // In a child of fork the connections are the parent's: to shut them down would end them there, too.
+    // In a child of fork the connections are the parent's, which a shutdown would end, too.
     if (process_ != getpid()) return;
     table_->close();
     makers_.closed();
