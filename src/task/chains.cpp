@@ -53,9 +53,8 @@ class Lowering {
   private:
     void add(const Task& task, std::uint32_t index) {
         if (task.kind == Kind::enable_send || task.kind == Kind::enable_recv) {
-            throw Error(
-                ErrorCode::invalid_argument,
-                fmt::format("{} is made by lowering only: a list that holds it is not lowered", print(task)));
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("only lowering makes {}: a list must not hold it", print(task)));
         }
         if (host_.takes(task)) {
             host_.add(task, chains_.stages.back(), {.sends = !sending_.empty(), .waits = waits_in_stage_});

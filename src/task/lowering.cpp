@@ -40,9 +40,8 @@ class Lowering {
             case Kind::enable_recv:
                 break;
         }
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("{} is made by lowering only: a list that holds it is not lowered", print(task)));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("only lowering makes {}: a list must not hold it", print(task)));
     }
 
     Queues finish() { return std::move(queues_); }

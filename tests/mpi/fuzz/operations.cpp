@@ -34,12 +34,12 @@ void compose(void* left, void* right, int* count, MPI_Datatype* type) {
 enum Call : int { FUZZ_CALLS(FUZZ_ENUMERATOR) };
 #define FUZZ_NAME(name) #name,
 constexpr const char* names[] = {FUZZ_CALLS(FUZZ_NAME)};
-constexpr int first_reduction = ireduce;
-constexpr int first_neighbor = ineighbor_allgather;
+constexpr int first_reduction = Ireduce;
+constexpr int first_neighbor = Ineighbor_allgather;
 #ifdef OPEN_MPI
-constexpr int calls = ineighbor_alltoallw + 1;
+constexpr int calls = Ineighbor_alltoallw + 1;
 #else
-constexpr int calls = ineighbor_alltoallw;  // without it: MPICH 4.0's Neighbor_alltoallw mixes up the lengths
+constexpr int calls = Ineighbor_alltoallw;  // without it: MPICH 4.0's Neighbor_alltoallw mixes up the lengths
 #endif
 
 constexpr int long_block = 5000;          // units of the longest block of an operation with long blocks
@@ -60,7 +60,7 @@ Operation::Operation(const Place& place, Random& random) {
     int number = random.below(place.has_neighbors ? calls : first_neighbor);
     // In a group of one, MPICH 4.0's Iallgatherv ignores its displacements, and Open MPI 4.1 refuses
     // reductions.
-    if (place.ranks == 1 && (number == iallgatherv || number >= first_reduction)) number = ibcast;
+    if (place.ranks == 1 && (number == Iallgatherv || number >= first_reduction)) number = Ibcast;
     const bool reduces = number >= first_reduction && number < first_neighbor;
     // MPI_DOUBLE_INT, the last, has a hole at its end, and MPICH 4.0 writes past types that are made of it.
     const Basic* basic = &basics()[static_cast<std::size_t>(
