@@ -243,7 +243,7 @@ class Run {
         return nullptr;
     }
     std::string describe_wait(int rank, const WaitFacts& wait) const {
-        return told(table_.lists[rank], wait.task);
+        return describe(table_.lists[rank], wait.task);
     }
     // Bytes of the collectives before this one.
     std::uint64_t before(int rank, PairIndex pair) const {
@@ -330,7 +330,7 @@ class Run {
             if (ranks_[rank].locals < move.locals) {
                 const TaskIndex local = table_.facts.locals(rank)[ranks_[rank].locals];
                 return fail(chain, fmt::format("begins before the processor has done {}",
-                                               told(table_.lists[rank], local)));
+                                               describe(table_.lists[rank], local)));
             }
         }
         in_flight = chain;

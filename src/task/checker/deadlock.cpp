@@ -146,7 +146,7 @@ void report(const Run& run, std::span<const List> lists, const char* opening, Fi
             break;
         }
         why += fmt::format("{} waits in {} for {}rank {}", i == 0 ? "" : ", which",
-                           told(lists[rank], run.blocked_at(rank)),
+                           describe(lists[rank], run.blocked_at(rank)),
                            run.blocked_in_send(rank) ? "the receive of " : "", run.waits_for(rank));
     }
     findings.add(Rule::deadlock, circle[0], run.blocked_at(circle[0]), std::move(why));

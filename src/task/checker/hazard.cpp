@@ -95,11 +95,11 @@ class Hazard {
 
     std::string explain(TaskIndex holder) const {
         if (sends(list_->tasks[holder].kind)) {
-            return fmt::format("{} may still read {} until the end of the list", told(*list_, holder),
+            return fmt::format("{} may still read {} until the end of the list", describe(*list_, holder),
                                print(list_->tasks[holder].source));
         }
         return fmt::format("{} belongs to {} until a wait for rank {} has completed it",
-                           print(list_->tasks[holder].target), told(*list_, holder),
+                           print(list_->tasks[holder].target), describe(*list_, holder),
                            list_->tasks[holder].peer);
     }
 

@@ -65,7 +65,7 @@ class Matching {
         } else if (n < both) {
             findings_.add(Rule::matching, pair.receiver, traffic_.recv(pair, n),
                           fmt::format("the send that meets it, {} of rank {}, has {} bytes, not {}",
-                                      told(lists_[pair.sender], traffic_.send(pair, n)), pair.sender,
+                                      describe(lists_[pair.sender], traffic_.send(pair, n)), pair.sender,
                                       length_sent(pair, n), length_received(pair, n)));
         } else {
             check_waits(pair, waits_[index]);

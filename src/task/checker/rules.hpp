@@ -29,7 +29,7 @@ class Findings {
 };
 
 // "task 1 (wait 1 1)", for messages.
-std::string told(const List& list, std::size_t task);
+std::string describe(const List& list, std::size_t task);
 
 // A stretch of one rank's tasks that ran without a pause.
 struct Burst {
