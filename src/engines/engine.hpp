@@ -64,7 +64,7 @@ struct EngineOptions {
     std::uint64_t trigger_counters = 0;
     std::uint64_t kept_trigger_counters = 0;  // and those that lists may take that keep their buffers
     std::uint64_t trigger_bytes = 32768;
-    // Which work queues a card gets (task/work_queues.hpp); null: as the card can.
+    // Which work queues a card gets (engines/mlx5/work_queues.hpp); null: as the card can.
     const WorkVariant* card_variant = nullptr;
 };
 

@@ -57,7 +57,6 @@ class PeerWatch {
     std::chrono::nanoseconds interval() const;
 
   private:
-    using Clock = std::chrono::steady_clock;
     struct Peer {
         std::size_t waiting = 0;  // messages on their way
         bool heard = false;       // since the last look
@@ -74,9 +73,9 @@ class PeerWatch {
     std::unique_ptr<tcp::Presence> presence_;
     std::vector<Peer> peers_;
     std::size_t waiting_ = 0;
-    Clock::time_point last_look_ = Clock::now();
-    Clock::time_point last_asked_{};  // kernels
-    bool asking_ = false;             // connections to kernels may be open
+    std::chrono::nanoseconds last_look_{0};   // of a clock
+    std::chrono::nanoseconds last_asked_{0};  // kernels
+    bool asking_ = false;                     // connections to kernels may be open
 };
 
 }  // namespace lapwing

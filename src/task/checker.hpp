@@ -11,7 +11,6 @@
 //              reductions each contribution counts exactly once, in rank order if the operator does not
 //              commute. No rank leaves a barrier before all ranks have arrived.
 // queue_depth  No queue of the lowered list is longer than the limit.
-// work_queues  Checked separately, by check_work_queues(): the work queues do what the lists say.
 // chains       Checked separately, by check_chains(): the chain forms do what the lists say, in every order
 //              of events that is tried.
 //
@@ -28,11 +27,10 @@
 
 #include "task/chains.hpp"
 #include "task/list.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing {
 
-enum class Rule { form, matching, deadlock, hazard, provenance, queue_depth, chains, work_queues };
+enum class Rule { form, matching, deadlock, hazard, provenance, queue_depth, chains };
 const char* name(Rule rule);
 
 struct Violation {
@@ -75,16 +73,5 @@ std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimi
 std::vector<Violation> check_chains(std::span<const List> lists, std::span<const Chains> chains,
                                     const ChainLimits& limits, std::size_t violations = 8,
                                     std::span<const int> hosts = {});
-
-// Proves the work queues of lists that check() has proven. Finds: a send, copy or reduction that begins
-// before an earlier task of the list is done, or that waits for too much; requests that are enabled twice,
-// never, or before they are posted; stages whose end the processor cannot detect; queues longer than
-// `limits`; tasks that are missing or done twice; and, in a run of all ranks, queues that never complete. A
-// WAIT reads only counters that grow; one run therefore represents all runs.
-std::vector<Violation> check_work_queues(std::span<const List> lists, const WorkVariant& variant,
-                                         const WorkLimits& limits = {}, std::size_t violations = 8);
-// The same for given work queues, one per list.
-std::vector<Violation> check_work_queues(std::span<const List> lists, std::span<const WorkQueues> queues,
-                                         const WorkLimits& limits, std::size_t violations = 8);
 
 }  // namespace lapwing

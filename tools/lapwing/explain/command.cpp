@@ -9,6 +9,7 @@
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
 #include "engines/mlx5/plan.hpp"
+#include "engines/mlx5/work_queues.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -25,7 +26,6 @@
 #include "task/drawing.hpp"
 #include "task/lowering.hpp"
 #include "task/text.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing::tool {
 namespace {

@@ -1,4 +1,4 @@
-#include "task/work_queues.hpp"
+#include "engines/mlx5/work_queues.hpp"
 
 #include <fmt/format.h>
 
