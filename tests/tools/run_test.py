@@ -302,11 +302,11 @@ class Run(ToolTest):
         for command in (("bench", "overlap"), ("tune", "-o", self.prefix / "tuning.json"), ("topology",)):
             out, err = self.call(*command, "--", "mpiexec", "-n", "2", tool=self.tool, PATH=self.path, status=1)
             self.assertEqual(out, "")
-            self.assertIn(f"lapwing {command[0]}: no result; the launcher ended with status 127", err)
+            self.assertIn(f"lapwing {command[0]}: no result: the launcher ended with status 127", err)
             self.assertIn("Debian's MPICH is libmpich.so.12", err)
         self.launcher("mpiexec", HYDRA, then="exit 3")
         _, err = self.call("bench", "overlap", "--", "mpiexec", "-n", "2", tool=self.tool, PATH=self.path, status=1)
-        self.assertEqual(err, "lapwing bench: no result; the launcher ended with status 3\n")
+        self.assertEqual(err, "lapwing bench: no result: the launcher ended with status 3\n")
 
     def test_programs_that_cannot_be_started(self):
         file = self.prefix / "text"

@@ -13,7 +13,10 @@ struct MpiFamily {
     const char* title;                   // for messages
     const char* preload;                 // file name of the preload library
     std::vector<std::string> libraries;  // sonames of the MPI library
-    std::vector<std::string> signs;  // in the answer of its launchers to --version; none: it has no launcher
+    std::vector<std::string> signs;      // in its launchers' answer to --version; empty: it has no launcher
+
+    // The compiler wrapper with which Lapwing is built for this family.
+    const char* compiler_wrapper() const { return signs.empty() ? "mpicc_abi" : "mpicc"; }
 };
 std::span<const MpiFamily> mpi_families();
 
