@@ -28,8 +28,8 @@ TEST(TriggeredSchedule, RecursiveDoubling) {
                                         {Work::Kind::add, by_1, 0, 0},
                                         {Work::Kind::write, by_gate, 2, -1}}));
     // Three writes; gates of two and of three inputs, since nobody is known to be ready.
-    EXPECT_EQ(max_of(made).entries, 3U + 2U * (2U + 3U));
-    EXPECT_EQ(max_of(made).counters, 2U + 1U);
+    EXPECT_EQ(needs_of(made).entries, 3U + 2U * (2U + 3U));
+    EXPECT_EQ(needs_of(made).counters, 2U + 1U);
 }
 
 TEST(TriggeredSchedule, AReductionIsAStage) {
@@ -49,7 +49,7 @@ TEST(TriggeredSchedule, AReductionIsAStage) {
     const auto ready = works(made, [](std::int32_t) { return false; });
     EXPECT_EQ(ready, (std::vector<Work>{{Work::Kind::write, {}, 0, -1},
                                         {Work::Kind::write, {{Counter::Kind::stage}, 1}, 1, -1}}));
-    EXPECT_EQ(max_of(made).counters, 1U + 1U + 1U);
+    EXPECT_EQ(needs_of(made).counters, 1U + 1U + 1U);
 }
 
 TEST(TriggeredSchedule, WhatIsPassedOnIsSentFromWhereItHasLanded) {

@@ -14,7 +14,7 @@ bool is_contiguous(const Elements& elements) {
     return elements.bytes() == 0 || elements.layout.contiguous;
 }
 
-device::Place place_of(const Elements& elements, const device::Place& near, int* error) {
+device::Location place_of(const Elements& elements, const device::Location& near, int* error) {
     try {
         return elements.place(near);
     } catch (const Error& failed) {
@@ -29,7 +29,7 @@ class FromDevice {
   public:
     FromDevice(Request& request, std::byte* packed, std::uint64_t bytes)
         : request_(request), packed_(packed), bytes_(bytes) {}
-    void pack(const device::Place& place, const Elements& elements, std::byte* to) {
+    void pack(const device::Location& place, const Elements& elements, std::byte* to) {
         if (place.on_device()) count(request_, elements.bytes());
         if (error_ == MPI_SUCCESS && elements.bytes() > 0)
             error_ = data_.pack(place, elements.address, elements.count, elements.type, elements.layout, to);
@@ -54,7 +54,7 @@ class FromDevice {
     int error_ = MPI_SUCCESS;
 };
 
-std::byte* packed_from_device(Request& request, const device::Place& place, const Elements& elements) {
+std::byte* packed_from_device(Request& request, const device::Location& place, const Elements& elements) {
     std::byte* const packed = request.device_staging.take(place, elements.bytes());
     FromDevice from(request, packed, elements.bytes());
     from.pack(place, elements, packed);
@@ -64,7 +64,7 @@ std::byte* packed_from_device(Request& request, const device::Place& place, cons
 
 // What a list leaves in `packed` goes to `elements` when it is complete.
 void unpack_later(Request& request, const Elements& elements, const std::byte* packed, int* error,
-                  const device::Place& place = {}) {
+                  const device::Location& place = {}) {
     if (elements.bytes() == 0) return;
     Unpacking unpacking;
     unpacking.place = place;
@@ -81,7 +81,7 @@ void unpack_later(Request& request, const Elements& elements, const std::byte* p
 
 const std::byte* input(Request& request, const Elements& elements, int* error) {
     if (device::present()) {
-        const device::Place place = place_of(elements, {}, error);
+        const device::Location place = place_of(elements, {}, error);
         if (place.on_device()) return packed_from_device(request, place, elements);
     }
     return is_contiguous(elements) ? static_cast<const std::byte*>(elements.address)
@@ -91,7 +91,7 @@ const std::byte* input(Request& request, const Elements& elements, int* error) {
 const std::byte* copied_input(Request& request, const Elements& elements, int* error) {
     if (elements.bytes() == 0) return nullptr;
     if (device::present()) {
-        const device::Place place = place_of(elements, {}, error);
+        const device::Location place = place_of(elements, {}, error);
         if (*error != MPI_SUCCESS) return nullptr;
         if (place.on_device()) return packed_from_device(request, place, elements);
     }
@@ -110,7 +110,7 @@ std::byte* output(Request& request, const Elements& elements, int* error) {
 std::byte* output_in_place(Request& request, const Elements& elements, std::uint64_t first,
                            std::uint64_t number, int* error) {
     if (device::present()) {
-        const device::Place place = place_of(elements, {}, error);
+        const device::Location place = place_of(elements, {}, error);
         if (place.on_device()) {
             std::byte* const packed = request.device_staging.take(place, elements.bytes());
             if (number > 0) {
@@ -145,7 +145,7 @@ bool Blocks::refused_where_gathered() const {
 
 void Blocks::find_device(const Elements& elements) {
     try {
-        const device::Place place = elements.place(place_);
+        const device::Location place = elements.place(place_);
         if (place.on_device()) place_ = place;
     } catch (const Error& failed) {
         device_error_ = device_error(failed);
@@ -252,8 +252,8 @@ std::byte* Blocks::output_in_place(Request& request, std::size_t own, int* error
     std::uint64_t at = 0;
     for (const Block& block : blocks_) {
         if (*error != MPI_SUCCESS) break;
-        const device::Place place =
-            place_.on_device() ? place_of(block.elements, place_, error) : device::Place();
+        const device::Location place =
+            place_.on_device() ? place_of(block.elements, place_, error) : device::Location();
         if (*error == MPI_SUCCESS) unpack_later(request, block.elements, packed + at, error, place);
         at += block.elements.bytes();
     }

@@ -30,9 +30,9 @@ struct Elements {
     std::uint64_t bytes() const { return count * layout.size; }
     // Whether the processor may not use it. Asks the drivers, if any: throws Error (system). `near`: of other
     // memory.
-    device::Place place(const device::Place& near = {}) const {
+    device::Location place(const device::Location& near = {}) const {
         return device::present() && bytes() > 0 ? place_of(address, count, type, layout, near)
-                                                : device::Place();
+                                                : device::Location();
     }
     Elements from(std::int64_t first, std::uint64_t number) const {
         Elements some = *this;
@@ -87,7 +87,7 @@ class Blocks {
     void pack_some(Request& request, std::size_t first, std::size_t last, std::byte* packed,
                    int* error) const;
     std::vector<Block> blocks_;
-    device::Place place_;  // of the last block in the memory of a device
+    device::Location place_;  // of the last block in the memory of a device
     int device_error_ = MPI_SUCCESS;
 };
 

@@ -14,8 +14,8 @@
 namespace lapwing {
 
 // Where the data of elements are. `near`: of other memory, which is asked first. Throws Error (system).
-device::Place place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
-                       const device::Place& near);
+device::Location place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
+                          const device::Location& near);
 
 // The MPI's error code for an error of a driver, with its message.
 int device_error(const Error& error);
@@ -24,14 +24,14 @@ int device_error(const Error& error);
 // an MPI error code.
 class DeviceData {
   public:
-    int pack(const device::Place& place, const void* elements, std::uint64_t count, MPI_Datatype type,
+    int pack(const device::Location& place, const void* elements, std::uint64_t count, MPI_Datatype type,
              const Layout& layout, std::byte* bytes);
-    int unpack(const device::Place& place, const std::byte* bytes, void* elements, std::uint64_t count,
+    int unpack(const device::Location& place, const std::byte* bytes, void* elements, std::uint64_t count,
                MPI_Datatype type, const Layout& layout);
     int finish();
 
   private:
-    std::byte* take_span(const device::Place& place, std::uint64_t bytes);
+    std::byte* take_span(const device::Location& place, std::uint64_t bytes);
 
     // Of typed elements, one at a time. Before the copies, which in the end wait for what is in flight there.
     device::HostMemory spans_;

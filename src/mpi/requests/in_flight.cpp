@@ -74,7 +74,7 @@ void release_types(Request& request) {
     }
     request.unpacking.clear();
     request.reducer.release();
-    if (!request.device_staging.empty()) request.device_staging.give_back();
+    if (!request.device_staging.empty()) request.device_staging.release();
 }
 
 int unpack_all(const Request& request) {

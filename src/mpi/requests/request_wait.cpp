@@ -13,10 +13,10 @@
 namespace lapwing {
 namespace {
 
-// Unsuccessful looks after which the native MPI moves.
+// Polls without success after which the native MPI progresses.
 constexpr unsigned tests_per_native_progress = 16;
-constexpr std::uint64_t looks_per_native_progress = 64;
-constexpr std::uint64_t looks_in_kernel_per_native_progress = 32;
+constexpr std::uint64_t polls_per_native_progress = 64;
+constexpr std::uint64_t polls_in_kernel_per_native_progress = 32;
 
 bool connected(Request* const* requests, std::size_t count) {
     return std::any_of(requests, requests + count,
@@ -53,21 +53,21 @@ void after_unsuccessful_test() {
     if (++tests % tests_per_native_progress == 0) move_native();
 }
 
-// As long as this thread looks again and again, the progress thread would only be in its way.
-void RequestWait::take_over() {
+// While this thread polls, the progress thread would only compete with it.
+void RequestWait::suspend_progress_thread() {
     ProgressThread* const progress_thread = runtime.network.progress_thread();
-    if (progress_thread == nullptr || has_taken_over_) return;
-    progress_thread->take_over();
-    has_taken_over_ = true;
+    if (progress_thread == nullptr || suspends_) return;
+    progress_thread->suspend();
+    suspends_ = true;
 }
 
-void RequestWait::hand_back() {
-    if (has_taken_over_) runtime.network.progress_thread()->hand_back();
-    has_taken_over_ = false;
+void RequestWait::resume_progress_thread() {
+    if (suspends_) runtime.network.progress_thread()->resume();
+    suspends_ = false;
 }
 
 void RequestWait::pause(Request* const* requests, std::size_t count) {
-    take_over();
+    suspend_progress_thread();
     const bool in_kernel = connected(requests, count);
     const bool fabric = by_fabric(requests, count);
     // Messages of the native MPI ring no doorbell, and those of a fabric only that of the progress thread.
@@ -77,14 +77,14 @@ void RequestWait::pause(Request* const* requests, std::size_t count) {
         in_kernel ||
         (doorbell && (runtime.network.progress_thread() != nullptr || (!runtime.threads && !fabric)));
     const WaitStrategy::Step step =
-        strategy_.after_look({.oversubscribed = runtime.threads || runtime.locations.oversubscribed(),
-                              .looks_in_kernel = in_kernel || fabric,
+        strategy_.after_poll({.oversubscribed = runtime.threads || runtime.locations.oversubscribed(),
+                              .polls_in_kernel = in_kernel || fabric,
                               .may_sleep = may_sleep});
     const std::uint64_t per_native =
-        in_kernel ? looks_in_kernel_per_native_progress : looks_per_native_progress;
-    if ((in_kernel || doorbell) && strategy_.looks() % per_native == 0) move_native();
+        in_kernel ? polls_in_kernel_per_native_progress : polls_per_native_progress;
+    if ((in_kernel || doorbell) && strategy_.polls() % per_native == 0) move_native();
     switch (step) {
-        case WaitStrategy::Step::look:
+        case WaitStrategy::Step::poll:
             return;
         case WaitStrategy::Step::yield:
             return std::this_thread::yield();
@@ -102,7 +102,7 @@ void RequestWait::sleep_at_doorbell(std::chrono::nanoseconds longest) {
     move_native();
     ProgressThread* const progress_thread = runtime.network.progress_thread();
     if (progress_thread == nullptr && runtime.threads) return std::this_thread::yield();
-    hand_back();
+    resume_progress_thread();
     strategy_.sleep(longest, [&](std::chrono::nanoseconds limit) {
         if (progress_thread != nullptr) {
             return progress_thread->sleep(limit) ? trace::WakeUp::progress_thread : trace::WakeUp::limit;
@@ -127,7 +127,7 @@ void RequestWait::sleep_at_descriptors(Request* const* requests, std::size_t cou
     if (!all_wake && runtime.network.node() != nullptr)
         return sleep_at_doorbell(WaitStrategy::shortest_sleep);
     move_native();
-    hand_back();
+    resume_progress_thread();
     // While the rank sleeps, nothing of the native MPI moves: so it never sleeps for long.
     strategy_.sleep(WaitStrategy::longest_sleep,
                     [&](std::chrono::nanoseconds limit) { return sleep_at(descriptors, limit); });

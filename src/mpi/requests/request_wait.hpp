@@ -20,19 +20,19 @@ class RequestWait {
     RequestWait() = default;
     RequestWait(const RequestWait&) = delete;
     RequestWait& operator=(const RequestWait&) = delete;
-    ~RequestWait() { hand_back(); }
+    ~RequestWait() { resume_progress_thread(); }
 
     // After an unsuccessful look at all of these. Outside of Entry.
     void pause(Request* const* requests, std::size_t count);
 
   private:
-    void take_over();
-    void hand_back();
+    void suspend_progress_thread();
+    void resume_progress_thread();
     void sleep_at_descriptors(Request* const* requests, std::size_t count);
     void sleep_at_doorbell(std::chrono::nanoseconds longest);
 
     WaitStrategy strategy_;
-    bool has_taken_over_ = false;  // from the progress thread
+    bool suspends_ = false;  // the progress thread
 };
 
 }  // namespace lapwing
