@@ -197,7 +197,7 @@ class Run(ToolTest):
         report = self.prefix / "report"
         self.launcher("mpirun", OPENMPI, then=f": > {report}")
         _, err = self.call("run", "--report-file", report, "--", "mpirun", "a", tool=self.tool, status=1, PATH=self.path)
-        self.assertIn(f"no report in {report}", err)
+        self.assertIn(f"the report could not be written to {report}", err)
         self.launcher("mpirun", OPENMPI, then=f"echo all > {report}")
         self.call("run", "--report-file", report, "--", "mpirun", "a", tool=self.tool, PATH=self.path)
         # One that was there before, and that no rank has touched: the program called no MPI, or another host has it.
@@ -295,7 +295,7 @@ class Run(ToolTest):
     def test_a_program_of_lapwing_that_finds_no_mpi_library(self):
         programs = self.prefix / "libexec" / "lapwing"
         programs.mkdir(parents=True)
-        for program in ("bench", "tune", "topology", "doctor"):
+        for program in ("bench", "tune", "survey"):
             shutil.copy2("/bin/true", programs / f"lapwing-{program}-mpich")
         missing = "error while loading shared libraries: libmpi.so.12: cannot open shared object file"
         self.launcher("mpiexec", HYDRA, then=f"echo '{missing}' >&2; exit 127")
@@ -312,7 +312,7 @@ class Run(ToolTest):
         file = self.prefix / "text"
         file.write_text("")
         self.wrong("--", file, because=f"chmod +x {file}")
-        self.wrong("--", self.prefix / "none", because="there is no such file")
+        self.wrong("--", self.prefix / "none", because="no such file")
         file.chmod(0o755)
         self.wrong("--", file, because=f"lapwing run -- mpirun -n 4 {file}")
 

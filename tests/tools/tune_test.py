@@ -78,7 +78,7 @@ class Simulate(WithFile):
         self.refused("tune", "--fit", "-o", self.file, because="no table with message costs")
 
     def test_without_costs_of_messages(self):
-        self.refused("tune", "--simulate", 64, "-o", self.file, because="measure on some of them first")
+        self.refused("tune", "--simulate", 64, "-o", self.file, because="measure on several hosts first")
         self.refused("tune", "--simulate", 1, "-o", self.file, because="--simulate")
 
 
