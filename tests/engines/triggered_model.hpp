@@ -323,8 +323,8 @@ class Model {
             std::uint64_t offset = write.target;
             if (model_.persistent_ && write.bytes > 0) {
                 ModelRun& run = *runs_.front();
-                const Place& place = exchange(run, sender).landings.at(write.message).place;
-                if (place.memory == Place::Memory::out) memory = &run.out;
+                const Location& place = exchange(run, sender).landings.at(write.message).place;
+                if (place.memory == Location::Memory::out) memory = &run.out;
                 if (model_.fault_ != Fault::in_slot_order) offset = place.offset + write.within;
             }
             if (model_.fault_ == Fault::wrong_target) ++offset;
@@ -336,15 +336,15 @@ class Model {
             if (write.counts) to.landed = (to.landed + 1) % counts;
         }
 
-        const std::byte* at_place(const ModelRun& run, const Place& place) {
+        const std::byte* at_place(const ModelRun& run, const Location& place) {
             switch (place.memory) {
-                case Place::Memory::in:
+                case Location::Memory::in:
                     return run.in.data() + place.offset;
-                case Place::Memory::out:
+                case Location::Memory::out:
                     return run.out.data() + place.offset;
-                case Place::Memory::reduced:
+                case Location::Memory::reduced:
                     return run.reduced.data() + place_of_result(run, place.offset);
-                case Place::Memory::slot:
+                case Location::Memory::slot:
                     break;
             }
             return slot(place.peer, run.uses.at(place.peer).slot_in).memory.data() + place.offset;
@@ -402,7 +402,7 @@ class Model {
                     model_.wrong_ = "a rank leaves a barrier that another has not entered";
             const Bytes before = run.out;
             for (const Move& move : run.schedule.moves) {
-                const std::byte* const from = move.source.memory == Place::Memory::out
+                const std::byte* const from = move.source.memory == Location::Memory::out
                                                   ? before.data() + move.source.offset
                                                   : at_place(run, move.source);
                 std::copy_n(from, move.bytes, run.out.begin() + static_cast<std::ptrdiff_t>(move.target));

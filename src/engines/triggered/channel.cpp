@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t announcement_channel = first_kept_channel + 0x3ffffffe;
 
 bool lands_in_out(const Piece& landing) {
-    return landing.place.memory == Place::Memory::out;
+    return landing.place.memory == Location::Memory::out;
 }
 
 std::uint64_t end_in_out(const Exchange& exchange) {

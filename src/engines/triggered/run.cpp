@@ -107,13 +107,13 @@ void TriggeredRun::finish() {
     // What moves inside out is read before anything is written there.
     std::vector<std::byte> from_out;
     for (const Move& move : schedule->moves) {
-        if (move.source.memory != Place::Memory::out) continue;
+        if (move.source.memory != Location::Memory::out) continue;
         const std::byte* const from = at(move.source);
         from_out.insert(from_out.end(), from, from + move.bytes);
     }
     const std::byte* next = from_out.data();
     for (const Move& move : schedule->moves) {
-        const bool inside = move.source.memory == Place::Memory::out;
+        const bool inside = move.source.memory == Location::Memory::out;
         std::memcpy(buffers.out + move.target, inside ? next : at(move.source), move.bytes);
         if (inside) next += move.bytes;
     }
@@ -142,15 +142,15 @@ std::uint64_t TriggeredRun::threshold(const Trigger& trigger) const {
     return Ledger::threshold(uses, trigger);
 }
 
-const std::byte* TriggeredRun::at(const Place& place) const {
+const std::byte* TriggeredRun::at(const Location& place) const {
     switch (place.memory) {
-        case Place::Memory::in:
+        case Location::Memory::in:
             return buffers.in + place.offset;
-        case Place::Memory::out:
+        case Location::Memory::out:
             return buffers.out + place.offset;
-        case Place::Memory::reduced:
+        case Location::Memory::reduced:
             return reduced_.data() + place.offset;
-        case Place::Memory::slot:
+        case Location::Memory::slot:
             break;
     }
     return channel->slot(place.peer, uses.at(place.peer).slot_in) + place.offset;

@@ -62,7 +62,7 @@ class TriggeredRun final : public Operation {
     bool has_happened(const Trigger& trigger) {
         return counter(trigger.counter).read() >= threshold(trigger);
     }
-    const std::byte* at(const Place& place) const;
+    const std::byte* at(const Location& place) const;
 
     DeferredWork& network_;
     DeferredWork::Counter& at_once_;
