@@ -204,7 +204,7 @@ class All(ToolTest):
         self.refused("verify", because="--all")
         self.refused("verify", "--all", "file", because="not both")
         self.refused("verify", "--ranks", "5:2", because="'5:2'")
-        self.refused("verify", "--ranks", "1:2000000000", because="at most 1048576")
+        self.refused("verify", "--ranks", "1:2000000000", because="the maximum is 1048576")
         self.refused("verify", "--collective", "gathr", because="'gather'")
         self.refused("verify", "--algorithm", "bruk", because="'bruck'")
         self.refused("verify", "--al", because="'--all'")
