@@ -22,7 +22,6 @@ namespace detail {
 std::atomic<bool> recording{false};
 constinit thread_local Place place;
 }  // namespace detail
-constinit thread_local std::uint32_t starting = 0;
 
 namespace {
 

@@ -130,7 +130,4 @@ bool add_metadata(const std::string& json);
 // "100000". Throws Error (invalid_argument) that names the variable.
 std::uint64_t parse_capacity(const char* variable, const std::string& value);
 
-// The collective that this thread starts: set before an engine's start, read by it.
-extern constinit thread_local std::uint32_t starting;
-
 }  // namespace lapwing::trace

@@ -11,9 +11,9 @@ namespace lapwing {
 
 class TaskTracer {
   public:
-    // What follows belongs to the collective that this thread starts.
-    void start() {
-        operation_ = trace::starting;
+    // The next events belong to the collective with this number: Buffers::operation.
+    void start(std::uint64_t operation) {
+        operation_ = static_cast<std::uint32_t>(operation);
         began_ = 0;
     }
     // The run has come to a task, perhaps not for the first time.

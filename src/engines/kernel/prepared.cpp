@@ -27,7 +27,7 @@ Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) 
     Run* run = idle_.back();
     idle_.pop_back();
     run->operands.memory.buffers = buffers;
-    if (run->trace != nullptr) run->trace->start();
+    if (run->trace != nullptr) run->trace->start(buffers.operation);
     group_->start(*run, channel);
     return run;
 }

@@ -51,7 +51,7 @@ class TracePlan {
 class RunTrace {
   public:
     explicit RunTrace(const TracePlan& plan) : plan_(plan) {}
-    void start();
+    void start(std::uint64_t operation);
     void handed_over(std::size_t chain);
     // Records what has completed since the last look.
     void look(const RunChains& chains);

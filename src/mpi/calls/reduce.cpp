@@ -7,18 +7,13 @@ namespace {
 
 using Arguments = ReductionArguments<MPI_Count>;
 
-Started start_reduction(CallContext& context, Collective collective, const Arguments& arguments, int root,
-                        bool receives) {
-    if (!plausible(arguments.count, arguments.type) || !plausible(arguments.op)) return Started::declined();
-    const ReductionCall call{
-        arguments.op, context.elements(arguments.receive_buffer, static_cast<std::uint64_t>(arguments.count),
-                                       arguments.type)};
-    Problem problem = {.collective = collective,
-                       .ranks = context.ranks(),
-                       .root = root,
-                       .bytes = call.elements.bytes(),
-                       .in_place = arguments.in_place()};
-    return call.start(context, problem, arguments.send_buffer, receives);
+bool describe_reduction(Problem& problem, UserBuffers& buffers, const Arguments& arguments, bool receives) {
+    const auto& [sent, received, count, type, op] = arguments;
+    if (!plausible(count, type) || !plausible(op)) return false;
+    const Elements result(received, static_cast<std::uint64_t>(count), type);
+    problem.bytes = result.bytes();
+    problem.in_place = arguments.in_place();
+    return describe_operands(problem, buffers, {op, sent, result, result.count, receives});
 }
 
 struct Reduce {
@@ -26,28 +21,28 @@ struct Reduce {
     Arguments arguments;
     int root;
 
-    Started start(CallContext& context) const {
-        const bool is_root = context.rank() == root;
-        if (!context.has(root) || (arguments.in_place() && !is_root)) return Started::declined();
-        return start_reduction(context, collective, arguments, root, is_root);
+    bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
+        const bool is_root = group.rank == root;
+        if (!has_rank(group, root) || (arguments.in_place() && !is_root)) return false;
+        problem.root = root;
+        return describe_reduction(problem, buffers, arguments, is_root);
     }
 };
 
-// The three that differ in name only.
 template <Collective which>
-struct OfAllRanks {
+struct ReductionAtAllRanks {
     static constexpr Collective collective = which;
     Arguments arguments;
 
-    Started start(CallContext& context) const {
-        // Rank 0 receives nothing in an exclusive scan; but in place its own vector is in that buffer.
-        const bool receives = collective != Collective::exscan || context.rank() > 0 || arguments.in_place();
-        return start_reduction(context, collective, arguments, 0, receives);
+    bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
+        // Rank 0 of an exclusive scan receives nothing; but in place, the receive buffer has its input.
+        const bool receives = collective != Collective::exscan || group.rank > 0 || arguments.in_place();
+        return describe_reduction(problem, buffers, arguments, receives);
     }
 };
-using Allreduce = OfAllRanks<Collective::allreduce>;
-using Scan = OfAllRanks<Collective::scan>;
-using Exscan = OfAllRanks<Collective::exscan>;
+using Allreduce = ReductionAtAllRanks<Collective::allreduce>;
+using Scan = ReductionAtAllRanks<Collective::scan>;
+using Exscan = ReductionAtAllRanks<Collective::exscan>;
 
 }  // namespace
 }  // namespace lapwing
