@@ -148,7 +148,6 @@ Request* RequestTable::take(int* error) {
 Request& RequestTable::add(MPI_Request handle) {
     Request& request = bare_request();
     request.handle = handle;
-    request.forgotten = false;
     request.starts = 0;
     handles_.insert(&request);
     change(request, State::bare, State::inactive);
@@ -180,6 +179,7 @@ void RequestTable::release(Request& request) {
     } else if (request.forgotten) {
         handles_.erase(&request);
         free_persistent(request);
+        request.forgotten = false;
         change(request, State::inactive, State::bare);
     }
 }
