@@ -17,8 +17,8 @@
 #include "engines/doubles/mlx5/device.hpp"
 #include "engines/mlx5/engine.hpp"
 #include "engines/mlx5/requests.hpp"
+#include "engines/mlx5/work_queues.hpp"
 #include "links/process/process_link.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing {
 namespace {

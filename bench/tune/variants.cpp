@@ -16,9 +16,9 @@ std::vector<Choice> variants_of(Collective collective) {
         variants.push_back(usual);
         for (std::size_t i = 0; i < algorithm->parameters.size(); ++i) {
             const Parameter& parameter = algorithm->parameters[i];
-            for (const std::int64_t value : {parameter.usual / 2, parameter.usual * 2}) {
+            for (const std::int64_t value : {parameter.default_value / 2, parameter.default_value * 2}) {
                 Choice other = usual;
-                other.parameters[i] = std::clamp(value, parameter.least, parameter.most);
+                other.parameters[i] = std::clamp(value, parameter.min, parameter.max);
                 if (other != usual) variants.push_back(other);
             }
         }

@@ -18,7 +18,7 @@
 #include "engines/mlx5/probe.hpp"
 #include "links/lifeline.hpp"
 #include "links/shm/node.hpp"
-#include "links/stream_link.hpp"
+#include "links/streams/stream_link.hpp"
 #include "links/tcp/endpoint.hpp"
 #include "plan/group_engines.hpp"
 

@@ -7,22 +7,18 @@
 
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
+#include "collectives/rows.hpp"
 #include "task/checker.hpp"
 
 namespace lapwing {
 
-#define LAPWING_ALGORITHM(collective, name) \
-    namespace collective {                  \
-    extern const Algorithm name;            \
-    }
-#include "collectives/catalogue.def"
-
 namespace {
 
-const Algorithm* const all[] = {
-#define LAPWING_ALGORITHM(collective, name) &collective::name,
-#include "collectives/catalogue.def"
-};
+Algorithm for_collective(Algorithm algorithm, Collective collective, const char* name) {
+    algorithm.collective = collective;
+    algorithm.name = name;
+    return algorithm;
+}
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, why);
@@ -51,15 +47,15 @@ void set_parameter(Choice& choice, std::string_view assignment) {
             equals == std::string_view::npos ? std::string_view{} : assignment.substr(equals + 1);
         std::int64_t value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc{} || end != text.data() + text.size() || value < parameter.least ||
-            value > parameter.most) {
-            refuse(fmt::format("{}:{} is a number from {} to {}, not '{}'", algorithm.name, parameter.name,
-                               parameter.least, parameter.most, text));
+        if (error != std::errc{} || end != text.data() + text.size() || value < parameter.min ||
+            value > parameter.max) {
+            refuse(fmt::format("{}:{} must be a number from {} to {}, not '{}'", algorithm.name,
+                               parameter.name, parameter.min, parameter.max, text));
         }
         choice.parameters[i] = value;
         return;
     }
-    if (valid.empty()) refuse(fmt::format("{} has no parameters, so not '{}'", algorithm.name, assignment));
+    if (valid.empty()) refuse(fmt::format("{} has no parameters: remove '{}'", algorithm.name, assignment));
     refuse(fmt::format("{} has no parameter '{}'{}", algorithm.name, wanted, suggestion(wanted, valid)));
 }
 
@@ -67,7 +63,8 @@ void set_parameter(Choice& choice, std::string_view assignment) {
 
 Parameters default_parameters(const Algorithm& algorithm) {
     Parameters values{};
-    for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) values[i] = algorithm.parameters[i].usual;
+    for (std::size_t i = 0; i < algorithm.parameters.size(); ++i)
+        values[i] = algorithm.parameters[i].default_value;
     return values;
 }
 
@@ -80,12 +77,22 @@ std::string print(const Choice& choice) {
 }
 
 std::span<const Algorithm* const> catalogue() {
-    return all;
+    static const Algorithm algorithms[] = {
+#define LAPWING_ALGORITHM(collective, folder, name) \
+    for_collective(folder::name, Collective::collective, #name),
+#include "collectives/algorithms.def"
+    };
+    static const auto pointers = [] {
+        std::array<const Algorithm*, std::size(algorithms)> all{};
+        for (std::size_t i = 0; i < all.size(); ++i) all[i] = &algorithms[i];
+        return all;
+    }();
+    return pointers;
 }
 
 std::vector<const Algorithm*> algorithms_of(Collective collective) {
     std::vector<const Algorithm*> found;
-    for (const Algorithm* algorithm : all) {
+    for (const Algorithm* algorithm : catalogue()) {
         if (algorithm->collective == collective) found.push_back(algorithm);
     }
     return found;

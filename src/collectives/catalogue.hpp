@@ -1,4 +1,4 @@
-// All algorithms, in one table (catalogue.def), in the order in which they are listed to people.
+// The table of all algorithms (algorithms.def), in the order in which the tool lists them.
 #pragma once
 
 #include <span>
@@ -12,16 +12,16 @@ namespace lapwing {
 std::span<const Algorithm* const> catalogue();
 std::vector<const Algorithm*> algorithms_of(Collective collective);
 
-// Reads "pairwise" or "pairwise:window=6". Throws Error (invalid_argument) that names the nearest valid
-// algorithm or parameter, or the range that a value left.
+// Parses "pairwise" or "pairwise:window=6". Throws Error (invalid_argument) that names the nearest valid
+// algorithm or parameter, or the valid range of a value.
 Choice parse_choice(Collective collective, std::string_view text);
 
-// One rank's list; `problem` must be valid and the algorithm must apply to it. A problem that moves no bytes
-// (and is no barrier) has an empty list, whatever the algorithm.
+// Returns one rank's list. `problem` must be valid, and the algorithm must apply to it. The list is empty if
+// the problem moves no bytes and is no barrier.
 List build(const Problem& problem, int rank, const Choice& choice);
 
-// The lists of all ranks. In builds without NDEBUG they are checked, and Error (internal) names the algorithm
-// when they are wrong.
+// Returns the lists of all ranks. Builds without NDEBUG prove them, and throw Error (internal) with the
+// algorithm's name if they are wrong.
 ListSet build_all(const Problem& problem, const Choice& choice);
 
 }  // namespace lapwing

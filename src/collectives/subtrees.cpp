@@ -13,15 +13,15 @@ int subtree_end(int relative, int ranks) {
 
 }  // namespace
 
-Place binomial_place(const Problem& problem, int rank) {
+TreeNode binomial_node(const Problem& problem, int rank) {
     const int relative = relative_rank(rank, problem.root, problem.ranks);
-    Place place;
-    place.own = {relative, subtree_end(relative, problem.ranks)};
-    if (relative != 0) place.parent = relative - lowest_bit(relative);
-    for (int child = 1; child < place.own.end - relative; child *= 2) {
-        place.children.push_back({relative + child, subtree_end(relative + child, problem.ranks)});
+    TreeNode node;
+    node.own = {relative, subtree_end(relative, problem.ranks)};
+    if (relative != 0) node.parent = relative - lowest_bit(relative);
+    for (int child = 1; child < node.own.end - relative; child *= 2) {
+        node.children.push_back({relative + child, subtree_end(relative + child, problem.ranks)});
     }
-    return place;
+    return node;
 }
 
 Runs runs_between(const Problem& problem, int parent, Subtree child) {

@@ -5,16 +5,16 @@
 namespace lapwing::two_level {
 namespace {
 
-int number_of_segments(const Problem& problem, std::int64_t kib, std::int64_t least) {
+int number_of_segments(const Problem& problem, std::int64_t kib, std::int64_t min_count) {
     const std::uint64_t element = is_reduction(problem.collective) ? problem.element_bytes() : 1;
     const std::uint64_t bytes_of_one =
         kib == 0 ? std::clamp<std::uint64_t>(problem.bytes / 32, 32 << 10, 128 << 10)
                  : static_cast<std::uint64_t>(kib) << 10;
     const std::uint64_t by_length =
         problem.bytes / bytes_of_one + (problem.bytes % bytes_of_one != 0 ? 1 : 0);
-    const std::uint64_t wanted =
-        std::clamp<std::uint64_t>(by_length, static_cast<std::uint64_t>(least),
-                                  std::max<std::uint64_t>(max_segments, static_cast<std::uint64_t>(least)));
+    const std::uint64_t wanted = std::clamp<std::uint64_t>(
+        by_length, static_cast<std::uint64_t>(min_count),
+        std::max<std::uint64_t>(max_segments, static_cast<std::uint64_t>(min_count)));
     return static_cast<int>(std::clamp<std::uint64_t>(problem.bytes / element, 1, wanted));
 }
 
@@ -22,7 +22,7 @@ int number_of_segments(const Problem& problem, std::int64_t kib, std::int64_t le
 
 Verdict has_levels(const Problem& problem) {
     const Placement* placement = problem.placement.get();
-    if (placement == nullptr) return Verdict::no("it is not known where the ranks stand");
+    if (placement == nullptr) return Verdict::no("the hosts of the ranks are unknown");
     if (placement->hosts() == 1) return Verdict::no("all ranks are on one host");
     if (placement->hosts() == problem.ranks) return Verdict::no("every host has one rank");
     return Verdict::yes();
@@ -30,7 +30,7 @@ Verdict has_levels(const Problem& problem) {
 
 Verdict keeps_order(const Problem& problem) {
     if (!problem.ordered || problem.placement->in_rank_order()) return Verdict::yes();
-    return Verdict::no("the operator does not commute, and host by host the ranks are not in their order");
+    return Verdict::no("the operator does not commute, and the ranks are not in rank order host by host");
 }
 
 Seats::Seats(const Problem& problem) : placement_(*problem.placement) {
@@ -48,7 +48,7 @@ HostTree tree_of_hosts(int hosts, int top, int host, std::int64_t radix) {
         if (relative + 1 < hosts) tree.children.push_back(absolute(relative + 1));
         return tree;
     }
-    std::int64_t place = 1;  // of the digit under which the children stand
+    std::int64_t place = 1;  // value of the digit that the children differ in
     for (; place < hosts && relative / place % radix == 0; place *= radix) {
         for (std::int64_t digit = 1; digit < radix; ++digit) {
             const std::int64_t child = relative + digit * place;
@@ -66,10 +66,10 @@ int levels_of_tree(int hosts, std::int64_t radix) {
     return levels;
 }
 
-Segments::Segments(const Problem& problem, std::int64_t kib, std::int64_t leaders_wanted, int least)
+Segments::Segments(const Problem& problem, std::int64_t kib, std::int64_t leaders_wanted, int min_count)
     : leaders(std::min<std::int64_t>(leaders_wanted, problem.placement->largest_host())),
       blocks(problem.bytes, is_reduction(problem.collective) ? problem.element_bytes() : 1,
-             number_of_segments(problem, kib, std::max<std::int64_t>(least, leaders))) {}
+             number_of_segments(problem, kib, std::max<std::int64_t>(min_count, leaders))) {}
 
 std::int64_t radix_of(std::int64_t k, int hosts, int segments) {
     if (k != 0) return k;
@@ -93,7 +93,7 @@ double cost_of_tree(const Problem& problem, const Parameters& parameters, const 
     const double bytes = static_cast<double>(problem.bytes) / count;
     const double levels = levels_of_tree(hosts, radix);
     const double width = static_cast<double>(std::clamp<std::int64_t>(radix - 1, 1, hosts - 1));
-    // The top has the most children: what it does for one segment, it does for all, one after the other.
+    // The top has the most children, and serves them for one segment after the other.
     const double children = radix == 1 ? 1 : std::min<double>(levels * width, hosts - 1);
     const double each = children * (2 * machine.task + bytes * machine.per_byte);
     return levels * inter_node_messages(machine, width, bytes) + intra_node_per_segment +
@@ -103,7 +103,7 @@ double cost_of_tree(const Problem& problem, const Parameters& parameters, const 
 Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine) {
     if (!has_levels(problem)) return machine;
     if (paths == Paths::numbers) paths = problem.placement->has_runs() ? Paths::ring : Paths::shared;
-    if (paths == Paths::usual) paths = has_root(problem.collective) ? Paths::few : Paths::shared;
+    if (paths == Paths::by_root) paths = has_root(problem.collective) ? Paths::single : Paths::shared;
     if (paths == Paths::ring) return machine;
     const double intra_node = problem.placement->intra_node_pairs();
     const double sharing =

@@ -1,7 +1,7 @@
-// Hosts, their leaders, and trees of hosts: what the algorithms share that know where the ranks stand. Near
-// messages stay on one host, inter-node ones go from leader to leader.
-// Karonis et al. 2000, "Exploiting hierarchy in parallel computer networks to optimize collective operation
-// performance"; Graham et al. 2011, "Cheetah: A Framework for Scalable Hierarchical Collective Operations".
+// Hosts, their leaders, and trees of hosts, for the algorithms that use the placement of the ranks.
+// Intra-node messages stay on one host; inter-node messages go from leader to leader. Karonis et al. 2000,
+// "Exploiting hierarchy in parallel computer networks to optimize collective operation performance"; Graham
+// et al. 2011, "Cheetah: A Framework for Scalable Hierarchical Collective Operations".
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
-#include "collectives/reduce_scatter/vector_blocks.hpp"
+#include "collectives/vector_blocks.hpp"
 
 namespace lapwing::two_level {
 
-// Yes where there are several hosts and one of them has several ranks.
+// Yes if there are several hosts and at least one of them has several ranks.
 Verdict has_levels(const Problem& problem);
-// Yes where the ranks, gone through host by host, stand in their order, or need not.
+// Yes if host by host the ranks are in rank order, or if the operator commutes.
 Verdict keeps_order(const Problem& problem);
 
-// Ranks by host and seat. Seats are those of the placement's order, but the root, where there is one, has
-// the first seat of its host.
+// Ranks by host and seat. Seats follow the placement's order, except that the root, if there is one, has the
+// first seat of its host.
 class Seats {
   public:
     explicit Seats(const Problem& problem);
@@ -32,7 +32,7 @@ class Seats {
     int rank_at(int host, int seat) const {
         return placement_.ranks_of(host)[static_cast<std::size_t>(swapped(host, seat))];
     }
-    // The host that many after `host`, around; less than hosts() before it when it is negative.
+    // The host `distance` after `host`, modulo hosts(); distance > -hosts().
     int host_after(int host, int distance) const { return (host + distance + hosts()) % hosts(); }
 
   private:
@@ -42,11 +42,11 @@ class Seats {
     }
 
     const Placement& placement_;
-    int root_host_ = -1;  // -1: there is none
+    int root_host_ = -1;  // -1: no root
     int root_place_ = 0;
 };
 
-// A host's ranks in `groups` runs of seats, each of which is led by its first.
+// The ranks of a host, divided into `groups` runs of seats. The first rank of each run is its leader.
 class SeatGroups {
   public:
     SeatGroups(int ranks, std::int64_t groups)
@@ -65,16 +65,16 @@ class SeatGroups {
     int groups_;
 };
 
-// A host's place in a tree of hosts, whose subtrees are runs of hosts counted from the top.
+// A host's neighbours in a tree of hosts whose subtrees are runs of hosts, counted from the top.
 struct HostTree {
-    int parent = -1;            // none at the top
+    int parent = -1;            // -1 at the top
     std::vector<int> children;  // the nearest first
 };
 // `radix` 1: a chain; else the k-nomial tree.
 HostTree tree_of_hosts(int hosts, int top, int host, std::int64_t radix);
 int levels_of_tree(int hosts, std::int64_t radix);
 
-// The usual leaders, segments and tree of broadcast and reduce.
+// The parameters of broadcast and reduce.
 inline constexpr Parameter tree_parameters[] = {
     {"k", "base of the tree of hosts; 1: a chain; 0: a chain when there are enough segments, else 4", 0, 0,
      1024},
@@ -83,36 +83,37 @@ inline constexpr Parameter tree_parameters[] = {
 };
 inline constexpr int max_segments = 256;
 
-// The segments of a vector, and who passes on which.
+// The segments of a vector, and the ranks that pass them on.
 struct Segments {
-    // `kib` in one segment; 0: by length. No fewer than `least`, and than there are leaders.
-    Segments(const Problem& problem, std::int64_t kib, std::int64_t leaders_wanted, int least = 1);
+    // `kib`: KiB of one segment; 0: by the length of the vector. There are at least `min_count` segments, and
+    // at least one for each leader.
+    Segments(const Problem& problem, std::int64_t kib, std::int64_t leaders_wanted, int min_count = 1);
 
     int count() const { return blocks.count(); }
     Span of(Span vector, int segment) const { return blocks.of(vector, segment); }
-    // The rank that has the segment on that host.
+    // The rank of `host` that passes on the segment.
     int owner(const Seats& seats, int host, int segment) const {
         return seats.rank_at(
             host, static_cast<int>(segment % std::min<std::int64_t>(leaders, seats.ranks_on(host))));
     }
 
     std::int64_t leaders;
-    reduce_scatter::VectorBlocks blocks;
+    VectorBlocks blocks;
 };
 
-// What k means.
+// Returns the radix of the tree that parameter `k` selects; 1: a chain.
 std::int64_t radix_of(std::int64_t k, int hosts, int segments);
 
-// Seconds of one intra-node message of so many bytes, and of as many one after the other.
+// Seconds of `count` messages of `bytes` bytes each, one after the other.
 double intra_node_messages(const Machine& machine, double count, double bytes);
 double inter_node_messages(const Machine& machine, double count, double bytes);
-// Seconds for all segments to pass a tree of hosts, in either direction, when each takes `near` seconds on a
-// host.
+// Seconds for all segments to pass a tree of hosts, in either direction. Each segment takes
+// `intra_node_per_segment` seconds on a host.
 double cost_of_tree(const Problem& problem, const Parameters& parameters, const Machine& machine,
                     double intra_node_per_segment);
 
-// The constants with which an algorithm that does not know hosts is asked for its cost (Paths): around a ring
-// those of inter-node messages; else as if a rank's peers were drawn at random.
+// Returns the constants for the cost of an algorithm that ignores hosts: around a ring those of inter-node
+// messages, else those of peers that are drawn at random. See Paths.
 Machine machine_for_flat(const Problem& problem, Paths paths, const Machine& machine);
 
 }  // namespace lapwing::two_level

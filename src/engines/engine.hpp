@@ -47,10 +47,6 @@ enum class EventThreadWork {
     all,
 };
 
-// A list that moves no more, sent and received, takes no longer than a few interrupts: what is hidden of it
-// costs more than it saves.
-inline constexpr std::uint64_t max_bytes_of_short = 16384;
-
 // How engines shall use what a group provides.
 struct EngineOptions {
     EventThreadWork event_thread_work = EventThreadWork::none;
@@ -70,7 +66,7 @@ struct EngineOptions {
     std::uint64_t trigger_counters = 0;
     std::uint64_t kept_trigger_counters = 0;  // and those that lists may take that keep their buffers
     std::uint64_t trigger_bytes = 32768;
-    // Which work queues a card gets (task/work_queues.hpp); null: as the card can.
+    // Which work queues a card gets (engines/mlx5/work_queues.hpp); null: as the card can.
     const WorkVariant* card_variant = nullptr;
 };
 

@@ -28,10 +28,6 @@ struct FabricOptions {
     tcp::Options internet = {};
 };
 
-// Bytes of a message whose send takes little time where the processor moves messages. Longer ones are copied
-// into a socket by the call that sends them, or asked for.
-constexpr std::uint64_t max_sent_quickly = 16384;
-
 // What only the ranks of a job know, random. Where there is little room the first word must do.
 using JobKey = std::array<std::uint64_t, 4>;
 

@@ -5,8 +5,8 @@
 #include "base/error.hpp"
 #include "base/values.hpp"
 #include "engines/catalogue.hpp"
+#include "engines/mlx5/work_queues.hpp"
 #include "links/fabrics.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing {
 namespace {

@@ -22,9 +22,6 @@ struct Engine {
 
 std::span<const Engine> engines();
 
-// A list that moves more makes `long_local` of `local`, as in the kernel engine.
-inline constexpr std::uint64_t max_short_bytes = 16384;
-
 // What of an engine is not in the tuning file.
 struct EngineCosts {
     Time wake_up = 0;  // of a progress thread that sleeps until a message arrives

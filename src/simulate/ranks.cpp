@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.hpp"
+#include "base/short_message.hpp"
 
 namespace lapwing::simulate {
 namespace {

@@ -11,7 +11,6 @@
 //             rank order where the operator does not commute; after a barrier every rank knows of every
 //             other's arrival
 // queue_depth no queue of the lowered list is longer than the engine's
-// work_queues tried apart, by check_work_queues(): the work queues of the lists do what they say
 // chains      tried apart, by check_chains(): the chain form of the lists does what they say, in every order
 //             of events that is tried
 //
@@ -27,11 +26,10 @@
 
 #include "task/chains.hpp"
 #include "task/list.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing {
 
-enum class Rule { form, matching, deadlock, hazard, provenance, queue_depth, chains, work_queues };
+enum class Rule { form, matching, deadlock, hazard, provenance, queue_depth, chains };
 const char* name(Rule rule);
 
 struct Violation {
@@ -74,16 +72,5 @@ std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimi
 std::vector<Violation> check_chains(std::span<const List> lists, std::span<const Chains> chains,
                                     const ChainLimits& limits, std::size_t violations = 8,
                                     std::span<const int> hosts = {});
-
-// Proves the work queues of lists that check() has proven. Looked for: a send, copy or reduction that begins
-// before what stands before it in the list, or waits for more; requests that are enabled twice, never, or
-// before they are posted; stages whose end the processor cannot tell; queues of more than `limits` allows;
-// tasks left out or done twice; and, in a run of all ranks, queues that never end. A WAIT only ever looks at
-// counts that grow, so one run stands for all.
-std::vector<Violation> check_work_queues(std::span<const List> lists, const WorkVariant& variant,
-                                         const WorkLimits& limits = {}, std::size_t violations = 8);
-// The same for work queues that are given, one per list.
-std::vector<Violation> check_work_queues(std::span<const List> lists, std::span<const WorkQueues> queues,
-                                         const WorkLimits& limits, std::size_t violations = 8);
 
 }  // namespace lapwing

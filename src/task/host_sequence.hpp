@@ -1,15 +1,15 @@
-// What the processor does of a list some of whose peers are intra-node: their messages, which go over a link
-// of another kind, and the list's copies and reductions; in the list's order, beside the chain of sends,
-// which are all inter-node then. Each of the two waits for the other only where the list says so:
+// The tasks that the processor runs when some peers of a list are intra-node: messages of intra-node peers,
+// which use another link, and copies and reductions. The processor runs them in list order, beside the chain
+// of sends, whose peers are then all inter-node. Each side waits for the other only where the list requires
+// it:
 //
-// - An inter-node send waits for what the processor does before it in the list, except intra-node sends: so
-// an
-//   intra-node wait, a copy or a reduction between inter-node sends makes a stage.
-// - What the processor does waits for the inter-node receives that the list waits for before it. In its
-//   sequence that is a wait for the inter-node peer, which counts from the beginning of the list. The
-//   processor looks at receives itself, so it needs no gate.
+// - An inter-node send waits for all earlier tasks of the processor except intra-node sends. Therefore an
+//   intra-node wait, a copy or a reduction between inter-node sends starts a new stage.
+// - A task of the processor waits for the inter-node receives that the list waits for before the task. The
+//   sequence has a wait for that inter-node peer, which counts receives from the beginning of the list. The
+//   processor checks receives itself and needs no gate.
 //
-// Without intra-node peers there is no such sequence, and nothing here does anything.
+// The sequence is empty if the list has no intra-node peer.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// What is to be done: a collective with its shape, as data. All ranks of the group describe it alike, except
-// that a rank may know only its own Parts.
+// A problem: one collective with its sizes, as data. All ranks of a group describe the same problem. Only the
+// parts may differ: a rank may know its own Parts and no others.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,35 @@ enum class Collective : std::uint8_t {
 #include "task/collectives.def"
 };
 
-// A block that goes to `peer`, or comes from it.
+// One block that a rank sends to `peer`, or receives from `peer`.
 struct Part {
     int peer = 0;
-    std::uint64_t offset = 0;  // bytes, in the rank's input or out
+    std::uint64_t offset = 0;  // bytes, from the start of the rank's input or of its out
     std::uint64_t bytes = 0;
 
     bool operator==(const Part&) const = default;
 };
 
-// One rank's blocks, where they are not all of one length side by side.
-//   gatherv             sends: its block, to the root (none at the root when in_place)
-//                       receives: at the root, from every rank in order
-//   scatterv            sends: at the root, to every rank in order
-//                       receives: its block, from the root (none at the root when in_place)
-//   allgatherv          sends: its block, to itself (none when in_place); receives: from every rank in order
-//   alltoallv           sends: to every rank in order; receives: from every rank in order
-//   reduce_scatter      sends: for every rank in order, side by side; receives: its block, from itself
-//   neighbor_allgather  sends: to each neighbour, all of them the same block; receives: from each neighbour
-//   neighbor_alltoall   sends: to each neighbour; receives: from each neighbour
-// A rank may be its own neighbour, and the same neighbour several times: then the first that goes to it meets
-// its first from here, and so on. Parts of zero bytes are neither sent nor received.
+// clang-format off
+// The blocks of one rank, for collectives whose blocks have different lengths or lie apart.
+//
+//   collective          sends                                    receives
+//   ------------------  ---------------------------------------  ------------------------------------------
+//   gatherv             its block, to the root (the root in      the root: one block from every rank,
+//                       place: none)                             in rank order
+//   scatterv            the root: one block to every rank, in    its block, from the root (the root in
+//                       rank order                               place: none)
+//   allgatherv          its block, to itself (in place: none)    one block from every rank, in rank order
+//   alltoallv           one block to every rank, in rank order   one block from every rank, in rank order
+//   reduce_scatter      one block for every rank, in rank        its block, from itself
+//                       order and without gaps
+//   neighbor_allgather  the same block to each neighbour         one block from each neighbour
+//   neighbor_alltoall   one block to each neighbour              one block from each neighbour
+//
+// A rank may be its own neighbour, and may have the same neighbour several times. The first block that rank a
+// sends to rank b is then the first block that b receives from a, and so on. Blocks of zero bytes are not
+// transferred.
+// clang-format on
 struct Parts {
     std::vector<Part> sends;
     std::vector<Part> receives;
@@ -48,39 +56,51 @@ struct Parts {
     bool operator==(const Parts&) const = default;
 };
 
-// Shapes, with P = ranks and B = bytes. What a rank contributes is its *input*: it stands in `in`, or, when
-// in_place, where out is to hold the rank's own part of the result.
-//   barrier               no data
-//   broadcast             in: B at the root; out: B at every other rank (the root's data stays where it is)
-//   gather                in: B; out: P*B at the root, block r from rank r. in_place: at the root only
-//   scatter               in: P*B at the root; out: B. in_place: the root's block stays where it is, its out
-//   is empty allgather             in: B; out: P*B, block r from rank r alltoall              in: P*B, block
-//   d for rank d; out: P*B, block s from rank s reduce                in: B; out: B at the root. in_place: at
-//   the root only allreduce             in: B; out: B reduce_scatter_block  in: P*B; out: B, block r of the
-//   result at rank r. in_place: out has P*B, the result at its
-//                         beginning
-//   reduce_scatter        the same with parts
-//   scan                  in: B; out: B, of ranks 0 to r at rank r
-//   exscan                in: B; out: B, of ranks 0 to r-1 at rank r; none at rank 0 (but B where the input
-//   is when
-//                         in_place)
-//   others                as their parts say
-// alltoall, alltoallv and the neighbour collectives are never in_place: blocks would arrive where others
-// still wait to be sent.
+// clang-format off
+// The memory of each collective, with P = ranks and B = bytes. The *input* is the data that a rank
+// contributes. It lies in `in`. With in_place it lies in `out` instead, where the rank's own part of the
+// result belongs.
+//
+//   collective            input                out                     notes
+//   --------------------  -------------------  ----------------------  -------------------------------------
+//   barrier               -                    -
+//   broadcast             B at the root        B at all other ranks    the root's data stays in its input
+//   gather                B                    P*B at the root         block r comes from rank r; in_place:
+//                                                                      at the root only
+//   scatter               P*B at the root      B                       in_place: the root's block stays in
+//                                                                      its input, and its out is empty
+//   allgather             B                    P*B                     block r comes from rank r
+//   alltoall              P*B                  P*B                     block d of the input goes to rank d;
+//                                                                      block s of out comes from rank s
+//   reduce                B                    B at the root           in_place: at the root only
+//   allreduce             B                    B
+//   reduce_scatter_block  P*B                  B                       rank r gets block r of the result;
+//                                                                      in_place: out has P*B, and the result
+//                                                                      is at its beginning
+//   reduce_scatter        see Parts            see Parts               as reduce_scatter_block
+//   scan                  B                    B                       rank r gets the result of ranks 0 to r
+//   exscan                B                    B, none at rank 0       rank r gets the result of ranks 0 to
+//                                                                      r-1; in_place: rank 0 has B, too
+//   all others            see Parts            see Parts
+//
+// alltoall, alltoallv and the neighbour collectives are never in_place: a block could arrive where another
+// block still waits to be sent.
+// clang-format on
 struct Problem {
     Collective collective = Collective::barrier;
     int ranks = 1;
-    int root = 0;                 // 0 where the collective has none
-    std::uint64_t bytes = 0;      // of one block; of the average block where all ranks know all parts; else 0
-    bool in_place = false;        // the input stands in out
+    int root = 0;  // 0 if the collective has no root
+    // Length of one block. With parts: of the average block if all ranks know all parts, else 0.
+    std::uint64_t bytes = 0;
+    bool in_place = false;        // the input lies in out
     Operator op = Operator::sum;  // reductions only
     Type type = Type::uint8;      // reductions only
-    // Reductions only: the operator is combined in the order of the ranks, since it does not commute.
+    // Reductions only: contributions are combined in rank order, because the operator does not commute.
     bool ordered = false;
     std::uint64_t element = 0;  // reductions of Type::opaque only: bytes of one element
-    // Where the collective has parts: one entry, of the rank that asks; or one for each rank.
+    // Collectives with parts only: the parts of the calling rank alone, or of every rank.
     std::vector<Parts> parts = {};
-    // Where the ranks stand; null when that is not known. Does not change what the result is.
+    // On which hosts the ranks run; null if unknown. Does not affect the result.
     std::shared_ptr<const Placement> placement = nullptr;
 
     bool operator==(const Problem& other) const {
@@ -102,32 +122,31 @@ struct Problem {
 };
 
 std::span<const Collective> all_collectives();
-// Name as the text form and the tool write it: "broadcast".
+// Returns the name in the text form and in the tool: "broadcast".
 const char* name(Collective collective);
-// Name of the nonblocking MPI function: "MPI_Ibcast".
+// Returns the name of the nonblocking MPI function: "MPI_Ibcast".
 const char* mpi_name(Collective collective);
 bool has_root(Collective collective);
 bool is_reduction(Collective collective);
 bool has_parts(Collective collective);
 bool may_be_in_place(Collective collective);
-// Whether a rank may be in_place where others are not: the root alone, or, in a scan, any of them. No rank
-// knows it of the others.
+// Returns whether in_place may differ between the ranks: only the root chooses it in rooted collectives, and
+// each rank chooses it in scan and exscan. A rank does not know what other ranks chose.
 bool in_place_by_itself(Collective collective);
-// Accepts the collective's name and MPI's names in any of their spellings: broadcast, bcast, ibcast,
-// MPI_Ibcast; and those of the other functions that it serves: ialltoallw.
+// Finds a collective by its own name, or by the name of an MPI function that it serves in any spelling:
+// broadcast, bcast, ibcast, MPI_Ibcast, ialltoallw. Ignores case.
 std::optional<Collective> find_collective(std::string_view name);
 
-// Where the last of them ends; 0: there are none.
+// Returns the largest offset at which a part ends; 0 if all parts are empty.
 std::uint64_t end_of(std::span<const Part> parts);
 
-// Bytes of the caller's buffers that `rank` reads (in) and writes (out).
+// Return the bytes of the caller's buffers that `rank` reads (in) and writes (out).
 std::uint64_t in_bytes(const Problem& problem, int rank);
 std::uint64_t out_bytes(const Problem& problem, int rank);
 
-// What a rank contributes: bytes that stand in in from 0 on, or, when in_place, in a span of its out.
+// Returns the input of `rank`: a span of in that starts at 0, or a span of out with in_place.
 Span whole_input(const Problem& problem, int rank);
-// The span of the rank's input from `offset` on: of in, or of out when the problem is in_place there. The
-// bytes must be inside the input.
+// Returns `length` bytes of the input of `rank`, from `offset` on. They must lie inside the input.
 Span input(const Problem& problem, int rank, std::uint64_t offset, std::uint64_t length);
 
 }  // namespace lapwing

@@ -30,8 +30,8 @@ TEST(Catalogue, EveryRowIsWhole) {
         EXPECT_STRNE(algorithm->source, "");
         EXPECT_LE(algorithm->parameters.size(), Parameters{}.size());
         for (const Parameter& parameter : algorithm->parameters) {
-            EXPECT_LE(parameter.least, parameter.usual);
-            EXPECT_LE(parameter.usual, parameter.most);
+            EXPECT_LE(parameter.min, parameter.default_value);
+            EXPECT_LE(parameter.default_value, parameter.max);
         }
     }
 }
@@ -49,12 +49,12 @@ TEST(Choice, ErrorsNameTheNearest) {
     EXPECT_EQ(message_of(Collective::alltoall, "pairwise:widow=6"),
               "pairwise has no parameter 'widow'; did you mean 'window'?");
     EXPECT_EQ(message_of(Collective::alltoall, "pairwise:window=0"),
-              "pairwise:window is a number from 1 to 1048576, not '0'");
+              "pairwise:window must be a number from 1 to 1048576, not '0'");
     EXPECT_EQ(message_of(Collective::alltoall, "pairwise:window=6x"),
-              "pairwise:window is a number from 1 to 1048576, not '6x'");
+              "pairwise:window must be a number from 1 to 1048576, not '6x'");
     EXPECT_EQ(message_of(Collective::alltoall, "pairwise:window"),
-              "pairwise:window is a number from 1 to 1048576, not ''");
-    EXPECT_EQ(message_of(Collective::alltoall, "flat:window=6"), "flat has no parameters, so not 'window=6'");
+              "pairwise:window must be a number from 1 to 1048576, not ''");
+    EXPECT_EQ(message_of(Collective::alltoall, "flat:window=6"), "flat has no parameters: remove 'window=6'");
 }
 
 TEST(Catalogue, HasAlgorithmsForEveryCollective) {

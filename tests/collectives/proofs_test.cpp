@@ -18,7 +18,7 @@ std::vector<Parameters> variations(const Algorithm& algorithm, int ranks) {
     for (std::size_t i = 0; i < algorithm.parameters.size() && ranks <= 20; ++i) {
         const Parameter& parameter = algorithm.parameters[i];
         for (const std::int64_t value :
-             {parameter.least, std::min(parameter.usual + 2, parameter.most), parameter.most}) {
+             {parameter.min, std::min(parameter.default_value + 2, parameter.max), parameter.max}) {
             Parameters one = all.front();
             one[i] = value;
             all.push_back(one);

@@ -72,7 +72,7 @@ Hosts ranks_in_turn(int hosts, int each) {
 
 TEST(TwoLevel, DeclinesWhereThereIsOneLevel) {
     const Problem barrier{.collective = Collective::barrier, .ranks = 4};
-    EXPECT_EQ(why_not(barrier), "it is not known where the ranks stand");
+    EXPECT_EQ(why_not(barrier), "the hosts of the ranks are unknown");
     EXPECT_EQ(why_not(on_hosts(barrier, {0, 0, 0, 0})), "all ranks are on one host");
     EXPECT_EQ(why_not(on_hosts(barrier, {0, 1, 2, 3})), "every host has one rank");
     EXPECT_EQ(why_not(on_hosts(barrier, {0, 1, 2, 2})), "");
@@ -83,7 +83,7 @@ TEST(TwoLevel, AnOperatorThatDoesNotCommuteNeedsTheOrderOfTheRanks) {
         const Problem problem = problem_of(collective, 4, 0, 4, false, true);
         EXPECT_EQ(why_not(on_hosts(problem, {0, 0, 1, 1})), "");
         const std::string why =
-            "the operator does not commute, and host by host the ranks are not in their order";
+            "the operator does not commute, and the ranks are not in rank order host by host";
         EXPECT_EQ(why_not(on_hosts(problem, {0, 1, 0, 1})), why);
         EXPECT_EQ(why_not(on_hosts(problem, {0, 0, 1, 1}, std::vector{2, 3, 0, 1})), why);
         EXPECT_EQ(why_not(on_hosts(problem_of(collective, 4, 0, 4), {0, 1, 0, 1})), "");

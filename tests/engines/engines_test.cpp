@@ -16,7 +16,7 @@
 #include "links/process/process_link.hpp"
 #include "links/process/socket_pairs.hpp"
 #include "links/routed.hpp"
-#include "links/stream_link.hpp"
+#include "links/streams/stream_link.hpp"
 #include "support/engines.hpp"
 #include "task/chains.hpp"
 #include "task/sample.hpp"

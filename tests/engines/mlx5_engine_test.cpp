@@ -16,11 +16,11 @@
 #include "engines/expected.hpp"
 #include "engines/mlx5/plan.hpp"
 #include "engines/mlx5/probe.hpp"
+#include "engines/mlx5/work_queues.hpp"
 #include "engines/mlx5_ranks.hpp"
 #include "links/process/process_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing {
 namespace {

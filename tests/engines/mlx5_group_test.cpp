@@ -6,9 +6,9 @@
 #include "engines/catalogue.hpp"
 #include "engines/doubles/mlx5/device.hpp"
 #include "engines/expected.hpp"
+#include "engines/mlx5/work_queues.hpp"
 #include "engines/mlx5_ranks.hpp"
 #include "links/process/process_link.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing {
 namespace {

@@ -6,8 +6,8 @@
 #include "engines/doubles/mlx5/device.hpp"
 #include "engines/mlx5/group.hpp"
 #include "engines/mlx5/queue_memory.hpp"
+#include "engines/mlx5/work_queues.hpp"
 #include "links/process/process_link.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing::mlx5 {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/engine.hpp"
-#include "task/work_queues.hpp"
+#include "engines/mlx5/work_queues.hpp"
 
 namespace lapwing::testing_engines {
 

@@ -47,7 +47,7 @@ class Fabrics : public testing::TestWithParam<FabricCase> {
 };
 
 TEST_P(Fabrics, ShortAndLongMessagesKeepTheirOrderOnAChannel) {
-    constexpr std::size_t sizes[] = {0, 1, 8, 5000, 9000, 16385, 3, 500000, 30000, 0};
+    constexpr std::size_t sizes[] = {0, 1, 8, 5000, 9000, 16384, 16385, 3, 500000, 30000, 0};
     constexpr std::size_t count = std::size(sizes);
     FabricJob job(GetParam(), 2);
     const auto from = job.at(0).link(5, {0, 1});

@@ -266,7 +266,7 @@ TEST(Ofi, AMessageThatIsTooShortIsAnError) {
     EXPECT_THAT(error_of([&] {
                     while (!to->test(receive)) continue;
                 }),
-                HasSubstr("rank 0 has sent 4 bytes where 8 are expected"));
+                HasSubstr("rank 0 (node0) has sent 4 bytes where 8 are expected"));
     while (!from->test(send)) continue;
 }
 

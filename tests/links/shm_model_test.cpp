@@ -95,9 +95,9 @@ struct World {
             fifos.push_back(Fifo<Model>::at(memory.back().get(), geometry));
         }
         for (std::size_t rank = 0; rank < count; ++rank) {
-            std::vector<Protocol<Model>::Place> places;
+            std::vector<Protocol<Model>::Neighbor> places;
             for (std::size_t other = 0; other < count; ++other) {
-                Protocol<Model>::Place place;
+                Protocol<Model>::Neighbor place;
                 place.to = fifos[rank * count + other];
                 place.from = fifos[other * count + rank];
                 place.doorbell = &doorbells[other];

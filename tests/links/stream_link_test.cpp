@@ -1,5 +1,5 @@
 // Messages over stream sockets: order, early ones, long ones, and what goes wrong.
-#include "links/stream_link.hpp"
+#include "links/streams/stream_link.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/ioctl.h>
@@ -65,32 +65,6 @@ class StreamLinkTest : public testing::Test {
   private:
     Link::Transfer pending_[2];
 };
-
-TEST_F(StreamLinkTest, ShortAndLongMessagesKeepTheirOrderOnAChannel) {
-    constexpr std::size_t sizes[] = {0, 1, 16384, 16385, 3, 500000, 0};
-    constexpr std::size_t count = std::size(sizes);
-    for (const bool early : {false, true}) {
-        std::vector<Bytes> sent;
-        std::vector<Bytes> received;
-        for (std::size_t i = 0; i < count; ++i) {
-            sent.push_back(message(sizes[i], static_cast<int>(i)));
-            received.emplace_back(sizes[i]);
-        }
-        Link::Transfer sends[count];
-        Link::Transfer receives[count];
-        if (!early) {
-            for (std::size_t i = 0; i < count; ++i) recv(1, received[i], 5, receives[i]);
-        }
-        for (std::size_t i = 0; i < count; ++i) send(0, sent[i], 5, sends[i]);
-        if (early) {
-            for (int i = 0; i < 10; ++i) poke(1);
-            for (std::size_t i = 0; i < count; ++i) recv(1, received[i], 5, receives[i]);
-        }
-        for (std::size_t i = count; i-- > 0;) finish(1, receives[i]);
-        for (std::size_t i = 0; i < count; ++i) finish(0, sends[i]);
-        EXPECT_EQ(received, sent);
-    }
-}
 
 TEST_F(StreamLinkTest, AChannelDoesNotWaitForAnother) {
     const Bytes first = message(200000, 1);
@@ -193,6 +167,13 @@ TEST_F(StreamLinkTest, OneSystemCallTakesWhatOneStartHasForAPeer) {
     EXPECT_EQ(bytes, 72);
 }
 
+// Two ranks, each with a link of a fabric of its own.
+struct Pair {
+    std::vector<std::unique_ptr<Connections>> sockets = socket_pairs(2, 1);
+    StreamFabric fabrics[2] = {StreamFabric(*sockets[0], 2), StreamFabric(*sockets[1], 2)};
+    std::unique_ptr<Link> links[2] = {fabrics[0].link(0, {0, 1}), fabrics[1].link(0, {0, 1})};
+};
+
 // Receives and sends of both sides in any order, with flushes and progress in between: offers, grants and
 // bytes cross in every way.
 TEST_F(StreamLinkTest, StartsInAnyOrderAreRight) {
@@ -201,91 +182,95 @@ TEST_F(StreamLinkTest, StartsInAnyOrderAreRight) {
     for (unsigned seed = 0; seed < (LAPWING_TEST_FEWER ? 20U : 200U); ++seed) {
         SCOPED_TRACE(testing::Message() << "seed " << seed);
         std::mt19937 random(seed);
-        const auto pairs = socket_pairs(2, 1);
-        Streams sides[2] = {Streams(*pairs[0], 2), Streams(*pairs[1], 2)};
+        Pair pair;
         struct Start {
-            int from;
+            std::size_t from;
             std::uint32_t channel;
             Bytes sent;
             Bytes received;
+            Link::Transfer transfers[2];  // by rank
         };
-        std::vector<Start> starts;
+        std::deque<Start> starts;
         for (int i = 0; i < 12; ++i) {
             const std::size_t bytes = sizes[random() % std::size(sizes)];
-            starts.push_back({static_cast<int>(random() % 2), static_cast<std::uint32_t>(random() % channels),
-                              message(bytes, i), Bytes(bytes)});
+            const std::size_t from = random() % 2;
+            const auto channel = static_cast<std::uint32_t>(random() % channels);
+            starts.push_back({from, channel, message(bytes, i), Bytes(bytes), {}});
         }
-        // What each side has yet to start, in order: sends and receives.
-        std::deque<std::pair<Start*, bool>> next[2];
-        for (Start& start : starts) {
-            next[start.from].emplace_back(&start, true);
-            next[1 - start.from].emplace_back(&start, false);
-        }
-        std::vector<const Streams::Message*> all;
+        std::deque<Start*> next[2];
+        for (Start& start : starts)
+            for (auto& of_rank : next) of_rank.push_back(&start);
         while (!next[0].empty() || !next[1].empty()) {
-            const std::size_t at = random() % 2;
+            const std::size_t rank = random() % 2;
+            Link& link = *pair.links[rank];
+            const int peer = 1 - static_cast<int>(rank);
             const unsigned what = random() % 4;
             if (what == 0) {
-                sides[at].flush();
+                link.flush();
             } else if (what == 1) {
-                sides[at].progress();
-            } else if (!next[at].empty()) {
-                const auto [start, sends] = next[at].front();
-                next[at].pop_front();
-                const int peer = 1 - static_cast<int>(at);
-                all.push_back(
-                    sends ? &sides[at].send(peer, 0, start->channel, start->sent.data(), start->sent.size())
-                          : &sides[at].recv(peer, 0, start->channel, start->received.data(),
-                                            start->received.size()));
+                link.progress();
+            } else if (!next[rank].empty()) {
+                Start& start = *next[rank].front();
+                next[rank].pop_front();
+                const std::size_t bytes = start.sent.size();
+                if (start.from == rank)
+                    link.send(peer, start.sent.data(), bytes, start.channel, start.transfers[rank]);
+                else
+                    link.recv(peer, start.received.data(), bytes, start.channel, start.transfers[rank]);
             }
         }
-        const auto complete = [](const auto* one) { return one->complete; };
-        for (int rounds = 0; rounds < 10000 && !std::all_of(all.begin(), all.end(), complete); ++rounds)
-            sides[rounds % 2].progress();
-        EXPECT_TRUE(std::all_of(all.begin(), all.end(), complete));
+        std::size_t left = 1;
+        for (int rounds = 0; rounds < 10000 && left > 0; ++rounds) {
+            left = 0;
+            for (Start& start : starts)
+                for (std::size_t rank = 0; rank < 2; ++rank)
+                    left += pair.links[rank]->test(start.transfers[rank]) ? 0 : 1;
+        }
+        EXPECT_EQ(left, 0U);
         for (const Start& start : starts) EXPECT_EQ(start.received, start.sent);
-        EXPECT_EQ(sides[0].trouble() + sides[1].trouble(), "");
     }
 }
 
-// What is wrong is said at the receiver; what comes later on that channel is right, whatever has crossed.
+// The receiver reports the error; later messages on that channel are right, whatever has crossed.
 TEST_F(StreamLinkTest, AMessageAfterOneOfAnotherLengthIsRight) {
     constexpr std::size_t cases[][2] = {{300000, 10}, {10, 300000}, {300000, 200000}, {300000, 0}};
     for (const auto& [sent, expected] : cases) {
         for (const char* const order : {"receive, flush, send", "both, flush", "send, flush, receive"}) {
             SCOPED_TRACE(testing::Message() << sent << " where " << expected << ": " << order);
-            const auto pairs = socket_pairs(2, 1);
-            Streams from(*pairs[0], 2);
-            Streams to(*pairs[1], 2);
+            Pair pair;
+            Link& from = *pair.links[0];
+            Link& to = *pair.links[1];
             const auto move = [&] {
-                for (int i = 0; i < 10; ++i) {
-                    from.progress();
-                    to.progress();
-                }
+                for (int i = 0; i < 10; ++i)
+                    for (const auto& link : pair.links) link->progress();
             };
             const Bytes wrong = message(sent, 1);
             const Bytes right = message(300000, 2);
             Bytes room(expected);
             Bytes target(right.size());
-            Streams::Message* first = nullptr;
-            Streams::Message* failing = nullptr;
+            Link::Transfer first;
+            Link::Transfer failing;
             const bool receive_first = order[0] == 'r';
-            if (receive_first) failing = &to.recv(0, 0, 5, room.data(), expected);
-            if (receive_first) move();
-            first = &from.send(1, 0, 5, wrong.data(), sent);
+            if (receive_first) {
+                to.recv(0, room.data(), expected, 5, failing);
+                move();
+            }
+            from.send(1, wrong.data(), sent, 5, first);
             if (order[0] == 's') move();
-            if (!receive_first) failing = &to.recv(0, 0, 5, room.data(), expected);
+            if (!receive_first) to.recv(0, room.data(), expected, 5, failing);
             move();
-            EXPECT_THAT(failing->failure, HasSubstr("are expected"));
-            EXPECT_TRUE(first->complete);
-            const Streams::Message& next = to.recv(0, 0, 5, target.data(), target.size());
+            EXPECT_THAT([&] { to.test(failing); },
+                        testing::ThrowsMessage<Error>(HasSubstr("are expected: ranks disagree")));
+            EXPECT_TRUE(from.test(first));
+            Link::Transfer next;
+            Link::Transfer second;
+            to.recv(0, target.data(), target.size(), 5, next);
             move();
-            const Streams::Message& second = from.send(1, 0, 5, right.data(), right.size());
+            from.send(1, right.data(), right.size(), 5, second);
             move();
-            EXPECT_TRUE(next.complete && next.failure.empty()) << next.failure;
-            EXPECT_TRUE(second.complete);
+            EXPECT_TRUE(to.test(next));
+            EXPECT_TRUE(from.test(second));
             EXPECT_EQ(target, right);
-            EXPECT_EQ(from.lost(1) + to.lost(0), "");
         }
     }
 }
@@ -331,7 +316,7 @@ TEST_F(StreamLinkTest, WhatIsNoMessageIsAnError) {
     Link::Transfer receiving;
     recv(1, received, 1, receiving);
     ASSERT_EQ(::send(raw(0), noise, sizeof noise, MSG_NOSIGNAL), 24);
-    EXPECT_THAT(failure_of(1, receiving), HasSubstr("no message of this version"));
+    EXPECT_THAT(failure_of(1, receiving), HasSubstr("unrecognized message from rank 0"));
     // And all that comes later.
     EXPECT_THROW(recv(1, received, 2, receiving), Error);
 }

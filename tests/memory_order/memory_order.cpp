@@ -107,7 +107,7 @@ struct World {
         for (std::size_t pair = 0; pair < count * count; ++pair)
             fifos.push_back(std::make_unique<OwnFifo>(scenario->geometry, cells));
         for (std::size_t rank = 0; rank < count; ++rank) {
-            std::vector<Protocol<Relacy>::Place> places;
+            std::vector<Protocol<Relacy>::Neighbor> places;
             for (std::size_t other = 0; other < count; ++other) {
                 places.push_back({fifos[rank * count + other]->fifo, fifos[other * count + rank]->fifo,
                                   &doorbells[other], 0, static_cast<int>(other), scenario->direct});

@@ -145,7 +145,7 @@ TEST(Tuning, ErrorsNameThePlaceAndTheNearest) {
         "my.json: tables[0].choices.alltoall[0].take: alltoall has no algorithm 'pairwize'; did you mean "
         "'pairwise'?");
     EXPECT_THAT(of_choices(R"({"alltoall": [{"from": 0, "take": "pairwise:window=0"}]})"),
-                HasSubstr("alltoall[0].take: pairwise:window is a number from 1"));
+                HasSubstr("alltoall[0].take: pairwise:window must be a number from 1"));
     EXPECT_EQ(
         of_choices(R"({"alltoall": [{"from": 9, "take": "ring"}, {"from": 9, "take": "flat"}]})"),
         "my.json: tables[0].choices.alltoall[1].from: must be more than 9, where the row before begins");

@@ -270,7 +270,8 @@ TEST(Chains, EveryAlgorithmHasThem) {
             Choice choice{algorithm, default_parameters(*algorithm)};
             for (std::size_t i = 0; i < algorithm->parameters.size(); ++i) {
                 const Parameter& parameter = algorithm->parameters[i];
-                choice.parameters[i] = std::clamp(parameter.usual + change, parameter.least, parameter.most);
+                choice.parameters[i] =
+                    std::clamp(parameter.default_value + change, parameter.min, parameter.max);
             }
             for (int ranks = 1; ranks <= 40; ++ranks) {
                 for (const Problem& problem : sample_problems(algorithm->collective, ranks, 24)) {

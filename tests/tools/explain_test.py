@@ -146,14 +146,14 @@ class EveryCollective(ToolTest):
         out, _ = self.call("explain", "barrier", "--hosts", "7,3,7,7", "--algorithm", "two_level")
         self.assertIn("\n  hosts       2: ranks 0 2 3; ranks 1\n", out)
         out, _ = self.call("explain", "barrier", "--ranks", 4)
-        self.assertIn("two_level                      declines: it is not known where the ranks stand", out)
+        self.assertIn("two_level                      declines: the hosts of the ranks are unknown", out)
         for hosts in ("2x", "x4", "2x0", "0x2", "1+x", "0,,1", "2x4x1", "1+2,3", "9999999x9999999"):
             self.refused("explain", "barrier", "--hosts", hosts, because=f"'{hosts}' are not hosts")
         self.refused("explain", "barrier", "--hosts", "2x4", "--ranks", 4,
                      because="the hosts of 8 ranks are given, and there are 4")
         self.refused("explain", "barrier", because="or their hosts, as in --hosts 2x4")
         _, err = self.call("explain", "barrier", "--ranks", 4, "--algorithm", "two_level", status=2)
-        self.assertIn("two_level declines this problem: it is not known where the ranks stand; give it with --hosts", err)
+        self.assertIn("two_level declines this problem: the hosts of the ranks are unknown; give them with --hosts", err)
 
     def test_sizes(self):
         even = self.explained("alltoallv", "--bytes", 100)

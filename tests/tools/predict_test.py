@@ -124,7 +124,7 @@ class Predict(ToolTest):
         self.refused("predict", "ialltoall", "--ranks", "64Ki", "--algorithm", "pairwise", because="--memory")
         out, _ = self.call("predict", "barrier", "--ranks", 4096, "--algorithm", "all", "--memory", "64Mi", "--work", 0, status=1)
         self.assertIn("left out: barrier, 4096 ranks, flat: it needs about", out)
-        self.assertIn("barrier: two_level declines: it is not known where the ranks stand (4096 ranks)", out)
+        self.assertIn("barrier: two_level declines: the hosts of the ranks are unknown (4096 ranks)", out)
         self.refused("predict", "iallgather", "--ranks", "1Mi", "--algorithm", "flat", because="--memory")
         self.refused("predict", "barrier", "--ranks", 4096, "--algorithm", "all", "--memory", "1Ki", because="nothing can be simulated")
         out, _ = self.call("predict", "barrier", "--ranks", "16,256Ki", "--time", "0.1", status=1)
@@ -138,7 +138,7 @@ class Predict(ToolTest):
                 (("barrier", "--ranks", "2Mi"), "--ranks"),
                 (("barrier", "--ranks", 4, "--engine", "kernl"), "kernel"),
                 (("barrier", "--ranks", 4, "--algorithm", "ring"), "no algorithm 'ring'"),
-                (("barrier", "--ranks", 4, "--algorithm", "two_level"), "it is not known where the ranks stand"),
+                (("barrier", "--ranks", 4, "--algorithm", "two_level"), "the hosts of the ranks are unknown"),
                 (("barrier", "--ranks", 4, "--noise", "10hz"), "10hz"),
                 (("barrier", "--ranks", 4, "--noise", "10hz:2500"), "is not a time"),
                 (("barrier", "--ranks", 4, "--noise", "10hz:200ms"), "leaves nothing"),

@@ -139,9 +139,9 @@ Json algorithms_as_json() {
         for (const Parameter& parameter : algorithm->parameters) {
             parameters.push_back({{"name", parameter.name},
                                   {"meaning", parameter.meaning},
-                                  {"default", parameter.usual},
-                                  {"least", parameter.least},
-                                  {"most", parameter.most}});
+                                  {"default", parameter.default_value},
+                                  {"least", parameter.min},
+                                  {"most", parameter.max}});
         }
         rows.push_back({{"collective", name(algorithm->collective)},
                         {"name", algorithm->name},
@@ -216,7 +216,7 @@ void print_algorithms(bool details) {
                    algorithm->source);
         for (const Parameter& parameter : algorithm->parameters) {
             fmt::print("    {}: {} ({} to {}, default {})\n", parameter.name, parameter.meaning,
-                       parameter.least, parameter.most, parameter.usual);
+                       parameter.min, parameter.max, parameter.default_value);
         }
     }
 }

@@ -1,13 +1,14 @@
 // Allgather by neighbor exchange, for an even number of ranks: half as many steps as the ring has, and every
-// rank speaks only to its two neighbours.
+// rank communicates only with its two neighbours.
 // Chen, Zhang, Zhang, Yuan 2005, "Performance Evaluation of Allgather Algorithms on Terascale Linux Cluster
 // with Fast Ethernet".
 //
-// Ranks 2i and 2i + 1 are a pair, and their blocks travel together. They exchange them first; then, by turns
-// with the neighbour outside and inside the pair, each sends the two blocks that it got last.
-#include "collectives/algorithm.hpp"
+// Ranks 2i and 2i + 1 are a pair, and their blocks travel together. The two ranks first exchange their
+// blocks. Then each exchanges the two blocks that it received last with the neighbour outside and inside the
+// pair, in turn.
 #include "collectives/arithmetic.hpp"
 #include "collectives/blocks.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::allgather {
@@ -25,8 +26,8 @@ List build(const Problem& problem, int rank, const Parameters&) {
     const int inside = even ? rank + 1 : rank - 1;
     const int outside = even ? absolute_rank(ranks - 1, rank, ranks) : absolute_rank(1, rank, ranks);
     const auto peer = [&](int step) { return step % 2 == 0 ? inside : outside; };
-    // The pair whose blocks arrive in a step after the first: the next on the side of the neighbour who sends
-    // them.
+    // The blocks that arrive in a step after the first: of the next pair on the side of the sending
+    // neighbour.
     const auto blocks = [&](int step) {
         const int distance = (step + 1) / 2;
         const bool upwards = (peer(step) == inside) == even;
@@ -56,13 +57,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm neighbor_exchange;
 const Algorithm neighbor_exchange = {
-    .collective = Collective::allgather,
-    .name = "neighbor_exchange",
-    .summary = "exchange the two blocks that came last with both neighbours by turns",
+    .summary = "exchange the two blocks received last with both neighbours in turn",
     .source = "Chen et al. 2005",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

@@ -2,11 +2,11 @@
 // Thakur, Rabenseifner, Gropp 2005, "Optimization of Collective Communication Operations in MPICH",
 // section 4.1.
 //
-// The blocks that a rank has before a step are those of an aligned run of ranks, so they stand side by side
-// in out, and nothing is packed.
-#include "collectives/algorithm.hpp"
+// The blocks that a rank has before a step belong to an aligned run of ranks. They are adjacent in out, and
+// nothing is packed.
 #include "collectives/arithmetic.hpp"
 #include "collectives/blocks.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::allgather {
@@ -21,7 +21,7 @@ Verdict applies(const Problem& problem, const Parameters&) {
 
 List build(const Problem& problem, int rank, const Parameters&) {
     const int ranks = problem.ranks;
-    // What the rank has before the exchange over this distance.
+    // The blocks that rank `of` has before the exchange over this distance.
     const auto run = [&](int of, int distance) {
         const int first = of & ~(distance - 1);
         return out(static_cast<std::uint64_t>(first) * problem.bytes,
@@ -51,13 +51,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm recursive_doubling;
 const Algorithm recursive_doubling = {
-    .collective = Collective::allgather,
-    .name = "recursive_doubling",
-    .summary = "exchange all blocks held so far with the rank 1, 2, 4, ... away",
+    .summary = "exchange all blocks received so far with the rank 1, 2, 4, ... away",
     .source = "Thakur, Rabenseifner, Gropp 2005, section 4.1",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

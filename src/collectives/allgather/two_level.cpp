@@ -1,12 +1,13 @@
-// Allgather in two levels: the ranks of a host exchange blocks, leaders send those of their host to the
-// leaders of all others, and hand out what arrives.
-// Kandalla, Subramoni, Santhanaraman, Koop, Panda 2009, "Designing multi-leader-based Allgather algorithms
-// for multi-core clusters"; Karonis et al. 2000.
+// Allgather in two levels: the ranks of a host exchange their blocks, and leaders send the blocks of their
+// host to the leaders of all other hosts, which pass arriving blocks to the ranks of their host. Kandalla,
+// Subramoni, Santhanaraman, Koop, Panda 2009, "Designing multi-leader-based Allgather algorithms for
+// multi-core clusters"; Karonis et al. 2000.
 //
-// A host's ranks are divided into runs, each with a leader that sends the blocks of its run. So every block
-// crosses to a host once, and what comes from one host is handed out while that of another is on its way.
+// The ranks of a host are divided into runs, each with a leader that sends the blocks of its run. Every block
+// therefore crosses to a host once, and blocks from one host are passed on while those from another arrive.
 #include "collectives/two_level.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::allgather {
@@ -15,7 +16,7 @@ namespace {
 using namespace lapwing::two_level;
 
 constexpr Parameter parameters[] = {
-    {"leaders", "ranks of each host that send and hand out; 0: as many as have 64 KiB to send each", 0, 0,
+    {"leaders", "ranks of each host that send and pass on blocks; 0: one for each 64 KiB of the host", 0, 0,
      1024}};
 constexpr std::uint64_t bytes_of_leader = 64 << 10;
 
@@ -29,7 +30,7 @@ std::int64_t leaders_of(const Problem& problem, const Parameters& values) {
 Verdict applies(const Problem& problem, const Parameters&) {
     if (const Verdict levels = has_levels(problem); !levels) return levels;
     if (problem.placement->has_runs()) return Verdict::yes();
-    return reduce::within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks));
+    return within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks));
 }
 
 class Exchange {
@@ -39,13 +40,14 @@ class Exchange {
           rank_(rank),
           leaders_(leaders),
           placement_(*problem.placement),
+          seats_(problem),
           host_(placement_.host_of(rank)),
           local_(placement_.ranks_of(host_)),
           groups_(groups_of(host_)),
           group_(groups_.of_seat(placement_.place_on_host(rank))),
           leads_(groups_.leads(placement_.place_on_host(rank))),
           list_(problem, rank, expected_tasks()),
-          // Where the blocks of a run stand side by side in out, they are collected there.
+          // Blocks are collected in out if the blocks of a run are adjacent there.
           memory_(placement_.has_runs()
                       ? out(0, problem.bytes * static_cast<std::uint64_t>(problem.ranks))
                       : list_.scratch(problem.bytes * static_cast<std::uint64_t>(problem.ranks))) {}
@@ -106,18 +108,12 @@ class Exchange {
         });
     }
 
-    SeatGroups groups_of(int host) const {
-        return {static_cast<int>(placement_.ranks_of(host).size()), leaders_};
-    }
+    SeatGroups groups_of(int host) const { return {seats_.ranks_on(host), leaders_}; }
     int group_of(int local_rank) const { return groups_.of_seat(placement_.place_on_host(local_rank)); }
-    int leader(int host, int group) const {
-        return placement_.ranks_of(host)[static_cast<std::size_t>(groups_of(host).begin(group))];
-    }
-    int host_after(int distance) const {
-        return (host_ + distance + placement_.hosts()) % placement_.hosts();
-    }
+    int leader(int host, int group) const { return seats_.rank_at(host, groups_of(host).begin(group)); }
+    int host_after(int distance) const { return seats_.host_after(host_, distance); }
 
-    // The blocks of so many ranks, from one on.
+    // The blocks of `count` ranks from `first` on.
     Span blocks_from(int first, int count) const {
         const int at = memory_.space == Space::out ? first : placement_.place(first);
         return memory_.part(static_cast<std::uint64_t>(at) * problem_.bytes,
@@ -139,7 +135,7 @@ class Exchange {
             if (leader(host_, group) != rank_) visit(group);
         }
     }
-    // The groups of other hosts whose blocks come to this host by the leader of `receiving`.
+    // The groups of other hosts whose blocks the leader of group `receiving` of this host receives.
     template <typename Visit>
     void for_each_remote(int receiving, Visit visit) const {
         for (int d = 1; d < placement_.hosts(); ++d) {
@@ -153,6 +149,7 @@ class Exchange {
     int rank_;
     std::int64_t leaders_;
     const Placement& placement_;
+    Seats seats_;
     int host_;
     std::span<const int> local_;
     SeatGroups groups_;
@@ -173,7 +170,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
     const double local = placement.largest_host();
     const double leaders = std::min(local, static_cast<double>(leaders_of(problem, values)));
     const double hosts = placement.hosts();
-    // All that comes to a host comes over one link, from many hosts at once, as in the flat alltoall.
+    // All blocks reach a host over one link, from many hosts at once, as in the flat alltoall.
     const double inter_node = (problem.ranks - placement.smallest_host()) * bytes;
     const double crowded = hosts > 2 ? std::max(0.0, inter_node - machine.buffer) : 0;
     const double handed_out = intra_node_messages(machine, (local - 1) * (hosts - 1), 0) +
@@ -186,11 +183,8 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::allgather,
-    .name = "two_level",
-    .summary = "leaders send the blocks of their host to all other hosts, and hand out what arrives",
+    .summary = "leaders send the blocks of their host to all other hosts, and pass on arriving blocks",
     .source = "Kandalla et al. 2009 (multi-leader allgather); Karonis et al. 2000",
     .parameters = parameters,
     .applies = applies,

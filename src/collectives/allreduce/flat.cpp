@@ -1,18 +1,18 @@
-// Allreduce in one step: everybody sends its vector to everybody, and combines all of them. For few ranks and
-// short vectors: once it is started, nobody waits for the help of another to go on.
+// Allreduce in one step: every rank sends its vector to every other rank, and combines all vectors. For few
+// ranks and short vectors: once it is started, no rank needs the progress of another to complete.
 // Hoefler, Lumsdaine, Rehm 2007, "Implementation and Performance Analysis of Non-Blocking Collective
 // Operations for MPI".
 //
-// All ranks combine in the same order, that of the ranks, so that all have the same result to the last bit.
-#include "collectives/algorithm.hpp"
+// All ranks combine in rank order and therefore have the same result to the last bit.
 #include "collectives/arithmetic.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/reduction/combine.hpp"
+#include "collectives/rows.hpp"
 
 namespace lapwing::allreduce {
 namespace {
 
 Verdict applies(const Problem& problem, const Parameters&) {
-    return reduce::within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks) + 2);
+    return within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks) + 2);
 }
 
 List build(const Problem& problem, int rank, const Parameters&) {
@@ -22,13 +22,14 @@ List build(const Problem& problem, int rank, const Parameters&) {
     const Span result = out(0, problem.bytes);
 
     Builder list(problem, rank, 4 * static_cast<std::uint64_t>(ranks) + 2);
-    reduce::Contributions contributions(list, true, own, problem.in_place ? Span{} : result,
-                                        static_cast<std::size_t>(rank), static_cast<std::size_t>(ranks - 1));
+    reduction::Contributions contributions(list, true, own, problem.in_place ? Span{} : result,
+                                           static_cast<std::size_t>(rank),
+                                           static_cast<std::size_t>(ranks - 1));
     const auto arrival = [&](int r) {
         return contributions.of(static_cast<std::size_t>(r < rank ? r : r - 1));
     };
     for (int d = 1; d < ranks; ++d) list.recv(above(ranks - d), arrival(above(ranks - d)));
-    const Span sent = ranks > 1 ? reduce::sendable(list, own, result) : own;
+    const Span sent = ranks > 1 ? reduction::sendable(list, own, result) : own;
     for (int d = 1; d < ranks; ++d) list.send(above(d), sent);
     for (int d = 1; d < ranks; ++d) list.wait(above(ranks - d));
     list.copy(result, contributions.combine(list));
@@ -36,18 +37,14 @@ List build(const Problem& problem, int rank, const Parameters&) {
 }
 
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
-    return reduce::cost_of_one_step(problem, machine);
+    return reduction::cost_of_one_step(problem, machine);
 }
 
 }  // namespace
 
-extern const Algorithm flat;
 const Algorithm flat = {
-    .collective = Collective::allreduce,
-    .name = "flat",
-    .summary = "everybody sends its vector to everybody, who combines them, in one step",
+    .summary = "every rank sends its vector to every other rank, and combines all vectors, in one step",
     .source = "Hoefler, Lumsdaine, Rehm 2007",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

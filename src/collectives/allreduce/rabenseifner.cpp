@@ -5,38 +5,38 @@
 //
 // The halving begins with the nearest rank, so that rank order is kept. A number of ranks that is no power of
 // two is folded.
-#include "collectives/algorithm.hpp"
 #include "collectives/allreduce/sits_out.hpp"
-#include "collectives/reduce/halving.hpp"
-#include "collectives/reduce_scatter/vector_blocks.hpp"
+#include "collectives/reduction/halving.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/vector_blocks.hpp"
 
 namespace lapwing::allreduce {
 namespace {
 
-using reduce::Halving;
-using reduce::HalvingStep;
-using reduce::place_of;
+using reduction::Halving;
+using reduction::HalvingStep;
+using reduction::span_of;
 
 Verdict applies(const Problem& problem, const Parameters&) {
-    return reduce::within_scratch(problem.bytes, 5);
+    return within_scratch(problem.bytes, 5);
 }
 
 List build(const Problem& problem, int rank, const Parameters&) {
-    const reduce::Fold fold(problem.ranks);
+    const reduction::Fold fold(problem.ranks);
     const int partner = fold.partner(rank);
     if (fold.sits_out(rank)) return build_sitting_out(problem, rank, partner);
 
     const Span own = input(problem, rank, 0, problem.bytes);
     const Span result = out(0, problem.bytes);
-    const reduce_scatter::VectorBlocks pieces(problem.bytes, problem.element_bytes(), fold.core());
+    const VectorBlocks pieces(problem.bytes, problem.element_bytes(), fold.core());
     Halving halving(problem, fold, rank, Halving::Order::nearest_first,
                     [&](int c) { return pieces.begin(c); });
     const std::vector<HalvingStep>& steps = halving.steps();
 
     Builder list(problem, rank, 8 * steps.size() + 6);
-    // Where the pieces of the result come together: not in out while the input stands there.
+    // Where the pieces of the result are collected: not in out while the input lies there.
     const Span memory = problem.in_place && problem.ranks > 1 ? list.scratch(problem.bytes) : result;
-    const auto in_memory = [&](reduce::Region region) { return place_of(region, halving.whole(), memory); };
+    const auto in_memory = [&](reduction::Region region) { return span_of(region, halving.whole(), memory); };
     const Span from_partner = fold.paired(rank) ? list.scratch(problem.bytes) : Span{};
     if (fold.paired(rank)) list.recv(partner, from_partner);
     halving.offer(list, in_memory(halving.last()));
@@ -47,7 +47,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     Span held = own;
     if (fold.paired(rank)) {
         list.wait(partner);
-        held = reduce::combine(list, problem, own, from_partner, partner < rank);
+        held = reduction::combine(list, problem, own, from_partner, partner < rank);
     }
     list.copy(in_memory(halving.last()), halving.run(list, held, result));
     for (std::size_t i = steps.size(); i-- > 0;) {
@@ -60,24 +60,20 @@ List build(const Problem& problem, int rank, const Parameters&) {
 }
 
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
-    const reduce::Fold fold(problem.ranks);
+    const reduction::Fold fold(problem.ranks);
     const double bytes = static_cast<double>(problem.bytes);
     const double message = machine.latency + 2 * machine.task + bytes * machine.per_byte;
     const double allgather = ceil_log2(fold.core()) * (machine.latency + 2 * machine.task) +
                              bytes * (fold.core() - 1) / fold.core() * machine.per_byte;
     return (fold.pairs() > 0 ? 2 * message + bytes * machine.copy_per_byte : 0) +
-           reduce::cost_of_halving(bytes, fold.core(), machine) + allgather;
+           reduction::cost_of_halving(bytes, fold.core(), machine) + allgather;
 }
 
 }  // namespace
 
-extern const Algorithm rabenseifner;
 const Algorithm rabenseifner = {
-    .collective = Collective::allreduce,
-    .name = "rabenseifner",
     .summary = "reduce-scatter by recursive halving, then allgather by recursive doubling",
     .source = "Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005, section 4.4",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

@@ -4,20 +4,19 @@
 //
 // In step k each rank exchanges what it has combined with the rank 2^k away. A number of ranks that is no
 // power of two is folded.
-#include "collectives/algorithm.hpp"
 #include "collectives/allreduce/sits_out.hpp"
-#include "collectives/reduce/fold.hpp"
+#include "collectives/reduction/fold.hpp"
+#include "collectives/rows.hpp"
 
 namespace lapwing::allreduce {
 namespace {
 
 Verdict applies(const Problem& problem, const Parameters&) {
-    return reduce::within_scratch(problem.bytes,
-                                  2 * static_cast<std::uint64_t>(ceil_log2(problem.ranks)) + 4);
+    return within_scratch(problem.bytes, 2 * static_cast<std::uint64_t>(ceil_log2(problem.ranks)) + 4);
 }
 
 List build(const Problem& problem, int rank, const Parameters&) {
-    const reduce::Fold fold(problem.ranks);
+    const reduction::Fold fold(problem.ranks);
     const int partner = fold.partner(rank);
     if (fold.sits_out(rank)) return build_sitting_out(problem, rank, partner);
 
@@ -31,7 +30,8 @@ List build(const Problem& problem, int rank, const Parameters&) {
     std::vector<Span> arrivals;
     for (int step = 0; step < steps; ++step) {
         const int peer = fold.rank_of(me ^ (1 << step));
-        const bool lands = step + 1 == steps && !problem.in_place && reduce::may_land(problem, peer < rank);
+        const bool lands =
+            step + 1 == steps && !problem.in_place && reduction::may_land(problem, peer < rank);
         arrivals.push_back(lands ? result : list.scratch(problem.bytes));
         list.recv(peer, arrivals.back());
     }
@@ -39,17 +39,17 @@ List build(const Problem& problem, int rank, const Parameters&) {
     Span held = own;
     if (fold.paired(rank)) {
         list.wait(partner);
-        held = reduce::combine(list, problem, own, from_partner, partner < rank);
+        held = reduction::combine(list, problem, own, from_partner, partner < rank);
     }
     for (int step = 0; step < steps; ++step) {
         const int peer = fold.rank_of(me ^ (1 << step));
         const Span arrival = arrivals[static_cast<std::size_t>(step)];
-        list.send(peer, reduce::sendable(list, held, result));
+        list.send(peer, reduction::sendable(list, held, result));
         list.wait(peer);
         if (step + 1 == steps) {
-            reduce::combine_into(list, problem, result, held, arrival, peer < rank);
+            reduction::combine_into(list, problem, result, held, arrival, peer < rank);
         } else {
-            held = reduce::combine(list, problem, held, arrival, peer < rank);
+            held = reduction::combine(list, problem, held, arrival, peer < rank);
         }
     }
     if (steps == 0) list.copy(result, own);
@@ -58,7 +58,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
 }
 
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
-    const reduce::Fold fold(problem.ranks);
+    const reduction::Fold fold(problem.ranks);
     const double bytes = static_cast<double>(problem.bytes);
     const double message = machine.latency + 2 * machine.task + bytes * machine.per_byte;
     const double combination = bytes * machine.copy_per_byte;
@@ -68,13 +68,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm recursive_doubling;
 const Algorithm recursive_doubling = {
-    .collective = Collective::allreduce,
-    .name = "recursive_doubling",
     .summary = "exchange partial results with the rank 1, 2, 4, ... away",
     .source = "Thakur, Rabenseifner, Gropp 2005, section 4.4",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

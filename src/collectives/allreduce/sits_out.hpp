@@ -1,8 +1,8 @@
-// The list of a rank that a fold leaves out of an allreduce: it hands its input to its partner and is told
+// The list of a rank that a fold leaves out of an allreduce: it sends its input to its partner and receives
 // the result.
 #pragma once
 
-#include "collectives/reduce/combine.hpp"
+#include "collectives/reduction/combine.hpp"
 
 namespace lapwing::allreduce {
 
@@ -12,7 +12,7 @@ inline List build_sitting_out(const Problem& problem, int rank, int partner) {
     Builder list(problem, rank, 5);
     const Span arrival = problem.in_place ? list.scratch(problem.bytes) : result;
     list.recv(partner, arrival);
-    list.send(partner, reduce::sendable(list, own, result));
+    list.send(partner, reduction::sendable(list, own, result));
     list.wait(partner);
     list.copy(result, arrival);
     return list.finish();

@@ -1,36 +1,37 @@
-// Allreduce in two levels: the leaders of each host combine what its ranks have, the hosts combine among each
-// other, and the leaders hand the result out.
+// Allreduce in two levels: the leaders of each host combine the vectors of its ranks, the hosts combine their
+// results, and the leaders send the result to the ranks of their host.
 // Karonis et al. 2000, "Exploiting hierarchy in parallel computer networks to optimize collective operation
 // performance"; Graham et al. 2011 (Cheetah); between hosts Thakur, Rabenseifner, Gropp 2005, section 4.5
 // (reduce-scatter, then allgather).
 //
-// Of a short vector, on few hosts, each leader sends what it has combined to all others: one step. A longer
-// one is cut into segments, each with a home among the hosts and a leader on every host, its owner. The
-// owners send theirs to the owner at home, which combines them and sends the result back. So every host sends
-// and receives the vector no more than about twice, and the steps of different segments overlap.
+// For a short vector on few hosts, each leader sends its combined vector to all other leaders: one step. A
+// longer vector is cut into segments. Each segment has a home among the hosts, and an owner on every host,
+// one of its leaders. The owners send their combined segments to the owner at home, which combines these and
+// sends the result back. Every host therefore sends and receives the vector about twice at most, and the
+// steps of different segments overlap.
 //
-// One rank combines a segment for all; or, in one step, all leaders do it in the order of the hosts. So all
-// ranks have the same result to the last bit.
+// Either one rank combines a segment for all, or, in one step, all leaders combine in the order of the hosts.
+// All ranks therefore have the same result to the last bit.
 #include <cmath>
 
-#include "collectives/reduce/combine.hpp"
+#include "collectives/reduction/combine.hpp"
 #include "collectives/two_level.hpp"
 
 namespace lapwing::allreduce {
 namespace {
 
 using namespace lapwing::two_level;
-using reduce::Contributions;
-using reduce::sendable;
+using reduction::Contributions;
+using reduction::sendable;
 
 constexpr Parameter parameters[] = {
     {"segment", "KiB that are passed on together", 128, 1, 1 << 20},
     {"leaders", "ranks of each host among which a long vector is dealt", 4, 1, 1024},
 };
-// One step takes no more hosts than this.
+// More hosts than this do not use one step.
 constexpr int max_hosts_in_one_step = 8;
-// A vector is dealt among hosts and leaders in no shorter pieces.
-constexpr std::int64_t min_piece = 4096;
+// The shortest piece of a vector that is dealt to a host and leader.
+constexpr std::int64_t min_piece = 4096;  // bytes
 
 Segments segments_of(const Problem& problem, const Parameters& values) {
     const std::int64_t leaders = std::min<std::int64_t>(values[1], problem.placement->largest_host());
@@ -38,7 +39,7 @@ Segments segments_of(const Problem& problem, const Parameters& values) {
         problem.bytes / static_cast<std::uint64_t>(std::min(min_piece, values[0] << 10)));
     const std::int64_t dealt = std::clamp<std::int64_t>(
         pieces, 1, std::min<std::int64_t>(leaders * problem.placement->hosts(), 1024));
-    // How many leaders there are does not count: segments are dealt among the hosts first.
+    // The number of leaders does not matter here: segments are dealt among the hosts first.
     Segments segments(problem, values[0], 1, static_cast<int>(dealt));
     segments.leaders = leaders;
     return segments;
@@ -51,15 +52,14 @@ bool in_one_step(const Problem& problem, const Segments& segments) {
 Verdict applies(const Problem& problem, const Parameters&) {
     if (const Verdict levels = has_levels(problem); !levels) return levels;
     if (const Verdict order = keeps_order(problem); !order) return order;
-    return reduce::within_scratch(problem.bytes,
-                                  static_cast<std::uint64_t>(problem.placement->largest_host()) +
-                                      static_cast<std::uint64_t>(problem.placement->hosts()) + 4);
+    return within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.placement->largest_host()) +
+                                             static_cast<std::uint64_t>(problem.placement->hosts()) + 4);
 }
 
-// What both ways share.
+// What one step and segments share.
 class Levels {
   public:
-    // `leaders` of each host have much to do, the other ranks little for each segment.
+    // The first `leaders` ranks of each host have many tasks, the other ranks a few for each segment.
     Levels(const Problem& problem, int rank, const Segments& segments, std::int64_t leaders)
         : problem_(problem),
           rank_(rank),
@@ -139,16 +139,15 @@ class BySegments : private Levels {
   public:
     BySegments(const Problem& problem, int rank, const Segments& segments)
         : Levels(problem, rank, segments, segments.leaders), segments_(segments) {
-        // Between two ranks messages come in this order.
+        // Between two ranks, messages travel in this order.
         for (int s = 0; s < segments_.count(); ++s) (home(s) == host_ ? at_home_ : away_).push_back(s);
     }
 
     List run() {
         memory_ = problem_.in_place ? list_.scratch(own_.length) : result_;
-        for (const auto* some : {&away_, &at_home_}) {
-            for (const int s : *some) offer_inputs(s);
-        }
-        for (const int s : at_home_) offer_partial_results(s);
+        std::vector<Owned> owned_away = offer_inputs(away_);
+        std::vector<Owned> owned_at_home = offer_inputs(at_home_);
+        for (const Owned& at : owned_at_home) offer_partial_results(at);
         for (const auto* some : {&at_home_, &away_}) {
             for (const int s : *some) offer_result(s);
         }
@@ -158,27 +157,23 @@ class BySegments : private Levels {
                 if (!owns(s)) list_.send(owner(host_, s), sendable(list_, of(own_, s), of(result_, s)));
             }
         }
-        std::size_t next = 0;
-        for (const int s : away_) {
-            if (!owns(s)) continue;
+        for (auto& [s, contributions] : owned_away) {
             for_each_other([&](int r) { list_.wait(r); });
-            const Span combined = contributions_[next++].combine(list_);
+            const Span combined = contributions.combine(list_);
             list_.send(owner(home(s), s), sendable(list_, combined, of(result_, s)));
         }
-        for (const int s : at_home_) {
-            if (!owns(s)) continue;
+        for (auto& [s, contributions] : owned_at_home) {
             for_each_other([&](int r) { list_.wait(r); });
             for (int d = 1; d < seats_.hosts(); ++d) list_.wait(owner(seats_.host_after(host_, -d), s));
-            const Span combined = contributions_[next++].combine(list_);
+            const Span combined = contributions.combine(list_);
             for (int d = 1; d < seats_.hosts(); ++d)
                 list_.send(owner(seats_.host_after(host_, d), s), combined);
             for_each_other([&](int r) { list_.send(r, combined); });
             list_.copy(of(result_, s), combined);
         }
-        for (const int s : away_) {
-            if (!owns(s)) continue;
-            list_.wait(owner(home(s), s));
-            for_each_other([&](int r) { list_.send(r, of(memory_, s)); });
+        for (const Owned& at : owned_away) {
+            list_.wait(owner(home(at.segment), at.segment));
+            for_each_other([&](int r) { list_.send(r, of(memory_, at.segment)); });
         }
         for (const auto* some : {&at_home_, &away_}) {
             for (const int s : *some) {
@@ -192,31 +187,40 @@ class BySegments : private Levels {
     }
 
   private:
+    // A segment that this rank combines.
+    struct Owned {
+        int segment;
+        Contributions contributions;  // at home also of the other hosts, in rank order
+    };
+
     int home(int s) const { return s % seats_.hosts(); }
     int owner(int host, int s) const { return segments_.owner(seats_, host, s / seats_.hosts()); }
     bool owns(int s) const { return owner(host_, s) == rank_; }
     Span of(Span vector, int s) const { return segments_.of(vector, s); }
 
-    // Of the host's ranks; at home from other hosts, too.
-    void offer_inputs(int s) {
-        if (!owns(s)) return;
-        const bool at_home = home(s) == host_;
-        const auto hosts_below = static_cast<std::size_t>(at_home ? host_ : 0);
-        const auto hosts = static_cast<std::size_t>(at_home ? seats_.hosts() - 1 : 0);
-        const Contributions& all = contributions_.emplace_back(list_, problem_.ordered, of(own_, s),
-                                                               at_home ? of(result_, s) : Span{},
-                                                               hosts_below + below(), hosts + others());
-        std::size_t next = hosts_below;
-        for_each_other([&](int r) { list_.recv(r, all.of(next++)); });
+    // Posts the receives of the inputs of this host's ranks.
+    std::vector<Owned> offer_inputs(const std::vector<int>& segments) {
+        std::vector<Owned> owned;
+        for (const int s : segments) {
+            if (!owns(s)) continue;
+            const bool at_home = home(s) == host_;
+            const auto hosts_below = static_cast<std::size_t>(at_home ? host_ : 0);
+            const auto hosts = static_cast<std::size_t>(at_home ? seats_.hosts() - 1 : 0);
+            owned.push_back(
+                {s, Contributions(list_, problem_.ordered, of(own_, s), at_home ? of(result_, s) : Span{},
+                                  hosts_below + below(), hosts + others())});
+            std::size_t next = hosts_below;
+            for_each_other([&](int r) { list_.recv(r, owned.back().contributions.of(next++)); });
+        }
+        return owned;
     }
 
-    void offer_partial_results(int s) {
-        if (!owns(s)) return;
-        const Contributions& all = contributions_[contributions_.size() - owned_at_home() + offered_++];
+    // Posts the receives of the other hosts' combined vectors, at home.
+    void offer_partial_results(const Owned& at) {
         for (int d = 1; d < seats_.hosts(); ++d) {
             const int host = seats_.host_after(host_, -d);
-            list_.recv(owner(host, s),
-                       all.of(static_cast<std::size_t>(host) + (host < host_ ? 0 : others() - 1)));
+            const std::size_t index = static_cast<std::size_t>(host) + (host < host_ ? 0 : others() - 1);
+            list_.recv(owner(host, at.segment), at.contributions.of(index));
         }
     }
 
@@ -228,18 +232,10 @@ class BySegments : private Levels {
         }
     }
 
-    std::size_t owned_at_home() const {
-        std::size_t count = 0;
-        for (const int s : at_home_) count += owns(s) ? 1 : 0;
-        return count;
-    }
-
     const Segments& segments_;
-    std::vector<int> away_;                     // segments whose home is another host
-    std::vector<int> at_home_;                  // and this one
-    std::vector<Contributions> contributions_;  // of those that this rank owns, first away, then at home
-    std::size_t offered_ = 0;
-    Span memory_;  // where results arrive
+    std::vector<int> away_;     // segments whose home is another host
+    std::vector<int> at_home_;  // segments whose home is this host
+    Span memory_;               // where results arrive
 };
 
 List build(const Problem& problem, int rank, const Parameters& values) {
@@ -272,11 +268,8 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::allreduce,
-    .name = "two_level",
-    .summary = "leaders combine inside each host, then among each other, and hand the result out",
+    .summary = "leaders combine inside each host, then with each other, and send the result to their host",
     .source = "Karonis et al. 2000; Graham et al. 2011 (Cheetah); Thakur, Rabenseifner, Gropp 2005",
     .parameters = parameters,
     .applies = applies,

@@ -6,22 +6,19 @@
 // where they arrived until they are packed for their next step, so each step copies a block once.
 #include <vector>
 
-#include "collectives/algorithm.hpp"
 #include "collectives/arithmetic.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::alltoall {
 namespace {
 
-constexpr std::uint64_t max_scratch = std::uint64_t{1} << 30;
-
 Verdict applies(const Problem& problem, const Parameters&) {
     const std::uint64_t packed =
         static_cast<std::uint64_t>(problem.ranks) * static_cast<std::uint64_t>(ceil_log2(problem.ranks) + 1);
-    if (problem.bytes > max_scratch / packed) {
-        return Verdict::no("the packed blocks of all steps need more than 1 GiB of scratch");
-    }
-    return Verdict::yes();
+    return within_scratch(problem.bytes, packed,
+                          "the packed blocks of all steps need more than 1 GiB of scratch");
 }
 
 List build(const Problem& problem, int rank, const Parameters&) {
@@ -77,13 +74,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm bruck;
 const Algorithm bruck = {
-    .collective = Collective::alltoall,
-    .name = "bruck",
     .summary = "move blocks 1, 2, 4, ... ranks on, half of them in each step",
     .source = "Bruck et al. 1994, section 3; Kaiser et al. 2009, section 3.2",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

@@ -1,22 +1,37 @@
-// Every rank sends to every other, straight: what flat and pairwise share, of alltoall and alltoallv, and
-// the flat allgathers.
+// What flat and pairwise share, for alltoall, allgather and their v forms.
 #pragma once
 
-#include "collectives/algorithm.hpp"
+#include "collectives/blocks.hpp"
+#include "task/builder.hpp"
 
 namespace lapwing::alltoall {
 
-// Everything is started at once.
-List build_flat(const Problem& problem, int rank);
-// In each round the ranks form pairs that exchange blocks. A window is a batch of rounds: its sends, then as
-// many waits, so that the traffic of one batch does not meet that of the next.
-List build_pairwise(const Problem& problem, int rank, std::int64_t window);
+// Writes one rank's list, block by block. Blocks of zero bytes are not transferred.
+class Exchange {
+  public:
+    Exchange(const Problem& problem, int rank)
+        : problem_(problem),
+          rank_(rank),
+          list_(problem, rank, 3 * static_cast<std::uint64_t>(problem.ranks)) {}
 
-inline constexpr Parameter pairwise_parameters[] = {
-    {"window", "rounds, each with one send, that are in flight together", 4, 1, 1 << 20}};
+    void recv(int peer) {
+        const Span block = block_from(problem_, rank_, peer);
+        if (block.length > 0) list_.recv(peer, block);
+    }
+    void send(int peer) {
+        const Span block = block_to(problem_, rank_, peer);
+        if (block.length > 0) list_.send(peer, block);
+    }
+    void wait(int peer) {
+        if (block_from(problem_, rank_, peer).length > 0) list_.wait(peer);
+    }
+    void copy_own() { list_.copy(block_from(problem_, rank_, rank_), block_to(problem_, rank_, rank_)); }
+    List finish() { return list_.finish(); }
 
-// For blocks of so many bytes.
-double cost_of_flat(int ranks, double bytes, const Machine& machine);
-double cost_of_pairwise(int ranks, double bytes, std::int64_t window, const Machine& machine);
+  private:
+    const Problem& problem_;
+    int rank_;
+    Builder list_;
+};
 
 }  // namespace lapwing::alltoall

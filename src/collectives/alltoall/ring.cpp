@@ -1,25 +1,24 @@
-// Alltoall around a ring: every rank speaks only to its two neighbours, so that on a ring or torus whose
-// order the ranks follow no link is used by two messages at once.
-// Kaiser et al. 2009, "Implementation and Analysis of Nonblocking Collective Operations on SCI Networks",
-// section 3.2, after Huse 1999, "Collective Communication on Dedicated Clusters of Workstations".
+// Alltoall around a ring: every rank communicates only with its two neighbours. On a ring or torus whose
+// order the ranks follow, no two messages then share a link. Kaiser et al. 2009, "Implementation and Analysis
+// of Nonblocking Collective Operations on SCI Networks", section 3.2, after Huse 1999, "Collective
+// Communication on Dedicated Clusters of Workstations".
 //
-// In step s each rank hands the blocks that began s - 1 ranks below it to the rank above, which keeps the
-// first and hands on the rest in the next step.
+// In step s each rank sends the blocks that started s - 1 ranks below it to the rank above. That rank keeps
+// the first block and sends the rest on in the next step.
 #include <vector>
 
-#include "collectives/algorithm.hpp"
 #include "collectives/ring.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::alltoall {
 namespace {
 
-constexpr std::uint64_t max_scratch = std::uint64_t{1} << 30;
-
 Verdict applies(const Problem& problem, const Parameters&) {
     const std::uint64_t ranks = static_cast<std::uint64_t>(problem.ranks);
     if (problem.bytes > max_scratch / ranks / ranks * 2) {
-        return Verdict::no("the blocks on their way round need more than 1 GiB of scratch");
+        return Verdict::no("the blocks in transit need more than 1 GiB of scratch");
     }
     return Verdict::yes();
 }
@@ -33,14 +32,14 @@ List build(const Problem& problem, int rank, const Parameters&) {
     const int below = ring.below(1);
 
     Builder list(problem, rank, 4 * static_cast<std::uint64_t>(ranks));
-    // Own blocks, the nearest first: what step 1 sends.
+    // This rank's blocks, the nearest destination first: the message of step 1.
     const Span own = ranks > 1 ? list.scratch(blocks(ranks - 1)) : Span{};
-    std::vector<Span> arrivals;  // of step s: this rank's block from the rank s below, then those to hand on
+    std::vector<Span> arrivals;  // of step s: this rank's block from the rank s below, then blocks to send on
     for (int step = 1; step < ranks; ++step) {
         arrivals.push_back(list.scratch(blocks(ranks - step)));
         list.recv(below, arrivals.back());
     }
-    // Ranks whose numbers follow one another go in one copy.
+    // One copy for ranks with consecutive numbers.
     for (int begin = 1, end = 1; begin < ranks; begin = end) {
         const int first = ring.above(begin);
         do ++end;
@@ -68,13 +67,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm ring;
 const Algorithm ring = {
-    .collective = Collective::alltoall,
-    .name = "ring",
-    .summary = "hand blocks from neighbour to neighbour around the ring of ranks",
+    .summary = "pass blocks from neighbour to neighbour around the ring of ranks",
     .source = "Kaiser et al. 2009, section 3.2, after Huse 1999",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

@@ -1,15 +1,16 @@
-// Alltoall in two levels: the ranks of a host give a leader what they have for a rank elsewhere, and it
-// travels as one message from all of them. For short blocks, of which inter-node messages then carry more.
+// Alltoall in two levels: the ranks of a host give a leader their blocks for a rank of another host, and the
+// leader sends all these blocks as one message. For short blocks: inter-node messages then carry more bytes.
 // Träff, Rougier 2014, "MPI collectives and datatypes for hierarchical all-to-all communication"; Graham et
 // al. 2011 (Cheetah).
 //
-// Leader k of a host stands for the ranks at seats k, k + L, k + 2L, ... of every other host, where its host
-// has L leaders. It is given the blocks for them, in the place that each has in the message, and sends one
-// message to the rank at seat k of each other host, which hands on what is not its own. With as many leaders
-// as ranks, the usual case, all messages end where their blocks belong.
+// If a host has L leaders, its leader k serves the ranks at seats k, k + L, k + 2L, ... of every other host.
+// The leader collects the blocks for these ranks, in the order of the message, and sends one message to the
+// rank at seat k of each other host. That rank passes on the blocks of other ranks. With as many leaders as
+// ranks, the default, every message ends at the rank that its blocks are for.
 #include "collectives/two_level.hpp"
 #include "collectives/blocks.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::alltoall {
@@ -18,7 +19,7 @@ namespace {
 using namespace lapwing::two_level;
 
 constexpr Parameter parameters[] = {
-    {"leaders", "ranks of each host that collect, send and hand out; 0: all", 0, 0, 1024}};
+    {"leaders", "ranks of each host that collect, send and pass on blocks; 0: all", 0, 0, 1024}};
 
 int leaders_on(const Placement& placement, int host, std::int64_t leaders) {
     const auto ranks = static_cast<std::int64_t>(placement.ranks_of(host).size());
@@ -28,14 +29,13 @@ int leaders_on(const Placement& placement, int host, std::int64_t leaders) {
 Verdict applies(const Problem& problem, const Parameters& values) {
     if (const Verdict levels = has_levels(problem); !levels) return levels;
     const Placement& placement = *problem.placement;
-    // A message is of all ranks of one host, for as many of the other.
+    // A message holds blocks of all ranks of one host, for several ranks of the other.
     const auto most = static_cast<std::uint64_t>(placement.largest_host());
     const auto smallest = static_cast<std::uint64_t>(placement.smallest_host());
     const std::uint64_t least =
         values[0] == 0 ? smallest : std::min(static_cast<std::uint64_t>(values[0]), smallest);
     const std::uint64_t for_one = (most + least - 1) / least;
-    return reduce::within_scratch(problem.bytes,
-                                  2 * most * for_one * static_cast<std::uint64_t>(placement.hosts()));
+    return within_scratch(problem.bytes, 2 * most * for_one * static_cast<std::uint64_t>(placement.hosts()));
 }
 
 class Exchange {
@@ -45,6 +45,7 @@ class Exchange {
           rank_(rank),
           leaders_(leaders),
           placement_(*problem.placement),
+          seats_(problem),
           hosts_(placement_.hosts()),
           host_(placement_.host_of(rank)),
           seat_(placement_.place_on_host(rank)),
@@ -59,7 +60,7 @@ class Exchange {
         for_each_other([&](int r, int) { list_.send(r, block_to(problem_, rank_, r)); });
         for_each_other([&](int r, int seat) { give(r, seat); });
 
-        // The blocks of the host's ranks for this rank come before those that it collects.
+        // The blocks of the host's ranks for this rank arrive before the blocks that it collects.
         std::uint64_t first = 1;
         for (int d = 1; d < hosts_; ++d) {
             const Span message = collected_[static_cast<std::size_t>(d)];
@@ -84,22 +85,20 @@ class Exchange {
     struct Arrival {
         int from = -1;
         bool inter_node = false;
-        Span message;           // all of it
-        bool in_place = false;  // where the blocks belong
+        Span message;           // the whole message
+        bool in_place = false;  // the message arrives where its blocks belong
     };
 
-    int host_after(int distance) const { return (host_ + distance + hosts_) % hosts_; }
-    int ranks_on(int host) const { return static_cast<int>(placement_.ranks_of(host).size()); }
-    int rank_at(int host, int seat) const {
-        return placement_.ranks_of(host)[static_cast<std::size_t>(seat)];
-    }
-    // How many ranks of `host` leader k of another host stands for, which has so many leaders.
+    int host_after(int distance) const { return seats_.host_after(host_, distance); }
+    int ranks_on(int host) const { return seats_.ranks_on(host); }
+    int rank_at(int host, int seat) const { return seats_.rank_at(host, seat); }
+    // The number of ranks of `host` that leader k of another host with `leaders` leaders serves.
     std::uint64_t shares(int host, int k, int leaders) const {
         return k >= leaders || k >= ranks_on(host)
                    ? 0
                    : static_cast<std::uint64_t>((ranks_on(host) - 1 - k) / leaders + 1);
     }
-    // Bytes that one rank gets from all of a host.
+    // Bytes that one rank gets from all ranks of a host.
     std::uint64_t share_of(int host) const {
         return problem_.bytes * static_cast<std::uint64_t>(ranks_on(host));
     }
@@ -110,20 +109,20 @@ class Exchange {
             if (seat != seat_) visit(local_[static_cast<std::size_t>(seat)], seat);
         }
     }
-    // Calls visit(rank, number of its share) of those on `host` that leader k here stands for.
+    // Calls visit(rank, number of its share) for the ranks of `host` that leader k of this host serves.
     template <typename Visit>
     void for_each_share(int host, int k, Visit visit) const {
         std::uint64_t number = 0;
         for (int seat = k; seat < ranks_on(host); seat += own_leaders_) visit(rank_at(host, seat), number++);
     }
-    // Where in a message to be collected the block of a local rank stands.
+    // Where the block of the local rank at `seat` belongs in the message for a host.
     Span collected(int distance, std::uint64_t share, int seat) const {
         return collected_[static_cast<std::size_t>(distance)].part(
             share * share_of(host_) + static_cast<std::uint64_t>(seat) * problem_.bytes, problem_.bytes);
     }
 
-    // Posts all receives: of each local rank first its block for this one, then what it gives to be sent,
-    // then what it hands on.
+    // Posts all receives. From each local rank: first its block for this rank, then the blocks that this rank
+    // collects, then the blocks that it passes on.
     void offer() {
         collected_.resize(static_cast<std::size_t>(hosts_));
         arrivals_.resize(static_cast<std::size_t>(hosts_));
@@ -161,7 +160,7 @@ class Exchange {
         });
     }
 
-    // To another leader what it collects of this rank.
+    // Sends another leader the blocks of this rank that the leader collects.
     void give(int leader, int seat) {
         if (seat >= own_leaders_) return;
         for (int d = 1; d < hosts_; ++d) {
@@ -197,14 +196,15 @@ class Exchange {
     int rank_;
     std::int64_t leaders_;
     const Placement& placement_;
+    Seats seats_;
     int hosts_;
     int host_;
     int seat_;
     std::span<const int> local_;
     int own_leaders_;
     Builder list_;
-    std::vector<Span> collected_;    // by the distance of the host to which it goes
-    std::vector<Arrival> arrivals_;  // by the distance of the host from which they come
+    std::vector<Span> collected_;    // by the distance of the destination host
+    std::vector<Arrival> arrivals_;  // by the distance of the source host
 };
 
 List build(const Problem& problem, int rank, const Parameters& values) {
@@ -218,7 +218,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
     const double local = placement.largest_host();
     const double leaders = values[0] == 0 ? local : std::min(local, static_cast<double>(values[0]));
     const double remote = problem.ranks - placement.smallest_host();
-    // What a leader is given, and what it hands on.
+    // Messages that a leader receives from its host, and that it passes on.
     const double given = local - 1 + (local - 1) * remote / leaders;
     const double handed_on = (local / leaders - 1) * (placement.hosts() - 1);
     const double inter_node = local * remote * bytes;  // over the link of a host
@@ -231,11 +231,8 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::alltoall,
-    .name = "two_level",
-    .summary = "leaders send what all ranks of their host have for one of another host as one message",
+    .summary = "leaders send all blocks of their host for a rank of another host as one message",
     .source = "Träff, Rougier 2014; Graham et al. 2011 (Cheetah)",
     .parameters = parameters,
     .applies = applies,

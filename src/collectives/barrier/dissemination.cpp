@@ -2,16 +2,12 @@
 // Hensgen, Finkel, Manber 1988, "Two algorithms for barrier synchronization", section 3.
 //
 // In step k each rank signals the rank 2^k above it and waits for the one 2^k below it, modulo the group.
-#include "collectives/algorithm.hpp"
 #include "collectives/arithmetic.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::barrier {
 namespace {
-
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
 
 List build(const Problem& problem, int rank, const Parameters&) {
     const std::int64_t ranks = problem.ranks;
@@ -35,14 +31,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm dissemination;
 const Algorithm dissemination = {
-    .collective = Collective::barrier,
-    .name = "dissemination",
     .summary = "signal the rank 1, 2, 4, ... above, wait for the one as far below",
     .source = "Hensgen, Finkel, Manber 1988, section 3",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
 };

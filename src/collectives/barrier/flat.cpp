@@ -1,17 +1,13 @@
-// Barrier in one step: everybody signals everybody. For few ranks: once it is started, nobody waits for the
-// help of another to go on.
+// Barrier in one step: every rank signals every other rank. For few ranks: once the barrier is started, no
+// rank needs the progress of another to complete.
 // Hoefler, Lumsdaine, Rehm 2007, "Implementation and Performance Analysis of Non-Blocking Collective
 // Operations for MPI".
-#include "collectives/algorithm.hpp"
 #include "collectives/arithmetic.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::barrier {
 namespace {
-
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
 
 List build(const Problem& problem, int rank, const Parameters&) {
     const int ranks = problem.ranks;
@@ -30,14 +26,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm flat;
 const Algorithm flat = {
-    .collective = Collective::barrier,
-    .name = "flat",
-    .summary = "everybody signals everybody, in one step",
+    .summary = "every rank signals every other rank, in one step",
     .source = "Hoefler, Lumsdaine, Rehm 2007",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
 };

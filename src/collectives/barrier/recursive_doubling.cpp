@@ -5,16 +5,12 @@
 // N is the largest power of two that fits. Rank r >= N is an extra rank: it signals r - N, which takes part
 // for both and signals back at the end. In step l of the others, each exchanges signals with the rank 2^l
 // away.
-#include "collectives/algorithm.hpp"
 #include "collectives/arithmetic.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::barrier {
 namespace {
-
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
 
 List build(const Problem& problem, int rank, const Parameters&) {
     const int core = floor_power_of_two(problem.ranks);
@@ -46,14 +42,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm recursive_doubling;
 const Algorithm recursive_doubling = {
-    .collective = Collective::barrier,
-    .name = "recursive_doubling",
     .summary = "exchange with the rank 1, 2, 4, ... away; extra ranks before and after",
     .source = "Graham et al. 2010, section IV",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
 };

@@ -1,9 +1,9 @@
-// Barrier in two levels: the ranks of a host signal its leader, the leaders meet by dissemination, and each
-// leader signals the ranks of its host.
-// Graham et al. 2011, "Cheetah: A Framework for Scalable Hierarchical Collective Operations"; between the
-// leaders Hensgen, Finkel, Manber 1988, section 3.
+// Barrier in two levels: the ranks of a host signal their leader, the leaders synchronize by dissemination,
+// and each leader signals the ranks of its host. Graham et al. 2011, "Cheetah: A Framework for Scalable
+// Hierarchical Collective Operations"; between the leaders Hensgen, Finkel, Manber 1988, section 3.
 #include "collectives/two_level.hpp"
 #include "collectives/arithmetic.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::barrier {
@@ -53,13 +53,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::barrier,
-    .name = "two_level",
-    .summary = "signal the host's leader; the leaders meet by dissemination, and signal back",
+    .summary = "signal the host's leader; the leaders synchronize by dissemination, and signal back",
     .source = "Graham et al. 2011 (Cheetah); Hensgen, Finkel, Manber 1988",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

@@ -2,18 +2,14 @@
 // Kandalla et al. 2011, "Designing Non-blocking Broadcast with Collective Offload on InfiniBand Clusters:
 // A Case Study with HPL" (large messages); Thakur, Rabenseifner, Gropp 2005, section 4.2.
 //
-// As in the recursive doubling barrier, ranks beyond the largest power of two are extra ones: they get
-// everything at the end. In step k a rank and the one 2^k away exchange the 2^k chunks of their halves;
-// chunks that the receiver holds already from the scatter are not sent again.
-#include "collectives/algorithm.hpp"
+// As in the recursive doubling barrier, ranks beyond the largest power of two are extra: they receive all
+// data at the end. In step k a rank and the one 2^k away exchange the 2^k chunks of their halves; chunks that
+// the receiver holds already from the scatter are not sent again.
 #include "collectives/broadcast/scatter_tree.hpp"
+#include "collectives/rows.hpp"
 
 namespace lapwing::broadcast {
 namespace {
-
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
 
 List build(const Problem& problem, int rank, const Parameters&) {
     const int core = floor_power_of_two(problem.ranks);
@@ -29,7 +25,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     }
 
     const ScatterTree tree(problem.bytes, core, relative);
-    // What `receiver` gets from the rank `distance` away: that rank's half, all of it or nothing.
+    // The chunks that `receiver` gets from the rank `distance` away: that rank's whole half or none.
     const auto moved = [&](int receiver, int distance) {
         const int begin = (receiver ^ distance) & ~(distance - 1);
         return tree.holds(receiver, begin) ? Span{} : tree.chunks(begin, begin + distance);
@@ -63,14 +59,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm scatter_recursive_doubling;
 const Algorithm scatter_recursive_doubling = {
-    .collective = Collective::broadcast,
-    .name = "scatter_recursive_doubling",
     .summary = "scatter chunks along a binomial tree, then exchange them with the rank 1, 2, 4, ... away",
     .source = "Kandalla et al. 2011 (HPL), large messages",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
     .paths = Paths::shared,

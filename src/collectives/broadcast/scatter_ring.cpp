@@ -4,16 +4,12 @@
 //
 // In step s each rank passes the chunk that it got in step s - 1 to the rank above it. A chunk that the
 // receiver holds already from the scatter is not sent again, so the root receives nothing.
-#include "collectives/algorithm.hpp"
 #include "collectives/broadcast/scatter_tree.hpp"
 #include "collectives/ring.hpp"
+#include "collectives/rows.hpp"
 
 namespace lapwing::broadcast {
 namespace {
-
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
 
 List build(const Problem& problem, int rank, const Parameters&) {
     const int ranks = problem.ranks;
@@ -54,14 +50,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm scatter_ring;
 const Algorithm scatter_ring = {
-    .collective = Collective::broadcast,
-    .name = "scatter_ring",
     .summary = "scatter chunks along a binomial tree, then pass them around a ring",
     .source = "Kandalla et al. 2011 (HPL), large messages",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
     .paths = Paths::ring,

@@ -1,6 +1,6 @@
 // The first half of the large-message broadcasts: the data is cut into chunks, one for each of `ranks` ranks
-// counted from the root, and scattered along a binomial tree. What scatter_ring and
-// scatter_recursive_doubling share.
+// counted from the root, and scattered along a binomial tree. Used by scatter_ring and
+// scatter_recursive_doubling.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class ScatterTree {
 
     int parent() const { return rank_ - lowest_bit(rank_); }
 
-    // Offers the chunks that this rank is sent. The root is sent none.
+    // Posts the receive of this rank's chunks. The root receives none.
     template <typename Absolute>
     void offer(Builder& list, Absolute absolute) const {
         if (rank_ == 0) return;
@@ -43,7 +43,7 @@ class ScatterTree {
         if (mine.length > 0) list.recv(absolute(parent()), mine);
     }
 
-    // Waits for them, and sends every child its part, the largest first.
+    // Waits for this rank's chunks, and sends every child its part, the largest first.
     template <typename Absolute>
     void pass_on(Builder& list, Absolute absolute) const {
         if (rank_ != 0 && chunks(rank_, held_end(rank_, ranks_)).length > 0) list.wait(absolute(parent()));

@@ -1,13 +1,14 @@
 // Broadcast in two levels: along a tree of hosts, from leader to leader, and from each leader to the ranks of
-// its host. Everything goes straight from and to the callers' buffers.
+// its host. All data is sent from and received in the callers' buffers.
 // Kandalla et al. 2011, "Designing Non-blocking Broadcast with Collective Offload on InfiniBand Clusters: A
 // Case Study with HPL" (two-level-host, two-level-offload); Venkata et al. 2011 (Cheetah); Karonis et al.
 // 2000.
 //
-// Long data is cut into segments, so that the levels overlap: while one segment is handed out inside a host,
-// the next is on its way there. The segments may be dealt among several leaders. On the root's host all ranks
-// have them from the root, and the other leaders pass theirs on.
+// Long data is cut into segments, so that the levels overlap: while a leader sends one segment to the ranks
+// of its host, the next is in transit. The segments may be dealt among several leaders. On the root's host
+// all ranks receive from the root, and the leaders pass segments on to other hosts.
 #include "collectives/two_level.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::broadcast {
@@ -35,7 +36,7 @@ class Passing {
     int segments() const { return segments_.count(); }
     Span of(Span data, int segment) const { return segments_.of(data, segment); }
 
-    // From whom it comes; not for the root.
+    // The rank that sends the segment to this rank, which is not the root.
     int source(int segment) const {
         if (at_top_) return root_;
         const int owner = segments_.owner(seats_, host_, segment);
@@ -44,7 +45,7 @@ class Passing {
 
     void pass_on(Builder& list, int segment, Span data) const {
         const int owner = segments_.owner(seats_, host_, segment);
-        // Another leader on the root's host has hosts to serve, too.
+        // Another leader on the root's host serves other hosts.
         if (rank_ == root_ && owner != rank_) list.send(owner, data);
         if (owner == rank_) {
             for (auto child = tree_.children.rbegin(); child != tree_.children.rend(); ++child) {
@@ -101,10 +102,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::broadcast,
-    .name = "two_level",
     .summary = "along a tree or chain of hosts, in segments, and from the leader of each host to its ranks",
     .source = "Kandalla et al. 2011 (HPL); Venkata et al. 2011 (Cheetah); Karonis et al. 2000",
     .parameters = tree_parameters,

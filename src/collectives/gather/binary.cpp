@@ -9,32 +9,28 @@
 namespace lapwing::gather {
 namespace {
 
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
-
 int middle(Subtree subtree) {
     return subtree.begin + 1 + (subtree.end - subtree.begin) / 2;
 }
 
 List build(const Problem& problem, int rank, const Parameters&) {
     const int relative = relative_rank(rank, problem.root, problem.ranks);
-    Place place;
-    place.own = {0, problem.ranks};
-    while (place.own.begin != relative) {
-        place.parent = place.own.begin;
-        const int half = middle(place.own);
-        place.own = relative < half ? Subtree{place.own.begin + 1, half} : Subtree{half, place.own.end};
+    TreeNode node;
+    node.own = {0, problem.ranks};
+    while (node.own.begin != relative) {
+        node.parent = node.own.begin;
+        const int half = middle(node.own);
+        node.own = relative < half ? Subtree{node.own.begin + 1, half} : Subtree{half, node.own.end};
     }
-    const int half = middle(place.own);
-    const Subtree halves[] = {{relative + 1, half}, {half, place.own.end}};
+    const int half = middle(node.own);
+    const Subtree halves[] = {{relative + 1, half}, {half, node.own.end}};
     for (const Subtree& child : halves) {
-        if (child.begin < child.end) place.children.push_back(child);
+        if (child.begin < child.end) node.children.push_back(child);
     }
-    return build_along_tree(problem, rank, place);
+    return build_along_tree(problem, rank, node);
 }
 
-// Along the first children, whose subtrees are the largest: each waits for all that comes into it.
+// Along the first children, whose subtrees are the largest: each waits for all blocks of its subtree.
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
     double seconds = 0;
     for (int size = problem.ranks; size > 1; size /= 2) {
@@ -48,14 +44,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm binary;
 const Algorithm binary = {
-    .collective = Collective::gather,
-    .name = "binary",
-    .summary = "each rank collects the blocks of at most two others and hands them on",
+    .summary = "each rank collects the blocks of at most two others and sends them on",
     .source = "Kaiser et al. 2009, section 3.1",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
 };

@@ -7,12 +7,8 @@
 namespace lapwing::gather {
 namespace {
 
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
-
 List build(const Problem& problem, int rank, const Parameters&) {
-    return build_along_tree(problem, rank, binomial_place(problem, rank));
+    return build_along_tree(problem, rank, binomial_node(problem, rank));
 }
 
 double cost(const Problem& problem, const Parameters&, const Machine& machine) {
@@ -21,14 +17,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm binomial;
 const Algorithm binomial = {
-    .collective = Collective::gather,
-    .name = "binomial",
-    .summary = "in each step half of the ranks that still hold blocks hand them on",
+    .summary = "in each step half of the ranks that still hold blocks send them on",
     .source = "Kaiser et al. 2009, section 3.1",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
 };

@@ -10,20 +10,20 @@ std::uint64_t blocks(int count, const Problem& problem) {
     return static_cast<std::uint64_t>(count) * problem.bytes;
 }
 
-List build_root(const Problem& problem, const Place& place) {
+List build_root(const Problem& problem, const TreeNode& node) {
     const int root = problem.root;
     const auto absolute = [&](int relative) { return absolute_rank(relative, root, problem.ranks); };
     const auto place_of = [&](Subtree run) {
         return out(blocks(absolute(run.begin), problem), blocks(run.end - run.begin, problem));
     };
-    Builder list(problem, root, 4 * place.children.size() + 3);
-    for (const Subtree& child : place.children) {
+    Builder list(problem, root, 4 * node.children.size() + 3);
+    for (const Subtree& child : node.children) {
         for (const Subtree& run : runs_between(problem, 0, child)) {
             list.recv(absolute(child.begin), place_of(run));
         }
     }
     list.copy(place_of({0, 1}), input(problem, root, 0, problem.bytes));
-    for (const Subtree& child : place.children) {
+    for (const Subtree& child : node.children) {
         list.wait(absolute(child.begin), runs_between(problem, 0, child).count);
     }
     return list.finish();
@@ -31,24 +31,24 @@ List build_root(const Problem& problem, const Place& place) {
 
 }  // namespace
 
-List build_along_tree(const Problem& problem, int rank, const Place& place) {
-    if (place.parent < 0) return build_root(problem, place);
+List build_along_tree(const Problem& problem, int rank, const TreeNode& node) {
+    if (node.parent < 0) return build_root(problem, node);
 
     const auto absolute = [&](int relative) { return absolute_rank(relative, problem.root, problem.ranks); };
-    Builder list(problem, rank, 2 * place.children.size() + 3);
+    Builder list(problem, rank, 2 * node.children.size() + 3);
     Span collected = in(0, problem.bytes);
     const auto part = [&](Subtree run) {
-        return collected.part(blocks(run.begin - place.own.begin, problem),
+        return collected.part(blocks(run.begin - node.own.begin, problem),
                               blocks(run.end - run.begin, problem));
     };
-    if (!place.children.empty()) {
-        collected = list.scratch(blocks(place.own.end - place.own.begin, problem));
-        for (const Subtree& child : place.children) list.recv(absolute(child.begin), part(child));
+    if (!node.children.empty()) {
+        collected = list.scratch(blocks(node.own.end - node.own.begin, problem));
+        for (const Subtree& child : node.children) list.recv(absolute(child.begin), part(child));
         list.copy(collected.part(0, problem.bytes), in(0, problem.bytes));
-        for (const Subtree& child : place.children) list.wait(absolute(child.begin));
+        for (const Subtree& child : node.children) list.wait(absolute(child.begin));
     }
-    for (const Subtree& run : runs_between(problem, place.parent, place.own)) {
-        list.send(absolute(place.parent), part(run));
+    for (const Subtree& run : runs_between(problem, node.parent, node.own)) {
+        list.send(absolute(node.parent), part(run));
     }
     return list.finish();
 }

@@ -1,12 +1,12 @@
-// Gather along a tree: what binary and binomial share.
+// Gather along a tree, for binary and binomial.
 #pragma once
 
 #include "collectives/subtrees.hpp"
 
 namespace lapwing::gather {
 
-// Blocks of a subtree stand in scratch in rank order and travel as one message; into the root's out they
-// go straight, as two messages where the order of ranks wraps around.
-List build_along_tree(const Problem& problem, int rank, const Place& place);
+// The blocks of a subtree are collected in scratch in rank order and travel as one message. They arrive in
+// the root's out directly, in two messages if the order of ranks wraps around.
+List build_along_tree(const Problem& problem, int rank, const TreeNode& node);
 
 }  // namespace lapwing::gather

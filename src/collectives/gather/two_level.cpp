@@ -2,11 +2,12 @@
 // Karonis et al. 2000, "Exploiting hierarchy in parallel computer networks to optimize collective operation
 // performance"; Graham et al. 2011 (Cheetah).
 //
-// The ranks on the root's host send to the root themselves. Other hosts may have several leaders, for a run
-// of their ranks each.
+// The ranks on the root's host send to the root directly. Another host may have several leaders, each for a
+// run of its ranks.
 #include "collectives/two_level.hpp"
 #include "collectives/blocks.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/scratch.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::gather {
@@ -19,8 +20,8 @@ constexpr Parameter parameters[] = {
 
 Verdict applies(const Problem& problem, const Parameters&) {
     if (const Verdict levels = has_levels(problem); !levels) return levels;
-    // Of all blocks, where they do not arrive where they belong.
-    return reduce::within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks));
+    // Scratch for all blocks, if they cannot be received where they belong.
+    return within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks));
 }
 
 SeatGroups groups_of(const Problem& problem, int host, const Parameters& values) {
@@ -67,12 +68,12 @@ List build_root(const Problem& problem, const Parameters& values) {
     Builder list(problem, root,
                  2 * (collectors + placement.ranks_of(own_host).size()) +
                      (placement.has_runs() ? 0 : static_cast<std::uint64_t>(problem.ranks)));
-    struct Message {
+    struct Arrival {
         std::span<const int> ranks;
         Span span;
-        bool in_its_place;
+        bool in_place;  // received where its blocks belong
     };
-    std::vector<Message> messages;
+    std::vector<Arrival> arrivals;
     for (int d = 1; d < placement.hosts(); ++d) {
         const int host = (own_host + d) % placement.hosts();
         const SeatGroups groups = groups_of(problem, host, values);
@@ -82,10 +83,10 @@ List build_root(const Problem& problem, const Parameters& values) {
             const bool run = placement.has_runs() || is_run(ranks);
             const Span target = run ? out(problem.bytes * static_cast<std::uint64_t>(ranks.front()), bytes)
                                     : list.scratch(bytes);
-            messages.push_back({ranks, target, run});
+            arrivals.push_back({ranks, target, run});
         }
     }
-    for (const Message& message : messages) list.recv(message.ranks.front(), message.span);
+    for (const Arrival& arrival : arrivals) list.recv(arrival.ranks.front(), arrival.span);
     for (const int r : placement.ranks_of(own_host)) {
         if (r != root) list.recv(r, block_from(problem, root, r));
     }
@@ -93,12 +94,12 @@ List build_root(const Problem& problem, const Parameters& values) {
     for (const int r : placement.ranks_of(own_host)) {
         if (r != root) list.wait(r);
     }
-    for (const Message& message : messages) list.wait(message.ranks.front());
-    for (const Message& message : messages) {
-        if (message.in_its_place) continue;
-        for (std::size_t i = 0; i < message.ranks.size(); ++i) {
-            list.copy(block_from(problem, root, message.ranks[i]),
-                      message.span.part(problem.bytes * i, problem.bytes));
+    for (const Arrival& arrival : arrivals) list.wait(arrival.ranks.front());
+    for (const Arrival& arrival : arrivals) {
+        if (arrival.in_place) continue;
+        for (std::size_t i = 0; i < arrival.ranks.size(); ++i) {
+            list.copy(block_from(problem, root, arrival.ranks[i]),
+                      arrival.span.part(problem.bytes * i, problem.bytes));
         }
     }
     return list.finish();
@@ -136,10 +137,7 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::gather,
-    .name = "two_level",
     .summary = "leaders collect the blocks of their host and send them to the root as one message",
     .source = "Karonis et al. 2000; Graham et al. 2011 (Cheetah)",
     .parameters = parameters,

@@ -3,14 +3,16 @@
 // section 4.4.
 //
 // Counted from the root of the tree, rank r combines the ranks [r, r + b) where b is its lowest bit. The
-// tree's root is the problem's where the operator commutes, else rank 0, which sends the result on: so each
-// subtree is a run of neighbours, and what comes from its children stands in rank order.
-#include "collectives/algorithm.hpp"
+// tree's root is the problem's root if the operator commutes, else rank 0, which sends the result on. Each
+// subtree is therefore a run of neighbours, and the vectors of its children are in rank order.
 #include "collectives/arithmetic.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/reduction/combine.hpp"
+#include "collectives/rows.hpp"
 
 namespace lapwing::reduce {
 namespace {
+
+using namespace reduction;
 
 int root_of_tree(const Problem& problem) {
     return problem.ordered ? 0 : problem.root;
@@ -26,7 +28,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     const int relative = relative_rank(rank, top, ranks);
     const Span own = input(problem, rank, 0, problem.bytes);
     const Span result = rank == problem.root ? out(0, problem.bytes) : Span{};
-    // The result comes by a detour when the tree's root is another.
+    // The problem's root receives the result from the tree's root.
     const bool detour = rank == problem.root && rank != top;
 
     std::vector<int> children;
@@ -68,13 +70,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm binomial;
 const Algorithm binomial = {
-    .collective = Collective::reduce,
-    .name = "binomial",
-    .summary = "in each step half of the ranks that still hold partial results hand them on",
+    .summary = "in each step half of the ranks that still hold partial results send them on",
     .source = "Thakur, Rabenseifner, Gropp 2005, section 4.4",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

@@ -1,11 +1,13 @@
 // Reduce with a flat tree: all ranks send to the root, which combines everything. For few ranks.
 // Kaiser et al. 2009, "Implementation and Analysis of Nonblocking Collective Operations on SCI Networks",
 // section 3.1 (flat tree), as for gather.
-#include "collectives/algorithm.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/reduction/combine.hpp"
+#include "collectives/rows.hpp"
 
 namespace lapwing::reduce {
 namespace {
+
+using namespace reduction;
 
 Verdict applies(const Problem& problem, const Parameters&) {
     return within_scratch(problem.bytes, static_cast<std::uint64_t>(problem.ranks));
@@ -37,13 +39,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm flat;
 const Algorithm flat = {
-    .collective = Collective::reduce,
-    .name = "flat",
-    .summary = "all ranks send to the root, which combines what it has received",
+    .summary = "all ranks send to the root, which combines their vectors",
     .source = "Kaiser et al. 2009, section 3.1 (flat tree)",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

@@ -4,19 +4,21 @@
 //
 // The halving begins with the nearest rank, so that rank order is kept. A number of ranks that is no power of
 // two is folded; the root never sits out.
-#include "collectives/algorithm.hpp"
-#include "collectives/reduce/halving.hpp"
-#include "collectives/reduce_scatter/vector_blocks.hpp"
+#include "collectives/reduction/halving.hpp"
+#include "collectives/rows.hpp"
+#include "collectives/vector_blocks.hpp"
 
 namespace lapwing::reduce {
 namespace {
+
+using namespace reduction;
 
 Verdict applies(const Problem& problem, const Parameters&) {
     return within_scratch(problem.bytes, 5);
 }
 
-// How many of the steps are undone at this rank: it takes in what its peers hold, until one of them is nearer
-// to the root.
+// The number of steps that this rank undoes: it receives the pieces of its peers, until a peer is nearer to
+// the root.
 std::size_t steps_undone(const Halving& halving, int differs) {
     std::size_t undone = 0;
     while (undone < halving.steps().size() &&
@@ -36,7 +38,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
     }
     const bool root = rank == problem.root;
     const Span result = root ? out(0, problem.bytes) : Span{};
-    const reduce_scatter::VectorBlocks pieces(problem.bytes, problem.element_bytes(), fold.core());
+    const VectorBlocks pieces(problem.bytes, problem.element_bytes(), fold.core());
     Halving halving(problem, fold, rank, Halving::Order::nearest_first,
                     [&](int c) { return pieces.begin(c); });
     const std::vector<HalvingStep>& steps = halving.steps();
@@ -50,9 +52,9 @@ List build(const Problem& problem, int rank, const Parameters&) {
 
     const Span from_partner = fold.paired(rank) ? list.scratch(problem.bytes) : Span{};
     if (fold.paired(rank)) list.recv(fold.partner(rank), from_partner);
-    halving.offer(list, place_of(halving.last(), gathered, memory));
+    halving.offer(list, span_of(halving.last(), gathered, memory));
     for (std::size_t i = steps.size(); i-- > left;) {
-        if (steps[i].sent.bytes > 0) list.recv(steps[i].peer, place_of(steps[i].sent, gathered, memory));
+        if (steps[i].sent.bytes > 0) list.recv(steps[i].peer, span_of(steps[i].sent, gathered, memory));
     }
 
     Span held = own;
@@ -60,7 +62,7 @@ List build(const Problem& problem, int rank, const Parameters&) {
         list.wait(fold.partner(rank));
         held = combine(list, problem, own, from_partner, fold.partner(rank) < rank);
     }
-    list.copy(place_of(halving.last(), gathered, memory), halving.run(list, held, result));
+    list.copy(span_of(halving.last(), gathered, memory), halving.run(list, held, result));
     for (std::size_t i = steps.size(); i-- > left;) {
         if (steps[i].sent.bytes > 0) list.wait(steps[i].peer);
     }
@@ -81,13 +83,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm rabenseifner;
 const Algorithm rabenseifner = {
-    .collective = Collective::reduce,
-    .name = "rabenseifner",
     .summary = "reduce-scatter by recursive halving, then gather the pieces at the root",
     .source = "Rabenseifner 2004; Thakur, Rabenseifner, Gropp 2005, section 4.4",
-    .parameters = {},
     .applies = applies,
     .build = build,
     .cost = cost,

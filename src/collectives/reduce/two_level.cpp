@@ -1,17 +1,19 @@
-// Reduce in two levels: each host's leader combines what its ranks have, and the leaders combine along a tree
-// of hosts.
+// Reduce in two levels: the leader of each host combines the vectors of its ranks, and the leaders combine
+// their results along a tree of hosts.
 // Karonis et al. 2000, "Exploiting hierarchy in parallel computer networks to optimize collective operation
 // performance"; Graham et al. 2011, "Cheetah: A Framework for Scalable Hierarchical Collective Operations".
 //
-// Long vectors are cut into segments, so that the levels overlap, and these may be dealt among several
-// leaders. The top of the tree is the root's host where the operator commutes, else the first host: subtrees
-// are runs of hosts, and so what comes from children stands in the order of the ranks. Where the top has
-// another leader than the root, that sends the result on.
+// Long vectors are cut into segments, so that the levels overlap. The segments may be dealt among several
+// leaders. The top of the tree is the root's host if the operator commutes, else the first host: subtrees are
+// runs of hosts, and the vectors of the children are therefore in rank order. A leader of the top host other
+// than the root sends its segments to the root: a detour.
 #include "collectives/two_level.hpp"
-#include "collectives/reduce/combine.hpp"
+#include "collectives/reduction/combine.hpp"
 
 namespace lapwing::reduce {
 namespace {
+
+using namespace reduction;
 
 using namespace lapwing::two_level;
 
@@ -29,90 +31,81 @@ Verdict applies(const Problem& problem, const Parameters& values) {
                                                                     std::min<std::int64_t>(children, hosts)));
 }
 
+// A segment that this rank combines for its host.
+struct Owned {
+    int segment;
+    Contributions contributions;  // of the other ranks of the host, then of the child hosts
+};
+
 List build(const Problem& problem, int rank, const Parameters& values) {
     const Seats seats(problem);
     const Segments segments(problem, values[1], values[2]);
-    const int count = segments.count();
     const int host = seats.host_of(rank);
     const int top = top_host(problem);
     const bool root = rank == problem.root;
-    const HostTree tree = tree_of_hosts(seats.hosts(), top, host, radix_of(values[0], seats.hosts(), count));
+    const HostTree tree =
+        tree_of_hosts(seats.hosts(), top, host, radix_of(values[0], seats.hosts(), segments.count()));
     const Span own = input(problem, rank, 0, problem.bytes);
     const Span result = root ? out(0, problem.bytes) : Span{};
-    const std::span<const int> local = problem.placement->ranks_of(host);
-    const auto owns = [&](int s) { return segments.owner(seats, host, s) == rank; };
-    // The result comes by a detour where another rank has it.
-    const auto detour = [&](int s) { return root && segments.owner(seats, top, s) != rank; };
-    const auto part_of = [&](Span vector, int s) {
-        return vector.length == 0 ? Span{} : segments.of(vector, s);
-    };
+    const auto result_of = [&](int s) { return root ? segments.of(result, s) : Span{}; };
+    const auto leader = [&](int on_host, int s) { return segments.owner(seats, on_host, s); };
+    std::vector<int> others;  // on this host
+    for (const int r : problem.placement->ranks_of(host)) {
+        if (r != rank) others.push_back(r);
+    }
 
-    std::size_t owned = 0;
-    for (int s = 0; s < count; ++s) owned += owns(s) ? 1 : 0;
+    std::vector<int> combined_here;
+    std::vector<int> sent;
+    std::vector<int> detours;  // segments whose result another rank sends to the root
+    for (int s = 0; s < segments.count(); ++s) {
+        (leader(host, s) == rank ? combined_here : sent).push_back(s);
+        if (root && leader(top, s) != rank) detours.push_back(s);
+    }
     Builder list(problem, rank,
-                 3 * (static_cast<std::size_t>(count) + owned * (local.size() + tree.children.size())));
-    std::vector<Contributions> contributions;  // of the segments that this rank owns, in order
-    for (int s = 0; s < count; ++s) {
-        if (!owns(s)) continue;
+                 3 * (static_cast<std::size_t>(segments.count()) +
+                      combined_here.size() * (others.size() + 1 + tree.children.size())));
+    std::vector<Owned> owned;
+    for (const int s : combined_here) {
+        const bool detour = root && leader(top, s) != rank;
         const auto below = static_cast<std::size_t>(problem.placement->place_on_host(rank));
-        contributions.emplace_back(list, problem.ordered, segments.of(own, s),
-                                   detour(s) ? Span{} : part_of(result, s), below,
-                                   local.size() - 1 + tree.children.size());
+        owned.push_back(
+            {s, Contributions(list, problem.ordered, segments.of(own, s), detour ? Span{} : result_of(s),
+                              below, others.size() + tree.children.size())});
     }
-    // Between two ranks first what they have themselves travels, then what is combined.
-    owned = 0;
-    for (int s = 0; s < count; ++s) {
-        if (!owns(s)) continue;
-        std::size_t other = 0;
-        for (const int r : local) {
-            if (r != rank) list.recv(r, contributions[owned].of(other++));
+    // Between two ranks, all inputs travel before all combined segments.
+    for (const Owned& at : owned) {
+        for (std::size_t i = 0; i < others.size(); ++i) list.recv(others[i], at.contributions.of(i));
+    }
+    for (const Owned& at : owned) {
+        for (std::size_t i = 0; i < tree.children.size(); ++i) {
+            list.recv(leader(tree.children[i], at.segment), at.contributions.of(others.size() + i));
         }
-        ++owned;
     }
-    owned = 0;
-    for (int s = 0; s < count; ++s) {
-        if (!owns(s)) continue;
-        std::size_t other = local.size() - 1;
-        for (const int child : tree.children) {
-            list.recv(segments.owner(seats, child, s), contributions[owned].of(other++));
-        }
-        ++owned;
-    }
-    std::vector<Span> arrivals(static_cast<std::size_t>(root ? count : 0));
-    for (int s = 0; s < count && root; ++s) {
-        if (!detour(s)) continue;
-        const Span target = segments.of(result, s);
-        Span& arrival = arrivals[static_cast<std::size_t>(s)];
-        arrival = own.space == Space::in ? target : list.scratch(target.length);
-        list.recv(segments.owner(seats, top, s), arrival);
+    std::vector<Span> arrivals;  // of detours
+    for (const int s : detours) {
+        const Span target = result_of(s);
+        arrivals.push_back(own.space == Space::in ? target : list.scratch(target.length));
+        list.recv(leader(top, s), arrivals.back());
     }
 
-    for (int s = 0; s < count; ++s) {
-        if (owns(s)) continue;
-        list.send(segments.owner(seats, host, s), sendable(list, segments.of(own, s), part_of(result, s)));
+    for (const int s : sent) {
+        list.send(leader(host, s), sendable(list, segments.of(own, s), result_of(s)));
     }
-    owned = 0;
-    for (int s = 0; s < count; ++s) {
-        if (!owns(s)) continue;
-        for (const int r : local) {
-            if (r != rank) list.wait(r);
-        }
-        for (const int child : tree.children) list.wait(segments.owner(seats, child, s));
-        const Span combined = contributions[owned++].combine(list);
+    for (Owned& at : owned) {
+        const int s = at.segment;
+        for (const int r : others) list.wait(r);
+        for (const int child : tree.children) list.wait(leader(child, s));
+        const Span combined = at.contributions.combine(list);
         if (host != top) {
-            list.send(segments.owner(seats, tree.parent, s), sendable(list, combined, part_of(result, s)));
+            list.send(leader(tree.parent, s), sendable(list, combined, result_of(s)));
         } else if (!root) {
             list.send(problem.root, combined);
         } else {
-            list.copy(segments.of(result, s), combined);
+            list.copy(result_of(s), combined);
         }
     }
-    for (int s = 0; s < count && root; ++s) {
-        if (detour(s)) list.wait(segments.owner(seats, top, s));
-    }
-    for (int s = 0; s < count && root; ++s) {
-        if (detour(s)) list.copy(segments.of(result, s), arrivals[static_cast<std::size_t>(s)]);
-    }
+    for (const int s : detours) list.wait(leader(top, s));
+    for (std::size_t i = 0; i < detours.size(); ++i) list.copy(result_of(detours[i]), arrivals[i]);
     return list.finish();
 }
 
@@ -130,11 +123,8 @@ double cost(const Problem& problem, const Parameters& values, const Machine& mac
 
 }  // namespace
 
-extern const Algorithm two_level;
 const Algorithm two_level = {
-    .collective = Collective::reduce,
-    .name = "two_level",
-    .summary = "the leader of each host combines what its ranks have, in segments, then a tree of hosts does",
+    .summary = "leaders combine inside each host, in segments, then along a tree of hosts",
     .source = "Karonis et al. 2000; Graham et al. 2011 (Cheetah)",
     .parameters = tree_parameters,
     .applies = applies,

@@ -9,21 +9,20 @@
 #include <algorithm>
 
 #include "collectives/arithmetic.hpp"
-#include "collectives/reduce/combine.hpp"
-#include "collectives/reduce_scatter/algorithms.hpp"
-#include "collectives/reduce_scatter/vector_blocks.hpp"
+#include "collectives/reduction/combine.hpp"
+#include "collectives/vector_blocks.hpp"
 
 namespace lapwing::reduce_scatter {
+namespace {
 
-const Parameter pairwise_parameters[1] = {
+constexpr Parameter parameters[] = {
     {"window", "steps, each with one send, that are in flight together", 4, 1, 1 << 20}};
 
-Verdict pairwise_applies(const Problem& problem, const Parameters&) {
-    return reduce::within_scratch(VectorBlocks(problem).largest(),
-                                  static_cast<std::uint64_t>(problem.ranks) + 1);
+Verdict applies(const Problem& problem, const Parameters&) {
+    return within_scratch(VectorBlocks(problem).largest(), static_cast<std::uint64_t>(problem.ranks) + 1);
 }
 
-List build_pairwise(const Problem& problem, int rank, const Parameters& values) {
+List build(const Problem& problem, int rank, const Parameters& values) {
     const int ranks = problem.ranks;
     const VectorBlocks blocks(problem);
     const Span all = input(problem, rank, 0, blocks.total());
@@ -40,8 +39,8 @@ List build_pairwise(const Problem& problem, int rank, const Parameters& values) 
         }
         return list.finish();
     }
-    reduce::Contributions contributions(list, problem.ordered, own, result, static_cast<std::size_t>(rank),
-                                        static_cast<std::size_t>(ranks - 1));
+    reduction::Contributions contributions(list, problem.ordered, own, result, static_cast<std::size_t>(rank),
+                                           static_cast<std::size_t>(ranks - 1));
     for (int step = 1; step < ranks; ++step) {
         const int peer = below(step);
         list.recv(peer, contributions.of(static_cast<std::size_t>(peer < rank ? peer : peer - 1)));
@@ -50,7 +49,7 @@ List build_pairwise(const Problem& problem, int rank, const Parameters& values) 
         const int end = std::min(ranks, first + window);
         for (int step = first; step < end; ++step) {
             const Span sent = blocks.of(all, above(step));
-            if (sent.length > 0) list.send(above(step), reduce::sendable(list, sent, result));
+            if (sent.length > 0) list.send(above(step), reduction::sendable(list, sent, result));
         }
         for (int step = first; step < end; ++step) list.wait(below(step));
     }
@@ -58,7 +57,7 @@ List build_pairwise(const Problem& problem, int rank, const Parameters& values) 
     return list.finish();
 }
 
-double cost_of_pairwise(const Problem& problem, const Parameters& values, const Machine& machine) {
+double cost(const Problem& problem, const Parameters& values, const Machine& machine) {
     const double steps = problem.ranks - 1;
     const double bytes = static_cast<double>(VectorBlocks(problem).largest());
     const auto windows = static_cast<double>((problem.ranks - 2 + values[0]) / values[0]);
@@ -66,16 +65,15 @@ double cost_of_pairwise(const Problem& problem, const Parameters& values, const 
            steps * (2 * machine.task + bytes * (machine.per_byte + machine.copy_per_byte));
 }
 
-extern const Algorithm pairwise;
+}  // namespace
+
 const Algorithm pairwise = {
-    .collective = Collective::reduce_scatter,
-    .name = "pairwise",
     .summary = "exchange with one peer after the other, a window of them at a time, then combine",
     .source = "Bernaschi, Iannello 1998; Thakur, Rabenseifner, Gropp 2005, section 4.3",
-    .parameters = pairwise_parameters,
-    .applies = pairwise_applies,
-    .build = build_pairwise,
-    .cost = cost_of_pairwise,
+    .parameters = parameters,
+    .applies = applies,
+    .build = build,
+    .cost = cost,
 };
 
 }  // namespace lapwing::reduce_scatter

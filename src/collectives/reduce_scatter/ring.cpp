@@ -1,17 +1,19 @@
-// Reduce-scatter around a ring: every rank speaks only to its two neighbours.
+// Reduce-scatter around a ring: every rank communicates only with its two neighbours.
 // Chan et al. 2007, "Collective communication: theory, practice, and experience" (the bucket algorithm).
-#include "collectives/reduce_scatter/algorithms.hpp"
-#include "collectives/reduce_scatter/ring_pass.hpp"
+#include "collectives/reduction/ring_pass.hpp"
 
 namespace lapwing::reduce_scatter {
+namespace {
 
-Verdict ring_applies(const Problem& problem, const Parameters&) {
-    const Verdict fits = reduce::within_scratch(VectorBlocks(problem).largest(),
-                                                static_cast<std::uint64_t>(problem.ranks) + 1);
+using namespace reduction;
+
+Verdict applies(const Problem& problem, const Parameters&) {
+    const Verdict fits =
+        within_scratch(VectorBlocks(problem).largest(), static_cast<std::uint64_t>(problem.ranks) + 1);
     return fits ? ring_keeps_order(problem) : fits;
 }
 
-List build_ring(const Problem& problem, int rank, const Parameters&) {
+List build(const Problem& problem, int rank, const Parameters&) {
     const VectorBlocks blocks(problem);
     RingPass ring(blocks, rank);
     const Span result = out(0, blocks.bytes(rank));
@@ -21,20 +23,18 @@ List build_ring(const Problem& problem, int rank, const Parameters&) {
     return list.finish();
 }
 
-double cost_of_ring(const Problem& problem, const Parameters&, const Machine& machine) {
+double cost(const Problem& problem, const Parameters&, const Machine& machine) {
     return cost_of_ring_pass(static_cast<double>(VectorBlocks(problem).largest()), problem.ranks, machine);
 }
 
-extern const Algorithm ring;
+}  // namespace
+
 const Algorithm ring = {
-    .collective = Collective::reduce_scatter,
-    .name = "ring",
     .summary = "pass blocks once around the ring of ranks, of which each adds its contribution",
     .source = "Chan et al. 2007",
-    .parameters = {},
-    .applies = ring_applies,
-    .build = build_ring,
-    .cost = cost_of_ring,
+    .applies = applies,
+    .build = build,
+    .cost = cost,
     .paths = Paths::numbers,
 };
 

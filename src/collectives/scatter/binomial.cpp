@@ -3,8 +3,8 @@
 // experience" (the scatter along a minimum spanning tree); Thakur, Rabenseifner, Gropp 2005, "Optimization
 // of Collective Communication Operations in MPICH", section 4.2.
 //
-// The blocks of a subtree arrive in scratch as one message; from the root's in they go straight, as two
-// messages where the order of ranks wraps around. The largest subtree is served first: its way is longest.
+// The blocks of a subtree arrive in scratch as one message. The root sends from in, in two messages if the
+// order of ranks wraps around. The largest subtree is served first, because its path is the longest.
 #include <cstddef>
 
 #include "collectives/arithmetic.hpp"
@@ -15,31 +15,27 @@
 namespace lapwing::scatter {
 namespace {
 
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
-
 List build(const Problem& problem, int rank, const Parameters&) {
-    const Place place = binomial_place(problem, rank);
-    const int relative = place.own.begin;
+    const TreeNode node = binomial_node(problem, rank);
+    const int relative = node.own.begin;
     const auto absolute = [&](int r) { return absolute_rank(r, problem.root, problem.ranks); };
     const auto blocks = [&](int count) { return static_cast<std::uint64_t>(count) * problem.bytes; };
     const Span own = block_from(problem, rank, problem.root);
 
-    Builder list(problem, rank, 2 * place.children.size() + 4);
-    Span held = own;  // by a leaf; by others, the blocks of the whole subtree
-    if (relative != 0 && !place.children.empty()) held = list.scratch(blocks(place.own.end - relative));
+    Builder list(problem, rank, 2 * node.children.size() + 4);
+    Span held = own;  // of a leaf; of other ranks, the blocks of the whole subtree
+    if (relative != 0 && !node.children.empty()) held = list.scratch(blocks(node.own.end - relative));
     const auto part = [&](Subtree run) {
         if (relative == 0) return in(blocks(absolute(run.begin)), blocks(run.end - run.begin));
         return held.part(blocks(run.begin - relative), blocks(run.end - run.begin));
     };
     if (relative != 0) {
-        const Runs runs = runs_between(problem, place.parent, place.own);
-        for (const Subtree& run : runs) list.recv(absolute(place.parent), part(run));
-        list.wait(absolute(place.parent), runs.count);
+        const Runs runs = runs_between(problem, node.parent, node.own);
+        for (const Subtree& run : runs) list.recv(absolute(node.parent), part(run));
+        list.wait(absolute(node.parent), runs.count);
     }
-    for (std::size_t i = place.children.size(); i-- > 0;) {
-        const Subtree child = place.children[i];
+    for (std::size_t i = node.children.size(); i-- > 0;) {
+        const Subtree child = node.children[i];
         for (const Subtree& run : runs_between(problem, relative, child))
             list.send(absolute(child.begin), part(run));
     }
@@ -53,14 +49,9 @@ double cost(const Problem& problem, const Parameters&, const Machine& machine) {
 
 }  // namespace
 
-extern const Algorithm binomial;
 const Algorithm binomial = {
-    .collective = Collective::scatter,
-    .name = "binomial",
-    .summary = "in each step the ranks that hold blocks hand on half of them",
+    .summary = "in each step the ranks that hold blocks send half of them on",
     .source = "Chan et al. 2007; Thakur, Rabenseifner, Gropp 2005, section 4.2",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
 };

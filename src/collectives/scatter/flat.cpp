@@ -1,15 +1,16 @@
-// Scatter with a flat tree: the root sends every rank its block, one after the other.
-// The mirror of the gather of Kaiser et al. 2009, "Implementation and Analysis of Nonblocking
+// Scatter with a flat tree: the root sends every rank its block, one after the other. scatterv has no other
+// algorithm: along a tree, ranks would have to know the lengths of other ranks' blocks, and only the root
+// does. The mirror of the gather of Kaiser et al. 2009, "Implementation and Analysis of Nonblocking
 // Collective Operations on SCI Networks", section 3.1.
-#include "collectives/scatter/flat.hpp"
-
 #include "collectives/arithmetic.hpp"
 #include "collectives/blocks.hpp"
+#include "collectives/rows.hpp"
 #include "task/builder.hpp"
 
 namespace lapwing::scatter {
+namespace {
 
-List build_flat(const Problem& problem, int rank) {
+List build(const Problem& problem, int rank, const Parameters&) {
     const int root = problem.root;
     if (rank != root) {
         Builder list(problem, rank, 2);
@@ -30,35 +31,16 @@ List build_flat(const Problem& problem, int rank) {
     return list.finish();
 }
 
-double cost_of_flat(const Problem& problem, const Machine& machine) {
+double cost(const Problem& problem, const Parameters&, const Machine& machine) {
     const double bytes = static_cast<double>(problem.bytes);
     return machine.latency + (problem.ranks - 1) * (machine.task + bytes * machine.per_byte);
 }
 
-namespace {
-
-Verdict applies(const Problem&, const Parameters&) {
-    return Verdict::yes();
-}
-
-List build(const Problem& problem, int rank, const Parameters&) {
-    return build_flat(problem, rank);
-}
-
-double cost(const Problem& problem, const Parameters&, const Machine& machine) {
-    return cost_of_flat(problem, machine);
-}
-
 }  // namespace
 
-extern const Algorithm flat;
 const Algorithm flat = {
-    .collective = Collective::scatter,
-    .name = "flat",
     .summary = "the root sends to all ranks, one after the other",
     .source = "Kaiser et al. 2009, section 3.1, mirrored",
-    .parameters = {},
-    .applies = applies,
     .build = build,
     .cost = cost,
 };

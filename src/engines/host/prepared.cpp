@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/short_message.hpp"
 #include "engines/local_work.hpp"
 #include "engines/task_tracer.hpp"
 
@@ -59,7 +60,7 @@ HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progres
                 throw Error(ErrorCode::internal, "the host engine runs lists, not queues");
         }
     }
-    is_short_ = bytes <= max_bytes_of_short;
+    is_short_ = bytes <= max_short_bytes;
 }
 
 HostPrepared::~HostPrepared() {

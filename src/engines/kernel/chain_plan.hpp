@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/short_message.hpp"
 #include "engines/engine.hpp"
 #include "engines/kernel/host_step_plan.hpp"
 #include "task/chains.hpp"
@@ -44,7 +45,7 @@ struct ChainPlan {
     HostStepPlan host;
 
     // What it moves fits into the sockets, too.
-    bool is_short() const { return wire_bytes <= max_bytes_of_short; }
+    bool is_short() const { return wire_bytes <= max_short_bytes; }
     // Its messages may wait in the sockets for a call. Of a longer list: nobody waits for what this rank does
     // with what it receives.
     bool may_wait_in_sockets() const { return is_short() || fits_sockets_; }

@@ -5,7 +5,7 @@
 
 #include "engines/mlx5/devx.hpp"
 #include "engines/mlx5/prepared.hpp"
-#include "task/work_queues.hpp"
+#include "engines/mlx5/work_queues.hpp"
 
 namespace lapwing {
 namespace {

@@ -1,5 +1,5 @@
 // The mlx5 engine: a ConnectX card runs the list, by cross-channel work requests (CORE-Direct, Graham et al.
-// 2010). The list's work queues (task/work_queues.hpp) are posted by plain stores; the card sends, waits and
+// 2010). The list's work queues (work_queues.hpp) are posted by plain stores; the card sends, waits and
 // sends on while the program computes.
 //
 //   device     the seam: queues as memory; a card (devx) or the tests' double

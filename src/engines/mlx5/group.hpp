@@ -12,9 +12,9 @@
 #include "base/verdict.hpp"
 #include "engines/mlx5/keep_alive.hpp"
 #include "engines/mlx5/lane.hpp"
+#include "engines/mlx5/work_queues.hpp"
 #include "links/link.hpp"
 #include "task/problem.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing::mlx5 {
 

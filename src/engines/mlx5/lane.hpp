@@ -12,8 +12,8 @@
 #include "engines/mlx5/keep_alive.hpp"
 #include "engines/mlx5/landing.hpp"
 #include "engines/mlx5/queues.hpp"
+#include "engines/mlx5/work_queues.hpp"
 #include "links/link.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing::mlx5 {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "engines/mlx5/work_queues.hpp"
 #include "task/problem.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing::mlx5 {
 

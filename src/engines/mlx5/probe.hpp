@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engines/mlx5/device.hpp"
-#include "task/work_queues.hpp"
+#include "engines/mlx5/work_queues.hpp"
 
 namespace lapwing::mlx5 {
 

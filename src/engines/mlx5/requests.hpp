@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engines/mlx5/work_queues.hpp"
 #include "engines/mlx5/wqe.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing::mlx5 {
 

@@ -2,79 +2,17 @@
 
 #include <unistd.h>
 
-#include <map>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "engines/triggered/demand.hpp"
 #include "engines/triggered/group.hpp"
+#include "engines/triggered/prepared.hpp"
 
 namespace lapwing {
 namespace {
-
-using triggered::Run;
-
-class TriggeredPrepared final : public Prepared {
-  public:
-    TriggeredPrepared(const List& list, std::shared_ptr<triggered::Group> group)
-        : schedule_(std::make_shared<const triggered::Schedule>(
-              triggered::schedule(list, group->keeps() ? Landing::direct : Landing::slots))),
-          counters_(triggered::max_of(*schedule_).counters),
-          group_(std::move(group)) {}
-    ~TriggeredPrepared() override {
-        for (const auto& [channel, ends] : kept_) group_->close(ends);
-    }
-
-    Operation* start(const Buffers& buffers, std::uint32_t channel) override {
-        if (idle_.empty()) {
-            runs_.push_back(std::make_unique<Run>());
-            idle_.push_back(runs_.back().get());
-        }
-        Run& run = *idle_.back();
-        idle_.pop_back();
-        run.schedule = schedule_;
-        run.counters = counters_;
-        run.kept = nullptr;
-        if (group_->keeps()) run.kept = kept_.at(channel);
-        run.buffers = buffers;
-        run.complete = false;
-        run.has_begun = false;
-        group_->start(run);
-        return &run;
-    }
-    bool test(Operation* operation) override {
-        Run& run = static_cast<Run&>(*operation);
-        if (!group_->test(run)) return false;
-        idle_.push_back(&run);
-        return true;
-    }
-    bool keep(std::uint32_t channel) override {
-        if (!group_->keeps()) return true;
-        triggered::KeptEnds* const ends = group_->open(schedule_, channel);
-        if (ends != nullptr) kept_[channel] = ends;
-        return ends != nullptr;
-    }
-    void give_up(std::uint32_t channel) override {
-        const auto found = kept_.find(channel);
-        if (found == kept_.end()) return;
-        group_->close(found->second);
-        kept_.erase(found);
-    }
-
-  private:
-    using Landing = triggered::Landing;
-
-    const std::shared_ptr<const triggered::Schedule> schedule_;
-    const std::uint64_t counters_;
-    const std::shared_ptr<triggered::Group> group_;
-    std::map<std::uint32_t, triggered::KeptEnds*> kept_;  // by channel
-    std::vector<std::unique_ptr<Run>> runs_;
-    std::vector<Run*> idle_;
-};
 
 class TriggeredGroupEngine final : public GroupEngine {
   public:
@@ -84,7 +22,7 @@ class TriggeredGroupEngine final : public GroupEngine {
         return group_->admits(problem, list_of);
     }
     std::unique_ptr<Prepared> prepare(const List& list, Inside) override {
-        return std::make_unique<TriggeredPrepared>(list, group_);
+        return std::make_unique<triggered::TriggeredPrepared>(list, group_);
     }
 
   private:

@@ -5,244 +5,164 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <mutex>
-#include <optional>
+#include <algorithm>
 #include <utility>
 
-#include "base/error.hpp"
 #include "links/event/signals.hpp"
-#include "links/fabric_lock.hpp"
 #include "links/ofi/business_card.hpp"
-#include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"
 #include "links/ofi/providers.hpp"
-#include "links/ofi/questions.hpp"
-#include "links/ofi/tags.hpp"
 #include "links/ofi/transfers.hpp"
-#include "links/tcp/presence.hpp"
 
-namespace lapwing {
+namespace lapwing::ofi {
 namespace {
 
-// How long a sleeper trusts the network while something is on its way. Providers without a descriptor move
-// nothing by themselves. Those that have one may forget an event: rendezvous over verbs, Slingshot, when
-// another thread has just looked. Nobody announces that a full provider has room again.
+// How long a sleeper trusts the network while something is on its way. Providers without a descriptor advance
+// nothing by themselves. Some with a descriptor lose events: rendezvous over verbs; Slingshot, when another
+// thread has just polled. A full provider does not announce that it has room again.
 constexpr auto without_descriptor = std::chrono::microseconds(100);
 constexpr auto with_backlog = std::chrono::milliseconds(1);
 constexpr auto with_doubtful_descriptor = std::chrono::milliseconds(2);
 constexpr auto with_descriptor = std::chrono::milliseconds(100);
 
-// Between two looks at peers that are waited for.
-constexpr auto look_interval = std::chrono::milliseconds(200);
+// Groups of links are numbered by a rank of the job; these are not.
+constexpr std::uint64_t farewell_group = UINT32_MAX;
+constexpr std::uint64_t question_group = UINT32_MAX - 1;
 
-class OfiFabric final : public Fabric {
-  public:
-    OfiFabric(std::unique_ptr<ofi::Endpoint> endpoint, const FabricOptions& options)
-        : patience_(options.patience),
-          endpoint_(std::move(endpoint)),
-          transfers_(std::make_unique<ofi::Transfers>(*endpoint_)),
-          presence_(options.internet) {}
-    ~OfiFabric() override {
-        if (process_ == ::getpid()) {
-            endpoint_->close();
-        } else {
-            // A child of fork shares the network's state with its parent.
-            static_cast<void>(transfers_.release());
-            static_cast<void>(endpoint_.release());
-        }
-    }
-    OfiFabric(const OfiFabric&) = delete;
-    OfiFabric& operator=(const OfiFabric&) = delete;
+// No longer message is sent by libfabric's rxm before the receiver has asked for it; the limit is 16 KiB
+// unless the user has set more.
+constexpr std::size_t max_eager = 64 * 1024;
 
-    const char* name() const override { return "ofi"; }
-    std::string description() const override {
-        return fmt::format("{}, {} on {}", ofi::library().name, endpoint_->provider(), endpoint_->device());
-    }
-    bool rdma() const override { return endpoint_->traits().rdma; }
+// A provider without a limit gets no longer piece than this.
+constexpr std::size_t max_piece = std::size_t{1} << 30;
 
-    std::vector<std::byte> address() const override {
-        ofi::BusinessCard card = endpoint_->card();
-        card.presence = presence_.address();
-        return ofi::bytes_of(card);
-    }
-    void join(std::vector<Peer> peers, int self, const JobKey& key) override;
-    std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members) override;
-
-    bool progress() override;
-    bool has_news() override {
-        const auto lock = hold();
-        return transfers_->has_news();
-    }
-    void forget_completed() override {
-        const auto lock = hold();
-        transfers_->forget_completed();
-    }
-    bool prepare_to_sleep() override {
-        const auto lock = hold();
-        return endpoint_->may_sleep();
-    }
-    int descriptor() const override { return endpoint_->descriptor(); }
-    std::chrono::nanoseconds longest_sleep() override {
-        const auto lock = hold();
-        if (transfers_->idle()) return std::chrono::nanoseconds(-1);
-        if (endpoint_->descriptor() < 0) return without_descriptor;
-        if (transfers_->has_backlog()) return with_backlog;
-        return endpoint_->traits().descriptor_wakes ? with_descriptor : with_doubtful_descriptor;
-    }
-
-    bool flush() override {
-        const auto lock = hold();
-        step();
-        transfers_->say_farewell();
-        return transfers_->broken() || !(transfers_->has_sends() || transfers_->has_backlog());
-    }
-    void give_up(const std::string& why) override {
-        const auto lock = hold();
-        transfers_->fail_all(why);
-    }
-
-  private:
-    friend class OfiLink;
-
-    FabricLock::Held hold() { return lock_.hold(); }
-    bool step();
-    void look_for_lost_peers();
-
-    const pid_t process_ = ::getpid();
-    const std::chrono::seconds patience_;
-    FabricLock lock_;
-    std::unique_ptr<ofi::Endpoint> endpoint_;
-    std::unique_ptr<ofi::Transfers> transfers_;
-    std::optional<ofi::Questions> questions_;  // none: peers may be silent
-    ofi::Tags tags_;
-    tcp::Presence presence_;
-    std::chrono::steady_clock::time_point next_look_{};
-};
-
-class OfiLink final : public Link {
-  public:
-    OfiLink(OfiFabric& fabric, std::uint64_t group, std::vector<int> members) : fabric_(fabric) {
-        group_.members = std::move(members);
-        const auto lock = fabric_.hold();
-        group_.tag = fabric_.tags_.take(group);
-        fabric_.transfers_->add(group_);
-    }
-    ~OfiLink() override {
-        const auto lock = fabric_.hold();
-        fabric_.transfers_->remove(group_);
-        fabric_.tags_.give_back(group_.tag);
-    }
-    OfiLink(const OfiLink&) = delete;
-    OfiLink& operator=(const OfiLink&) = delete;
-
-    const char* name() const override { return "ofi"; }
-    bool any_thread() const override { return true; }
-    bool ready() override { return true; }
-
-    void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
-              Transfer& transfer) override {
-        start(peer, false, data, bytes, channel, transfer);
-    }
-    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
-              Transfer& transfer) override {
-        start(peer, true, data, bytes, channel, transfer);
-    }
-
-    bool sends_slowly(int, std::uint64_t bytes) const override {
-        return !fabric_.rdma() && bytes > max_sent_quickly;
-    }
-
-    bool test(Transfer& transfer) override {
-        if (!transfer.active) return true;
-        auto& message = *reinterpret_cast<ofi::Message*>(transfer.handle);
-        const auto lock = fabric_.hold();
-        if (message.left > 0) fabric_.step();
-        if (message.left > 0) return false;
-        if (!message.failure.empty()) throw Error(message.code, message.failure);
-        fabric_.transfers_->finish(message);
-        transfer = {};
-        return true;
-    }
-
-    void progress() override {
-        const auto lock = fabric_.hold();
-        fabric_.step();
-        if (!group_.broken.empty()) throw Error(ErrorCode::link, group_.broken);
-    }
-
-  private:
-    void start(int peer, bool receive, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
-               Transfer& transfer) {
-        const int place = group_.members.at(static_cast<std::size_t>(peer));
-        const auto lock = fabric_.hold();
-        if (!group_.broken.empty()) throw Error(ErrorCode::link, group_.broken);
-        ofi::Message& message = fabric_.transfers_->start(group_, place, receive, data, bytes,
-                                                          group_.tag | ofi::Tags::of_channel(channel));
-        if (message.left == 0 && message.failure.empty()) {
-            fabric_.transfers_->finish(message);
-            transfer = {};
-        } else {
-            transfer = {reinterpret_cast<std::uintptr_t>(&message), true};
-        }
-    }
-
-    OfiFabric& fabric_;
-    ofi::Group group_;
-};
-
-void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
-    std::vector<ofi::BusinessCard> cards;
-    std::vector<std::string> names;
-    std::vector<tcp::Address> presences;
-    for (const Peer& peer : peers) {
-        names.push_back(
-            fmt::format("rank {}{}", names.size(), peer.host.empty() ? "" : " (" + peer.host + ")"));
-        cards.push_back(ofi::card_of(peer.address));
-        presences.push_back(cards.back().presence);
-    }
-    const std::string apart = ofi::why_apart(cards, names);
-    if (!apart.empty()) throw Error(ErrorCode::link, apart);
-    const auto lock = hold();
-    tags_ =
-        ofi::Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key[0]);
-    // Of no rank: no group has it.
-    transfers_->join(cards, std::move(names), tags_.take(UINT32_MAX));
-    if (patience_.count() > 0) questions_.emplace(*transfers_, tags_.take(UINT32_MAX - 1), self, patience_);
-    presence_.join(std::move(presences));
-}
-
-std::unique_ptr<Link> OfiFabric::link(std::uint64_t group, std::vector<int> members) {
-    return std::make_unique<OfiLink>(*this, group, std::move(members));
-}
-
-bool OfiFabric::step() {
-    const bool moved = transfers_->step();
-    if (questions_) questions_->step();
-    if (transfers_->has_unfinished()) look_for_lost_peers();
-    return moved;
-}
-
-void OfiFabric::look_for_lost_peers() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < next_look_) return;
-    next_look_ = now + look_interval;
-    int lost = 0;
-    const std::string why = presence_.look(transfers_->slow_peers(), lost);
-    if (!why.empty()) transfers_->lose(lost, why);
-}
-
-bool OfiFabric::progress() {
-    return lock_.drive([&] { return step(); });
+template <typename Words>
+const std::byte* bytes_of(const Words& words) {
+    return reinterpret_cast<const std::byte*>(&words);
 }
 
 }  // namespace
+
+OfiFabric::OfiFabric(std::unique_ptr<Endpoint> endpoint, const FabricOptions& options)
+    : FabricBase(options.patience, &options.internet),
+      process_(::getpid()),
+      endpoint_(std::move(endpoint)),
+      max_bytes_(std::min(endpoint_->info().ep_attr->max_msg_size, max_piece)),
+      inject_(endpoint_->info().tx_attr->inject_size),
+      injects_silently_(endpoint_->traits().sends_in_order),
+      overflow_(endpoint_->traits().excess_disconnects && endpoint_->info().rx_attr->iov_limit > 1 ? max_eager
+                                                                                                   : 0),
+      provider_(endpoint_->provider()),
+      registration_(std::make_unique<Registration>(*endpoint_)) {}
+
+OfiFabric::~OfiFabric() {
+    if (process_ == ::getpid()) {
+        endpoint_->close();
+    } else {
+        // A child of fork shares the network's state with its parent.
+        for (const auto& piece : pieces_.objects()) static_cast<void>(piece->span.region.release());
+        static_cast<void>(registration_.release());
+        static_cast<void>(endpoint_.release());
+    }
+}
+
+std::string OfiFabric::description() const {
+    return fmt::format("{}, {} on {}", library().name, provider_, endpoint_->device());
+}
+
+std::vector<std::byte> OfiFabric::address() const {
+    BusinessCard card = endpoint_->card();
+    card.presence = watch().address();
+    return ofi::bytes_of(card);
+}
+
+void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
+    std::vector<BusinessCard> cards;
+    std::vector<std::string> names;
+    std::vector<tcp::Address> presences;
+    for (const Peer& peer : peers) {
+        cards.push_back(card_of(peer.address));
+        presences.push_back(cards.back().presence);
+    }
+    const auto lock = hold();
+    join_ranks(peers, std::move(presences));
+    for (std::size_t rank = 0; rank < peers.size(); ++rank) names.push_back(describe(static_cast<int>(rank)));
+    const std::string apart = why_apart(cards, names);
+    if (!apart.empty()) throw Error(ErrorCode::link, apart);
+    const std::vector<fi_addr_t> addresses = endpoint_->insert(cards);
+    peers_.resize(cards.size());
+    for (std::size_t rank = 0; rank < cards.size(); ++rank) peers_[rank].address = addresses[rank];
+    tags_ = Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key[0]);
+    farewells_.internal = questions_.internal = true;
+    farewells_.number = farewell_group;
+    add(farewells_);
+    questions_.number = question_group;
+    question_ = {static_cast<std::uint32_t>(self), 1};
+    answer_ = {static_cast<std::uint32_t>(self), 0};
+    if (watch().interval().count() < 0) return;
+    add(questions_);
+    listen();
+}
+
+bool OfiFabric::prepare_to_sleep() {
+    const auto lock = hold();
+    return endpoint_->may_sleep();
+}
+
+std::chrono::nanoseconds OfiFabric::longest_sleep() {
+    const auto lock = hold();
+    if (watch().idle() && sends_ == 0) return std::chrono::nanoseconds(-1);
+    if (endpoint_->descriptor() < 0) return without_descriptor;
+    if (has_backlog()) return with_backlog;
+    return endpoint_->traits().descriptor_wakes ? with_descriptor : with_doubtful_descriptor;
+}
+
+bool OfiFabric::flushed() {
+    for (const int peer : std::exchange(silent_peers_, {})) {
+        peer_of(peer).has_silent_sends = false;
+        FabricMessage& message = start(farewells_, peer, false, nullptr, 0, 0);
+        if (message.left == 0) finish(message);
+    }
+    return sends_ == 0 && !has_backlog();
+}
+
+void OfiFabric::listen() {
+    listening_ = &start(questions_, any_peer, true, bytes_of(heard_), sizeof heard_, 0);
+}
+
+void OfiFabric::answer() {
+    const bool came = listening_->failure.empty();
+    finish(*listening_);
+    listening_ = nullptr;
+    if (!questions_.broken.empty()) return;
+    const Question words = heard_;
+    listen();
+    if (!came || words.sender >= peers_.size()) return;
+    watch().heard(static_cast<int>(words.sender));
+    if (words.asks != 0) tell(static_cast<int>(words.sender), answer_);
+}
+
+// At most one is on its way to a peer: a network that is gone takes none.
+void OfiFabric::tell(int peer, const Question& words) {
+    for (std::size_t i = questions_.messages.size(); i-- > 0;) {
+        FabricMessage& message = *questions_.messages[i];
+        if (!message.receive && message.left == 0) finish(message);
+    }
+    if (std::none_of(questions_.messages.begin(), questions_.messages.end(),
+                     [&](const FabricMessage* one) { return one->peer == peer; }))
+        start(questions_, peer, false, bytes_of(words), sizeof words, 0);
+}
+
+}  // namespace lapwing::ofi
+
+namespace lapwing {
 
 std::unique_ptr<Fabric> ofi_fabric(const std::string& provider, const FabricOptions& options) {
     const KeptSignals kept;
     const BlockedSignals blocked;
     auto endpoint =
         ofi::open_first(ofi::candidates(provider, options.rdma_only, options.internet), options.ranks);
-    return std::make_unique<OfiFabric>(std::move(endpoint), options);
+    return std::make_unique<ofi::OfiFabric>(std::move(endpoint), options);
 }
 
 }  // namespace lapwing

@@ -1,8 +1,8 @@
 // How ranks of one host sleep and wake each other.
 //
-// No ring may be lost: the sleeper says that it sleeps, then looks once more; the other makes its news
-// visible, then looks whether it sleeps. One of the two looks later, and sees the other (Dekker's argument),
-// if neither store can pass the look behind it.
+// No ring may be lost. The sleeper stores that it sleeps, then checks once more for messages; the sender
+// stores its message, then checks whether the receiver sleeps. The later of the two loads sees the other's
+// store (Dekker's argument) if neither store can pass the load behind it.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace lapwing::shm {
 #endif
 #endif
 
-// Between news for several sleepers and the looks at their doorbells.
+// Between the messages for several peers and the checks of their doorbells.
 template <typename Platform>
 void publish_news() {
 #ifndef LAPWING_THREAD_SANITIZER
@@ -30,14 +30,14 @@ void publish_news() {
 template <typename Platform>
 std::uint32_t where_asleep(Doorbell<Platform>& doorbell) {
 #ifdef LAPWING_THREAD_SANITIZER
-    // It knows no fences: the order of the changes of one word does the same.
+    // The sanitizer does not support fences. The modification order of one word has the same effect.
     return doorbell.asleep.fetch_add(0, std::memory_order_acq_rel);
 #else
     return doorbell.asleep.load(std::memory_order_relaxed);
 #endif
 }
 
-// Whoever sleeps. `pipe`: the writing end of its pipe, here.
+// Wakes a peer that sleeps. `pipe`: the writing end of its pipe in this process.
 template <typename Platform>
 void ring_at(Doorbell<Platform>& doorbell, std::uint32_t asleep, int pipe) {
     doorbell.rings.fetch_add(1, std::memory_order_release);
@@ -53,8 +53,8 @@ void ring(Doorbell<Platform>& doorbell, int pipe = -1) {
     if (const std::uint32_t asleep = where_asleep(doorbell); asleep != awake) ring_at(doorbell, asleep, pipe);
 }
 
-// Sleep in two steps: the first says that it sleeps, looks for news, and gives back nothing when there are
-// some.
+// First of two steps: stores that this rank sleeps, then checks `news`. Returns nothing if there is a reason
+// not to sleep.
 template <typename Platform, typename News>
 std::optional<std::uint32_t> prepare_to_sleep(Doorbell<Platform>& doorbell, News news) {
     const std::uint32_t seen = doorbell.rings.load(std::memory_order_acquire);
@@ -65,7 +65,7 @@ std::optional<std::uint32_t> prepare_to_sleep(Doorbell<Platform>& doorbell, News
     return std::nullopt;
 }
 
-// True when there was news, or a ring.
+// Second step. Returns true if the doorbell has rung.
 template <typename Platform>
 bool sleep_on(Doorbell<Platform>& doorbell, std::uint32_t seen, long nanoseconds) {
     Platform::sleep(doorbell.rings, seen, nanoseconds);
@@ -73,8 +73,7 @@ bool sleep_on(Doorbell<Platform>& doorbell, std::uint32_t seen, long nanoseconds
     return doorbell.rings.load(std::memory_order_relaxed) != seen;
 }
 
-// `news()` says whether there is a reason not to sleep; `sleep(word, value)` sleeps while the word has the
-// value.
+// Both steps. `news()`: whether there is a reason not to sleep.
 template <typename Platform, typename News>
 bool sleep_at(Doorbell<Platform>& doorbell, News news, long nanoseconds) {
     const auto seen = prepare_to_sleep(doorbell, news);

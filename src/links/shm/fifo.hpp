@@ -1,10 +1,9 @@
 // The two ends of a FIFO: one rank writes, one reads. Neither ever waits for the other.
 //
-// Every slot carries the number of its message, so a reader finds the next message by looking at one word,
-// which is in the same cache line as a short message: one line travels between the processors (as in the
-// FastForward queue, Giacomoni et al. 2008, and in MPICH's fast boxes, Buntinas et al. 2006). Nothing is
-// written back but, in a line of its own, how far the reader has come; the writer looks there only when it
-// finds the FIFO full.
+// Every slot has the number of its message. The reader therefore finds the next message by one word, which is
+// in the same cache line as a short message: one line travels between the processors (as in the FastForward
+// queue, Giacomoni et al. 2008, and in MPICH's fast boxes, Buntinas et al. 2006). The reader writes back only
+// its position, in a line of its own; the writer reads it only when the FIFO seems full.
 #pragma once
 
 #include <cstring>
@@ -19,7 +18,7 @@ class FifoWriter {
     FifoWriter() = default;
     explicit FifoWriter(const Fifo<Platform>& fifo) : fifo_(fifo) {}
 
-    // A message of up to geometry.max_whole() bytes. False: there is no room.
+    // Writes a message of up to geometry.eager_limit() bytes. Returns false if there is no room.
     bool eager(std::uint64_t group, std::uint32_t channel, const std::byte* data, std::uint64_t bytes) {
         if (bytes <= Slot<Platform>::inside_bytes) {
             if (!slot_is_free()) return false;
@@ -30,7 +29,7 @@ class FifoWriter {
         return in_payload(Kind::eager, {}, group, channel, data, bytes);
     }
 
-    // Announces bytes that stay where they are. The ticket; -1: there is no room.
+    // Announces bytes that stay in the sender's memory. Returns the ticket; -1 if there is no room.
     int offer(std::uint64_t group, std::uint32_t channel, const std::byte* data, std::uint64_t bytes) {
         if (!slot_is_free()) return -1;
         for (std::uint32_t ticket = 0; ticket < fifo_.geometry.tickets; ++ticket) {
@@ -50,18 +49,18 @@ class FifoWriter {
         }
         return -1;
     }
-    // Bytes of an offered message, of which so many stand `before` them. False: there is no room.
+    // Writes bytes of an offered message from offset `before`. Returns false if there is no room.
     bool piece(int ticket, std::uint64_t before, const std::byte* data, std::uint64_t bytes) {
         return in_payload(Kind::piece, {0, before, static_cast<std::uint32_t>(ticket)}, 0, 0, data, bytes);
     }
-    // For a piece of so many bytes.
+    // Whether there is room for a piece of so many bytes.
     bool has_room(std::uint64_t bytes) {
-        return slot_is_free() && payload_is_free(place_of(bytes) + whole_lines(bytes));
+        return slot_is_free() && payload_is_free(position_of(bytes) + whole_lines(bytes));
     }
 
     Ticket<Platform>& ticket(int number) { return fifo_.tickets[number]; }
-    // The sender needs it no more; it is used again when the receiver has closed it.
-    void let_go(int ticket) { held_ &= ~(1U << ticket); }
+    // The sender does not need the ticket any more; it is used again when the receiver has closed it.
+    void release(int ticket) { held_ &= ~(1U << ticket); }
 
   private:
     Slot<Platform>& slot() { return fifo_.slots[written_ & (fifo_.geometry.slots - 1)]; }
@@ -79,8 +78,8 @@ class FifoWriter {
     static std::uint64_t whole_lines(std::uint64_t bytes) {
         return (bytes + cache_line - 1) / cache_line * cache_line;
     }
-    // Where so many bytes stand in the payload. In one piece: what is left at the end is passed over.
-    std::uint64_t place_of(std::uint64_t bytes) const {
+    // Where so many bytes go in the payload. They are contiguous: the rest at the end is skipped.
+    std::uint64_t position_of(std::uint64_t bytes) const {
         const std::uint64_t size = fifo_.geometry.payload;
         const bool fits = payload_written_ % size + whole_lines(bytes) <= size;
         return fits ? payload_written_ : (payload_written_ / size + 1) * size;
@@ -88,7 +87,7 @@ class FifoWriter {
     bool in_payload(Kind kind, Elsewhere where, std::uint64_t group, std::uint32_t channel,
                     const std::byte* data, std::uint64_t bytes) {
         if (!has_room(bytes)) return false;
-        where.at = place_of(bytes);
+        where.at = position_of(bytes);
         std::byte* const target = fifo_.payload + where.at % fifo_.geometry.payload;
         std::memcpy(target, data, bytes);
         Platform::writes(target, bytes);
@@ -109,9 +108,9 @@ class FifoWriter {
     Fifo<Platform> fifo_;
     std::uint64_t written_ = 0;          // messages
     std::uint64_t payload_written_ = 0;  // bytes
-    std::uint64_t slots_read_ = 0;       // as far as is known
+    std::uint64_t slots_read_ = 0;       // by the reader, when the FIFO was last full
     std::uint64_t payload_read_ = 0;
-    std::uint32_t held_ = 0;  // tickets that the sender needs, as bits
+    std::uint32_t held_ = 0;  // bit mask of the tickets that the sender needs
 };
 
 template <typename Platform>
@@ -120,7 +119,7 @@ class FifoReader {
     FifoReader() = default;
     explicit FifoReader(const Fifo<Platform>& fifo) : fifo_(fifo) {}
 
-    // The next message; null: there is none yet. It stays until consume().
+    // Returns the next message, which is valid until consume(); null if there is none yet.
     const Slot<Platform>* next() const {
         const Slot<Platform>& slot = fifo_.slots[read_ & (fifo_.geometry.slots - 1)];
         if (slot.number.load(std::memory_order_acquire) != read_ + 1) return nullptr;
@@ -139,7 +138,7 @@ class FifoReader {
     }
 
     static Kind kind(const Slot<Platform>& slot) { return static_cast<Kind>(slot.form >> 28); }
-    // That came with it: of the message, or of the piece.
+    // Bytes of the message, or of the piece.
     static std::uint64_t bytes(const Slot<Platform>& slot) { return slot.form & 0xfffffff; }
     const std::byte* data(const Slot<Platform>& slot) const {
         return in_payload(slot) ? fifo_.payload + elsewhere(slot).at % fifo_.geometry.payload : slot.inside;

@@ -23,7 +23,7 @@ namespace {
 }  // namespace
 
 Memory Memory::make(std::uint64_t bytes, const Proof& proof) {
-    // A file beyond this limit would end the process.
+    // Exceeding this limit would end the process.
     rlimit limit{};
     if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes) {
         throw Error(
@@ -36,7 +36,7 @@ Memory Memory::make(std::uint64_t bytes, const Proof& proof) {
     memory.descriptor_ = ::memfd_create("lapwing", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (memory.descriptor_ < 0) refuse("memfd_create");
     if (::ftruncate(memory.descriptor_, static_cast<off_t>(bytes)) != 0) refuse("ftruncate of shared memory");
-    // Nobody can take it away under the others.
+    // No process can truncate it while others use it.
     if (::fcntl(memory.descriptor_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         refuse("sealing of shared memory");
     if (::pwrite(memory.descriptor_, proof.data(), proof.size(), 0) != static_cast<ssize_t>(proof.size()))

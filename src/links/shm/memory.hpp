@@ -1,5 +1,5 @@
-// The memory that the ranks of one host share: made by one of them, without a name, so that nothing is left
-// of it when the last of them has ended, whichever way.
+// The memory that the ranks of one host share. One rank makes it, without a name: the system frees it when
+// the last rank has ended, in whichever way.
 #pragma once
 
 #include <sys/types.h>
@@ -11,15 +11,15 @@
 
 namespace lapwing::shm {
 
-using Proof = std::array<unsigned char, 16>;  // random; stands at the beginning of the memory
+using Proof = std::array<unsigned char, 16>;  // random; the first bytes of the memory
 
-// The end that others map: a descriptor of this process.
 class Memory {
   public:
-    // Of so many bytes, all zero but for the proof; only what is used becomes memory. Throws Error (system).
+    // Makes memory of `bytes`, zero but for the proof; only pages that are used take memory. Throws Error
+    // (system).
     static Memory make(std::uint64_t bytes, const Proof& proof);
-    // That of another process, by its descriptor there; it is the right one if it begins with the proof.
-    // Throws Error (system).
+    // Opens the memory of another process by its descriptor there, and checks the proof. Throws Error
+    // (system).
     static Memory open(pid_t process, int descriptor, const Proof& proof);
 
     Memory() = default;
@@ -28,8 +28,9 @@ class Memory {
     ~Memory();
 
     int descriptor() const { return descriptor_; }
-    // Maps the first `bytes`. Throws Error (system). Nobody can open it here any more.
+    // Maps the first `bytes`. Throws Error (system).
     std::byte* map(std::uint64_t bytes);
+    // No other process can open it here any more.
     void close();
 
   private:

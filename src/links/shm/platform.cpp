@@ -44,7 +44,7 @@ void Linux::wake(int pipe) {
 
 void Linux::sleep(const Word<std::uint32_t>& word, std::uint32_t value, long nanoseconds) {
     const timespec limit{nanoseconds / 1'000'000'000, nanoseconds % 1'000'000'000};
-    // Any return is as good as another: the sleeper looks again.
+    // The reason for the return does not matter: the sleeper checks again.
     ::syscall(SYS_futex, &word, FUTEX_WAIT, value, nanoseconds < 0 ? nullptr : &limit, nullptr, 0);
 }
 
@@ -69,7 +69,7 @@ int Linux::try_copy_to(pid_t process) {
 }
 
 void permit_direct_copies() {
-    // Fails where there is no Yama: then nothing is asked for.
+    // Fails without Yama: then no permission is needed.
     ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 }
 

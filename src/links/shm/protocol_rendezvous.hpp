@@ -1,4 +1,4 @@
-// How Protocol moves long messages: the third part of protocol.hpp.
+// The functions of Protocol for long messages.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,9 +11,9 @@
 
 namespace lapwing::shm {
 
-// Which way a receive asks for.
+// Chooses the way that a receive asks for.
 template <typename Platform>
-void Protocol<Platform>::choose_way(Peer& peer, Message& message) {
+void Protocol<Platform>::choose_way(Peer& peer, Pending& message) {
     message.in_pieces = !peer.copies_directly || message.bytes <= geometry_.max_in_pieces;
     if (!peer.copies_directly || !geometry_.measures_ways) return;
     if (peer.choice == nullptr) peer.choice = std::make_unique<TransferChoice>(geometry_.max_in_pieces);
@@ -24,31 +24,31 @@ void Protocol<Platform>::choose_way(Peer& peer, Message& message) {
 
 // A receive meets an offer.
 template <typename Platform>
-void Protocol<Platform>::begin_receiving(Peer& peer, Message& message, std::uint64_t bytes,
+void Protocol<Platform>::begin_receiving(Peer& peer, Pending& message, std::uint64_t bytes,
                                          const Elsewhere& where) {
     Ticket& ticket = peer.from.ticket(where.ticket);
     if (bytes > message.bytes) {
-        message.state = Message::State::too_long;
+        message.state = Pending::State::too_long;
         ticket.state.store(Ticket::closed, std::memory_order_release);
-        tell(peer, message.place);
+        announce(peer);
         return;
     }
     message.bytes = bytes;
-    message.state = Message::State::receiving;
+    message.state = Pending::State::receiving;
     message.ticket = static_cast<int>(where.ticket);
     message.offered_at = where.at;
     peer.receiving.push_back(&message);
     ticket.target.store(reinterpret_cast<std::uintptr_t>(message.target), std::memory_order_relaxed);
     choose_way(peer, message);
     ticket.state.store(message.in_pieces ? Ticket::wants_pieces : Ticket::shared, std::memory_order_release);
-    // Else there is nothing to help with.
-    if (message.in_pieces || bytes >= 2 * geometry_.chunk) tell(peer, message.place);
+    // A message of one chunk needs no help from its sender.
+    if (message.in_pieces || bytes >= 2 * geometry_.chunk) announce(peer);
 }
 
 template <typename Platform>
-void Protocol<Platform>::complete_receive(Peer& peer, Message& message, Ticket& ticket) {
+void Protocol<Platform>::complete_receive(Peer& peer, Pending& message, Ticket& ticket) {
     ticket.state.store(Ticket::closed, std::memory_order_release);
-    tell(peer, message.place);
+    announce(peer);
     std::erase(peer.receiving, &message);
     complete(message);
     if (message.opened == 0) return;
@@ -61,30 +61,31 @@ void Protocol<Platform>::add_piece(Peer& peer, const Slot& slot) {
     const std::uint32_t number = Reader::elsewhere(slot).ticket;
     const auto found =
         std::find_if(peer.receiving.begin(), peer.receiving.end(),
-                     [&](const Message* message) { return message->ticket == static_cast<int>(number); });
-    if (found == peer.receiving.end()) fail(fmt::format("rank {} sends a piece of no message", peer.rank));
-    Message& message = **found;
+                     [&](const Pending* message) { return message->ticket == static_cast<int>(number); });
+    if (found == peer.receiving.end())
+        fail(fmt::format("rank {} sent a piece of an unknown message", peer.rank));
+    Pending& message = **found;
     const std::uint64_t bytes = Reader::bytes(slot);
     std::memcpy(message.target + Reader::elsewhere(slot).bytes, peer.from.data(slot), bytes);
     message.in_vain = 0;
-    // There is room for more.
-    tell(peer, message.place);
+    // The sender has room for more.
+    announce(peer);
     ++message.moved;
     look_for_end(peer, message);
 }
 
-// Of a receive in pieces: whether it has got all.
+// Completes a receive in pieces if it has all of them.
 template <typename Platform>
-void Protocol<Platform>::look_for_end(Peer& peer, Message& message) {
+void Protocol<Platform>::look_for_end(Peer& peer, Pending& message) {
     Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
     if (message.moved + ticket.copied.load(std::memory_order_acquire) == pieces_of(message.bytes))
         complete_receive(peer, message, ticket);
 }
 
-// Others may have the traffic meanwhile: the message stays in its place until this chunk is counted. False:
-// the system refuses it.
+// Releases the lock while it copies; the message stays valid until this chunk is counted. Returns false if
+// the system refuses the copy.
 template <typename Platform>
-bool Protocol<Platform>::copy_chunk(Peer& peer, Message& message, std::uint64_t target, std::uint64_t at,
+bool Protocol<Platform>::copy_chunk(Peer& peer, Pending& message, std::uint64_t target, std::uint64_t at,
                                     std::uint64_t bytes) {
     ++message.copying;
     if (shared_) mutex_.unlock();
@@ -107,15 +108,15 @@ bool Protocol<Platform>::copy_chunk(Peer& peer, Message& message, std::uint64_t 
     return false;
 }
 
-// Of a receive: what the system refuses comes in pieces, from the beginning. True when it waits for that, or
-// begins.
+// Of a receive whose copies the system refuses: it starts again, in pieces. Returns true if it waits for the
+// sender to stop, or has started again.
 template <typename Platform>
-bool Protocol<Platform>::begin_again(Peer& peer, Message& message, Ticket& ticket) {
+bool Protocol<Platform>::begin_again(Peer& peer, Pending& message, Ticket& ticket) {
     const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
-    // The sender does not stop then.
+    // Then the sender does not stop.
     if (all_chunks_copied(message, ticket)) return false;
     if (state == Ticket::stopped && message.copying == 0) {
-        // What the sender has sent before it stopped is in the FIFO.
+        // Pieces that the sender sent before it stopped are in the FIFO.
         read(peer);
         peer.copies_directly = false;
         message.failed = false;
@@ -125,32 +126,32 @@ bool Protocol<Platform>::begin_again(Peer& peer, Message& message, Ticket& ticke
         ticket.claimed.store(0, std::memory_order_relaxed);
         ticket.copied.store(0, std::memory_order_relaxed);
         ticket.state.store(Ticket::wants_pieces, std::memory_order_release);
-        tell(peer, message.place);
+        announce(peer);
         return true;
     }
     if (must_refuse(peer, message, state)) {
         ticket.state.store(Ticket::refused, std::memory_order_release);
-        tell(peer, message.place);
+        announce(peer);
         return true;
     }
     return state == Ticket::refused || state == Ticket::stopped;
 }
 
-// Of a send: what it has claimed is copied, or was refused.
+// Of a send: waits until its own copies have ended.
 template <typename Platform>
-void Protocol<Platform>::stop_sending(Peer& peer, Message& message, Ticket& ticket) {
+void Protocol<Platform>::stop_sending(Peer& peer, Pending& message, Ticket& ticket) {
     if (message.copying > 0) return;
     peer.copies_directly = false;
     message.failed = false;
     message.in_pieces = true;
     message.moved = 0;
     ticket.state.store(Ticket::stopped, std::memory_order_release);
-    tell(peer, message.place);
+    announce(peer);
 }
 
-// Copies chunks that nobody else copies, in either direction. True when all are copied.
+// Copies unclaimed chunks, in either direction. Returns true if all are copied.
 template <typename Platform>
-bool Protocol<Platform>::copy_chunks(Peer& peer, Message& message, Ticket& ticket) {
+bool Protocol<Platform>::copy_chunks(Peer& peer, Pending& message, Ticket& ticket) {
     const std::uint32_t chunks = chunks_of(message.bytes);
     while (peer.copies_directly && ticket.claimed.load(std::memory_order_relaxed) < chunks) {
         const std::uint32_t mine = ticket.claimed.fetch_add(1, std::memory_order_relaxed);
@@ -161,15 +162,15 @@ bool Protocol<Platform>::copy_chunks(Peer& peer, Message& message, Ticket& ticke
         const std::uint64_t target = message.sends ? ticket.target.load(std::memory_order_relaxed) : 0;
         if (!copy_chunk(peer, message, target, at, bytes)) return false;
         ticket.copied.fetch_add(1, std::memory_order_release);
-        tell(peer, message.place);
+        announce(peer);
     }
     return ticket.copied.load(std::memory_order_acquire) == chunks;
 }
 
-// The other side does something else: this one copies some pieces that nobody has claimed. Not many at once,
-// since it has messages of its own to send meanwhile. How many.
+// While the other side is busy, this side copies some unclaimed pieces; only a few at once, since it has
+// messages of its own to send. Returns how many it has copied.
 template <typename Platform>
-std::uint32_t Protocol<Platform>::copy_pieces(Peer& peer, Message& message, Ticket& ticket) {
+std::uint32_t Protocol<Platform>::copy_pieces(Peer& peer, Pending& message, Ticket& ticket) {
     const std::uint32_t pieces = pieces_of(message.bytes);
     if (ticket.claimed.load(std::memory_order_relaxed) >= pieces) return 0;
     const auto some =
@@ -186,12 +187,12 @@ std::uint32_t Protocol<Platform>::copy_pieces(Peer& peer, Message& message, Tick
 }
 
 template <typename Platform>
-void Protocol<Platform>::go_on_receiving(Peer& peer, Message& message) {
+void Protocol<Platform>::advance_receive(Peer& peer, Pending& message) {
     Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message.ticket));
     if (begin_again(peer, message, ticket)) return;
     if (message.in_pieces) {
         if (peer.copies_directly && out_of_patience(message)) copy_pieces(peer, message, ticket);
-        // The sender may have copied the last ones, even where this side may not.
+        // The sender may have copied the last pieces, even if this side may not copy.
         look_for_end(peer, message);
     } else if (copy_chunks(peer, message, ticket)) {
         complete_receive(peer, message, ticket);
@@ -200,9 +201,9 @@ void Protocol<Platform>::go_on_receiving(Peer& peer, Message& message) {
 }
 
 template <typename Platform>
-void Protocol<Platform>::send_pieces(Peer& peer, Message& message, Ticket& ticket) {
+void Protocol<Platform>::send_pieces(Peer& peer, Pending& message, Ticket& ticket) {
     const std::uint32_t pieces = pieces_of(message.bytes);
-    // A piece that is claimed must go: nobody else takes it then.
+    // A claimed piece must be sent: the other side does not take it.
     while (ticket.claimed.load(std::memory_order_relaxed) < pieces && peer.to.has_room(eager_limit_)) {
         const std::uint32_t mine = ticket.claimed.fetch_add(1, std::memory_order_relaxed);
         if (mine >= pieces) break;
@@ -210,19 +211,19 @@ void Protocol<Platform>::send_pieces(Peer& peer, Message& message, Ticket& ticke
         peer.to.piece(message.ticket, at, message.source + at, std::min(eager_limit_, message.bytes - at));
         ++message.moved;
         message.in_vain = 0;
-        tell(peer, message.place);
+        announce(peer);
     }
     if (!peer.copies_directly || ticket.claimed.load(std::memory_order_relaxed) >= pieces) return;
     if (!out_of_patience(message)) return;
     if (const std::uint32_t copied = copy_pieces(peer, message, ticket); copied > 0) {
         ticket.copied.fetch_add(copied, std::memory_order_release);
-        tell(peer, message.place);
+        announce(peer);
     }
 }
 
-// An offered message.
+// Advances an offered message.
 template <typename Platform>
-void Protocol<Platform>::go_on_sending(Peer& peer, Message& message) {
+void Protocol<Platform>::advance_send(Peer& peer, Pending& message) {
     Ticket& ticket = peer.to.ticket(message.ticket);
     const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
     switch (state) {
@@ -238,14 +239,14 @@ void Protocol<Platform>::go_on_sending(Peer& peer, Message& message) {
             send_pieces(peer, message, ticket);
             if (message.moved == pieces_of(message.bytes)) break;
             if (message.failed) stop_sending(peer, message, ticket);
-            // Else the receiver has the rest, or may take it.
+            // Otherwise the receiver has claimed the rest, or may.
             return;
         case Ticket::closed:
             break;
         default:
             return;
     }
-    peer.to.let_go(message.ticket);
+    peer.to.release(message.ticket);
     complete(message);
 }
 

@@ -1,4 +1,4 @@
-// What Protocol does: the second part of protocol.hpp.
+// The functions of Protocol, but for long messages.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,100 +22,92 @@ auto take_first(Entries& entries, Is is) {
 }
 
 template <typename Platform>
-Protocol<Platform>::Protocol(const std::vector<Place>& places, Doorbell<Platform>& own_doorbell)
-    : peers_(places.size()), doorbell_(own_doorbell) {
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        const Place& place = places[i];
+Protocol<Platform>::Protocol(const std::vector<Neighbor>& neighbors, Doorbell<Platform>& own_doorbell)
+    : peers_(neighbors.size()), doorbell_(own_doorbell) {
+    for (std::size_t i = 0; i < neighbors.size(); ++i) {
+        const Neighbor& neighbor = neighbors[i];
         Peer& peer = peers_[i];
-        peer.to = FifoWriter<Platform>(place.to);
-        peer.from = FifoReader<Platform>(place.from);
-        peer.doorbell = place.doorbell;
-        peer.process = place.process;
-        peer.rank = place.rank;
-        peer.copies_directly = place.copies_directly;
-        geometry_ = place.to.geometry;
+        peer.to = FifoWriter<Platform>(neighbor.to);
+        peer.from = FifoReader<Platform>(neighbor.from);
+        peer.doorbell = neighbor.doorbell;
+        peer.process = neighbor.process;
+        peer.rank = neighbor.rank;
+        peer.copies_directly = neighbor.copies_directly;
+        geometry_ = neighbor.to.geometry;
         eager_limit_ = geometry_.eager_limit();
     }
 }
 
 template <typename Platform>
-typename Protocol<Platform>::Message& Protocol<Platform>::take(int place, std::uint64_t bytes,
+typename Protocol<Platform>::Pending& Protocol<Platform>::take(int local_rank, std::uint64_t bytes,
                                                                Link::Transfer& transfer) {
-    if (idle_.empty()) {
-        messages_.push_back(std::make_unique<Message>());
-        idle_.push_back(messages_.back().get());
-    }
-    Message& message = *idle_.back();
-    idle_.pop_back();
+    Pending& message = messages_.take();
     message = {};
-    message.place = place;
+    message.local_rank = local_rank;
     message.bytes = bytes;
     transfer = {reinterpret_cast<std::uintptr_t>(&message), true};
     return message;
 }
 
 template <typename Platform>
-void Protocol<Platform>::tell(Peer& peer, int place) {
-    if (peer.told) return;
-    peer.told = true;
-    told_.push_back(place);
+void Protocol<Platform>::announce(Peer& peer) {
+    if (!std::exchange(peer.announced, true)) announced_.push_back(&peer);
 }
 
 template <typename Platform>
 void Protocol<Platform>::ring_doorbells() {
     publish_news<Platform>();
-    for (const int place : told_) {
-        Peer& peer = peer_of(place);
-        peer.told = false;
-        ring(*peer.doorbell, peer.pipe);
+    for (Peer* const peer : announced_) {
+        peer->announced = false;
+        ring(*peer->doorbell, peer->pipe);
     }
-    told_.clear();
+    announced_.clear();
 }
 
 template <typename Platform>
-void Protocol<Platform>::send(int place, std::uint64_t group, std::uint32_t channel, const std::byte* data,
-                              std::uint64_t bytes, Link::Transfer& transfer) {
+void Protocol<Platform>::send(int local_rank, std::uint64_t group, std::uint32_t channel,
+                              const std::byte* data, std::uint64_t bytes, Link::Transfer& transfer) {
     check_usable();
-    Peer& peer = peer_of(place);
+    Peer& peer = peer_of(local_rank);
     if (bytes <= eager_limit_ && peer.waiting.empty() && peer.to.eager(group, channel, data, bytes)) {
         transfer = {};
-        tell(peer, place);
+        announce(peer);
         return;
     }
-    Message& message = take(place, bytes, transfer);
+    Pending& message = take(local_rank, bytes, transfer);
     message.sends = true;
     message.group = group;
     message.channel = channel;
     message.source = data;
-    if (peer.waiting.empty() && peer.offered.empty()) sending_.push_back(place);
+    if (peer.waiting.empty() && peer.offered.empty()) sending_.push_back(&peer);
     if (!peer.waiting.empty() || !put(peer, message)) peer.waiting.push_back(&message);
 }
 
-// The message goes into the FIFO, or its offer. False: there is no room.
+// Puts the message, or its offer, into the FIFO. Returns false if there is no room.
 template <typename Platform>
-bool Protocol<Platform>::put(Peer& peer, Message& message) {
+bool Protocol<Platform>::put(Peer& peer, Pending& message) {
     if (message.bytes <= eager_limit_) {
         if (!peer.to.eager(message.group, message.channel, message.source, message.bytes)) return false;
         complete(message);
     } else {
         message.ticket = peer.to.offer(message.group, message.channel, message.source, message.bytes);
         if (message.ticket < 0) return false;
-        message.state = Message::State::offered;
+        message.state = Pending::State::offered;
         peer.offered.push_back(&message);
     }
-    tell(peer, message.place);
+    announce(peer);
     return true;
 }
 
 template <typename Platform>
-void Protocol<Platform>::recv(int place, std::uint64_t group, std::uint32_t channel, std::byte* data,
+void Protocol<Platform>::recv(int local_rank, std::uint64_t group, std::uint32_t channel, std::byte* data,
                               std::uint64_t bytes, Link::Transfer& transfer) {
     check_usable();
-    Peer& peer = peer_of(place);
+    Peer& peer = peer_of(local_rank);
     const auto same = [&](const auto& other) { return other.group == group && other.channel == channel; };
     if (!peer.early.empty()) {
         if (auto [found, early] = take_first(peer.early, same); found) {
-            Message& message = take(place, bytes, transfer);
+            Pending& message = take(local_rank, bytes, transfer);
             message.target = data;
             if (early.offered) {
                 begin_receiving(peer, message, early.bytes, early.where);
@@ -125,36 +117,36 @@ void Protocol<Platform>::recv(int place, std::uint64_t group, std::uint32_t chan
             return;
         }
     }
-    // What has come already need not be posted.
+    // The message may have arrived already: then the receive need not be posted.
     const Slot* const next = peer.from.next();
     if (next != nullptr && same(*next) && Reader::kind(*next) == Kind::eager &&
         Reader::bytes(*next) <= bytes &&
         std::none_of(peer.posted.begin(), peer.posted.end(),
-                     [&](const Message* other) { return same(*other); })) {
+                     [&](const Pending* other) { return same(*other); })) {
         if (const std::uint64_t sent = Reader::bytes(*next); sent > 0)
             std::memcpy(data, peer.from.data(*next), sent);
         peer.from.consume();
         transfer = {};
         return;
     }
-    Message& message = take(place, bytes, transfer);
+    Pending& message = take(local_rank, bytes, transfer);
     message.group = group;
     message.channel = channel;
     message.target = data;
     peer.posted.push_back(&message);
 }
 
-// A whole message, to the receive that it is for.
+// Copies a whole message to its receive.
 template <typename Platform>
-void Protocol<Platform>::deliver(Message& message, const std::byte* data, std::uint64_t bytes) {
+void Protocol<Platform>::deliver(Pending& message, const std::byte* data, std::uint64_t bytes) {
     complete(message);
     if (bytes > message.bytes)
-        message.state = Message::State::too_long;
+        message.state = Pending::State::too_long;
     else if (bytes > 0)
         std::memcpy(message.target, data, bytes);
 }
 
-// All that the FIFO of a peer holds.
+// Reads all messages in the FIFO of a peer.
 template <typename Platform>
 void Protocol<Platform>::read(Peer& peer) {
     while (const Slot* const slot = peer.from.next()) {
@@ -164,7 +156,7 @@ void Protocol<Platform>::read(Peer& peer) {
             peer.from.consume();
             continue;
         }
-        const auto [found, message] = take_first(peer.posted, [&](const Message* posted) {
+        const auto [found, message] = take_first(peer.posted, [&](const Pending* posted) {
             return posted->group == slot->group && posted->channel == slot->channel;
         });
         const bool offered = kind == Kind::offer;
@@ -186,13 +178,13 @@ void Protocol<Platform>::read(Peer& peer) {
     }
 }
 
-// True when nothing is left to send to the peer.
+// Returns true if no send to the peer is left.
 template <typename Platform>
-bool Protocol<Platform>::move_sends(Peer& peer) {
+bool Protocol<Platform>::advance_sends(Peer& peer) {
     for (std::size_t i = 0; i < peer.offered.size();) {
-        Message& message = *peer.offered[i];
-        go_on_sending(peer, message);
-        if (message.state == Message::State::complete)
+        Pending& message = *peer.offered[i];
+        advance_send(peer, message);
+        if (message.state == Pending::State::complete)
             std::erase(peer.offered, &message);
         else
             ++i;
@@ -204,63 +196,63 @@ bool Protocol<Platform>::move_sends(Peer& peer) {
 template <typename Platform>
 bool Protocol<Platform>::test(Link::Transfer& transfer) {
     if (!transfer.active) return true;
-    Message& message = *reinterpret_cast<Message*>(transfer.handle);
-    if (message.state != Message::State::complete) {
+    Pending& message = *reinterpret_cast<Pending*>(transfer.handle);
+    if (message.state != Pending::State::complete) {
         check_usable();
-        Peer& peer = peer_of(message.place);
+        Peer& peer = peer_of(message.local_rank);
         if (!message.sends) {
             read(peer);
-            if (message.state == Message::State::receiving) go_on_receiving(peer, message);
+            if (message.state == Pending::State::receiving) advance_receive(peer, message);
         }
         progress();
-        if (message.state == Message::State::too_long) refuse_length(transfer);
-        if (message.state != Message::State::complete) return false;
-        // No news for the progress thread: who tests knows.
+        if (message.state == Pending::State::too_long) refuse_length(transfer);
+        if (message.state != Pending::State::complete) return false;
+        // The caller has seen this completion: it must not wake the progress thread.
         if (message.completed == completed_ && known_completed_ + 1 == completed_) ++known_completed_;
     }
-    idle_.push_back(&message);
+    messages_.release(message);
     transfer = {};
     return true;
 }
 
 template <typename Platform>
 void Protocol<Platform>::refuse_length(Link::Transfer& transfer) {
-    Message& message = *reinterpret_cast<Message*>(transfer.handle);
-    idle_.push_back(&message);
+    Pending& message = *reinterpret_cast<Pending*>(transfer.handle);
+    messages_.release(message);
     transfer = {};
-    throw Error(ErrorCode::truncated,
-                fmt::format("rank {} has sent more than the {} bytes that are expected: the arguments of a "
-                            "collective differ, or its place in the order",
-                            peer_of(message.place).rank, message.bytes));
+    throw Error(
+        ErrorCode::truncated,
+        fmt::format("rank {} has sent more than the {} bytes that are expected: ranks disagree on the "
+                    "arguments of a collective, or call collectives in different orders",
+                    peer_of(message.local_rank).rank, message.bytes));
 }
 
-// Whether a test of something might go on now.
+// Whether a test might advance now.
 template <typename Platform>
 bool Protocol<Platform>::has_news() {
     if (given_up_.load(std::memory_order_acquire)) return true;
-    for (const int place : sending_) {
-        Peer& peer = peer_of(place);
-        // Nobody rings when there is room again.
-        if (!peer.waiting.empty()) return true;
-        for (const Message* message : peer.offered) {
-            const Ticket& ticket = peer.to.ticket(message->ticket);
+    for (Peer* const peer : sending_) {
+        // The receiver does not ring when there is room again.
+        if (!peer->waiting.empty()) return true;
+        for (const Pending* message : peer->offered) {
+            const Ticket& ticket = peer->to.ticket(message->ticket);
             const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
             const std::uint32_t claimed = ticket.claimed.load(std::memory_order_relaxed);
             if (state == Ticket::closed) return true;
             const bool must_stop = state == Ticket::refused || message->failed;
             if (must_stop && message->copying == 0) return true;
             if (state == Ticket::wants_pieces && claimed < pieces_of(message->bytes) &&
-                (peer.copies_directly || peer.to.has_room(eager_limit_))) {
+                (peer->copies_directly || peer->to.has_room(eager_limit_))) {
                 return true;
             }
-            if (state == Ticket::shared && peer.copies_directly && claimed < chunks_of(message->bytes))
+            if (state == Ticket::shared && peer->copies_directly && claimed < chunks_of(message->bytes))
                 return true;
         }
     }
     for (Peer& peer : peers_) {
         if (peer.posted.empty() && peer.receiving.empty()) continue;
         if (peer.from.next() != nullptr) return true;
-        for (const Message* message : peer.receiving) {
+        for (const Pending* message : peer.receiving) {
             const Ticket& ticket = peer.from.ticket(static_cast<std::uint32_t>(message->ticket));
             const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
             if (state == Ticket::stopped && message->copying == 0) return true;
@@ -295,10 +287,10 @@ void Protocol<Platform>::move_all() {
     known_completed_ = completed_;
     for (Peer& peer : peers_) {
         if (!peer.posted.empty() || !peer.receiving.empty()) read(peer);
-        // Others may take some out while one is copied.
+        // Other threads may remove messages while this one copies.
         for (std::size_t i = 0; i < peer.receiving.size();) {
-            Message* const message = peer.receiving[i];
-            go_on_receiving(peer, *message);
+            Pending* const message = peer.receiving[i];
+            advance_receive(peer, *message);
             if (i < peer.receiving.size() && peer.receiving[i] == message) ++i;
         }
     }

@@ -6,7 +6,7 @@
 namespace lapwing::shm {
 namespace {
 
-// A change of ways must pay by so much: within it, medians of the same way differ.
+// Another way must be faster by this factor: medians of the same way differ by as much.
 constexpr float clearly = 0.95F;
 
 std::size_t index(Way way) {
@@ -67,7 +67,8 @@ void TransferChoice::took(std::uint64_t bytes, Way way, std::uint64_t nanosecond
         of.interval = shortest_look;
         of.next_look = of.messages + of.interval;
     } else if (way == alternative && sample < clearly * standing) {
-        // Perhaps the times have changed: until the old samples are outvoted, or right.
+        // The times may have changed: measures until new samples have replaced the old ones or agree with
+        // them.
         of.interval = shortest_look;
         of.next_look = of.messages;
     }

@@ -21,9 +21,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Transports other than TCP are known to lose a wake-up now and then: a sleep ends after this.
+// Transports other than TCP are known to lose a wake-up now and then: a sleep ends after this time.
 constexpr std::chrono::nanoseconds longest_trusted_sleep = 10ms;
-// Where there is no descriptor at all.
+// Without a descriptor.
 constexpr std::chrono::nanoseconds longest_blind_sleep = 1ms;
 
 bool is_rdma(std::string_view transport) {
@@ -35,7 +35,7 @@ bool is_rdma(std::string_view transport) {
 }  // namespace
 
 UcxFabric::UcxFabric(const FabricOptions& options)
-    : ucp_(library()), process_(::getpid()), options_(options) {
+    : FabricBase(options.patience), ucp_(library()), process_(::getpid()) {
     const BlockedSignals blocked;
     const auto check = [&](const char* call, ucs_status_t status) {
         if (status == UCS_OK) return;
@@ -45,16 +45,16 @@ UcxFabric::UcxFabric(const FabricOptions& options)
         throw Error(ErrorCode::system, why);
     };
     ucp_config_t* config = nullptr;
-    // What the environment says of transports and devices holds for Lapwing, too.
+    // Lapwing follows UCX's own variables for transports and devices.
     check("ucp_config_read", ucp_.ucp_config_read(nullptr, nullptr, &config));
-    // Its timer would wake the process for ever. Older versions do not have it.
+    // The timer of keepalives would wake the process for ever. Older versions do not have it.
     static_cast<void>(ucp_.ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf"));
-    // Between sockets this scheme sends least in the call that starts a message: it leaves that to progress.
+    // Over sockets this scheme sends least in the call that starts a message: it leaves sending to progress.
     if (infiniband_devices().empty() && std::getenv("UCX_RNDV_SCHEME") == nullptr)
         static_cast<void>(ucp_.ucp_config_modify(config, "RNDV_SCHEME", "am"));
     ucp_params_t params{};
     params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS;
-    // Wake-ups keep UCX to transports that have them.
+    // This restricts UCX to transports that can wake a thread.
     params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
     params.estimated_num_eps = static_cast<std::size_t>(options.ranks);
     const ucs_status_t status = ucp_.ucp_init_version(1, 10, &params, config, &context_);
@@ -69,7 +69,7 @@ UcxFabric::UcxFabric(const FabricOptions& options)
     set_handler(message_id, [](void* fabric, const void* header, std::size_t header_bytes, void* data,
                                std::size_t bytes, const ucp_am_recv_param_t* param) {
         Header known{};
-        // Whatever else it is, it is none of ours.
+        // Not a message of Lapwing.
         if (header_bytes != sizeof known) return UCS_OK;
         std::memcpy(&known, header, sizeof known);
         return static_cast<UcxFabric*>(fabric)->arrived(known, data, bytes, param->recv_attr);
@@ -98,7 +98,7 @@ void UcxFabric::set_handler(MessageId id, ucp_am_recv_callback_t handler) {
     param.flags = UCP_AM_FLAG_WHOLE_MSG;
     param.arg = this;
     param.cb = handler;
-    // Fails for numbers only that are far too large.
+    // Fails only for ids that are far too large.
     static_cast<void>(ucp_.ucp_worker_set_am_recv_handler(worker_, &param));
 }
 
@@ -110,7 +110,7 @@ UcxFabric::~UcxFabric() {
         for (Arrival& arrival : rank.early) drop(arrival);
         for (auto& [number, arrival] : rank.ahead) drop(arrival);
         if (rank.endpoint == nullptr) continue;
-        // Nobody waits for what is still on its way: the ranks have agreed on that, or the job has failed.
+        // No rank waits for what is still on its way: the ranks have agreed on that, or the job has failed.
         ucp_request_param_t param{};
         param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
         param.flags = UCP_EP_CLOSE_FLAG_FORCE;
@@ -123,7 +123,8 @@ UcxFabric::~UcxFabric() {
     ucp_.ucp_cleanup(context_);
 }
 
-// UCX tells which transports and devices it has for people only: "resource 1 : md 1 dev 1 flags -- tcp/eth0".
+// UCX prints its transports and devices, but has no function for them: "resource 1 : md 1 dev 1 flags --
+// tcp/eth0".
 std::string UcxFabric::read_transports() {
     char* text = nullptr;
     std::size_t bytes = 0;
@@ -141,7 +142,7 @@ std::string UcxFabric::read_transports() {
         const std::size_t begin = line.find_last_of(" \t", slash) + 1;
         const std::string transport = line.substr(begin, slash - begin);
         const std::string device = line.substr(slash + 1, line.find_last_not_of(" \t") - slash);
-        // Inside a process, or a host.
+        // Transports inside a process or a host.
         if (device.starts_with("memory") || device == "lo") continue;
         if (is_rdma(transport)) rdma_ = true;
         if (transport != "tcp") other_than_tcp = true;
@@ -152,7 +153,7 @@ std::string UcxFabric::read_transports() {
     std::string all;
     for (const auto& [transport, devices] : devices_of)
         all += fmt::format("{}{} on {}", all.empty() ? "" : "; ", transport, devices);
-    return all.empty() ? "inside the host only" : all;
+    return all.empty() ? "intra-node only" : all;
 }
 
 std::string UcxFabric::description() const {
@@ -161,114 +162,77 @@ std::string UcxFabric::description() const {
 
 void UcxFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     const auto lock = hold();
+    join_ranks(peers);
     key_ = key[0];
     self_ = self;
     ranks_ = std::vector<RankState>(peers.size());
-    for (std::size_t place = 0; place < peers.size(); ++place) {
-        ranks_[place].fabric = this;
-        ranks_[place].place = static_cast<int>(place);
-        ranks_[place].peer = std::move(peers[place]);
+    for (std::size_t rank = 0; rank < peers.size(); ++rank) {
+        ranks_[rank].fabric = this;
+        ranks_[rank].rank = static_cast<int>(rank);
+        ranks_[rank].address = std::move(peers[rank].address);
     }
 }
 
-void UcxFabric::connect(int peer) {
-    RankState& rank = ranks_[static_cast<std::size_t>(peer)];
-    if (rank.endpoint != nullptr) return;
+// False: the peer is lost.
+bool UcxFabric::connect(int peer) {
+    RankState& rank = at(peer);
+    if (is_lost(peer)) return false;
+    if (rank.endpoint != nullptr) return true;
     ucp_ep_params_t params{};
     params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                         UCP_EP_PARAM_FIELD_ERR_HANDLER;
-    params.address = reinterpret_cast<const ucp_address_t*>(rank.peer.address.data());
+    params.address = reinterpret_cast<const ucp_address_t*>(rank.address.data());
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     params.err_handler.arg = &rank;
     params.err_handler.cb = [](void* arg, ucp_ep_h, ucs_status_t status) {
         const RankState& lost = *static_cast<RankState*>(arg);
-        lost.fabric->lose(lost.place, lost.fabric->ucp_.ucs_status_string(status));
+        lost.fabric->lose_by(lost.rank, status);
     };
     const ucs_status_t status = ucp_.ucp_ep_create(worker_, &params, &rank.endpoint);
-    if (status == UCS_OK) return;
+    if (status == UCS_OK) return true;
     rank.endpoint = nullptr;
-    lose(peer, ucp_.ucs_status_string(status));
+    lose_by(peer, status);
+    return false;
 }
 
-void UcxFabric::lose(int peer, const std::string& why) {
-    RankState& rank = ranks_[static_cast<std::size_t>(peer)];
-    if (closing_ || !rank.lost.empty()) return;
-    rank.lost = fmt::format("rank {}{} is out of reach: UCX says: {}", peer,
-                            rank.peer.host.empty() ? "" : fmt::format(" ({})", rank.peer.host), why);
-    ++lost_;
-    ++completed_;  // news for the lists that wait for it
+void UcxFabric::lose_by(int peer, ucs_status_t status) {
+    if (!closing_) lose_out_of_reach(peer, fmt::format("UCX reports: {}", ucp_.ucs_status_string(status)));
 }
 
-void UcxFabric::check_usable() const {
-    if (!given_up_.empty()) throw Error(ErrorCode::link, given_up_);
-}
-
-void UcxFabric::refuse(int peer) const {
-    throw Error(ErrorCode::link, ranks_[static_cast<std::size_t>(peer)].lost);
-}
-
-void UcxFabric::look_after_peers() {
-    if (options_.patience.count() == 0 || on_their_way_ == 0) return;
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_look_ < Silence::time_between_looks(options_.patience)) return;
-    last_look_ = now;
-    for (RankState& rank : ranks_) {
-        const Silence::Verdict verdict = rank.silence.look(rank.waiting > 0);
-        if (verdict == Silence::Verdict::ask) tell(rank, question_id);
-        if (verdict == Silence::Verdict::lost)
-            lose(rank.place, fmt::format("nothing was heard of it for {} s", options_.patience.count()));
-    }
-}
-
-void UcxFabric::tell(RankState& rank, MessageId id) {
-    connect(rank.place);
-    if (!rank.lost.empty()) return;
-    Message& message = take(rank.place);
-    message.header = {key_, 0, 0, static_cast<std::uint32_t>(self_), 0};
+void UcxFabric::tell(int peer, MessageId id) {
+    if (!connect(peer)) return;
+    Request& request = requests_.take();
+    request = {this, nullptr, {key_, 0, 0, static_cast<std::uint32_t>(self_), 0}};
     ucp_request_param_t param{};
     param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    param.user_data = &message;
-    param.cb.send = [](void* request, ucs_status_t, void* sent) {
-        auto& own = *static_cast<Message*>(sent);
-        own.fabric->give_back(own);
-        own.fabric->ucp_.ucp_request_free(request);
+    param.user_data = &request;
+    param.cb.send = [](void* library, ucs_status_t, void* sent) {
+        auto& own = *static_cast<Request*>(sent);
+        own.fabric->ucp_.ucp_request_free(library);
+        own.fabric->requests_.release(own);
     };
-    void* const request =
-        ucp_.ucp_am_send_nbx(rank.endpoint, id, &message.header, sizeof message.header, nullptr, 0, &param);
-    if (!UCS_PTR_IS_PTR(request)) give_back(message);
+    void* const posted = ucp_.ucp_am_send_nbx(at(peer).endpoint, id, &request.header, sizeof request.header,
+                                              nullptr, 0, &param);
+    if (!UCS_PTR_IS_PTR(posted)) requests_.release(request);
 }
 
-// By UCX, inside progress.
+// Called by UCX inside progress.
 ucs_status_t UcxFabric::heard(const void* header, std::size_t bytes, bool asks) {
     Header known{};
     if (bytes != sizeof known) return UCS_OK;
     std::memcpy(&known, header, sizeof known);
     if (known.key != key_ || known.sender >= ranks_.size()) return UCS_OK;
-    RankState& rank = ranks_[known.sender];
-    rank.silence.heard();
-    if (asks) tell(rank, answer_id);
+    const auto sender = static_cast<int>(known.sender);
+    watch().heard(sender);
+    if (asks) tell(sender, answer_id);
     return UCS_OK;
-}
-
-bool UcxFabric::progress() {
-    return lock_.drive([&] { return ucp_.ucp_worker_progress(worker_) != 0; }, [&] { look_after_peers(); });
-}
-
-bool UcxFabric::has_news() {
-    const auto lock = hold();
-    return completed_ != known_completed_;
-}
-
-void UcxFabric::forget_completed() {
-    const auto lock = hold();
-    known_completed_ = completed_;
 }
 
 bool UcxFabric::prepare_to_sleep() {
     if (descriptor_ < 0) return true;
     const auto lock = hold();
     const ucs_status_t status = ucp_.ucp_worker_arm(worker_);
-    // Whatever it is, to try it again and again would take a processor.
+    // After any other error, to retry again and again would occupy a processor.
     if (status != UCS_OK && status != UCS_ERR_BUSY) wakes_reliably_ = false;
     return status != UCS_ERR_BUSY;
 }
@@ -276,33 +240,23 @@ bool UcxFabric::prepare_to_sleep() {
 std::chrono::nanoseconds UcxFabric::longest_sleep() {
     if (descriptor_ < 0) return longest_blind_sleep;
     const auto lock = hold();
-    // Also while nothing is on its way: what a thread of the program starts meanwhile wakes nobody.
+    // Also while nothing is on its way: what a thread of the program starts meanwhile wakes no sleeper.
     if (!wakes_reliably_) return longest_trusted_sleep;
-    if (on_their_way_ == 0) return -1ns;
-    return options_.patience.count() > 0 ? Silence::time_between_looks(options_.patience) : -1ns;
+    return watch().idle() ? std::chrono::nanoseconds(-1) : watch().interval();
 }
 
-bool UcxFabric::flush() {
-    const auto lock = hold();
-    if (flushed_ || lost_ > 0 || !given_up_.empty()) return true;
+bool UcxFabric::flushed() {
+    if (flushed_) return true;
     if (flushing_ == nullptr) {
         ucp_request_param_t param{};
         void* const request = ucp_.ucp_worker_flush_nbx(worker_, &param);
         if (UCS_PTR_IS_PTR(request)) flushing_ = request;
         flushed_ = flushing_ == nullptr;
-    }
-    ucp_.ucp_worker_progress(worker_);
-    if (flushing_ != nullptr && ucp_.ucp_request_check_status(flushing_) != UCS_INPROGRESS) {
+    } else if (ucp_.ucp_request_check_status(flushing_) != UCS_INPROGRESS) {
         ucp_.ucp_request_free(std::exchange(flushing_, nullptr));
         flushed_ = true;
     }
     return flushed_;
-}
-
-void UcxFabric::give_up(const std::string& why) {
-    const auto lock = hold();
-    if (given_up_.empty()) given_up_ = why;
-    ++completed_;
 }
 
 }  // namespace lapwing::ucx

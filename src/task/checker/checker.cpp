@@ -29,8 +29,6 @@ const char* name(Rule rule) {
             return "provenance";
         case Rule::queue_depth:
             return "queue_depth";
-        case Rule::work_queues:
-            return "work_queues";
         case Rule::chains:
             return "chains";
     }

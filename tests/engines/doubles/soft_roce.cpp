@@ -15,10 +15,10 @@
 #include "engines/doubles/mlx5/soft_roce.hpp"
 #include "engines/expected.hpp"
 #include "engines/mlx5/conformance.hpp"
+#include "engines/mlx5/work_queues.hpp"
 #include "links/process/process_link.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing {
 namespace {

@@ -90,7 +90,7 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
         throw Error(
             ErrorCode::unsupported,
             fmt::format("{} declines this problem: {}{}", chosen.choice.algorithm->name, verdict.reason(),
-                        ask ? "; give it with --hosts, for example --hosts 2x4" : ""));
+                        ask ? "; give them with --hosts, for example --hosts 2x4" : ""));
     }
     std::optional<Tuning> tuning;
     if (!settings.tuning.empty()) tuning = Tuning::read(settings.tuning);

@@ -9,6 +9,7 @@
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
 #include "engines/mlx5/plan.hpp"
+#include "engines/mlx5/work_queues.hpp"
 #include "lapwing/common/command.hpp"
 #include "lapwing/common/list_json.hpp"
 #include "lapwing/common/output_file.hpp"
@@ -25,7 +26,6 @@
 #include "task/drawing.hpp"
 #include "task/lowering.hpp"
 #include "task/text.hpp"
-#include "task/work_queues.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -114,8 +114,8 @@ std::string header(const Explained& explained) {
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
         const Parameter& parameter = algorithm.parameters[i];
         line("parameter", fmt::format("{} = {}: {} ({} to {}, default {})", parameter.name,
-                                      explained.choice().parameters[i], parameter.meaning, parameter.least,
-                                      parameter.most, parameter.usual));
+                                      explained.choice().parameters[i], parameter.meaning, parameter.min,
+                                      parameter.max, parameter.default_value));
     }
     if (!explained.all.empty()) line("all ranks", describe(totals(explained.all), true));
     if (explained.shown.size() != explained.all.size()) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "task/work_queues.hpp"
+#include "engines/mlx5/work_queues.hpp"
 
 namespace lapwing::tool {
 

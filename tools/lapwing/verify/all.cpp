@@ -34,9 +34,10 @@ std::vector<Choice> variations(const Algorithm& algorithm) {
     std::vector<Choice> result = {{&algorithm, usual}};
     for (std::size_t i = 0; i < algorithm.parameters.size(); ++i) {
         const Parameter& parameter = algorithm.parameters[i];
-        for (const std::int64_t value : {parameter.least, parameter.usual + 1, 2 * parameter.usual + 3}) {
+        for (const std::int64_t value :
+             {parameter.min, parameter.default_value + 1, 2 * parameter.default_value + 3}) {
             Choice choice{&algorithm, usual};
-            choice.parameters[i] = std::clamp(value, parameter.least, parameter.most);
+            choice.parameters[i] = std::clamp(value, parameter.min, parameter.max);
             if (std::find(result.begin(), result.end(), choice) == result.end()) result.push_back(choice);
         }
     }

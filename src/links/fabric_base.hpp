@@ -1,0 +1,177 @@
+// What all fabrics share: links and groups, messages, completions that no caller has seen, the lock, lost
+// peers, and the watch for silent peers. A fabric adds how its library moves bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/object_pool.hpp"
+#include "links/fabric.hpp"
+#include "links/fabric_lock.hpp"
+#include "links/peer_watch.hpp"
+
+namespace lapwing {
+
+struct FabricMessage;
+
+// The ranks that one link reaches, and its messages.
+struct FabricGroup {
+    std::uint64_t number = 0;
+    std::vector<int> members;  // ranks in the job, by rank in the group
+    std::uint64_t tag = 0;     // of all its messages, where the library has tags
+    bool internal = false;     // the fabric's own: no caller waits for its messages
+    std::string broken;        // why all transfers fail; empty: they may complete
+    std::vector<FabricMessage*> messages;
+};
+
+// One send or receive, until its caller has seen its end.
+struct FabricMessage {
+    FabricGroup* group = nullptr;
+    std::size_t index = 0;  // among the group's messages
+    int peer = 0;           // rank in the job
+    bool receive = false;
+    std::uint32_t channel = 0;
+    std::byte* data = nullptr;  // a send only reads it
+    std::uint64_t bytes = 0;
+    // What the library has in flight for it. The fabric owns these objects; each refers to its message until
+    // it completes or is abandoned.
+    std::vector<void*> parts;
+    std::size_t left = 0;     // parts that are not complete
+    std::uint64_t epoch = 0;  // in which it has completed or failed; 0: it has not
+    ErrorCode code = ErrorCode::link;
+    std::string failure;
+};
+
+class FabricBase : public Fabric {
+  public:
+    FabricBase(const FabricBase&) = delete;
+    FabricBase& operator=(const FabricBase&) = delete;
+
+    std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members) override;
+    bool progress() override;
+    bool has_news() override;
+    void forget_completed() override;
+    bool flush() override;
+    void give_up(const std::string& why) override;
+
+  protected:
+    // Parameters as of PeerWatch.
+    explicit FabricBase(std::chrono::seconds patience, const tcp::Options* internet = nullptr)
+        : watch_(patience, internet) {}
+
+    // Sends what begin() has gathered. Called without the lock.
+    virtual void send_gathered() {}
+
+    // For each fabric. All are called with the lock held.
+
+    // Hands the message to the library: sets `parts` and `left`, and may complete it or lose its peer.
+    virtual void begin(FabricMessage& message) = 0;
+    // The part's message has failed, or its link ends: the library must not touch the caller's bytes any
+    // more, as far as it can be kept from them.
+    virtual void abandon(void* part) = 0;
+    // Advances what is on its way. Returns true if something has moved.
+    virtual bool step() = 0;
+    // Whether all that was sent has left this process.
+    virtual bool flushed() = 0;
+    // A group begins, and ends. The first may throw Error.
+    virtual void open_group(FabricGroup&) {}
+    virtual void close_group(FabricGroup&) {}
+    // Asks the peer whether it is there; an answer is reported by watch().heard().
+    virtual void ask(int peer) { static_cast<void>(peer); }
+    virtual bool asks_kernel(int peer) const {
+        static_cast<void>(peer);
+        return true;
+    }
+    // A peer is lost, or a message has another length than its receive.
+    virtual void on_failure(const std::string& why) { static_cast<void>(why); }
+    // "rank 3 (node2)"
+    virtual std::string describe(int peer) const { return names_[static_cast<std::size_t>(peer)]; }
+
+    // Called once by join(), before the first link. `addresses` as of PeerWatch::join().
+    void join_ranks(const std::vector<Peer>& peers, std::vector<tcp::Address> addresses = {});
+    void add(FabricGroup& group);
+    // Abandons the group's messages.
+    void remove(FabricGroup& group);
+
+    FabricMessage& start(FabricGroup& group, int peer, bool receive, const std::byte* data,
+                         std::uint64_t bytes, std::uint32_t channel);
+    // The part is not used any more.
+    void complete_part(FabricMessage& message, void* part);
+    // The caller has seen the message's end.
+    void finish(FabricMessage& message);
+    void fail(FabricMessage& message, ErrorCode code, const std::string& why);
+    // Whether `bytes`, which the peer has sent, are as many as the receive expects; fails it if not.
+    bool expects(FabricMessage& message, std::uint64_t bytes);
+    void fail_too_long(FabricMessage& message);
+    // Fails all messages of the groups that have the peer.
+    void lose(int peer, const std::string& why);
+    void lose_out_of_reach(int peer, const std::string& why);
+    void fail_all(const std::string& why);
+
+    FabricLock::Held hold() { return lock_.hold(); }
+    PeerWatch& watch() { return watch_; }
+    const PeerWatch& watch() const { return watch_; }
+    std::size_t ranks() const { return names_.size(); }
+    bool is_lost(int peer) const { return !lost_[static_cast<std::size_t>(peer)].empty(); }
+
+  private:
+    friend class FabricLink;
+
+    bool test(Link::Transfer& transfer);
+    void watch_peers();
+    void end(FabricMessage& message);
+    void abandon_parts(FabricMessage& message);
+    void fail_length(FabricMessage& message, ErrorCode code, const std::string& sent);
+    void break_group(FabricGroup& group, const std::string& why);
+
+    FabricLock lock_;
+    PeerWatch watch_;
+    std::vector<std::string> names_;  // by rank
+    std::vector<std::string> lost_;   // why, by rank
+    bool some_lost_ = false;
+    std::string given_up_;  // why
+    std::vector<FabricGroup*> groups_;
+    ObjectPool<FabricMessage> messages_;
+    // Completions are unseen until a caller has tested them, or forget_completed() begins a new epoch.
+    std::uint64_t epoch_ = 1;
+    std::size_t unseen_ = 0;
+};
+
+// The link of one group.
+class FabricLink : public Link {
+  public:
+    FabricLink(FabricBase& fabric, std::uint64_t group, std::vector<int> members);
+    ~FabricLink() override;
+    FabricLink(const FabricLink&) = delete;
+    FabricLink& operator=(const FabricLink&) = delete;
+
+    const char* name() const override { return fabric_.name(); }
+    bool any_thread() const override { return true; }
+    bool ready() override { return true; }
+    void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        start(peer, false, data, bytes, channel, transfer);
+    }
+    void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+              Transfer& transfer) override {
+        start(peer, true, data, bytes, channel, transfer);
+    }
+    bool sends_slowly(int peer, std::uint64_t bytes) const override;
+    bool test(Transfer& transfer) override { return fabric_.test(transfer); }
+    void progress() override;
+    void flush() override { fabric_.send_gathered(); }
+
+  private:
+    void start(int peer, bool receive, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
+               Transfer& transfer);
+    void check() const;
+
+    FabricBase& fabric_;
+    FabricGroup group_;
+};
+
+}  // namespace lapwing

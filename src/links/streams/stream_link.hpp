@@ -1,0 +1,35 @@
+// The link over connections of the group's own: the host engine of groups without an MPI uses it.
+#pragma once
+
+#include <memory>
+
+#include "links/fabric_base.hpp"
+#include "links/streams/stream_fabric.hpp"
+
+namespace lapwing {
+
+// A fabric for one group. After the first failure all transfers fail, and the connections are shut down.
+class GroupStreams final : public StreamFabric {
+  public:
+    using StreamFabric::StreamFabric;
+
+  private:
+    void on_failure(const std::string& why) override {
+        fail_all(why);
+        connections_->give_up(why);
+    }
+};
+
+// Not thread-safe. A message of another length than its receive is an Error (truncated, link) at the
+// receiver.
+class StreamLink final : private std::unique_ptr<GroupStreams>, public FabricLink {
+  public:
+    // As StreamFabric.
+    StreamLink(Connections& connections, int ranks);
+
+    bool any_thread() const override { return false; }
+    bool sends_slowly(int, std::uint64_t) const override { return false; }
+    int poll_descriptor() override { return get()->descriptor(); }
+};
+
+}  // namespace lapwing

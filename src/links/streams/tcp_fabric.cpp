@@ -1,0 +1,124 @@
+// TCP as a fabric: connections of the host engine's own, one between two ranks, where the kernel engine does
+// not run. The protocol is links/streams/stream_fabric.hpp.
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "links/fabrics.hpp"
+#include "links/streams/stream_fabric.hpp"
+#include "links/tcp/addresses.hpp"
+#include "links/tcp/descriptors.hpp"
+#include "links/tcp/endpoint.hpp"
+
+namespace lapwing {
+namespace {
+
+// While connections are awaited, so that the watch for silent peers runs.
+constexpr auto max_sleep_unconnected = std::chrono::milliseconds(200);
+
+// What a rank sends to the others.
+struct Addresses {
+    tcp::Address endpoint;
+    tcp::Address presence;
+};
+
+class TcpFabric final : public StreamFabric {
+  public:
+    explicit TcpFabric(const FabricOptions& options);
+    ~TcpFabric() override {
+        // In a child of fork the connections are the parent's.
+        const bool in_child = process_ != ::getpid();
+        disconnect(in_child);
+        if (!in_child) return;
+        static_cast<void>(connections_of_job_.release());
+        static_cast<void>(endpoint_.release());
+    }
+
+    const char* name() const override { return "tcp"; }
+    std::string description() const override { return description_; }
+    std::vector<std::byte> address() const override {
+        const Addresses own{endpoint_->address(), watch().address()};
+        const auto* const begin = reinterpret_cast<const std::byte*>(&own);
+        return {begin, begin + sizeof own};
+    }
+    void join(std::vector<Peer> peers, int self, const JobKey& key) override;
+
+    // The event thread of the connections watches silent peers that are connected.
+    std::chrono::nanoseconds longest_sleep() override {
+        const auto lock = hold();
+        return awaits_any() ? max_sleep_unconnected : std::chrono::nanoseconds(-1);
+    }
+    void give_up(const std::string& why) override {
+        StreamFabric::give_up(why);
+        connections_of_job_->give_up(why);
+    }
+
+  private:
+    // No connection breaks that was never made: a peer that ends before it has connected would be waited for
+    // for ever. If this rank is the one that connects, the attempt fails.
+    bool asks_kernel(int peer) const override { return peer > self_ && is_awaited(peer); }
+
+    const pid_t process_ = ::getpid();
+    std::string description_;
+    int self_ = 0;
+    std::unique_ptr<tcp::Endpoint> endpoint_;
+    std::unique_ptr<Connections> connections_of_job_;
+};
+
+TcpFabric::TcpFabric(const FabricOptions& options) : StreamFabric(options.internet) {
+    const auto needed = static_cast<std::uint64_t>(options.ranks - 1) + tcp::kept_descriptors;
+    if (tcp::make_room_for_descriptors(needed) < needed)
+        throw Error(ErrorCode::system,
+                    fmt::format("too few descriptors for {} ranks; raise `ulimit -n`", options.ranks));
+    tcp::Options internet = options.internet;
+    // A start sends little of a long message, so a bound would only cost wake-ups.
+    internet.unsent_bytes = 0;
+    endpoint_ = std::make_unique<tcp::Endpoint>(internet, [this](const std::string& line) {
+        fmt::print(stderr, "lapwing: rank {}: {}\n", self_, line);
+    });
+    utsname system{};
+    ::uname(&system);
+    description_ =
+        fmt::format("Linux {}, sockets on {}", system.release, tcp::names_of_interfaces(options.internet));
+}
+
+void TcpFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
+    std::vector<tcp::Address> endpoints;
+    std::vector<tcp::Address> presences;
+    std::vector<int> members;
+    for (const Peer& peer : peers) {
+        Addresses addresses;
+        if (peer.address.size() != sizeof addresses)
+            throw Error(ErrorCode::link,
+                        fmt::format("rank {} has sent an address of another form: do all ranks run the same "
+                                    "version of Lapwing?",
+                                    members.size()));
+        std::memcpy(&addresses, peer.address.data(), sizeof addresses);
+        tcp::Address& endpoint = endpoints.emplace_back(addresses.endpoint);
+        std::memset(endpoint.name, 0, sizeof endpoint.name);
+        peer.host.copy(endpoint.name, sizeof endpoint.name - 1);
+        presences.push_back(addresses.presence);
+        members.push_back(static_cast<int>(members.size()));
+    }
+    const auto lock = hold();
+    join_ranks(peers, std::move(presences));
+    self_ = self;
+    tcp::Key bytes;
+    static_assert(sizeof bytes == sizeof key);
+    std::memcpy(bytes.data(), key.data(), sizeof bytes);
+    endpoint_->admit(bytes, std::move(endpoints), self);
+    connections_of_job_ = endpoint_->group(1, std::move(members), self, 1);
+    connect(*connections_of_job_);
+}
+
+}  // namespace
+
+std::unique_ptr<Fabric> open_tcp(const FabricOptions& options) {
+    return std::make_unique<TcpFabric>(options);
+}
+
+}  // namespace lapwing
