@@ -46,15 +46,14 @@ using Alltoallw = AlltoallCall<Collective::alltoallv, TypedBlocksArgument<Count,
 
 using namespace lapwing;
 
-#define LAPWING_ALLTOALL(suffix, Count)                                                            \
-    LAPWING_FUNCTIONS(MPI_Ialltoall, MPI_Alltoall, MPI_Alltoall_init, suffix, Alltoall,            \
-                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                              \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                \
-    LAPWING_FUNCTIONS(MPI_Ialltoallv, MPI_Alltoallv, MPI_Alltoallv_init, suffix, Alltoallv<Count>, \
-                      (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                \
-                      (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                  \
-    LAPWING_FUNCTIONS(MPI_Ialltoallw, MPI_Alltoallw, MPI_Alltoallw_init, suffix, Alltoallw<Count>, \
-                      (LAPWING_SENT_TYPED(Count, DisplacementOf<Count>),                           \
-                       LAPWING_RECEIVED_TYPED(Count, DisplacementOf<Count>)),                      \
+#define LAPWING_ALLTOALL(suffix, Count)                                                                      \
+    LAPWING_FUNCTIONS(Ialltoall, Alltoall, suffix, Alltoall, (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)), \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                          \
+    LAPWING_FUNCTIONS(Ialltoallv, Alltoallv, suffix, Alltoallv<Count>,                                       \
+                      (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                          \
+                      (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                            \
+    LAPWING_FUNCTIONS(Ialltoallw, Alltoallw, suffix, Alltoallw<Count>,                                       \
+                      (LAPWING_SENT_TYPED(Count, DisplacementOf<Count>),                                     \
+                       LAPWING_RECEIVED_TYPED(Count, DisplacementOf<Count>)),                                \
                       (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_ALLTOALL)

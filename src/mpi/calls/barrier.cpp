@@ -14,4 +14,4 @@ struct Barrier {
 
 using namespace lapwing;
 
-LAPWING_FUNCTIONS(MPI_Ibarrier, MPI_Barrier, MPI_Barrier_init, , Barrier, (), ())
+LAPWING_FUNCTIONS(Ibarrier, Barrier, , Barrier, (), ())

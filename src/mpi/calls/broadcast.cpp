@@ -29,7 +29,6 @@ struct Broadcast {
 
 using namespace lapwing;
 
-#define LAPWING_BROADCAST(suffix, Count)                                                                 \
-    LAPWING_FUNCTIONS(MPI_Ibcast, MPI_Bcast, MPI_Bcast_init, suffix, Broadcast, (LAPWING_BUFFER(Count)), \
-                      (LAPWING_BUFFER_NAMES))
+#define LAPWING_BROADCAST(suffix, Count) \
+    LAPWING_FUNCTIONS(Ibcast, Bcast, suffix, Broadcast, (LAPWING_BUFFER(Count)), (LAPWING_BUFFER_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_BROADCAST)

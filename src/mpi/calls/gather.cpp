@@ -52,17 +52,17 @@ using Allgatherv = GatherCall<Collective::allgatherv, BlocksArgument<Count>>;
 
 using namespace lapwing;
 
-#define LAPWING_GATHER(suffix, Count)                                                                  \
-    LAPWING_FUNCTIONS(MPI_Igather, MPI_Gather, MPI_Gather_init, suffix, Gather,                        \
-                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                        \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                              \
-    LAPWING_FUNCTIONS(MPI_Igatherv, MPI_Gatherv, MPI_Gatherv_init, suffix, Gatherv<Count>,             \
-                      (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count), int root),                 \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES, root))                       \
-    LAPWING_FUNCTIONS(MPI_Iallgather, MPI_Allgather, MPI_Allgather_init, suffix, Allgather,            \
-                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                  \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                    \
-    LAPWING_FUNCTIONS(MPI_Iallgatherv, MPI_Allgatherv, MPI_Allgatherv_init, suffix, Allgatherv<Count>, \
-                      (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                           \
+#define LAPWING_GATHER(suffix, Count)                                                  \
+    LAPWING_FUNCTIONS(Igather, Gather, suffix, Gather,                                 \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),        \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))              \
+    LAPWING_FUNCTIONS(Igatherv, Gatherv, suffix, Gatherv<Count>,                       \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count), int root), \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES, root))       \
+    LAPWING_FUNCTIONS(Iallgather, Allgather, suffix, Allgather,                        \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                  \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                    \
+    LAPWING_FUNCTIONS(Iallgatherv, Allgatherv, suffix, Allgatherv<Count>,              \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),           \
                       (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_GATHER)

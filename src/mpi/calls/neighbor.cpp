@@ -69,21 +69,20 @@ using Alltoallw = AlltoallOf<TypedBlocksArgument<Count, MPI_Aint>>;
 
 using namespace lapwing;
 
-#define LAPWING_NEIGHBOR(suffix, Count)                                                                     \
-    LAPWING_FUNCTIONS(MPI_Ineighbor_allgather, MPI_Neighbor_allgather, MPI_Neighbor_allgather_init, suffix, \
-                      Allgather, (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                            \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                         \
-    LAPWING_FUNCTIONS(MPI_Ineighbor_allgatherv, MPI_Neighbor_allgatherv, MPI_Neighbor_allgatherv_init,      \
-                      suffix, Allgatherv<Count>, (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),     \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                  \
-    LAPWING_FUNCTIONS(MPI_Ineighbor_alltoall, MPI_Neighbor_alltoall, MPI_Neighbor_alltoall_init, suffix,    \
-                      Alltoall, (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                             \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                         \
-    LAPWING_FUNCTIONS(MPI_Ineighbor_alltoallv, MPI_Neighbor_alltoallv, MPI_Neighbor_alltoallv_init, suffix, \
-                      Alltoallv<Count>, (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),       \
-                      (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                           \
-    LAPWING_FUNCTIONS(MPI_Ineighbor_alltoallw, MPI_Neighbor_alltoallw, MPI_Neighbor_alltoallw_init, suffix, \
-                      Alltoallw<Count>,                                                                     \
-                      (LAPWING_SENT_TYPED(Count, MPI_Aint), LAPWING_RECEIVED_TYPED(Count, MPI_Aint)),       \
+#define LAPWING_NEIGHBOR(suffix, Count)                                                               \
+    LAPWING_FUNCTIONS(Ineighbor_allgather, Neighbor_allgather, suffix, Allgather,                     \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                 \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                   \
+    LAPWING_FUNCTIONS(Ineighbor_allgatherv, Neighbor_allgatherv, suffix, Allgatherv<Count>,           \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                          \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                            \
+    LAPWING_FUNCTIONS(Ineighbor_alltoall, Neighbor_alltoall, suffix, Alltoall,                        \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                 \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                   \
+    LAPWING_FUNCTIONS(Ineighbor_alltoallv, Neighbor_alltoallv, suffix, Alltoallv<Count>,              \
+                      (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                   \
+                      (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                     \
+    LAPWING_FUNCTIONS(Ineighbor_alltoallw, Neighbor_alltoallw, suffix, Alltoallw<Count>,              \
+                      (LAPWING_SENT_TYPED(Count, MPI_Aint), LAPWING_RECEIVED_TYPED(Count, MPI_Aint)), \
                       (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_NEIGHBOR)

@@ -49,13 +49,11 @@ using Exscan = ReductionAtAllRanks<Collective::exscan>;
 
 using namespace lapwing;
 
-#define LAPWING_REDUCE(suffix, Count)                                                                      \
-    LAPWING_FUNCTIONS(MPI_Ireduce, MPI_Reduce, MPI_Reduce_init, suffix, Reduce,                            \
-                      (LAPWING_OPERANDS(Count), int root), (LAPWING_OPERANDS_NAMES, root))                 \
-    LAPWING_FUNCTIONS(MPI_Iallreduce, MPI_Allreduce, MPI_Allreduce_init, suffix, Allreduce,                \
-                      (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                 \
-    LAPWING_FUNCTIONS(MPI_Iscan, MPI_Scan, MPI_Scan_init, suffix, Scan, (LAPWING_OPERANDS(Count)),         \
-                      (LAPWING_OPERANDS_NAMES))                                                            \
-    LAPWING_FUNCTIONS(MPI_Iexscan, MPI_Exscan, MPI_Exscan_init, suffix, Exscan, (LAPWING_OPERANDS(Count)), \
-                      (LAPWING_OPERANDS_NAMES))
+#define LAPWING_REDUCE(suffix, Count)                                                                 \
+    LAPWING_FUNCTIONS(Ireduce, Reduce, suffix, Reduce, (LAPWING_OPERANDS(Count), int root),           \
+                      (LAPWING_OPERANDS_NAMES, root))                                                 \
+    LAPWING_FUNCTIONS(Iallreduce, Allreduce, suffix, Allreduce, (LAPWING_OPERANDS(Count)),            \
+                      (LAPWING_OPERANDS_NAMES))                                                       \
+    LAPWING_FUNCTIONS(Iscan, Scan, suffix, Scan, (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES)) \
+    LAPWING_FUNCTIONS(Iexscan, Exscan, suffix, Exscan, (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_REDUCE)

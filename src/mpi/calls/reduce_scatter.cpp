@@ -59,9 +59,9 @@ struct ReduceScatter {
 
 using namespace lapwing;
 
-#define LAPWING_REDUCE_SCATTER(suffix, Count)                                                             \
-    LAPWING_FUNCTIONS(MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block, MPI_Reduce_scatter_block_init, \
-                      suffix, ReduceScatterBlock, (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))    \
-    LAPWING_FUNCTIONS(MPI_Ireduce_scatter, MPI_Reduce_scatter, MPI_Reduce_scatter_init, suffix,           \
-                      ReduceScatter<Count>, (LAPWING_OPERANDS(const Count*)), (LAPWING_OPERANDS_NAMES))
+#define LAPWING_REDUCE_SCATTER(suffix, Count)                                                  \
+    LAPWING_FUNCTIONS(Ireduce_scatter_block, Reduce_scatter_block, suffix, ReduceScatterBlock, \
+                      (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                     \
+    LAPWING_FUNCTIONS(Ireduce_scatter, Reduce_scatter, suffix, ReduceScatter<Count>,           \
+                      (LAPWING_OPERANDS(const Count*)), (LAPWING_OPERANDS_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_REDUCE_SCATTER)

@@ -41,11 +41,11 @@ using Scatterv = ScatterCall<Collective::scatterv, BlocksArgument<Count>>;
 
 using namespace lapwing;
 
-#define LAPWING_SCATTER(suffix, Count)                                                         \
-    LAPWING_FUNCTIONS(MPI_Iscatter, MPI_Scatter, MPI_Scatter_init, suffix, Scatter,            \
-                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                      \
-    LAPWING_FUNCTIONS(MPI_Iscatterv, MPI_Scatterv, MPI_Scatterv_init, suffix, Scatterv<Count>, \
-                      (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED(Count), int root),         \
+#define LAPWING_SCATTER(suffix, Count)                                                 \
+    LAPWING_FUNCTIONS(Iscatter, Scatter, suffix, Scatter,                              \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),        \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))              \
+    LAPWING_FUNCTIONS(Iscatterv, Scatterv, suffix, Scatterv<Count>,                    \
+                      (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED(Count), int root), \
                       (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_NAMES, root))
 LAPWING_WITH_COUNTS(LAPWING_SCATTER)

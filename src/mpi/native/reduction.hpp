@@ -1,5 +1,5 @@
-// MPI's operators on MPI's types, as tasks reduce: by Lapwing's own code where it has both, by the MPI's
-// otherwise.
+// Reductions by MPI's operators on MPI's types: by Lapwing's own code where it has both, otherwise by the
+// MPI's.
 #pragma once
 
 #include <mpi.h>
@@ -13,12 +13,12 @@
 
 namespace lapwing {
 
-// The part of a Problem that an operator and a type make.
+// The fields of a Problem that follow from an operator and a type.
 struct Reduction {
     Operator op = Operator::user;
     Type type = Type::opaque;
     bool ordered = false;       // the operator does not commute
-    std::uint64_t element = 0;  // bytes of an opaque element, as it travels
+    std::uint64_t element = 0;  // bytes of a packed opaque element
 
     bool by_mpi() const { return op == Operator::user; }
     void describe(Problem& problem) const {
@@ -28,7 +28,7 @@ struct Reduction {
         problem.element = element;
     }
 };
-// `layout` is that of `type`. False when the MPI refuses the operator.
+// `layout` is the layout of `type`. Returns false if the MPI refuses the operator.
 bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction);
 
 // An operator of the MPI or of the program, with the type that it reduces.
