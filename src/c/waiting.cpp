@@ -57,8 +57,8 @@ lapwing_status wait(lapwing_operation** operation) {
         for (const auto& other : others) other->try_move();
         // How many ranks share this host's processors is not known here: let them run.
         switch (
-            strategy.after_look({.oversubscribed = true, .looks_in_kernel = !group->all_share_memory()})) {
-            case WaitStrategy::Step::look:
+            strategy.after_poll({.oversubscribed = true, .polls_in_kernel = !group->all_share_memory()})) {
+            case WaitStrategy::Step::poll:
                 break;
             case WaitStrategy::Step::yield:
                 std::this_thread::yield();

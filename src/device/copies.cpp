@@ -5,45 +5,46 @@
 namespace lapwing::device {
 
 Copies::~Copies() {
-    if (!place_.on_device()) return;
-    // After an error: what has begun may still write.
+    if (!location_.on_device()) return;
+    // After an error, copies in flight may still write.
     try {
-        place_.driver->wait(open_);
+        location_.driver->wait(open_);
     } catch (const Error&) {
     }
     leave();
 }
 
-void Copies::to_host(const Place& place, std::byte* host, const void* address, std::uint64_t bytes) {
+void Copies::to_host(const Location& location, std::byte* host, const void* address, std::uint64_t bytes) {
     if (bytes == 0) return;
-    enter(place);
-    place_.driver->to_host(open_, host, address, bytes);
+    enter(location);
+    location_.driver->to_host(open_, host, address, bytes);
 }
 
-void Copies::to_device(const Place& place, void* address, const std::byte* host, std::uint64_t bytes) {
+void Copies::to_device(const Location& location, void* address, const std::byte* host, std::uint64_t bytes) {
     if (bytes == 0) return;
-    enter(place);
-    place_.driver->to_device(open_, address, host, bytes);
+    enter(location);
+    location_.driver->to_device(open_, address, host, bytes);
 }
 
 void Copies::finish() {
-    if (!place_.on_device()) return;
-    place_.driver->wait(open_);
+    if (!location_.on_device()) return;
+    location_.driver->wait(open_);
     leave();
 }
 
-// Copies in one context go on together.
-void Copies::enter(const Place& place) {
-    if (place_.driver == place.driver && place_.context == place.context && place_.device == place.device)
+// Copies in one context are in flight together.
+void Copies::enter(const Location& location) {
+    if (location_.driver == location.driver && location_.context == location.context &&
+        location_.device == location.device)
         return;
     finish();
-    open_ = place.driver->open_copies(place);
-    place_ = place;
+    open_ = location.driver->open_copies(location);
+    location_ = location;
 }
 
 void Copies::leave() noexcept {
-    place_.driver->close_copies(place_, open_);
-    place_ = {};
+    location_.driver->close_copies(location_, open_);
+    location_ = {};
 }
 
 }  // namespace lapwing::device

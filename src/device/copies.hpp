@@ -8,8 +8,8 @@
 
 namespace lapwing::device {
 
-// They are complete when finish() has returned; until then what they read and write stays in place. By one
-// thread, which gets the context that was current before back at the end. All throw Error (system).
+// The copies are complete when finish() returns. Until then the caller must not free or change their buffers.
+// One thread must make all calls; finish() restores its context. All calls throw Error (system).
 class Copies {
   public:
     Copies() = default;
@@ -17,15 +17,15 @@ class Copies {
     Copies& operator=(const Copies&) = delete;
     ~Copies();
 
-    void to_host(const Place& place, std::byte* host, const void* address, std::uint64_t bytes);
-    void to_device(const Place& place, void* address, const std::byte* host, std::uint64_t bytes);
+    void to_host(const Location& location, std::byte* host, const void* address, std::uint64_t bytes);
+    void to_device(const Location& location, void* address, const std::byte* host, std::uint64_t bytes);
     void finish();
 
   private:
-    void enter(const Place& place);
+    void enter(const Location& location);
     void leave() noexcept;
 
-    Place place_;  // of what is in flight; none: nothing is
+    Location location_;  // of the copies in flight
     OpenCopies open_;
 };
 

@@ -1,8 +1,5 @@
-// ROCm, by HIP's runtime. What is declared here follows the documentation of HIP; its names are kept.
+// ROCm, by HIP's runtime. The declarations use the names of HIP's documentation.
 #include <fmt/format.h>
-
-#include <mutex>
-#include <vector>
 
 #include "base/error.hpp"
 #include "device/driver.hpp"
@@ -20,7 +17,7 @@ constexpr unsigned hipHostRegisterPortable = 1;
 constexpr int hipMemcpyHostToDevice = 1;
 constexpr int hipMemcpyDeviceToHost = 2;
 
-// The same in ROCm 5, 6 and 7, but for the values of its first member.
+// The same in ROCm 5, 6 and 7, except for the values of `type`.
 struct hipPointerAttribute_t {
     int type;
     int device;
@@ -29,49 +26,33 @@ struct hipPointerAttribute_t {
     int isManaged;
     unsigned allocationFlags;
 };
-// Memory of a device: hipMemoryTypeDevice. In ROCm 5 the types begin with the host's, since ROCm 6 with the
-// unregistered.
+// The value of hipMemoryTypeDevice. The first type is hipMemoryTypeHost in ROCm 5 and
+// hipMemoryTypeUnregistered since ROCm 6.
 constexpr int device_type_of(int version) {
     constexpr int version_6 = 60'000'000;
     return version < version_6 ? 1 : 2;
 }
 
 struct Functions {
-    hipError_t (*attributes)(hipPointerAttribute_t*, const void*);
-    hipError_t (*address_range)(void**, std::size_t*, void*);
-    hipError_t (*version)(int*);
-    hipError_t (*get_device)(int*);
-    hipError_t (*set_device)(int);
-    hipError_t (*stream_create)(hipStream_t*, unsigned);
-    hipError_t (*stream_wait)(hipStream_t);
-    hipError_t (*copy)(void*, const void*, std::size_t, int, hipStream_t);
-    hipError_t (*host_register)(void*, std::size_t, unsigned);
-    hipError_t (*host_unregister)(void*);
-    hipError_t (*peek_error)();
-    hipError_t (*take_error)();
-    const char* (*error_name)(hipError_t);
-    const char* (*error_string)(hipError_t);
-
-    bool find(void* library) {
-        return find_function(library, "hipPointerGetAttributes", attributes) &&
-               find_function(library, "hipMemGetAddressRange", address_range) &&
-               find_function(library, "hipRuntimeGetVersion", version) &&
-               find_function(library, "hipGetDevice", get_device) &&
-               find_function(library, "hipSetDevice", set_device) &&
-               find_function(library, "hipStreamCreateWithFlags", stream_create) &&
-               find_function(library, "hipStreamSynchronize", stream_wait) &&
-               find_function(library, "hipMemcpyAsync", copy) &&
-               find_function(library, "hipHostRegister", host_register) &&
-               find_function(library, "hipHostUnregister", host_unregister) &&
-               find_function(library, "hipPeekAtLastError", peek_error) &&
-               find_function(library, "hipGetLastError", take_error) &&
-               find_function(library, "hipGetErrorName", error_name) &&
-               find_function(library, "hipGetErrorString", error_string);
-    }
+    Library library;
+    Function<hipError_t(hipPointerAttribute_t*, const void*)> attributes{library, "hipPointerGetAttributes"};
+    Function<hipError_t(void**, std::size_t*, void*)> address_range{library, "hipMemGetAddressRange"};
+    Function<hipError_t(int*)> version{library, "hipRuntimeGetVersion"};
+    Function<hipError_t(int*)> get_device{library, "hipGetDevice"};
+    Function<hipError_t(int)> set_device{library, "hipSetDevice"};
+    Function<hipError_t(hipStream_t*, unsigned)> stream_create{library, "hipStreamCreateWithFlags"};
+    Function<hipError_t(hipStream_t)> stream_wait{library, "hipStreamSynchronize"};
+    Function<hipError_t(void*, const void*, std::size_t, int, hipStream_t)> copy{library, "hipMemcpyAsync"};
+    Function<hipError_t(void*, std::size_t, unsigned)> host_register{library, "hipHostRegister"};
+    Function<hipError_t(void*)> host_unregister{library, "hipHostUnregister"};
+    Function<hipError_t()> peek_error{library, "hipPeekAtLastError"};
+    Function<hipError_t()> take_error{library, "hipGetLastError"};
+    Function<const char*(hipError_t)> error_name{library, "hipGetErrorName"};
+    Function<const char*(hipError_t)> error_string{library, "hipGetErrorString"};
 };
 
-// HIP keeps a thread's last error for hipGetLastError(): the program shall find its own there, not one of
-// these calls'.
+// HIP stores a thread's last error for hipGetLastError(). The program must not find an error of Lapwing's
+// calls there.
 class LastError {
   public:
     explicit LastError(const Functions& hip) : hip_(hip), clean_(hip.peek_error() == hipSuccess) {}
@@ -93,29 +74,29 @@ class HipDriver final : public Driver {
 
     const char* name() const override { return "HIP"; }
 
-    Place find(const void* address) override {
-        const LastError kept(hip_);
+    Location find(const void* address) override {
+        const LastError restore(hip_);
         hipPointerAttribute_t found{};
-        // It refuses what it has not allocated.
+        // HIP refuses memory that it has not allocated.
         if (hip_.attributes(&found, address) != hipSuccess) return {};
         if (found.type != device_type_ || found.isManaged != 0) return {};
-        Place place{this, nullptr, found.device, 0, 0};
+        Location location{this, nullptr, found.device, 0, 0};
         void* begin = nullptr;
         std::size_t bytes = 0;
         if (hip_.address_range(&begin, &bytes, const_cast<void*>(address)) == hipSuccess && bytes > 0) {
-            place.begin = reinterpret_cast<std::uint64_t>(begin);
-            place.end = place.begin + bytes;
+            location.begin = reinterpret_cast<std::uint64_t>(begin);
+            location.end = location.begin + bytes;
         }
-        return place;
+        return location;
     }
 
-    OpenCopies open_copies(const Place& place) override {
-        const LastError kept(hip_);
+    OpenCopies open_copies(const Location& location) override {
+        const LastError restore(hip_);
         OpenCopies open;
         check(hip_.get_device(&open.device_before), "hipGetDevice");
-        check(hip_.set_device(place.device), "hipSetDevice");
+        check(hip_.set_device(location.device), "hipSetDevice");
         try {
-            open.stream = stream_of(place.device);
+            open.stream = stream_of(location.device);
         } catch (...) {
             hip_.set_device(open.device_before);
             throw;
@@ -123,70 +104,58 @@ class HipDriver final : public Driver {
         return open;
     }
     void to_host(const OpenCopies& open, std::byte* host, const void* address, std::uint64_t bytes) override {
-        const LastError kept(hip_);
+        const LastError restore(hip_);
         check(hip_.copy(host, address, bytes, hipMemcpyDeviceToHost, open.stream), "hipMemcpyAsync", bytes);
     }
     void to_device(const OpenCopies& open, void* address, const std::byte* host,
                    std::uint64_t bytes) override {
-        const LastError kept(hip_);
+        const LastError restore(hip_);
         check(hip_.copy(address, host, bytes, hipMemcpyHostToDevice, open.stream), "hipMemcpyAsync", bytes);
     }
     void wait(const OpenCopies& open) override {
-        const LastError kept(hip_);
+        const LastError restore(hip_);
         check(hip_.stream_wait(open.stream), "hipStreamSynchronize");
     }
-    void close_copies(const Place&, const OpenCopies& open) noexcept override {
-        const LastError kept(hip_);
+    void close_copies(const Location&, const OpenCopies& open) noexcept override {
+        const LastError restore(hip_);
         hip_.set_device(open.device_before);
     }
 
-    bool pin(const Place&, void* memory, std::uint64_t bytes) noexcept override {
-        const LastError kept(hip_);
+    bool pin(const Location&, void* memory, std::uint64_t bytes) noexcept override {
+        const LastError restore(hip_);
         return hip_.host_register(memory, bytes, hipHostRegisterPortable) == hipSuccess;
     }
     void unpin(void* memory) noexcept override {
-        const LastError kept(hip_);
+        const LastError restore(hip_);
         hip_.host_unregister(memory);
     }
 
   private:
-    struct Stream {
-        int device;
-        hipStream_t stream;
-    };
-
     void check(hipError_t result, const char* function, std::uint64_t bytes = 0) const {
         if (result == hipSuccess) return;
-        throw Error(ErrorCode::system, fmt::format("{}{}: {} ({})", function,
-                                                   bytes > 0 ? fmt::format(" of {} bytes", bytes) : "",
-                                                   hip_.error_name(result), hip_.error_string(result)));
+        throw_failed(function, bytes, hip_.error_name(result), hip_.error_string(result));
     }
 
-    // Of the current device. One of Lapwing's own, which neither waits for the program's streams nor makes
-    // them wait.
+    // `device` must be current.
     hipStream_t stream_of(int device) {
-        const std::lock_guard lock(mutex_);
-        for (const Stream& known : streams_) {
-            if (known.device == device) return known.stream;
-        }
-        hipStream_t made = nullptr;
-        check(hip_.stream_create(&made, hipStreamNonBlocking), "hipStreamCreateWithFlags");
-        streams_.push_back({device, made});
-        return made;
+        return streams_.of(device, [&] {
+            hipStream_t made = nullptr;
+            check(hip_.stream_create(&made, hipStreamNonBlocking), "hipStreamCreateWithFlags");
+            return made;
+        });
     }
 
     const Functions hip_;
     const int device_type_;
-    std::mutex mutex_;  // of the streams
-    std::vector<Stream> streams_;
+    Streams<int> streams_;  // by device
 };
 
 }  // namespace
 
 std::unique_ptr<Driver> make_hip_driver(void* library) {
-    Functions functions{};
+    const Functions functions{.library = {library}};
     int version = 0;
-    if (!functions.find(library) || functions.version(&version) != hipSuccess) return nullptr;
+    if (!functions.library.complete || functions.version(&version) != hipSuccess) return nullptr;
     return std::make_unique<HipDriver>(functions, version);
 }
 

@@ -1,5 +1,5 @@
-// Host memory that stands for the memory of a device while a list runs: pinned where the driver can, and kept
-// for the next time, because pinning takes longer than most copies.
+// Host memory that replaces the memory of a device while a list runs. It is pinned if the driver can pin it,
+// and is reused, because pinning takes longer than most copies.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,18 @@
 
 namespace lapwing::device {
 
-// What one collective uses.
+// The host memory of one collective.
 class HostMemory {
   public:
     HostMemory() = default;
     HostMemory(const HostMemory&) = delete;
     HostMemory& operator=(const HostMemory&) = delete;
-    ~HostMemory() { give_back(); }
+    ~HostMemory() { release(); }
 
-    // To be copied from or to this place. Throws std::bad_alloc.
-    std::byte* take(const Place& place, std::uint64_t bytes);
-    // For others to use.
-    void give_back();
-    // Something may write there for ever.
+    // Memory for copies from or to `location`. Throws std::bad_alloc.
+    std::byte* take(const Location& location, std::uint64_t bytes);
+    void release();
+    // Never reuses the memory, because something may still write to it.
     void abandon() { blocks_.clear(); }
     bool empty() const { return blocks_.empty(); }
 
@@ -31,7 +30,7 @@ class HostMemory {
     struct Block {
         std::byte* memory;
         std::uint64_t bytes;
-        Driver* pinned;  // by it; null: it refused
+        Driver* pinned;  // the driver that pinned it; null if it refused
     };
     std::vector<Block> blocks_;
 };

@@ -8,7 +8,7 @@
 namespace lapwing::device {
 namespace {
 
-// Libraries that were loaded so far, those among them that are gone.
+// The number of libraries loaded so far, including those that were unloaded.
 unsigned long long loaded_so_far() {
     unsigned long long loaded = 0;
     ::dl_iterate_phdr(
@@ -22,7 +22,7 @@ unsigned long long loaded_so_far() {
 
 constexpr std::array marks = {"libanl.so.1", "libutil.so.1", "librt.so.1", "libdl.so.2", "libpthread.so.0"};
 
-// Null when the program has it already, or there is none.
+// Returns null if the program has already loaded the library, or if it does not exist.
 link_map* load_at_the_end(const char* library) {
     if (void* const there = ::dlopen(library, RTLD_LAZY | RTLD_NOLOAD); there != nullptr) {
         ::dlclose(there);
@@ -48,9 +48,9 @@ bool LibraryWatch::mark_the_end() {
 
 bool LibraryWatch::look_closely() {
     const std::lock_guard lock(mutex_);
-    // Another thread has been here meanwhile, or no mark is left.
+    // Another thread has just been here, or no mark is left.
     if (loaded_ != 0 && loaded_so_far() == loaded_) return false;
-    // What another thread loads meanwhile is not counted, so it is noticed the next time.
+    // A library that another thread loads from now on is not counted, so the next call detects it.
     loaded_ = loaded_so_far();
     if (mark_the_end()) ++loaded_;
     return true;

@@ -1,6 +1,7 @@
 #include "device/memory.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <link.h>
 
 #include <array>
@@ -9,15 +10,17 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
+
 namespace lapwing::device {
 
-// Never destroyed: a program may exit while another thread is still in here.
+// Never destroyed, because a program may exit while another thread still uses it.
 Memory& memory = *new Memory;
 
 namespace {
 
 struct Kind {
-    std::string_view library;  // how the name of its file begins
+    std::string_view library;  // the beginning of the file name
     std::unique_ptr<Driver> (*make)(void*);
 };
 constexpr std::array kinds = {Kind{"libcuda.so", make_cuda_driver}, Kind{"libamdhip64.so", make_hip_driver}};
@@ -39,13 +42,18 @@ std::vector<std::string> loaded_files() {
 
 }  // namespace
 
+void throw_failed(const char* function, std::uint64_t bytes, const char* name, const char* meaning) {
+    const std::string length = bytes > 0 ? fmt::format(" of {} bytes", bytes) : "";
+    throw Error(ErrorCode::system, fmt::format("{}{}: {} ({})", function, length, name, meaning));
+}
+
 void look_for_drivers() {
     const std::lock_guard lock(look_mutex);
     for (const std::string& file : loaded_files()) {
         const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
         for (std::size_t i = 0; i < kinds.size(); ++i) {
             if (!name.starts_with(kinds[i].library) || drivers[i].load() != nullptr) continue;
-            // Kept for good: its functions may be called until the process ends.
+            // Never closed, because its functions may be called until the process ends.
             void* const library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD);
             if (library == nullptr) continue;
             if (std::unique_ptr<Driver> driver = kinds[i].make(library); driver != nullptr) {
@@ -58,11 +66,11 @@ void look_for_drivers() {
     }
 }
 
-Place find(const void* address) {
+Location find(const void* address) {
     for (const auto& driver : drivers) {
         Driver* const loaded = driver.load(std::memory_order_acquire);
         if (loaded == nullptr) continue;
-        if (const Place place = loaded->find(address); place.on_device()) return place;
+        if (const Location location = loaded->find(address); location.on_device()) return location;
     }
     return {};
 }

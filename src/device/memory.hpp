@@ -1,4 +1,4 @@
-// Buffers in the memory of devices: which they are.
+// Finds buffers in the memory of devices.
 #pragma once
 
 #include <atomic>
@@ -9,25 +9,25 @@
 namespace lapwing::device {
 
 struct Memory {
-    // LAPWING_DEVICE_MEMORY: before this nothing is looked for.
+    // From LAPWING_DEVICE_MEMORY. If false, no drivers are searched.
     bool enabled = false;
     LibraryWatch watch;
-    std::atomic<bool> present{false};  // the process has a driver's library
+    std::atomic<bool> present{false};  // the process has loaded a driver library
 };
 extern Memory& memory;
 
-// Finds the drivers that the program has loaded since the last call. Before a call's buffers are used; not
-// inside a lock that the start of a library may wait for.
+// Finds the drivers that the program has loaded since the last call. Must be called before the buffers of an
+// MPI call are used, and not inside a lock that the initialization of a library may wait for.
 void look_for_drivers();
 inline void look() {
     if (memory.enabled && memory.watch.changed()) look_for_drivers();
 }
 
-// Whether a buffer may be a device's at all. What is false stays so until the next look().
+// Whether a buffer may be in the memory of a device. If false, it stays false until the next look().
 inline bool present() {
     return memory.present.load(std::memory_order_acquire);
 }
-// Throws Error (system) when the driver does not say.
-Place find(const void* address);
+// Throws Error (system) if the driver reports an error.
+Location find(const void* address);
 
 }  // namespace lapwing::device

@@ -53,8 +53,6 @@ struct EngineOptions {
     // The event thread hands lists to the kernel, so that the kernel does not interrupt a thread of the
     // program.
     bool event_thread_submits = false;
-    // Messages of at least so many bytes are sent without copying them into the socket.
-    std::uint64_t zero_copy_bytes = UINT64_MAX;
     // So many of the connections' lanes, the last ones, are for kept channels (link.hpp): channel
     // first_kept_channel + i has lane i of them. The others are taken in turn.
     int kept_lanes = 0;

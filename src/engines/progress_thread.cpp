@@ -1,10 +1,8 @@
 #include "engines/progress_thread.hpp"
 
-#include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <iterator>
+#include <array>
 #include <utility>
 
 #include "base/error.hpp"
@@ -15,13 +13,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So often it looks again at once at what does not move; then it sleeps in between.
-constexpr int max_vain_rounds = 3;
-constexpr std::chrono::nanoseconds shortest_sleep = 50us;
-constexpr std::chrono::nanoseconds longest_sleep = 1ms;
+// Polls without progress before the thread sleeps between polls.
+constexpr int max_polls_without_progress = 3;
 constexpr std::chrono::nanoseconds no_limit = -1ns;
-// So long it stays parked after a thread of the program has waited, unless it is rung: a program that waits
-// again at once shall find it out of its way. The longer, the longer it goes on like that.
+// How long the thread stays parked after a thread of the program has polled, unless it is rung. A program
+// that soon polls again finds the processor free. The longer the program goes on, the longer the thread
+// parks.
 constexpr std::chrono::nanoseconds shortest_parking = 200us;
 constexpr std::chrono::nanoseconds longest_parking = 1ms;
 
@@ -29,7 +26,7 @@ constexpr std::chrono::nanoseconds longest_parking = 1ms;
 
 ProgressThread::ProgressThread(shm::ShmNode* node, Fabric* fabric, const WakePipe* pipe,
                                const std::vector<int>& processors)
-    : node_(node), fabric_(fabric), pipe_(pipe), process_(::getpid()) {
+    : node_(node), fabric_(fabric), pipe_(pipe), process_(::getpid()), parking_(shortest_parking) {
     if (node_ != nullptr) node_->share();
     thread_ = start_thread([this] {
         take_short_slices();
@@ -38,110 +35,101 @@ ProgressThread::ProgressThread(shm::ShmNode* node, Fabric* fabric, const WakePip
     try {
         place_thread(thread_, processors);
     } catch (...) {
-        ending_ = true;
-        ring();
-        thread_.join();
+        end();
         throw;
     }
 }
 
 ProgressThread::~ProgressThread() {
-    // In a child of fork there is no such thread.
+    // A child of fork() does not have the thread.
     if (process_ != ::getpid()) {
         thread_.detach();
         return;
     }
+    end();
+}
+
+void ProgressThread::end() {
+    Lock lock(mutex_);
     ending_ = true;
+    update_demand(std::move(lock));
     ring();
     thread_.join();
 }
 
 void ProgressThread::add(Work& work) {
-    const std::lock_guard lock(mutex_);
-    work.held_.store(true, std::memory_order_relaxed);
-    work.moved_.store(Work::Moved::on, std::memory_order_relaxed);
-    work.place_ = works_.size();
-    works_.push_back(&work);
+    const Lock lock(mutex_);
+    work.owned_.store(true, std::memory_order_relaxed);
+    work.complete_ = false;
     work.wake_ups_ = 0;
+    work.index_ = works_.size();
+    works_.push_back(&work);
     if (!work.short_) ++open_long_;
     if (open_++ > 0) return;
-    // Of what has come so far, nothing is for it, and nobody else waits.
+    // No other run is in flight, so the completions up to now concern no run.
     if (node_ != nullptr) node_->forget_completed();
     if (fabric_ != nullptr) fabric_->forget_completed();
 }
 
-void ProgressThread::close(const Work& work) {
+void ProgressThread::count_complete(const Work& work) {
     --open_;
     if (!work.short_) --open_long_;
 }
 
-void ProgressThread::let_go(Work& work, bool goes_on) {
-    if (goes_on) left_.store(true, std::memory_order_relaxed);
-    work.moved_.store(Work::Moved::on, std::memory_order_relaxed);
-    work.held_.store(false, std::memory_order_release);
-    if (listens_.load(std::memory_order_acquire)) return look();
-    set_doorbell(Lock(mutex_));
+void ProgressThread::release(Work& work, bool can_advance) {
+    if (can_advance) can_advance_.store(true, std::memory_order_relaxed);
+    work.owned_.store(false, std::memory_order_release);
+    if (!advances(demand_.load(std::memory_order_acquire))) return update_demand(Lock(mutex_));
+    if (has_unseen_progress()) ring();
 }
 
 void ProgressThread::remove(Work& work) {
     Lock lock(mutex_);
-    if (work.moved_ != Work::Moved::done) close(work);
-    works_[work.place_] = works_.back();
-    works_[work.place_]->place_ = work.place_;
+    if (!work.complete_) count_complete(work);
+    works_[work.index_] = works_.back();
+    works_[work.index_]->index_ = work.index_;
     works_.pop_back();
-    if (open_ > 0 && listens_.load(std::memory_order_acquire)) {
-        lock.unlock();
-        return look();
-    }
-    set_doorbell(std::move(lock));
+    const bool unchanged = open_ > 0 && advances(demand_.load(std::memory_order_acquire));
+    if (!unchanged) return update_demand(std::move(lock));
+    lock.unlock();
+    if (has_unseen_progress()) ring();
 }
 
-// After messages have been moved, or have come without a ring: there may be something for the progress
-// thread.
-void ProgressThread::look() {
-    if (has_news()) ring();
-}
-
-bool ProgressThread::has_news() {
-    return left_.load(std::memory_order_acquire) || (node_ != nullptr && node_->has_news()) ||
+bool ProgressThread::has_unseen_progress() {
+    return can_advance_.load(std::memory_order_acquire) || (node_ != nullptr && node_->has_news()) ||
            (fabric_ != nullptr && fabric_->has_news());
-}
-
-std::uint32_t ProgressThread::rings() const {
-    return node_ != nullptr ? node_->rings() : rings_.load(std::memory_order_acquire);
 }
 
 void ProgressThread::ring() {
     if (node_ != nullptr) return node_->ring_here();
-    rings_.fetch_add(1, std::memory_order_release);
     WakePipe::wake(pipe_->writer());
 }
 
-void ProgressThread::take_over() {
+void ProgressThread::suspend() {
     Lock lock(mutex_);
-    ++takers_;
-    takeovers_.fetch_add(1, std::memory_order_relaxed);
-    set_doorbell(std::move(lock));
+    ++suspenders_;
+    was_suspended_.store(true, std::memory_order_relaxed);
+    update_demand(std::move(lock));
 }
 
-void ProgressThread::hand_back() {
+void ProgressThread::resume() {
     Lock lock(mutex_);
-    --takers_;
-    set_doorbell(std::move(lock));
+    --suspenders_;
+    update_demand(std::move(lock));
 }
 
 bool ProgressThread::sleep(std::chrono::nanoseconds limit) {
     Lock lock(mutex_);
-    // It has completed something since this thread has looked, perhaps.
+    // The thread may have completed a run since the caller's last test.
     if (fabric_ != nullptr && std::exchange(completed_, false)) return true;
-    const std::uint64_t seen = rounds_;
+    const std::uint64_t seen = polls_;
     ++sleepers_;
-    set_doorbell(std::move(lock));
+    update_demand(std::move(lock));
     lock = Lock(mutex_);
-    const bool moved = round_done_.wait_for(lock, limit, [&] { return rounds_ != seen; });
+    const bool polled = polled_.wait_for(lock, limit, [&] { return polls_ != seen; });
     --sleepers_;
-    set_doorbell(std::move(lock));
-    return moved;
+    update_demand(std::move(lock));
+    return polled;
 }
 
 bool ProgressThread::has_work() {
@@ -149,153 +137,152 @@ bool ProgressThread::has_work() {
     return open_ > 0;
 }
 
-// Whether the others shall ring here, and whether the fabric may wake it.
-void ProgressThread::set_doorbell(Lock lock) {
-    const bool attends = sleepers_ > 0 || takers_ == 0;
-    attends_.store(attends, std::memory_order_seq_cst);
-    const bool wanted = sleepers_ > 0 || (open_ > 0 && takers_ == 0);
-    const bool changed = wanted != listens_.load(std::memory_order_acquire);
-    if (changed) {
-        listens_.store(wanted, std::memory_order_release);
-        if (node_ != nullptr) node_->let_ring(wanted);
-    }
-    const bool urgent = sleepers_ > 0 || open_long_ > 0;
-    urgent_.store(urgent, std::memory_order_seq_cst);
+// After a change of the counts. Wakes the thread if it must poll now.
+void ProgressThread::update_demand(Lock lock) {
+    const Demand demand = ending_           ? Demand::ending
+                          : sleepers_ > 0   ? Demand::urgent
+                          : suspenders_ > 0 ? Demand::suspended
+                          : open_ == 0      ? Demand::idle
+                          : open_long_ == 0 ? Demand::short_lists
+                                            : Demand::urgent;
+    const bool advanced = advances(demand_.exchange(demand, std::memory_order_seq_cst));
+    const bool advances_now = advances(demand);
+    if (node_ != nullptr && advances_now != advanced) node_->let_ring(advances_now);
     lock.unlock();
-    // Who has parked has seen nothing since.
-    if (attends && urgent && parked_.load(std::memory_order_seq_cst)) return ring();
-    if (changed && wanted) look();
+    // A parked thread does not see the fabric's completions.
+    if (demand == Demand::urgent && parked_.load(std::memory_order_seq_cst)) return ring();
+    // Progress before let_ring() did not ring.
+    if (advances_now && !advanced && has_unseen_progress()) ring();
 }
 
-// By the fabric. A thread of the program that waits for one short collective after the other moves all by
-// itself, and shall not meet this one in between either.
-bool ProgressThread::is_needed() const {
-    return attends_.load(std::memory_order_seq_cst) &&
-           (!waits_again_ || urgent_.load(std::memory_order_seq_cst));
+// A thread of the program that waits for one short collective after the other polls by itself. Polls of the
+// progress thread between two of its waits would only delay it.
+bool ProgressThread::must_poll() const {
+    const Demand demand = demand_.load(std::memory_order_seq_cst);
+    if (fabric_ == nullptr) return advances(demand);
+    return demand == Demand::urgent || (demand != Demand::suspended && !program_polls_);
 }
 
 void ProgressThread::run() {
-    int vain = 0;
+    int polls_without_progress = 0;
     bool woken = false;
     for (;;) {
-        const std::uint32_t seen = rings();
-        if (ending_) return;
+        const std::uint32_t rings = node_ != nullptr ? node_->rings() : 0;
+        if (demand_.load(std::memory_order_acquire) == Demand::ending) return;
+        program_polls_ = was_suspended_.exchange(false, std::memory_order_relaxed);
         std::chrono::nanoseconds limit = no_limit;
-        const std::uint64_t takeovers = takeovers_.load(std::memory_order_relaxed);
-        waits_again_ = std::exchange(known_takeovers_, takeovers) != takeovers;
-        if (fabric_ == nullptr ? listens_.load(std::memory_order_acquire) : is_needed()) {
-            const bool again = look_once(woken);
-            woken = false;
-            // A lane that is full does not ring when it has room again, and what somebody holds is let go in
-            // silence.
-            if (!again) {
-                vain = 0;
-            } else if (++vain <= max_vain_rounds) {
+        if (must_poll()) {
+            // A lane of shared memory does not ring when it has room again, and neither does a thread of the
+            // program that releases a run. So the thread polls again soon.
+            if (!poll(std::exchange(woken, false))) {
+                polls_without_progress = 0;
+                retries_.restart();
+            } else if (++polls_without_progress <= max_polls_without_progress) {
                 continue;
             } else {
-                limit = std::min(longest_sleep, shortest_sleep * (vain - max_vain_rounds));
+                limit = retries_.next(WaitStrategy::longest_sleep);
             }
         }
-        woken = sleep_since(seen, limit);
-        if (woken) vain = 0;
+        woken = sleep_until_woken(rings, limit);
+        if (!woken) continue;
+        polls_without_progress = 0;
+        retries_.restart();
     }
 }
 
-// Moves all as far as it goes. True: it should look again soon.
-bool ProgressThread::look_once(bool woken) {
-    bool missed = false;
-    const bool left = left_.exchange(false, std::memory_order_acquire);
+// Advances all runs as far as possible. Returns true if the thread must poll again soon.
+bool ProgressThread::poll(bool woken) {
+    bool again = false;
+    const bool can_advance = can_advance_.exchange(false, std::memory_order_acquire);
     try {
-        // First, so that what a start has gathered for a peer leaves together with what follows it.
-        if (left) missed = move_works(std::exchange(woken, false));
-        if (node_ != nullptr && listens_.load(std::memory_order_acquire)) node_->move_all();
-        if (fabric_ != nullptr) {
-            do {
+        // First, so that the messages that a start has gathered for a peer leave together with those that
+        // follow them.
+        if (can_advance) again = advance_works(std::exchange(woken, false));
+        if (node_ != nullptr && advances(demand_.load(std::memory_order_acquire))) node_->move_all();
+        bool progressed = fabric_ != nullptr;
+        do {
+            if (fabric_ != nullptr) {
                 fabric_->forget_completed();
-                const bool moved = fabric_->progress();
-                missed = move_works(std::exchange(woken, false));
-                if (!moved) break;
-            } while (true);
-        } else {
-            missed = move_works(woken);
-        }
-        missed = has_news() || missed;
+                progressed = fabric_->progress();
+            }
+            again = advance_works(std::exchange(woken, false));
+        } while (progressed);
+        again = has_unseen_progress() || again;
     } catch (const Error&) {
-        // The link is of no use any more; who waits is told so by his own tests.
-        move_works(woken);
+        // The link is broken. The tests of each run report the error.
+        advance_works(woken);
     }
-    const std::lock_guard lock(mutex_);
-    if (fabric_ != nullptr && (sleepers_ == 0 || !std::exchange(completed_, false))) return missed;
-    ++rounds_;
-    if (sleepers_ > 0) round_done_.notify_all();
-    return missed;
+    const Lock lock(mutex_);
+    if (fabric_ != nullptr && (sleepers_ == 0 || !std::exchange(completed_, false))) return again;
+    ++polls_;
+    if (sleepers_ > 0) polled_.notify_all();
+    return again;
 }
 
-// True when it was woken, and not by the limit.
-bool ProgressThread::sleep_since(std::uint32_t seen, std::chrono::nanoseconds limit) {
-    if (fabric_ == nullptr) {
-        node_->sleep_since(seen, limit);
-    } else if (!sleep_in_poll(seen, limit)) {
-        return false;
+// The one place where the thread sleeps. Returns true if it was woken before `limit` passed.
+bool ProgressThread::sleep_until_woken(std::uint32_t rings, std::chrono::nanoseconds limit) {
+    bool woken = false;
+    if (fabric_ != nullptr) {
+        woken = sleep_in_poll(limit);
+    } else {
+        node_->sleep_since(rings, limit);
+        woken = node_->rings() != rings;
     }
-    const bool woken = fabric_ != nullptr || rings() != seen;
     if (woken) wake_ups_.fetch_add(1, std::memory_order_relaxed);
     return woken;
 }
 
-// The same where there is a fabric.
-bool ProgressThread::sleep_in_poll(std::uint32_t seen, std::chrono::nanoseconds limit) {
-    bool attends = is_needed();
-    if (!attends) {
+// The pipe stays readable from a ring until drain(), so no ring is lost.
+bool ProgressThread::sleep_in_poll(std::chrono::nanoseconds limit) {
+    const bool parks = !must_poll();
+    if (parks) {
+        // update_demand() stores the demand and then reads parked_.
         parked_.store(true, std::memory_order_seq_cst);
-        attends = is_needed();
-        if (attends) {
+        if (must_poll()) {
             parked_.store(false, std::memory_order_relaxed);
             return false;
         }
-        limit = parking_ = waits_again_ ? std::min(2 * parking_, longest_parking) : shortest_parking;
+        if (!program_polls_) parking_.restart();
+        limit = parking_.next(longest_parking);
     } else {
         if (!fabric_->prepare_to_sleep()) return false;
         const std::chrono::nanoseconds longest = fabric_->longest_sleep();
         if (longest >= 0ns && (limit < 0ns || longest < limit)) limit = longest;
     }
-    bool woken = rings() != seen;
-    if (!woken) {
-        pollfd sources[] = {{pipe_->descriptor(), POLLIN, 0},
-                            {attends ? fabric_->descriptor() : -1, POLLIN, 0}};
-        const timespec time{limit.count() / 1'000'000'000, limit.count() % 1'000'000'000};
-        woken = ::ppoll(sources, std::size(sources), limit < 0ns ? nullptr : &time, nullptr) > 0;
-    }
+    const std::array descriptors = {pipe_->descriptor(), parks ? -1 : fabric_->descriptor()};
+    const bool woken = sleep_at(descriptors, limit) == trace::WakeUp::descriptor;
     pipe_->drain();
     parked_.store(false, std::memory_order_relaxed);
     return woken;
 }
 
-// True when one of them was held by another.
-bool ProgressThread::move_works(bool woken) {
+// Returns true if another thread owned one of the runs.
+bool ProgressThread::advance_works(bool woken) {
     bool missed = false;
     Lock lock(mutex_);
-    // From the end: what is removed meanwhile is replaced by the last.
+    // From the end, because remove() puts the last run in the place of the removed one.
     for (std::size_t i = works_.size(); i-- > 0;) {
         if (i >= works_.size()) continue;
         Work& work = *works_[i];
-        if (work.moved_ == Work::Moved::done) continue;
-        if (work.held_.exchange(true, std::memory_order_acquire)) {
+        if (work.complete_) continue;
+        if (work.owned_.exchange(true, std::memory_order_acquire)) {
             missed = true;
             continue;
         }
         lock.unlock();
         if (woken) ++work.wake_ups_;
-        const Work::Moved moved = work.move();
+        const Work::Outcome outcome = work.advance();
         lock.lock();
-        work.moved_ = moved;
-        if (moved != Work::Moved::on) completed_ = true;
-        if (moved == Work::Moved::done) close(work);
-        work.held_.store(false, std::memory_order_release);
+        if (outcome != Work::Outcome::pending) completed_ = true;
+        if (outcome == Work::Outcome::complete) {
+            work.complete_ = true;
+            count_complete(work);
+        }
+        work.owned_.store(false, std::memory_order_release);
     }
-    const bool done = open_ == 0;
-    if (done) set_doorbell(std::move(lock));
-    return missed && !done;
+    const bool all_complete = open_ == 0;
+    if (all_complete) update_demand(std::move(lock));
+    return missed && !all_complete;
 }
 
 }  // namespace lapwing

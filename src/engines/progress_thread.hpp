@@ -1,6 +1,6 @@
-// A thread beside the program that takes lists forward while the program computes, by the messages of a
-// node of shared memory, of a fabric, or of both. It is asleep until a rank of the host rings or the fabric
-// has something, and while a thread of the program is about to look by itself.
+// A thread that advances lists while the program computes, by the messages of shared memory, of a fabric, or
+// of both. It sleeps until a rank of this host rings or the fabric signals a completion. It also sleeps while
+// a thread of the program polls in its place.
 #pragma once
 
 #include <sys/types.h>
@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "engines/wait_strategy.hpp"
 #include "links/event/wake_pipe.hpp"
 #include "links/fabric.hpp"
 #include "links/shm/node.hpp"
@@ -21,114 +22,129 @@ namespace lapwing {
 
 class ProgressThread {
   public:
-    // What it moves: one run of a list. Held by one thread at a time, which alone may move it.
+    // One run of a list. One thread at a time owns it, and only the owner may advance it.
     class Work {
       public:
         virtual ~Work() = default;
-        // `is_short`: it gains little from the thread, which is not woken for it at once when it is parked.
+        // `is_short`: overlapping this run gains little. The thread is not woken for it while it is parked.
         explicit Work(bool is_short = false) : short_(is_short) {}
-        // How often the thread has been woken while this was in flight. By who holds it, or has removed it.
+        // How often the thread was woken while this run was in flight. The caller must own the run or have
+        // removed it.
         std::uint64_t times_woken() const { return wake_ups_; }
 
       protected:
-        enum class Moved {
-            on,    // as far as it goes now
-            held,  // as far as it goes without a thread of the program
-            done,
+        enum class Outcome {
+            pending,        // waits for messages
+            needs_program,  // waits for a thread of the program
+            complete,
         };
 
       private:
         friend ProgressThread;
-        // By the progress thread, which holds it. Does not throw.
-        virtual Moved move() = 0;
+        // Advances the run as far as possible. Called by the progress thread, which owns the run. Must not
+        // throw.
+        virtual Outcome advance() = 0;
 
         const bool short_;
-        std::atomic<bool> held_{false};
-        std::size_t place_ = 0;  // among all
+        std::atomic<bool> owned_{false};
         std::uint64_t wake_ups_ = 0;
-        std::atomic<Moved> moved_{Moved::on};
+        // Guarded by the mutex of the progress thread:
+        std::size_t index_ = 0;  // in works_
+        bool complete_ = false;
     };
 
-    // Shares the node, before links of it are made; both outlive it, and one of them may be null. Where there
-    // is a fabric the node has been told to sleep at `pipe`, if there is a node. `processors`: those that the
-    // thread may use; empty: all that the process may. Throws Error (system, invalid_argument).
+    // Shares `node` between threads, so it must be called before links of the node are made. `node` or
+    // `fabric` may be null, and both must outlive this object. With a fabric, `pipe` must not be null, and
+    // the node must already sleep at it. `processors`: where the thread may run; empty: wherever the process
+    // may. Throws Error (system, invalid_argument).
     ProgressThread(shm::ShmNode* node, Fabric* fabric, const WakePipe* pipe,
                    const std::vector<int>& processors);
-    // By shared memory alone.
+    // Without a fabric.
     ProgressThread(shm::ShmNode& node, const std::vector<int>& processors)
         : ProgressThread(&node, nullptr, nullptr, processors) {}
     ~ProgressThread();
     ProgressThread(const ProgressThread&) = delete;
     ProgressThread& operator=(const ProgressThread&) = delete;
 
-    // All of these by threads of the program.
+    // Threads of the program call the functions below, several at once.
 
-    // The progress thread shall move it, until it is removed. The caller holds it, moves it as far as it
-    // goes, and lets it go: what has come for it before then is nobody's news.
+    // Registers `work`, which the caller then owns. The caller must advance it as far as possible and release
+    // it. Completions that arrived before this call do not wake the thread.
     void add(Work& work);
-    // False: the progress thread has it just now.
-    bool hold(Work& work) { return !work.held_.exchange(true, std::memory_order_acquire); }
-    // After it has been moved in vain. `goes_on`: it could be moved now, and that is left to the progress
+    // Returns false if the progress thread owns `work` at the moment.
+    bool try_acquire(Work& work) { return !work.owned_.exchange(true, std::memory_order_acquire); }
+    // Gives up ownership after advancing `work`. `can_advance`: the caller left some of it to the progress
     // thread.
-    void let_go(Work& work, bool goes_on = false);
-    // Who removes it holds it.
+    void release(Work& work, bool can_advance = false);
+    // Removes `work`, which the caller must own.
     void remove(Work& work);
 
-    // A thread that waits moves all by itself: the progress thread sleeps from take_over() to hand_back().
-    void take_over();
-    void hand_back();
-    // Sleeps until the progress thread has looked (where there is a fabric: until it has completed something,
-    // or left something to the program), or until the limit: true when it has. By a thread that has not taken
-    // over.
+    // Between suspend() and resume() the calling thread polls, and the progress thread sleeps. The calls of
+    // several threads nest.
+    void suspend();
+    void resume();
+    // Sleeps until the progress thread has polled or until `limit` passes; returns true for the former. With
+    // a fabric, polls that complete no run and leave none to the program do not count. The caller must not
+    // have called suspend().
     bool sleep(std::chrono::nanoseconds limit);
-    // Whether a list is in flight that it has yet to complete.
+    // Returns whether a run is in flight that is not complete.
     bool has_work();
 
-    // How often it has been woken, so far.
+    // How often the thread has been woken so far.
     std::uint64_t wake_ups() const { return wake_ups_.load(std::memory_order_relaxed); }
 
   private:
     using Lock = std::unique_lock<std::mutex>;
 
+    // What the threads of the program need of this one, from the counts below.
+    enum class Demand : std::uint8_t {
+        suspended,    // nothing: a thread of the program polls
+        idle,         // no run is in flight; with a fabric, peers may need answers from this rank
+        short_lists,  // the runs in flight are short
+        urgent,       // a long run is in flight, or a thread of the program sleeps
+        ending,       // the thread must return
+    };
+    // Whether runs are to be advanced, so that the ranks of this host must ring.
+    static bool advances(Demand demand) { return demand == Demand::short_lists || demand == Demand::urgent; }
+
     void run();
-    bool is_needed() const;
-    bool look_once(bool woken);
-    bool move_works(bool woken);
-    void close(const Work& work);
-    void set_doorbell(Lock lock);
-    void look();
-    bool has_news();
-    std::uint32_t rings() const;
+    void end();
+    bool must_poll() const;
+    bool poll(bool woken);
+    bool advance_works(bool woken);
+    void count_complete(const Work& work);
+    void update_demand(Lock lock);
+    bool has_unseen_progress();
     void ring();
-    bool sleep_since(std::uint32_t rings, std::chrono::nanoseconds limit);
-    bool sleep_in_poll(std::uint32_t rings, std::chrono::nanoseconds limit);
+    bool sleep_until_woken(std::uint32_t rings, std::chrono::nanoseconds limit);
+    bool sleep_in_poll(std::chrono::nanoseconds limit);
 
     shm::ShmNode* const node_;
     Fabric* const fabric_;
     const WakePipe* const pipe_;
     const pid_t process_;
-    std::mutex mutex_;
-    std::condition_variable round_done_;
+
+    std::mutex mutex_;  // guards the members up to demand_, which is read without it
+    std::condition_variable polled_;
     std::vector<Work*> works_;
-    std::size_t open_ = 0;       // of them, that are not done
-    std::size_t open_long_ = 0;  // of these, that are not short
-    int sleepers_ = 0;
-    int takers_ = 0;
-    std::uint64_t rounds_ = 0;
-    bool completed_ = false;            // something for those who sleep, since they were last told
-    std::atomic<bool> listens_{false};  // lists are in flight that it is to move
-    std::atomic<bool> attends_{true};   // to the fabric; lists in flight or not: peers may need this rank
-    std::atomic<bool> urgent_{false};   // somebody sleeps, or a list in flight is not short
-    std::atomic<bool> parked_{false};   // it sleeps without the fabric
-    std::atomic<bool> left_{false};     // a list that could be moved
-    std::atomic<std::uint64_t> takeovers_{0};
-    std::atomic<bool> ending_{false};
-    std::atomic<std::uint32_t> rings_{0};  // where there is no node
+    std::size_t open_ = 0;       // runs that are not complete
+    std::size_t open_long_ = 0;  // those of them that are not short
+    int sleepers_ = 0;           // threads in sleep()
+    int suspenders_ = 0;         // threads between suspend() and resume()
+    std::uint64_t polls_ = 0;    // those that end a sleep()
+    bool completed_ = false;     // a run that no sleep() has returned for
+    bool ending_ = false;
+    std::atomic<Demand> demand_{Demand::idle};
+
+    std::atomic<bool> can_advance_{false};    // a thread of the program left a run that can advance
+    std::atomic<bool> was_suspended_{false};  // since this thread last checked
+    std::atomic<bool> parked_{false};         // this thread sleeps without the fabric, until it is rung
     std::atomic<std::uint64_t> wake_ups_{0};
-    // Its own:
-    std::uint64_t known_takeovers_ = 0;
-    bool waits_again_ = false;  // a thread of the program, since it was asleep
-    std::chrono::nanoseconds parking_{0};
+
+    // Used by the thread itself:
+    bool program_polls_ = false;  // was_suspended_, when it was last checked
+    Backoff retries_{WaitStrategy::shortest_sleep};
+    Backoff parking_;
     std::thread thread_;
 };
 

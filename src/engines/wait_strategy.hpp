@@ -1,50 +1,69 @@
-// How a thread waits for lists, whoever asks it to: it looks again and again, then yields, then sleeps.
+// How a thread waits for lists: it polls, then yields between polls, then sleeps.
 //
-// Looking at once is fastest while the answer is on its way. Yielding lets the ranks run that it waits for,
-// where they share its processor. Sleeping leaves the processor to others, and costs a wake-up.
+// Polling at once is fastest while the answer is on its way. Yielding lets the ranks run that this thread
+// waits for, where they share its processor. Sleeping leaves the processor to others, and costs a wake-up.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "base/trace.hpp"
 
 namespace lapwing {
 
+// The lengths of successive sleeps: each is twice as long as the one before it.
+class Backoff {
+  public:
+    using nanoseconds = std::chrono::nanoseconds;
+
+    explicit Backoff(nanoseconds shortest) : shortest_(shortest) {}
+    nanoseconds next(nanoseconds longest) {
+        return last_ = std::clamp(2 * last_, shortest_, std::max(shortest_, longest));
+    }
+    nanoseconds last() const { return last_; }
+    void restart() { last_ = nanoseconds{0}; }
+
+  private:
+    nanoseconds shortest_;
+    nanoseconds last_{0};
+};
+
 class WaitStrategy {
   public:
     using nanoseconds = std::chrono::nanoseconds;
 
-    // About as long as a message and its answer take on Ethernet: who sleeps earlier pays for a wake-up that
-    // it does not need.
+    // About as long as a message and its answer take on Ethernet. A thread that sleeps earlier pays for a
+    // wake-up that it does not need.
     static constexpr nanoseconds spin_time{60'000};
-    // Looks in memory take some 10 ns: so many are a third of the spin time.
-    static constexpr std::uint64_t looks_before_yield = 2000;
-    // Reading the clock takes as long as a look in memory, so not after each of them; where others wait for
-    // the processor, more often; and a look by system calls takes a microsecond or more.
-    static constexpr std::uint64_t looks_per_clock = 64;
-    static constexpr std::uint64_t looks_per_clock_oversubscribed = 8;
-    static constexpr std::uint64_t looks_per_clock_in_kernel = 4;
-    // A sleep begins short, since the end is most likely near, and doubles. What only this thread's
-    // looks move waits for its end.
+    // A poll of memory takes some 10 ns, so these polls take a third of the spin time.
+    static constexpr std::uint64_t polls_before_yield = 2000;
+    // Reading the clock takes as long as a poll of memory, so the clock is not read after each of them. It is
+    // read more often where others wait for the processor. A poll by system calls takes a microsecond or
+    // more.
+    static constexpr std::uint64_t polls_per_clock = 64;
+    static constexpr std::uint64_t polls_per_clock_oversubscribed = 8;
+    static constexpr std::uint64_t polls_per_clock_in_kernel = 4;
+    // The first sleep is short, because the end is most likely near. Runs that only this thread advances wait
+    // for the end of its sleep.
     static constexpr nanoseconds shortest_sleep{50'000};
     static constexpr nanoseconds longest_sleep{1'000'000};
 
     struct Situation {
-        bool oversubscribed = false;   // those it waits for may need this processor
-        bool looks_in_kernel = false;  // a look takes system calls
-        bool may_sleep = true;         // something wakes it up
+        bool oversubscribed = false;   // the ranks that it waits for may need this processor
+        bool polls_in_kernel = false;  // a poll makes system calls
+        bool may_sleep = true;         // something wakes the thread
     };
-    enum class Step { look, yield, sleep };
-    // After an unsuccessful look.
-    Step after_look(const Situation& situation);
-    std::uint64_t looks() const { return looks_; }
+    enum class Step { poll, yield, sleep };
+    // What to do after a poll without success.
+    Step after_poll(const Situation& situation);
+    std::uint64_t polls() const { return polls_; }
 
-    // Sleeps by `how(limit)`, which says what has ended the sleep, for `longest` at most.
+    // Sleeps by `how(limit)`, which returns what has ended the sleep, for `longest` at most.
     template <typename How>
     void sleep(nanoseconds longest, How how) {
-        const nanoseconds limit = next_sleep(longest);
+        const nanoseconds limit = sleeps_.next(longest);
         if (!trace::on()) {
             how(limit);
             return;
@@ -55,15 +74,15 @@ class WaitStrategy {
     }
 
   private:
-    nanoseconds next_sleep(nanoseconds longest);
     void record(std::uint64_t began, trace::WakeUp woken_by);
 
-    std::uint64_t looks_ = 0;
-    std::uint64_t began_ = 0;  // by the clock of traces; 0: it has not been read
-    nanoseconds last_sleep_{0};
+    std::uint64_t polls_ = 0;
+    std::uint64_t began_ = 0;  // by the clock of traces; 0 before the clock has been read
+    Backoff sleeps_{shortest_sleep};
 };
 
-// Sleeps until one of these descriptors is readable, or until the limit; those below 0 are passed over.
-trace::WakeUp sleep_at(const std::vector<int>& descriptors, std::chrono::nanoseconds limit);
+// Sleeps until one of the descriptors is readable or until `limit` passes. A limit below 0 never passes.
+// Descriptors below 0 are ignored.
+trace::WakeUp sleep_at(std::span<const int> descriptors, std::chrono::nanoseconds limit);
 
 }  // namespace lapwing

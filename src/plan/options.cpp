@@ -47,12 +47,6 @@ void read_engine_options(const Settings& settings, EngineOptions& engine_options
     if (settings.submit != "caller" && settings.submit != "thread")
         refuse("LAPWING_SUBMIT", "caller or thread", settings.submit);
     engine_options.event_thread_submits = settings.submit == "thread";
-    if (settings.zero_copy != "never") {
-        const auto bytes = parse_bytes(settings.zero_copy);
-        if (!bytes)
-            refuse("LAPWING_ZERO_COPY", "never or a number of bytes such as 256Ki", settings.zero_copy);
-        engine_options.zero_copy_bytes = *bytes;
-    }
 }
 
 shm::TransferMethod transfer_of(const Settings& settings) {
@@ -80,10 +74,6 @@ tcp::Options options_of(const Settings& settings) {
     if (!buffer || *buffer > 1U << 30)
         refuse("LAPWING_TCP_BUFFER", "a number of bytes up to 1Gi", settings.tcp_buffer);
     options.buffer_bytes = static_cast<int>(*buffer);
-    const auto unsent = parse_bytes(settings.tcp_unsent);
-    if (!unsent || *unsent > (1U << 30))
-        refuse("LAPWING_TCP_UNSENT", "a number of bytes up to 1Gi", settings.tcp_unsent);
-    options.unsent_bytes = static_cast<int>(*unsent);
     tcp::check(options);
     return options;
 }

@@ -16,16 +16,16 @@ namespace lapwing::topology {
 namespace {
 
 constexpr std::size_t max_hosts = 1 << 18;
-constexpr std::size_t longest_name = 253;  // of a host, as in the domain name system
+constexpr std::size_t longest_name = 253;  // as in the domain name system
 constexpr std::size_t max_dimensions = 8;
 
-// Where the reader stands, for messages.
-struct Place {
+// The line that is being read, for messages.
+struct SourceLine {
     const std::string& file;
-    int line = 0;
+    int number = 0;
 
     [[noreturn]] void refuse(const std::string& why) const {
-        throw Error(ErrorCode::parse, fmt::format("{}:{}: {}", file, line, why));
+        throw Error(ErrorCode::parse, fmt::format("{}:{}: {}", file, number, why));
     }
 };
 
@@ -33,7 +33,8 @@ bool digits(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// "4x4": numbers with an x between them; empty when it is none of that form, with 0 for a number too large.
+// Parses "4x4". Returns an empty vector if the text is not of that form. A number that is too large becomes
+// 0.
 std::vector<int> extents_in(std::string_view text) {
     std::vector<int> extents;
     for (bool more = true; more;) {
@@ -48,7 +49,7 @@ std::vector<int> extents_in(std::string_view text) {
     return extents;
 }
 
-// Words between spaces; a comma divides, too, but not inside of brackets.
+// Splits a line at spaces, and at commas outside of brackets.
 std::vector<std::string_view> words_of(std::string_view line) {
     std::vector<std::string_view> words;
     std::size_t begin = 0;
@@ -65,8 +66,8 @@ std::vector<std::string_view> words_of(std::string_view line) {
     return words;
 }
 
-// What stands between brackets: "01-16,20" as 01, 02, ... 16, 20. Backwards, too: "4-1".
-std::vector<std::string> numbers_in(std::string_view series, std::string_view word, const Place& place) {
+// Expands the text between brackets: "01-16,20" to 01, 02, ... 16, 20, and "3-1" to 3, 2, 1.
+std::vector<std::string> numbers_in(std::string_view series, std::string_view word, const SourceLine& line) {
     std::vector<std::string> numbers;
     for (bool more = true; more;) {
         const std::size_t comma = series.find(',');
@@ -77,15 +78,14 @@ std::vector<std::string> numbers_in(std::string_view series, std::string_view wo
         const std::string_view first = entry.substr(0, dash);
         const std::string_view last = dash == std::string_view::npos ? first : entry.substr(dash + 1);
         if (!digits(first) || !digits(last) || first.size() > 9 || last.size() > 9) {
-            place.refuse(
-                fmt::format("'{}': between brackets stand numbers and series of them, as [1-8,12], not '{}'",
-                            word, entry));
+            line.refuse(fmt::format(
+                "'{}': brackets must contain numbers and ranges such as [1-8,12], not '{}'", word, entry));
         }
         const auto from = static_cast<std::int64_t>(*parse_number(first));
         const auto to = static_cast<std::int64_t>(*parse_number(last));
         if (static_cast<std::size_t>(std::abs(to - from)) + numbers.size() >= max_hosts)
-            place.refuse(fmt::format("'{}' names more than {} hosts", word, max_hosts));
-        // Leading zeros are kept: all numbers of a series have as many digits as the lesser end.
+            line.refuse(fmt::format("'{}' names more than {} hosts", word, max_hosts));
+        // All numbers have at least as many digits as the smaller end of the range.
         const std::size_t width = from <= to ? first.size() : last.size();
         for (std::int64_t number = from;; number += from <= to ? 1 : -1) {
             numbers.push_back(fmt::format("{:0{}}", number, width));
@@ -95,8 +95,8 @@ std::vector<std::string> numbers_in(std::string_view series, std::string_view wo
     return numbers;
 }
 
-// The names that a word stands for: "r[1-2]n[1-2]" for r1n1, r1n2, r2n1, r2n2.
-std::vector<std::string> names_in(std::string_view word, const Place& place) {
+// Expands "r[1-2]n[1-2]" to r1n1, r1n2, r2n1, r2n2.
+std::vector<std::string> names_in(std::string_view word, const SourceLine& line) {
     std::vector<std::string> names = {""};
     std::string_view rest = word;
     while (!rest.empty()) {
@@ -106,19 +106,19 @@ std::vector<std::string> names_in(std::string_view word, const Place& place) {
             const bool good = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                               c == '-' || c == '_' || c == '.';
             if (!good) {
-                place.refuse(
-                    fmt::format("'{}': a host's name has letters, digits, '-', '_' and '.' only", word));
+                line.refuse(
+                    fmt::format("'{}': a host name must consist of letters, digits, '-', '_' and '.'", word));
             }
         }
         for (std::string& name : names) name += plain;
         rest.remove_prefix(open);
         if (rest.empty()) break;
         const std::size_t close = rest.find(']');
-        if (close == std::string_view::npos) place.refuse(fmt::format("'{}': a ']' is missing", word));
-        const std::vector<std::string> numbers = numbers_in(rest.substr(1, close - 1), word, place);
+        if (close == std::string_view::npos) line.refuse(fmt::format("'{}': missing ']'", word));
+        const std::vector<std::string> numbers = numbers_in(rest.substr(1, close - 1), word, line);
         rest.remove_prefix(close + 1);
         if (names.size() * numbers.size() > max_hosts)
-            place.refuse(fmt::format("'{}' names more than {} hosts", word, max_hosts));
+            line.refuse(fmt::format("'{}' names more than {} hosts", word, max_hosts));
         std::vector<std::string> longer;
         longer.reserve(names.size() * numbers.size());
         for (const std::string& name : names) {
@@ -128,49 +128,48 @@ std::vector<std::string> names_in(std::string_view word, const Place& place) {
         if (names.front().size() > longest_name) break;
     }
     if (names.front().size() > longest_name)
-        place.refuse(fmt::format("'{}...' is too long for a host's name", word.substr(0, 20)));
+        line.refuse(fmt::format("'{}...' is too long for a host name", word.substr(0, 20)));
     return names;
 }
 
-std::vector<std::string> names_in(std::span<const std::string_view> words, const Place& place) {
+std::vector<std::string> names_in(std::span<const std::string_view> words, const SourceLine& line) {
     static const std::vector<std::string> grid_words = {"torus", "mesh"};
     std::vector<std::string> names;
     for (std::size_t i = 0; i < words.size(); ++i) {
-        // "tours 4x4 node[1-16]"
+        // For example "tours 4x4 node[1-16]".
         if (words[i].find('x') != std::string_view::npos && !extents_in(words[i]).empty()) {
-            place.refuse(
-                fmt::format("'{}' is the shape of a grid, and stands behind the word torus or mesh{}",
-                            words[i], i == 0 ? "" : suggestion(words[i - 1], grid_words)));
+            line.refuse(fmt::format("'{}' is the shape of a grid and must follow the word torus or mesh{}",
+                                    words[i], i == 0 ? "" : suggestion(words[i - 1], grid_words)));
         }
-        const std::vector<std::string> more = names_in(words[i], place);
+        const std::vector<std::string> more = names_in(words[i], line);
         names.insert(names.end(), more.begin(), more.end());
-        if (names.size() > max_hosts) place.refuse(fmt::format("more than {} hosts", max_hosts));
+        if (names.size() > max_hosts) line.refuse(fmt::format("more than {} hosts", max_hosts));
     }
     return names;
 }
 
-// The line "torus 4x4 node[01-16]", and its hosts in the order of the path.
+// Reads the line "torus 4x4 node[01-16]". Returns the grid, and its hosts in the order of the path.
 std::pair<Grid, std::vector<std::string>> read_grid(std::span<const std::string_view> words,
-                                                    const Place& place) {
+                                                    const SourceLine& line) {
     Grid grid;
     grid.wraps = words[0] == "torus";
     if (words.size() > 1) grid.extents = extents_in(words[1]);
     if (grid.extents.empty()) {
-        place.refuse(fmt::format("behind '{}' stands its shape, as 4x4{}", words[0],
-                                 words.size() > 1 ? fmt::format(", not '{}'", words[1]) : ""));
+        line.refuse(fmt::format("'{}' must be followed by a shape such as 4x4{}", words[0],
+                                words.size() > 1 ? fmt::format(", not '{}'", words[1]) : ""));
     }
     std::size_t size = 1;
     for (const int extent : grid.extents) {
         size *= static_cast<std::size_t>(extent);
         if (extent == 0 || size > max_hosts || grid.extents.size() > max_dimensions) {
-            place.refuse(fmt::format("'{}': a grid has 1 to {} hosts and up to {} dimensions", words[1],
-                                     max_hosts, max_dimensions));
+            line.refuse(fmt::format("'{}': a grid must have 1 to {} hosts and at most {} dimensions",
+                                    words[1], max_hosts, max_dimensions));
         }
     }
-    const std::vector<std::string> names = names_in(words.subspan(2), place);
+    const std::vector<std::string> names = names_in(words.subspan(2), line);
     if (names.size() != size) {
-        place.refuse(fmt::format("a {} of {} has {} hosts, and {} {} named", words[0], words[1], size,
-                                 names.size(), names.size() == 1 ? "is" : "are"));
+        line.refuse(fmt::format("a {} of {} has {} hosts, but the line names {}", words[0], words[1], size,
+                                names.size()));
     }
     std::vector<std::string> ordered;
     ordered.reserve(size);
@@ -190,14 +189,14 @@ int Grid::size() const {
     return size;
 }
 
-// Gray codes of mixed radix (Knuth, The Art of Computer Programming, volume 4A, section 7.2.1.1): of one
-// number to the next one digit changes by one, modularly in a torus, reflected in a mesh.
+// A Gray code of mixed radix (Knuth, The Art of Computer Programming, volume 4A, section 7.2.1.1): from one
+// number to the next, one digit changes by one, modular in a torus, reflected in a mesh.
 std::vector<int> path_through(const Grid& grid) {
     std::vector<int> path(static_cast<std::size_t>(grid.size()));
     for (int step = 0; step < grid.size(); ++step) {
         int cell = 0;
         int stride = 1;
-        int rest = step;  // how often all lower dimensions have been gone through
+        int rest = step;  // complete rounds through all lower dimensions
         for (const int extent : grid.extents) {
             const int rounds = rest / extent;
             const int digit = rest % extent;
@@ -232,50 +231,50 @@ HostOrder HostOrder::read(const std::string& path) {
 HostOrder HostOrder::parse(std::string_view text, const std::string& name) {
     HostOrder order;
     order.fingerprint_ = fingerprint_of(text);
-    std::vector<int> lines;  // of each host
-    Place place{name};
+    std::vector<int> lines;  // by host
+    SourceLine line{name};
     while (!text.empty()) {
-        ++place.line;
+        ++line.number;
         const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string_view line = text.substr(0, end);
+        const std::string_view content = text.substr(0, end);
         text.remove_prefix(std::min(end + 1, text.size()));
-        const std::vector<std::string_view> words = words_of(line.substr(0, line.find('#')));
+        const std::vector<std::string_view> words = words_of(content.substr(0, content.find('#')));
         if (words.empty()) continue;
         std::vector<std::string> hosts;
         if (words[0] == "torus" || words[0] == "mesh") {
-            auto [grid, ordered] = read_grid(words, place);
+            auto [grid, ordered] = read_grid(words, line);
             grid.first = static_cast<int>(order.hosts_.size());
             order.grids_.push_back(std::move(grid));
             hosts = std::move(ordered);
         } else {
-            hosts = names_in(words, place);
+            hosts = names_in(words, line);
         }
         if (order.hosts_.size() + hosts.size() > max_hosts)
-            place.refuse(fmt::format("more than {} hosts", max_hosts));
+            line.refuse(fmt::format("more than {} hosts", max_hosts));
         for (std::string& host : hosts) {
             const int here = static_cast<int>(order.hosts_.size());
-            const auto [found, fresh] = order.places_.emplace(host, here);
+            const auto [found, fresh] = order.indices_.emplace(host, here);
             if (!fresh) {
                 const int before = lines[static_cast<std::size_t>(found->second)];
-                place.refuse(before == place.line
-                                 ? fmt::format("{} is named twice", host)
-                                 : fmt::format("{} is named on line {} already", host, before));
+                line.refuse(before == line.number
+                                ? fmt::format("{} is named twice on this line", host)
+                                : fmt::format("{} is already named on line {}", host, before));
             }
-            const auto [same_short, first] = order.short_places_.emplace(short_name(host), here);
+            const auto [same_short, first] = order.short_indices_.emplace(short_name(host), here);
             if (!first) same_short->second = -1;
             order.hosts_.push_back(std::move(host));
-            lines.push_back(place.line);
+            lines.push_back(line.number);
         }
     }
-    if (order.hosts_.empty()) throw Error(ErrorCode::parse, fmt::format("{}: no host is named", name));
+    if (order.hosts_.empty()) throw Error(ErrorCode::parse, fmt::format("{}: the file names no host", name));
     return order;
 }
 
 int HostOrder::find(std::string_view host) const {
-    if (const auto found = places_.find(host); found != places_.end()) return found->second;
-    const auto found = short_places_.find(short_name(host));
-    if (found == short_places_.end() || found->second < 0) return -1;
-    // One of the two is short: node1.a is not node1.b.
+    if (const auto found = indices_.find(host); found != indices_.end()) return found->second;
+    const auto found = short_indices_.find(short_name(host));
+    if (found == short_indices_.end() || found->second < 0) return -1;
+    // At least one of the two names must be short: node1.a is not node1.b.
     const std::string& named = hosts_[static_cast<std::size_t>(found->second)];
     const bool same = host.find('.') == std::string_view::npos || named.find('.') == std::string::npos;
     return same ? found->second : -1;

@@ -23,19 +23,19 @@ std::string first_line(const std::string& path) {
     return line;
 }
 
-// -1 when there is none.
+// Returns -1 if the file has no number.
 int number_in(const std::string& path) {
     const auto number = parse_number(first_line(path));
     return number && *number <= 1U << 30U ? static_cast<int>(*number) : -1;
 }
 
-// A set of processors, in ascending order; empty when it is not told.
+// A set of processors, in ascending order; empty if unknown.
 std::vector<int> processors_in(const std::string& path) {
     const std::string line = first_line(path);
     return line.empty() ? std::vector<int>{} : parse_processors(line).value_or(std::vector<int>{});
 }
 
-// The file has had two names: the newer one first.
+// The name of the file depends on the version of Linux.
 std::vector<int> processors_in(const std::string& directory, const char* name, const char* old_name) {
     std::vector<int> found = processors_in(directory + name);
     return found.empty() ? processors_in(directory + old_name) : found;
@@ -45,7 +45,7 @@ bool all_in(std::span<const int> some, std::span<const int> all) {
     return !some.empty() && std::includes(all.begin(), all.end(), some.begin(), some.end());
 }
 
-// The node that the processor's directory has a link to; -1: Linux without NUMA.
+// The NUMA node that the processor's directory links to, or -1 if Linux has no NUMA support.
 int node_of(const std::string& processor) {
     const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(processor.c_str()), closedir);
     if (!directory) return -1;
@@ -83,7 +83,7 @@ std::vector<int> allowed_processors() {
         const std::size_t bytes = CPU_ALLOC_SIZE(processors);
         const std::unique_ptr<cpu_set_t, FreeSet> set(CPU_ALLOC(processors));
         if (!set) return {};
-        // It is refused when the kernel's sets are larger.
+        // Linux refuses sets that are smaller than its own.
         if (sched_getaffinity(0, bytes, set.get()) != 0) {
             if (errno == EINVAL) continue;
             return {};
@@ -114,8 +114,8 @@ Location locate(std::span<const int> allowed, const std::string& system) {
     const std::vector<int> of_core = processors_in(topology, "core_cpus_list", "thread_siblings_list");
     if (!of_core.empty()) {
         found.core = of_core.front();
-        const auto place = std::find(of_core.begin(), of_core.end(), found.processor);
-        if (place != of_core.end()) found.thread = static_cast<int>(place - of_core.begin());
+        const auto thread = std::find(of_core.begin(), of_core.end(), found.processor);
+        if (thread != of_core.end()) found.thread = static_cast<int>(thread - of_core.begin());
     }
 
     if (all_in(processors_in(system + "/cpu/online"), allowed)) {

@@ -11,8 +11,8 @@ namespace lapwing::topology {
 
 static_assert(std::is_trivially_copyable_v<RankLocation> && sizeof(RankLocation) == 32);
 
-RankLocation rank_location(std::uint64_t host, int host_place, const Location& location) {
-    return {host,           host_place,    location.package, location.node,
+RankLocation rank_location(std::uint64_t host, int host_index, const Location& location) {
+    return {host,           host_index,    location.package, location.node,
             location.cache, location.core, location.thread};
 }
 
@@ -23,9 +23,9 @@ std::vector<int> order_of(std::span<const RankLocation> locations) {
     const auto key = [&](int rank) {
         const RankLocation& own = locations[static_cast<std::size_t>(rank)];
         const int first_rank = first_ranks.at(own.host);
-        // The host's, which its ranks may not all know.
-        const int place = locations[static_cast<std::size_t>(first_rank)].host_place;
-        return std::tuple(place >= 0 ? place : std::numeric_limits<int>::max(), first_rank, own.package,
+        // The ranks of a host may disagree: the first one decides.
+        const int index = locations[static_cast<std::size_t>(first_rank)].host_index;
+        return std::tuple(index >= 0 ? index : std::numeric_limits<int>::max(), first_rank, own.package,
                           own.node, own.cache, own.core, own.thread, rank);
     };
     std::vector<int> order(locations.size());

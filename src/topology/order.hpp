@@ -1,5 +1,5 @@
-// The order in which lists go through the ranks of a group: neighbours in the machine and in the network
-// stand next to each other.
+// The order of the ranks of a group in lists. Neighbors in the machine and in the network are next to each
+// other.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace lapwing::topology {
 
-// What each rank tells the others of where it is. Plain bytes of a fixed size, to be sent by an allgather.
+// The location of a rank, exchanged by an allgather of plain bytes.
 struct RankLocation {
     std::uint64_t host = 0;        // equal for the ranks of one host
-    std::int32_t host_place = -1;  // of the host in the HostOrder; -1: it has none
+    std::int32_t host_index = -1;  // in the HostOrder; -1: none
     // As in Location.
     std::int32_t package = -1;
     std::int32_t node = -1;
@@ -22,11 +22,11 @@ struct RankLocation {
     std::int32_t thread = -1;
 };
 
-RankLocation rank_location(std::uint64_t host, int host_place, const Location& location);
+RankLocation rank_location(std::uint64_t host, int host_index, const Location& location);
 
-// All ranks, host by host. Hosts with a place in the HostOrder come first, by that; the others in the order
-// of their first ranks. Inside a host: by package, NUMA node, cache, core and hardware thread; ranks for
-// which these are the same, as when nobody is bound, by their numbers.
+// Returns all ranks, host by host. The hosts of the HostOrder come first, in its order, then the others in
+// the order of their first ranks. Ranks of a host are sorted by package, NUMA node, cache, core and hardware
+// thread, then by rank.
 std::vector<int> order_of(std::span<const RankLocation> locations);
 
 }  // namespace lapwing::topology

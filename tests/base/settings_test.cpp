@@ -53,7 +53,7 @@ TEST(Settings, RanksShareWhatTheTableSays) {
     Settings mine;
     const SettingHashes usual = shared_setting_hashes(mine);
     mine.timeout = "3";
-    mine.zero_copy = "1Ki";
+    mine.tcp_buffer = "1Ki";
     EXPECT_EQ(shared_setting_hashes(mine), usual);
     mine.tuning = "a";
     const SettingHashes with_file = shared_setting_hashes(mine);

@@ -119,12 +119,12 @@ TEST_F(Cuda, MemoryOfADeviceIsFoundWithItsAllocation) {
     make_current(1);
     std::byte* const memory = allocate(1000);
     for (const int at : {0, 1, 999}) {
-        const Place place = driver->find(memory + at);
-        ASSERT_TRUE(place.on_device());
-        EXPECT_EQ(place.context, current);
-        EXPECT_EQ(place.device, 1);
-        EXPECT_EQ(place.begin, reinterpret_cast<std::uint64_t>(memory));
-        EXPECT_EQ(place.end - place.begin, 1000U);
+        const Location location = driver->find(memory + at);
+        ASSERT_TRUE(location.on_device());
+        EXPECT_EQ(location.context, current);
+        EXPECT_EQ(location.device, 1);
+        EXPECT_EQ(location.begin, reinterpret_cast<std::uint64_t>(memory));
+        EXPECT_EQ(location.end - location.begin, 1000U);
     }
     EXPECT_FALSE(driver->find(memory + 1000).on_device());
 }
@@ -146,15 +146,15 @@ TEST_F(Cuda, CopiesBothWaysFromAnyThread) {
     std::byte* const memory = allocate(5000);
     write(memory, pattern(5000, 1));
     std::vector<std::byte> got(4000);
-    const Place place = driver->find(memory);
+    const Location location = driver->find(memory);
     std::thread([&] {
         // This thread has no context.
         Copies copies;
-        copies.to_host(place, got.data(), memory + 500, 1000);
-        copies.to_host(place, got.data() + 1000, memory + 1500, 3000);
+        copies.to_host(location, got.data(), memory + 500, 1000);
+        copies.to_host(location, got.data() + 1000, memory + 1500, 3000);
         copies.finish();
         const auto other = pattern(100, 77);
-        copies.to_device(place, memory + 10, other.data(), other.size());
+        copies.to_device(location, memory + 10, other.data(), other.size());
         copies.finish();
         void* left = &copies;
         EXPECT_EQ(cuda("cuCtxGetCurrent", &left), 0);
@@ -198,12 +198,12 @@ TEST_F(Cuda, MemoryOfAPoolHasNoContext) {
     ASSERT_EQ(cuda("cuMemAllocAsync", &pointer, std::size_t{64}, stream), 0);
     auto* const memory = reinterpret_cast<std::byte*>(pointer);
     write(memory, pattern(64, 5));
-    const Place place = driver->find(memory);
-    ASSERT_TRUE(place.on_device());
-    EXPECT_EQ(place.context, nullptr);
+    const Location location = driver->find(memory);
+    ASSERT_TRUE(location.on_device());
+    EXPECT_EQ(location.context, nullptr);
     std::vector<std::byte> got(64);
     Copies copies;
-    copies.to_host(place, got.data(), memory, 64);
+    copies.to_host(location, got.data(), memory, 64);
     copies.finish();
     EXPECT_EQ(got, pattern(64, 5));
 }
@@ -240,53 +240,53 @@ TEST_F(Cuda, AStreamIsKeptForEachContextThatExists) {
 TEST_F(Cuda, ErrorsSayWhatFailed) {
     make_current(0);
     std::byte* const memory = allocate(64);
-    const Place place = driver->find(memory);
+    const Location location = driver->find(memory);
     std::vector<std::byte> host(100);
     Copies copies;
-    EXPECT_EQ(message_of([&] { copies.to_host(place, host.data(), memory, 100); }),
+    EXPECT_EQ(message_of([&] { copies.to_host(location, host.data(), memory, 100); }),
               "cuMemcpyDtoHAsync of 100 bytes: CUDA_ERROR_INVALID_VALUE (by the double of the driver)");
-    EXPECT_EQ(message_of([&] { copies.to_device(place, memory + 1, host.data(), 64); }),
+    EXPECT_EQ(message_of([&] { copies.to_device(location, memory + 1, host.data(), 64); }),
               "cuMemcpyHtoDAsync of 64 bytes: CUDA_ERROR_INVALID_VALUE (by the double of the driver)");
-    copies.to_device(place, memory, host.data(), 64);
+    copies.to_device(location, memory, host.data(), 64);
     copies.finish();
 }
 
 TEST_F(Cuda, HostMemoryIsPinnedOnceAndUsedAgain) {
     make_current(0);
     std::byte* const memory = allocate(64);
-    const Place place = lasting()->find(memory);
+    const Location location = lasting()->find(memory);
     const auto pinned = cuda.calls("cuMemHostRegister_v2");
     std::byte* first = nullptr;
     for (int i = 0; i < 5; ++i) {
         HostMemory staging;
-        std::byte* const taken = staging.take(place, 100'000);
+        std::byte* const taken = staging.take(location, 100'000);
         std::memset(taken, i, 100'000);
         if (i == 0) first = taken;
         EXPECT_EQ(taken, first);
     }
     EXPECT_EQ(cuda.calls("cuMemHostRegister_v2") - pinned, 1U);
     HostMemory two;
-    EXPECT_NE(two.take(place, 100'000), two.take(place, 100'000));
+    EXPECT_NE(two.take(location, 100'000), two.take(location, 100'000));
 }
 
 TEST_F(Cuda, HostMemoryIsUsedWhereItCannotBePinned) {
     make_current(0);
     std::byte* const memory = allocate(64);
-    const Place place = lasting()->find(memory);
+    const Location location = lasting()->find(memory);
     reinterpret_cast<void (*)(const char*, int, int)>(::dlsym(cuda.handle(), "lapwing_double_fail"))(
         "cuMemHostRegister_v2", 2, 1);
     HostMemory staging;
-    std::memset(staging.take(place, 3'000'000), 1, 3'000'000);
+    std::memset(staging.take(location, 3'000'000), 1, 3'000'000);
 }
 
 TEST_F(Cuda, HostMemoryThatNobodyUsesIsLimited) {
     make_current(0);
     std::byte* const memory = allocate(64);
-    const Place place = lasting()->find(memory);
+    const Location location = lasting()->find(memory);
     const auto freed = cuda.calls("cuMemHostUnregister");
     {
         HostMemory staging;
-        for (int i = 0; i < 5; ++i) staging.take(place, std::uint64_t{100} << 20);
+        for (int i = 0; i < 5; ++i) staging.take(location, std::uint64_t{100} << 20);
         EXPECT_EQ(cuda.calls("cuMemHostUnregister"), freed);
     }
     EXPECT_GE(cuda.calls("cuMemHostUnregister") - freed, 3U);
@@ -350,22 +350,22 @@ TEST_P(Hip, FindsAndCopies) {
     EXPECT_FALSE(driver->find(&host).on_device());
     EXPECT_EQ(hip("hipGetLastError"), 0) << "an error that the program did not make";
     EXPECT_EQ(driver->find(on_0).device, 0);
-    const Place place = driver->find(on_1);
-    ASSERT_TRUE(place.on_device());
-    EXPECT_EQ(place.device, 1);
-    EXPECT_EQ(place.end - place.begin, 64U);
+    const Location location = driver->find(on_1);
+    ASSERT_TRUE(location.on_device());
+    EXPECT_EQ(location.device, 1);
+    EXPECT_EQ(location.end - location.begin, 64U);
 
     std::vector<std::byte> got(64);
     Copies copies;
-    copies.to_device(place, on_1, host.data(), 64);
+    copies.to_device(location, on_1, host.data(), 64);
     copies.finish();
-    copies.to_host(place, got.data(), on_1, 64);
+    copies.to_host(location, got.data(), on_1, 64);
     copies.finish();
     EXPECT_EQ(got, host);
     int device = -1;
     EXPECT_EQ(hip("hipGetDevice", &device), 0);
     EXPECT_EQ(device, 0);
-    EXPECT_EQ(message_of([&] { copies.to_host(place, got.data(), on_1, 65); }),
+    EXPECT_EQ(message_of([&] { copies.to_host(location, got.data(), on_1, 65); }),
               "hipMemcpyAsync of 65 bytes: hipErrorInvalidValue (by the double of the runtime)");
     hip("hipHostUnregister", static_cast<void*>(host.data()));
     // An error that the program has not asked for yet is not forgotten.

@@ -7,11 +7,9 @@
 #include <barrier>
 #include <cstdlib>
 #include <functional>
-#include <thread>
-#include <vector>
 
-#include "base/error.hpp"
 #include "engines/engine.hpp"
+#include "engines/ranks.hpp"
 #include "links/deferred_work.hpp"
 #include "links/process/process_link.hpp"
 
@@ -31,22 +29,13 @@ inline void offer_deferred_work(EngineContext& context) {
     context.options.trigger_counters = context.deferred_work->counters();
 }
 
-// Each rank is a thread, with a link to the others, which are all there until the last has returned.
+// Calls `body` on a thread for each rank, with a link to the other ranks, which exist until all have
+// returned.
 inline void on_threads(int ranks, const std::function<void(int, Link&, std::barrier<>&)>& body) {
     const auto messages = process_links(ranks, true);
-    std::barrier<> together(ranks);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            try {
-                body(rank, *messages[static_cast<std::size_t>(rank)], together);
-            } catch (const Error& error) {
-                ADD_FAILURE() << "rank " << rank << ": " << error.what();
-                together.arrive_and_drop();
-            }
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
+    on_ranks(ranks, [&](int rank, std::barrier<>& together) {
+        body(rank, *messages[static_cast<std::size_t>(rank)], together);
+    });
 }
 
 }  // namespace lapwing::testing_engines

@@ -5,14 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <random>
-#include <thread>
 #include <tuple>
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
 #include "engines/deferred_work_of_ranks.hpp"
-#include "engines/expected.hpp"
+#include "engines/ranks.hpp"
 #include "links/process/process_link.hpp"
 #include "links/process/socket_pairs.hpp"
 #include "links/routed.hpp"
@@ -28,49 +27,6 @@ namespace {
 using namespace testing_engines;
 
 constexpr int runs = 4;
-
-// One rank: starts all its runs, tests them in random order until all are complete.
-void run_rank(const Engine& engine, const Problem& problem, const Choice& choice, int rank,
-              const EngineContext& context, unsigned seed, std::string& wrong) {
-    try {
-        const auto group = engine.open(context);
-        const auto list_of = [&](int one) { return build(problem, one, choice); };
-        EXPECT_TRUE(group->admits(problem, list_of));
-        const auto prepared = group->prepare(list_of(rank));
-        Composition composition;
-        std::vector<Bytes> in;
-        std::vector<Bytes> out;
-        std::vector<Operation*> operations;
-        for (int run = 0; run < runs; ++run) {
-            in.push_back(in_of(problem, rank, run));
-            out.push_back(out_before(problem, rank, run));
-        }
-        for (std::size_t run = 0; run < runs; ++run) {
-            operations.push_back(prepared->start({in[run].data(), out[run].data(), &composition},
-                                                 static_cast<std::uint32_t>(run)));
-        }
-        std::mt19937 random(seed);
-        for (int left = runs; left > 0;) {
-            Operation*& operation = operations[random() % runs];
-            if (operation == nullptr) continue;
-            if (prepared->test(operation)) {
-                operation = nullptr;
-                --left;
-            } else {
-                std::this_thread::yield();
-            }
-        }
-        for (int run = 0; run < runs; ++run) {
-            const Bytes& now = out[static_cast<std::size_t>(run)];
-            if (now != out_after(problem, rank, run, now)) {
-                wrong = print(problem) + " " + print(choice) + ": rank " + std::to_string(rank) +
-                        " has wrong bytes";
-            }
-        }
-    } catch (const Error& error) {
-        wrong = error.what();
-    }
-}
 
 // The links of the ranks: messages between threads, or over stream sockets. Where there are several hosts,
 // one kind is for intra-node peers, and the other for the others.
@@ -116,26 +72,26 @@ void run_all(const Engine& engine, const Problem& problem, const Choice& choice,
         const auto list_of = [&](int rank) { return build(problem, rank, choice); };
         if (!engine.accepts(problem, list_of, of_all.options)) return;
     }
-    std::vector<std::string> wrong(static_cast<std::size_t>(problem.ranks));
-    std::vector<std::thread> ranks;
-    for (int rank = 0; rank < problem.ranks; ++rank) {
-        const std::size_t at = static_cast<std::size_t>(rank);
-        ranks.emplace_back([&, rank, at] {
-            EngineContext context = of_all;
-            context.messages = messages[at].get();
-            context.connections = connections[at].get();
-            if (!hosts.empty()) {
-                context.intra_node = made.intra_node[at].get();
-                context.intra_node_peers = intra_node_peers(hosts, rank);
-                // On some ranks only: each may have its own way.
-                context.options.event_thread_work =
-                    static_cast<EventThreadWork>(rank % 2 == 0 ? seed % 3 : 0);
-            }
-            run_rank(engine, problem, choice, rank, context, seed + static_cast<unsigned>(rank), wrong[at]);
-        });
-    }
-    for (std::thread& rank : ranks) rank.join();
-    for (const std::string& message : wrong) EXPECT_EQ(message, "");
+    on_ranks(problem.ranks, [&](int rank, std::barrier<>&) {
+        const auto at = static_cast<std::size_t>(rank);
+        EngineContext context = of_all;
+        context.messages = messages[at].get();
+        context.connections = connections[at].get();
+        if (!hosts.empty()) {
+            context.intra_node = made.intra_node[at].get();
+            context.intra_node_peers = intra_node_peers(hosts, rank);
+            // Ranks may differ in this.
+            context.options.event_thread_work = static_cast<EventThreadWork>(rank % 2 == 0 ? seed % 3 : 0);
+        }
+        const auto group = engine.open(context);
+        const auto list_of = [&](int one) { return build(problem, one, choice); };
+        EXPECT_TRUE(group->admits(problem, list_of));
+        RankRuns all(problem, rank, group->prepare(list_of(rank)));
+        for (int run = 0; run < runs; ++run) all.start();
+        std::mt19937 random(seed + static_cast<unsigned>(rank));
+        while (!all.test_one(random)) std::this_thread::yield();
+        EXPECT_TRUE(all.right()) << print(problem) << " " << print(choice) << ", rank " << rank;
+    });
 }
 
 Choice with_two_leaders(Choice choice) {

@@ -1,5 +1,5 @@
-// Problems on ranks that stand on hosts at random, over each fabric between the hosts and shared memory
-// inside them, with progress threads and without. What must come out is computed from the problem alone.
+// Problems on ranks that are placed on hosts at random, over each fabric between the hosts and shared memory
+// inside them, with and without progress threads. The expected results are computed from the problem alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "engines/expected.hpp"
 #include "engines/host/engine.hpp"
 #include "engines/progress_thread.hpp"
+#include "engines/ranks.hpp"
 #include "links/fabric_job.hpp"
 #include "links/routed.hpp"
 #include "links/shm/node.hpp"
@@ -25,9 +25,8 @@ namespace {
 
 using namespace testing_engines;
 using namespace testing_links;
-using namespace std::chrono_literals;
 
-// The ranks of a job as threads of this process, with all that a process of each would have.
+// The ranks of a job as threads of this process. Each has what its process would have.
 class Job {
   public:
     Job(const FabricCase& which, const std::vector<int>& host_of, bool progress_threads)
@@ -70,7 +69,7 @@ class Job {
             .open({.messages = routed_[at].get(), .progress_thread = thread(rank)})
             ->prepare(list);
     }
-    // So that no rank waits for one that has failed.
+    // Ends the waits of the other ranks for one that has failed.
     void give_up(const std::string& why) {
         for (std::size_t rank = 0; rank < nodes_.size(); ++rank)
             fabrics_.at(static_cast<int>(rank)).give_up(why);
@@ -91,27 +90,6 @@ class Job {
     std::vector<std::unique_ptr<Link>> routed_;
 };
 
-// How a rank waits for its runs.
-enum class Waits { tests, takes_over_and_sleeps };
-
-void wait(Job& job, int rank, Prepared& prepared, std::vector<Operation*> operations, Waits waits,
-          std::mt19937& random) {
-    ProgressThread* const thread = job.thread(rank);
-    while (!operations.empty()) {
-        std::shuffle(operations.begin(), operations.end(), random);
-        const bool takes = thread != nullptr && waits == Waits::takes_over_and_sleeps;
-        if (takes) thread->take_over();
-        for (int looks = 0; looks < 20; ++looks)
-            std::erase_if(operations, [&](Operation* operation) { return prepared.test(operation); });
-        if (takes) thread->hand_back();
-        if (operations.empty()) return;
-        if (takes)
-            thread->sleep(1ms);
-        else
-            std::this_thread::yield();
-    }
-}
-
 class FabricLists : public testing::TestWithParam<FabricCase> {
   protected:
     void SetUp() override {
@@ -124,56 +102,36 @@ class FabricLists : public testing::TestWithParam<FabricCase> {
                      ", seed " + std::to_string(seed));
         constexpr int runs = 2;
         Job job(which, host_of, progress_threads);
-        std::vector<std::string> wrong(host_of.size());
-        std::barrier together(static_cast<std::ptrdiff_t>(host_of.size()));
-        std::vector<std::thread> ranks;
-        for (int rank = 0; rank < problem.ranks; ++rank) {
-            ranks.emplace_back([&, rank] {
-                std::mt19937 random(seed * 100 + static_cast<unsigned>(rank));
-                std::string& says = wrong[static_cast<std::size_t>(rank)];
-                try {
-                    const auto prepared = job.prepare(build(problem, rank, choice), rank);
-                    Composition composition;
-                    std::vector<Bytes> in;
-                    std::vector<Bytes> out;
-                    std::vector<Operation*> operations;
-                    for (int run = 0; run < runs; ++run) {
-                        in.push_back(in_of(problem, rank, run));
-                        out.push_back(out_before(problem, rank, run));
-                    }
-                    for (int run = 0; run < runs; ++run) {
-                        const auto at = static_cast<std::size_t>(run);
-                        operations.push_back(prepared->start({in[at].data(), out[at].data(), &composition},
-                                                             static_cast<std::uint32_t>(run)));
-                    }
-                    wait(job, rank, *prepared, operations,
-                         random() % 2 == 0 ? Waits::tests : Waits::takes_over_and_sleeps, random);
-                    for (int run = 0; run < runs; ++run) {
-                        const Bytes& now = out[static_cast<std::size_t>(run)];
-                        if (now != out_after(problem, rank, run, now)) says = "wrong bytes";
-                    }
-                } catch (const Error& error) {
-                    says = error.what();
-                    job.give_up("another rank has failed");
-                }
-                // Without threads a rank that leaves moves nothing for those that need it.
-                together.arrive_and_wait();
-            });
-        }
-        for (std::thread& rank : ranks) rank.join();
-        for (const std::string& message : wrong) EXPECT_EQ(message, "");
+        const auto body = [&](int rank, std::barrier<>& together) {
+            std::mt19937 random(seed * 100 + static_cast<unsigned>(rank));
+            RankRuns all(problem, rank, job.prepare(build(problem, rank, choice), rank));
+            for (int run = 0; run < runs; ++run) all.start();
+            // Half of the ranks sleep between their tests.
+            ProgressThread* const thread = random() % 2 == 0 ? nullptr : job.thread(rank);
+            for (bool done = false; !done;) {
+                if (thread != nullptr) thread->suspend();
+                for (int tests = 0; tests < 20 && !done; ++tests) done = all.test_one(random);
+                if (thread != nullptr) thread->resume();
+                if (thread != nullptr && !done) thread->sleep(1ms);
+                if (thread == nullptr) std::this_thread::yield();
+            }
+            EXPECT_TRUE(all.right()) << "rank " << rank;
+            // Without threads, a rank that has returned does not advance messages that others need.
+            together.arrive_and_wait();
+        };
+        on_ranks(problem.ranks, body, [&] { job.give_up("another rank has failed"); });
     }
 };
 
 TEST_P(FabricLists, AreRightWithThreadsAndWithout) {
     std::mt19937 random(1);
     constexpr std::uint64_t lengths[] = {8, 600, 40000};
-    // Libraries take longer to open all transports of this machine than TCP alone.
+    // Libraries take longer to open all transports of the machine than TCP alone.
     const bool opens_soon = GetParam().variable != nullptr || GetParam().fabric == std::string("tcp");
-    const int each = LAPWING_TEST_FEWER ? 8 : opens_soon ? 1 : 6;
+    const int step = LAPWING_TEST_FEWER ? 8 : opens_soon ? 1 : 6;
     int number = 0;
     for (const Algorithm* const algorithm : catalogue()) {
-        if (++number % each != 0) continue;
+        if (++number % step != 0) continue;
         const int ranks = 2 + static_cast<int>(random() % 4);
         std::vector<int> host_of;
         for (int rank = 0; rank < ranks; ++rank) host_of.push_back(static_cast<int>(random() % 3));
@@ -192,9 +150,8 @@ TEST_P(FabricLists, AreRightWithThreadsAndWithout) {
     }
 }
 
-// Steps that depend on each other go on while nobody calls: the first test of each rank finds its run
-// complete.
-TEST_P(FabricLists, ComeToTheirEndWhileNobodyCalls) {
+// Dependent steps advance without calls: the first test of each rank finds its run complete.
+TEST_P(FabricLists, CompleteWithoutCalls) {
     Problem problem;
     problem.ranks = 4;
     problem.bytes = LAPWING_TEST_FEWER ? 40000 : 100000;
@@ -205,31 +162,24 @@ TEST_P(FabricLists, ComeToTheirEndWhileNobodyCalls) {
         if (collective == Collective::barrier) problem.bytes = 0;
         const Choice choice = parse_choice(collective, algorithm);
         Job job(GetParam(), {0, 0, 1, 2}, true);
-        std::barrier together(problem.ranks);
-        std::vector<std::thread> ranks;
         std::atomic<std::uint64_t> wake_ups{0};
-        for (int rank = 0; rank < problem.ranks; ++rank) {
-            ranks.emplace_back([&, rank] {
-                const auto prepared = job.prepare(build(problem, rank, choice), rank);
-                const Bytes in = in_of(problem, rank, 0);
-                Bytes out = out_before(problem, rank, 0);
-                Operation* const operation = prepared->start({in.data(), out.data(), nullptr}, 0);
-                // The thread says when it has completed something. Whoever sleeps does nothing else. Nobody
-                // is told of a run that is complete within its start.
-                while (job.thread(rank)->has_work()) job.thread(rank)->sleep(10s);
-                EXPECT_TRUE(prepared->test(operation)) << print(choice);
-                EXPECT_EQ(out, out_after(problem, rank, 0, out)) << print(choice);
-                wake_ups += operation->wake_ups;
-                together.arrive_and_wait();
-            });
-        }
-        for (std::thread& rank : ranks) rank.join();
+        on_ranks(problem.ranks, [&](int rank, std::barrier<>& together) {
+            RankRuns one(problem, rank, job.prepare(build(problem, rank, choice), rank));
+            Operation* const operation = one.start();
+            // The progress thread ends the sleep when it completes a run. It does not wake a thread whose run
+            // is complete within its start.
+            while (job.thread(rank)->has_work()) job.thread(rank)->sleep(10s);
+            EXPECT_TRUE(one.prepared().test(operation)) << print(choice);
+            EXPECT_TRUE(one.right()) << print(choice);
+            wake_ups += operation->wake_ups;
+            together.arrive_and_wait();
+        });
         // The first rank that starts has to wait for the others.
         EXPECT_GE(wake_ups, 1U) << print(choice);
     }
 }
 
-// Says of long sends that they take long, and which threads send.
+// Reports long sends as slow, and records which threads send.
 class SlowLink final : public Link {
   public:
     static constexpr std::uint64_t max_quickly = 1000;
@@ -258,7 +208,7 @@ class SlowLink final : public Link {
     const std::thread::id program_ = std::this_thread::get_id();
 };
 
-TEST(FabricStart, LeavesToTheProgressThreadWhatTakesLong) {
+TEST(FabricStart, LeavesSlowSendsToTheProgressThread) {
     const FabricCase& tcp =
         *std::find_if(std::begin(fabric_cases), std::end(fabric_cases),
                       [](const FabricCase& one) { return one.name == std::string("tcp"); });
@@ -267,7 +217,7 @@ TEST(FabricStart, LeavesToTheProgressThreadWhatTakesLong) {
     const WakePipe pipe;
     const auto receiver = job.at(1).link(7, {0, 1});
     SlowLink slow(job.at(0).link(7, {0, 1}));
-    // Two messages, of which the second stays behind the first.
+    // The third message must stay behind the second one.
     const ListSet lists = parse(
         "problem broadcast ranks 2 root 0 bytes 2000\n"
         "list 0 in 2000 out 0 scratch 0\n  send 1 in[0+1000]\n  send 1 in[0+2000]\n  send 1 in[0+1]\nend\n"
@@ -286,7 +236,6 @@ TEST(FabricStart, LeavesToTheProgressThreadWhatTakesLong) {
         const Bytes in(2000, std::byte{3});
         slow.by_this_thread.clear();
         Operation* const operation = prepared->start({in.data(), nullptr, nullptr}, 5);
-        // Nobody calls meanwhile.
         while (with_thread && thread->has_work()) thread->sleep(10s);
         while (!prepared->test(operation)) std::this_thread::yield();
         for (std::size_t i = 0; i < std::size(out); ++i) {

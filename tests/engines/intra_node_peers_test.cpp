@@ -50,26 +50,13 @@ constexpr const char* relay =
     "end\n";
 const std::vector<int> hosts_of_relay = {0, 1, 1, 2};
 
-// Sums along a line: rank 0 and 1 are intra-node each other, rank 2 is not.
-constexpr const char* line_of_sums =
-    "problem scan ranks 3 bytes 16 op sum type uint32\n"
-    "list 0 in 16 out 16 scratch 0\n"
-    "  send 1 in[0+16]\n  copy out[0+16] in[0+16]\n"
-    "end\n"
-    "list 1 in 16 out 16 scratch 16\n"
-    "  recv 0 scratch[0+16]\n  copy out[0+16] in[0+16]\n  wait 0 1\n"
-    "  reduce sum uint32 out[0+16] scratch[0+16]\n  send 2 out[0+16]\n"
-    "end\n"
-    "list 2 in 16 out 16 scratch 16\n"
-    "  recv 1 scratch[0+16]\n  copy out[0+16] in[0+16]\n  wait 1 1\n"
-    "  reduce sum uint32 out[0+16] scratch[0+16]\n"
-    "end\n";
+// Of line_of_sums: ranks 0 and 1 are intra-node peers.
 const std::vector<int> hosts_of_line = {0, 0, 1};
 
 // What a rank sends to intra-node peers before its first wait is on its way after the start.
 TEST_F(KernelIntraNodePeers, ALeafNeedsNoMoreHelp) {
     on_all_ranks({.lists = parse(barrier_by_leader), .hosts = hosts},
-                 [](Rank& one, int rank, std::barrier<>& together) {
+                 [](RankRuns& one, int rank, std::barrier<>& together) {
                      one.start();
                      if (rank == 1 || rank == 3) one.wait_all();
                      together.arrive_and_wait();
@@ -82,7 +69,7 @@ TEST_F(KernelIntraNodePeers, NobodyLeavesABarrierBeforeTheLastHasCome) {
     for (const int late : {0, 1, 2, 3}) {
         std::atomic<bool> has_come = false;
         on_all_ranks({.lists = parse(barrier_by_leader), .hosts = hosts},
-                     [&](Rank& one, int rank, std::barrier<>&) {
+                     [&](RankRuns& one, int rank, std::barrier<>&) {
                          if (rank == late) {
                              std::this_thread::sleep_for(20ms);
                              has_come = true;
@@ -99,7 +86,7 @@ TEST_F(KernelIntraNodePeers, NobodyLeavesABarrierBeforeTheLastHasCome) {
 TEST_F(KernelIntraNodePeers, InterNodePeersDoNotWaitForIntraNodeOnes) {
     const Setting setting{.lists = parse(relay), .buffer_bytes = 4096, .hosts = hosts_of_relay};
     std::atomic<int> started = 0;
-    on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+    on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
         // So that nothing has come when rank 1 starts.
         if (rank == 3) {
             while (started < 3) std::this_thread::yield();
@@ -121,7 +108,7 @@ TEST_F(KernelIntraNodePeers, ListsAreStartedManyTimes) {
     for (const auto& [lists, of_hosts] :
          {std::pair(barrier_by_leader, hosts), std::pair(relay, hosts_of_relay),
           std::pair(line_of_sums, hosts_of_line)}) {
-        on_all_ranks({.lists = parse(lists), .hosts = of_hosts}, [](Rank& one, int, std::barrier<>&) {
+        on_all_ranks({.lists = parse(lists), .hosts = of_hosts}, [](RankRuns& one, int, std::barrier<>&) {
             for (int i = 0; i < 60; ++i) {
                 one.start();
                 if (i % 3 != 0) one.wait_all();
@@ -141,7 +128,7 @@ TEST_F(KernelIntraNodePeers, TheLastMayBeWaitedForFirst) {
              {EventThreadWork::none, EventThreadWork::long_lists, EventThreadWork::all}) {
             const Setting setting{
                 .lists = parse(lists), .event_thread_work = event_thread_work, .hosts = of_hosts};
-            on_all_ranks(setting, [](Rank& one, int, std::barrier<>&) {
+            on_all_ranks(setting, [](RankRuns& one, int, std::barrier<>&) {
                 for (int i = 0; i < (LAPWING_TEST_FEWER ? 8 : 20); ++i) {
                     for (int run = 0; run < 5; ++run) one.start();
                     one.wait_all(true);
@@ -155,7 +142,7 @@ TEST_F(KernelIntraNodePeers, TheLastMayBeWaitedForFirst) {
 // A kept channel has a lane of its own, and is the intra-node link's, too.
 TEST_F(KernelIntraNodePeers, KeptChannels) {
     on_all_ranks({.lists = parse(line_of_sums), .lanes = 3, .hosts = hosts_of_line, .kept_lanes = 1},
-                 [](Rank& one, int, std::barrier<>&) {
+                 [](RankRuns& one, int, std::barrier<>&) {
                      for (int i = 0; i < 50; ++i) {
                          one.start(first_kept_channel);
                          one.start();
@@ -174,7 +161,7 @@ TEST_F(KernelIntraNodePeers, TheEventThreadReducesWhatHasCome) {
                               .event_thread_submits = event_thread_submits,
                               .hosts = hosts_of_line};
         std::atomic<bool> rank_2_has_started = false;
-        on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+        on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
             if (rank == 1) {
                 while (!rank_2_has_started) std::this_thread::yield();
             }
@@ -193,7 +180,7 @@ TEST_F(KernelIntraNodePeers, TheEventThreadReducesWhatHasCome) {
 
 TEST_F(KernelIntraNodePeers, AThreadMayEndBeforeItsCollective) {
     on_all_ranks({.lists = parse(relay), .buffer_bytes = 4096, .hosts = hosts_of_relay},
-                 [](Rank& one, int rank, std::barrier<>&) {
+                 [](RankRuns& one, int rank, std::barrier<>&) {
                      std::thread([&] { one.start(); }).join();
                      if (rank == 3) std::this_thread::sleep_for(10ms);
                      one.wait_all();

@@ -29,7 +29,7 @@ class KernelEngine : public testing::Test {
 };
 
 // While one rank waits, those before it are complete, and those after it call nothing.
-void wait_in_turn(Rank& one, int rank, int ranks, std::barrier<>& together, bool last_first = false) {
+void wait_in_turn(RankRuns& one, int rank, int ranks, std::barrier<>& together, bool last_first = false) {
     for (int turn = 0; turn < ranks; ++turn) {
         together.arrive_and_wait();
         if (turn == rank) one.wait_all(last_first);
@@ -58,7 +58,7 @@ TEST_F(KernelEngine, ListsRunAlone) {
             const Setting setting{.problem = {.collective = collective, .ranks = 5, .bytes = bytes},
                                   .algorithm = algorithm,
                                   .buffer_bytes = 4096};
-            on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+            on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
                 one.start();
                 if (bytes > 10000) {
                     EXPECT_TRUE(one.becomes_right()) << algorithm << " " << bytes << " on rank " << rank;
@@ -75,13 +75,13 @@ TEST_F(KernelEngine, ListsThatOnlyReceiveWaitForACall) {
     for (const std::uint64_t bytes : {100U, 20000U}) {
         std::atomic<int> incomplete{0};
         const Setting setting{.problem = alltoall(3, bytes), .algorithm = "flat"};
-        on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+        on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
             one.start();
             if (!one.becomes_right(200ms)) ++incomplete;
             wait_in_turn(one, rank, 3, together);
         });
         EXPECT_GT(incomplete, 0) << bytes;
-        on_all_ranks(setting, [](Rank& one, int rank, std::barrier<>& together) {
+        on_all_ranks(setting, [](RankRuns& one, int rank, std::barrier<>& together) {
             for (int i = 0; i < 7; ++i) one.start();
             wait_in_turn(one, rank, 3, together, true);
         });
@@ -91,7 +91,7 @@ TEST_F(KernelEngine, ListsThatOnlyReceiveWaitForACall) {
 // What the sockets do not hold does not wait there: its sender would wait, too.
 TEST_F(KernelEngine, LongListsThatOnlyReceiveRunAlone) {
     const Setting setting{.problem = alltoall(3, 20000), .algorithm = "flat", .buffer_bytes = 65536};
-    on_all_ranks(setting, [](Rank& one, int, std::barrier<>& together) {
+    on_all_ranks(setting, [](RankRuns& one, int, std::barrier<>& together) {
         one.start();
         EXPECT_TRUE(one.becomes_right());
         together.arrive_and_wait();
@@ -107,7 +107,7 @@ TEST_F(KernelEngine, TwoLevelListsRunAlone) {
                             .algorithm = "two_level",
                             .buffer_bytes = 4096};
             setting.problem.placement = std::make_shared<Placement>(std::vector<std::uint64_t>{0, 0, 1, 1});
-            on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+            on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
                 one.start();
                 if (bytes > 10000) {
                     EXPECT_TRUE(one.becomes_right())
@@ -122,7 +122,7 @@ TEST_F(KernelEngine, TwoLevelListsRunAlone) {
 TEST_F(KernelEngine, MoreRunsThanLanesRunAlone) {
     const Setting setting{
         .problem = alltoall(3, 20000), .algorithm = "pairwise:window=1", .buffer_bytes = 4096};
-    on_all_ranks(setting, [](Rank& one, int, std::barrier<>& together) {
+    on_all_ranks(setting, [](RankRuns& one, int, std::barrier<>& together) {
         for (int i = 0; i < 7; ++i) one.start();
         EXPECT_TRUE(one.becomes_right());
         together.arrive_and_wait();
@@ -135,7 +135,7 @@ TEST_F(KernelEngine, MoreRunsThanLanesRunAlone) {
 TEST_F(KernelEngine, WithoutHelpLocalWorkWaitsForACall) {
     std::atomic<int> incomplete{0};
     on_all_ranks({.problem = alltoall(4, 2000), .algorithm = "bruck"},
-                 [&](Rank& one, int, std::barrier<>& together) {
+                 [&](RankRuns& one, int, std::barrier<>& together) {
                      one.start();
                      if (!one.becomes_right(200ms)) ++incomplete;
                      together.arrive_and_wait();
@@ -148,7 +148,7 @@ TEST_F(KernelEngine, WithoutHelpLocalWorkWaitsForACall) {
 TEST_F(KernelEngine, TheEventThreadDoesLocalWork) {
     on_all_ranks(
         {.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_work = EventThreadWork::all},
-        [](Rank& one, int, std::barrier<>& together) {
+        [](RankRuns& one, int, std::barrier<>& together) {
             one.start();
             EXPECT_TRUE(one.becomes_right());
             together.arrive_and_wait();
@@ -156,29 +156,7 @@ TEST_F(KernelEngine, TheEventThreadDoesLocalWork) {
         });
 }
 
-// The sum of what the ranks have, along a line: each hands over what it has reduced, so nobody but the first
-// can go on without a processor.
-constexpr const char* line_of_sums =
-    "problem scan ranks 3 bytes 16 op sum type uint32\n"
-    "list 0 in 16 out 16 scratch 0\n"
-    "  send 1 in[0+16]\n"
-    "  copy out[0+16] in[0+16]\n"
-    "end\n"
-    "list 1 in 16 out 16 scratch 16\n"
-    "  recv 0 scratch[0+16]\n"
-    "  copy out[0+16] in[0+16]\n"
-    "  wait 0 1\n"
-    "  reduce sum uint32 out[0+16] scratch[0+16]\n"
-    "  send 2 out[0+16]\n"
-    "end\n"
-    "list 2 in 16 out 16 scratch 16\n"
-    "  recv 1 scratch[0+16]\n"
-    "  copy out[0+16] in[0+16]\n"
-    "  wait 1 1\n"
-    "  reduce sum uint32 out[0+16] scratch[0+16]\n"
-    "end\n";
-
-// The same by the caller's own function.
+// line_of_sums with the program's own function.
 ListSet line_of_compositions() {
     std::string text = line_of_sums;
     const auto replace = [&](const std::string& before, const std::string& after) {
@@ -192,7 +170,7 @@ ListSet line_of_compositions() {
 
 TEST_F(KernelEngine, TheEventThreadReduces) {
     on_all_ranks({.lists = parse(line_of_sums), .event_thread_work = EventThreadWork::all},
-                 [](Rank& one, int, std::barrier<>& together) {
+                 [](RankRuns& one, int, std::barrier<>& together) {
                      one.start();
                      EXPECT_TRUE(one.becomes_right());
                      together.arrive_and_wait();
@@ -208,7 +186,7 @@ TEST_F(KernelEngine, TheEventThreadNeverCallsTheCallersFunction) {
                               .lanes = 1,
                               .event_thread_work = EventThreadWork::all,
                               .event_thread_submits = event_thread_submits};
-        on_all_ranks(setting, [&](Rank& one, int rank, std::barrier<>& together) {
+        on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
             const auto start = [&] {
                 for (int run = 0; run < 3; ++run) one.start();
             };
@@ -230,7 +208,7 @@ TEST_F(KernelEngine, TheEventThreadNeverCallsTheCallersFunction) {
 // Also when a caller waits for another run, or only looks.
 TEST_F(KernelEngine, ThreadsOfTheCallerReduce) {
     on_all_ranks({.lists = line_of_compositions(), .lanes = 2, .event_thread_work = EventThreadWork::all},
-                 [](Rank& one, int rank, std::barrier<>& together) {
+                 [](RankRuns& one, int rank, std::barrier<>& together) {
                      one.start();
                      one.start();
                      std::thread([&] { one.wait_all(true); }).join();
@@ -261,7 +239,7 @@ TEST(KernelPlan, SaysWhetherItNeedsTheCaller) {
 TEST_F(KernelEngine, AThreadMayEndBeforeItsCollective) {
     for (const std::uint64_t bytes : {10U, 50000U}) {
         on_all_ranks({.problem = alltoall(3, bytes), .algorithm = "pairwise:window=1", .buffer_bytes = 4096},
-                     [](Rank& one, int rank, std::barrier<>& together) {
+                     [](RankRuns& one, int rank, std::barrier<>& together) {
                          std::thread starter([&] { one.start(); });
                          if (rank == 0) std::this_thread::sleep_for(20ms);
                          starter.join();
@@ -277,7 +255,7 @@ TEST_F(KernelEngine, TheEventThreadSubmits) {
                           .algorithm = "pairwise:window=1",
                           .buffer_bytes = 4096,
                           .event_thread_submits = true};
-    on_all_ranks(setting, [](Rank& one, int, std::barrier<>& together) {
+    on_all_ranks(setting, [](RankRuns& one, int, std::barrier<>& together) {
         // The kernel interrupts the event thread, so the thread that starts may end.
         std::thread([&] { one.start(); }).join();
         EXPECT_TRUE(one.becomes_right());
@@ -288,7 +266,7 @@ TEST_F(KernelEngine, TheEventThreadSubmits) {
 
 // A caller who waits takes the list's work to himself, and gives it back when he goes to sleep.
 TEST_F(KernelEngine, WhatIsTakenBackIsGivenBack) {
-    on_all_ranks({.problem = alltoall(2, 8)}, [](Rank& one, int rank, std::barrier<>& together) {
+    on_all_ranks({.problem = alltoall(2, 8)}, [](RankRuns& one, int rank, std::barrier<>& together) {
         if (rank == 0) {
             one.start();
             for (int i = 0; i < 100; ++i) EXPECT_FALSE(one.prepared().progress(one.operation()));
@@ -304,7 +282,7 @@ TEST_F(KernelEngine, WhatIsTakenBackIsGivenBack) {
 
 TEST_F(KernelEngine, PlansAreStartedManyTimes) {
     on_all_ranks({.problem = alltoall(3, 3000), .algorithm = "pairwise:window=1"},
-                 [](Rank& one, int, std::barrier<>&) {
+                 [](RankRuns& one, int, std::barrier<>&) {
                      for (int i = 0; i < 300; ++i) {
                          one.start();
                          if (i % 3 != 0) one.wait_all();
@@ -318,7 +296,7 @@ TEST_F(KernelEngine, TheLastMayBeWaitedForFirst) {
     for (const std::uint64_t bytes : {1U, 3000U, 40000U}) {
         for (const int ranks : {2, 3}) {
             on_all_ranks({.problem = {.collective = Collective::gather, .ranks = ranks, .bytes = bytes}},
-                         [](Rank& one, int, std::barrier<>&) {
+                         [](RankRuns& one, int, std::barrier<>&) {
                              for (int i = 0; i < (LAPWING_TEST_FEWER ? 20 : 60); ++i) {
                                  for (int run = 0; run < 5; ++run) one.start();
                                  one.wait_all(true);
@@ -332,20 +310,24 @@ TEST_F(KernelEngine, TheLastMayBeWaitedForFirst) {
 // The first run of a lane is then moved by a caller who waits for another, though the event thread has seen
 // its completions.
 TEST_F(KernelEngine, TheLastMayBeWaitedForFirstWhenTheFirstNeedsLocalWork) {
-    on_all_ranks({.problem = alltoall(3, 3000), .algorithm = "bruck"}, [](Rank& one, int, std::barrier<>&) {
-        for (int i = 0; i < 40; ++i) {
-            for (int run = 0; run < 5; ++run) one.start();
-            one.wait_all(true);
-        }
-        EXPECT_TRUE(one.right());
-    });
+    on_all_ranks({.problem = alltoall(3, 3000), .algorithm = "bruck"},
+                 [](RankRuns& one, int, std::barrier<>&) {
+                     for (int i = 0; i < 40; ++i) {
+                         for (int run = 0; run < 5; ++run) one.start();
+                         one.wait_all(true);
+                     }
+                     EXPECT_TRUE(one.right());
+                 });
 }
 
 TEST_F(KernelEngine, APeerThatVanishesIsAnErrorThatNamesIt) {
     for (const std::uint64_t bytes : {8U, 100000U}) {
         auto connections = socket_pairs(2, 2);
         const EngineContext context{.connections = connections[0].get()};
-        Rank one(build_all(alltoall(2, bytes), parse_choice(Collective::alltoall, "flat")), 0, context);
+        const Problem problem = alltoall(2, bytes);
+        RankRuns one(problem, 0,
+                     kernel_engine().open(context)->prepare(
+                         build(problem, 0, parse_choice(Collective::alltoall, "flat"))));
         one.start();
         std::thread killer([&] {
             std::this_thread::sleep_for(50ms);
@@ -364,7 +346,7 @@ TEST_F(KernelEngine, APeerThatVanishesIsAnErrorThatNamesIt) {
 
 TEST_F(KernelEngine, AChildThatForksAndEndsChangesNothing) {
     on_all_ranks({.problem = alltoall(2, 30000), .buffer_bytes = 4096},
-                 [](Rank& one, int rank, std::barrier<>& together) {
+                 [](RankRuns& one, int rank, std::barrier<>& together) {
                      if (rank == 0) {
                          one.start();
                          const pid_t child = ::fork();

@@ -1,54 +1,24 @@
-// Ranks as threads of one process that run lists by the kernel engine, for its tests.
+// Ranks that run lists by the kernel engine.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
-#include <barrier>
-#include <chrono>
-#include <functional>
 #include <future>
-#include <memory>
 #include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
-#include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "engines/expected.hpp"
 #include "engines/kernel/engine.hpp"
+#include "engines/ranks.hpp"
 #include "links/process/process_link.hpp"
 #include "links/process/socket_pairs.hpp"
-#include "support/complete.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing::testing_engines {
 
-using namespace std::chrono_literals;
-
-// Counts who reduces.
-class ThreadsOfComposition : public Composition {
-  public:
-    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
-        if (std::this_thread::get_id() == maker_) {
-            ++calls_;
-        } else {
-            ++calls_of_others_;
-        }
-        Composition::reduce(target, source, bytes);
-    }
-    int calls() const { return calls_; }
-    int calls_of_others() const { return calls_of_others_; }
-
-  private:
-    const std::thread::id maker_ = std::this_thread::get_id();
-    std::atomic<int> calls_ = 0;
-    std::atomic<int> calls_of_others_ = 0;
-};
-
-// A link to intra-node peers that is used by one thread at a time, and never by the event thread's.
+// An intra-node link that one thread at a time must use, and never the event thread.
 class Guarded : public Link {
   public:
     Guarded(Link& link, std::thread::id event_loop) : link_(link), event_loop_(event_loop) {}
@@ -99,73 +69,18 @@ class Guarded : public Link {
     std::atomic<bool> inside_ = false;
 };
 
-// One rank's buffers and runs of one problem.
-class Rank {
-  public:
-    Rank(const ListSet& set, int rank, const EngineContext& context)
-        : problem_(set.problem),
-          rank_(rank),
-          prepared_(kernel_engine().open(context)->prepare(set.lists[static_cast<std::size_t>(rank)])) {}
-
-    // On `channel`; that of a run is its number, when none is given.
-    void start(std::optional<std::uint32_t> channel = std::nullopt) {
-        const int run = static_cast<int>(in_.size());
-        in_.push_back(std::make_unique<Bytes>(in_of(problem_, rank_, run)));
-        out_.push_back(std::make_unique<Bytes>(out_before(problem_, rank_, run)));
-        operations_.push_back(prepared_->start({in_.back()->data(), out_.back()->data(), &reducer_},
-                                               channel.value_or(static_cast<std::uint32_t>(run))));
-    }
-    // Looks at memory only, while others write it: the thread sanitizer is not to mind.
-    __attribute__((no_sanitize("thread"))) bool right() const {
-        for (std::size_t run = 0; run < out_.size(); ++run) {
-            const volatile std::byte* have = out_[run]->data();
-            Bytes now(out_[run]->size());
-            for (std::size_t i = 0; i < now.size(); ++i) now[i] = have[i];
-            if (now != out_after(problem_, rank_, static_cast<int>(run), now)) return false;
-        }
-        return true;
-    }
-    bool becomes_right(std::chrono::milliseconds limit = 20s) const {
-        const auto end = std::chrono::steady_clock::now() + limit;
-        while (!right()) {
-            if (std::chrono::steady_clock::now() > end) return false;
-            std::this_thread::sleep_for(1ms);
-        }
-        return true;
-    }
-    void wait_all(bool last_first = false) {
-        if (last_first) std::reverse(operations_.begin(), operations_.end());
-        for (Operation* operation : operations_) wait(*prepared_, operation);
-        operations_.clear();
-    }
-    Prepared& prepared() { return *prepared_; }
-    Operation* operation() { return operations_.back(); }
-    const ThreadsOfComposition& reducer() const { return reducer_; }
-
-  private:
-    Problem problem_;
-    int rank_;
-    std::unique_ptr<Prepared> prepared_;
-    // The kernel writes into them while other runs are added: they must not move.
-    std::vector<std::unique_ptr<Bytes>> in_;
-    std::vector<std::unique_ptr<Bytes>> out_;
-    std::vector<Operation*> operations_;
-    ThreadsOfComposition reducer_;
-};
-
 struct Setting {
     Problem problem = {};
     const char* algorithm = "flat";
-    std::optional<ListSet> lists = std::nullopt;  // instead
+    std::optional<ListSet> lists = std::nullopt;  // used instead of the problem and the algorithm
     int lanes = 2;
-    int buffer_bytes = 0;  // of the sockets; 0: the system's choice
+    int buffer_bytes = 0;  // of each socket; 0: the system's choice
     std::uint64_t socket_bytes() const {
         return buffer_bytes == 0 ? EngineOptions{}.socket_bytes : static_cast<std::uint64_t>(buffer_bytes);
     }
     EventThreadWork event_thread_work = EventThreadWork::none;
     bool event_thread_submits = false;
-    std::vector<int> hosts =
-        {};  // of the ranks; those of one are intra-node peers. Empty: all are inter-node
+    std::vector<int> hosts = {};  // by rank; empty: each rank has a host of its own
     int kept_lanes = 0;
 };
 
@@ -175,9 +90,9 @@ inline std::thread::id thread_of(EventLoop& event_loop) {
     return id.get_future().get();
 }
 
-// Runs `body` on a thread for each rank. The barrier is the ranks' own.
+// Calls `body` on a thread for each rank.
 inline void on_all_ranks(const Setting& setting,
-                         const std::function<void(Rank&, int, std::barrier<>&)>& body) {
+                         const std::function<void(RankRuns&, int, std::barrier<>&)>& body) {
     const ListSet lists =
         setting.lists
             ? *setting.lists
@@ -186,29 +101,42 @@ inline void on_all_ranks(const Setting& setting,
     const auto connections = socket_pairs(ranks, setting.lanes, setting.buffer_bytes);
     const auto intra_node = process_links(ranks, true);
     const std::thread::id event_loop = thread_of(connections[0]->event_loop());
-    std::barrier<> together(ranks);
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            Guarded link(*intra_node[static_cast<std::size_t>(rank)], event_loop);
-            const EngineContext context{.connections = connections[static_cast<std::size_t>(rank)].get(),
-                                        .intra_node = setting.hosts.empty() ? nullptr : &link,
-                                        .intra_node_peers = intra_node_peers(setting.hosts, rank),
-                                        .options = {.event_thread_work = setting.event_thread_work,
-                                                    .event_thread_submits = setting.event_thread_submits,
-                                                    .kept_lanes = setting.kept_lanes,
-                                                    .socket_bytes = setting.socket_bytes()}};
-            try {
-                Rank one(lists, rank, context);
-                body(one, rank, together);
-                together.arrive_and_wait();
-            } catch (const Error& error) {
-                ADD_FAILURE() << "rank " << rank << ": " << error.what();
-                together.arrive_and_drop();
-            }
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
+    on_ranks(ranks, [&](int rank, std::barrier<>& together) {
+        const auto at = static_cast<std::size_t>(rank);
+        Guarded link(*intra_node[at], event_loop);
+        const EngineContext context{.connections = connections[at].get(),
+                                    .intra_node = setting.hosts.empty() ? nullptr : &link,
+                                    .intra_node_peers = intra_node_peers(setting.hosts, rank),
+                                    .options = {.event_thread_work = setting.event_thread_work,
+                                                .event_thread_submits = setting.event_thread_submits,
+                                                .kept_lanes = setting.kept_lanes,
+                                                .socket_bytes = setting.socket_bytes()}};
+        RankRuns one(lists.problem, rank, kernel_engine().open(context)->prepare(lists.lists[at]));
+        body(one, rank, together);
+        together.arrive_and_wait();
+    });
 }
+
+// Sums along a line of ranks: each rank sends what it has reduced, so only the first can advance without a
+// processor.
+constexpr const char* line_of_sums =
+    "problem scan ranks 3 bytes 16 op sum type uint32\n"
+    "list 0 in 16 out 16 scratch 0\n"
+    "  send 1 in[0+16]\n"
+    "  copy out[0+16] in[0+16]\n"
+    "end\n"
+    "list 1 in 16 out 16 scratch 16\n"
+    "  recv 0 scratch[0+16]\n"
+    "  copy out[0+16] in[0+16]\n"
+    "  wait 0 1\n"
+    "  reduce sum uint32 out[0+16] scratch[0+16]\n"
+    "  send 2 out[0+16]\n"
+    "end\n"
+    "list 2 in 16 out 16 scratch 16\n"
+    "  recv 1 scratch[0+16]\n"
+    "  copy out[0+16] in[0+16]\n"
+    "  wait 1 1\n"
+    "  reduce sum uint32 out[0+16] scratch[0+16]\n"
+    "end\n";
 
 }  // namespace lapwing::testing_engines

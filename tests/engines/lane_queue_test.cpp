@@ -18,8 +18,8 @@ ChainPlan plan_for(int peers) {
 
 class LaneQueueTest : public testing::Test {
   protected:
-    kernel::Run& add(std::uint32_t channel, const ChainPlan& plan) {
-        kernel::Run& run = *runs_.emplace_back(std::make_unique<kernel::Run>(plan));
+    KernelRun& add(std::uint32_t channel, const ChainPlan& plan) {
+        KernelRun& run = *runs_.emplace_back(std::make_unique<KernelRun>(plan));
         run.lane = lanes_.lane_of(channel);
         lanes_.add(run);
         return run;
@@ -27,25 +27,25 @@ class LaneQueueTest : public testing::Test {
 
     const ChainPlan plan_ = plan_for(1);
     LaneQueue lanes_{2};
-    std::vector<std::unique_ptr<kernel::Run>> runs_;
+    std::vector<std::unique_ptr<KernelRun>> runs_;
 };
 
 TEST_F(LaneQueueTest, ChannelsTakeSharedLanesInTurn) {
-    kernel::Run& first = add(0, plan_);
-    kernel::Run& second = add(1, plan_);
+    KernelRun& first = add(0, plan_);
+    KernelRun& second = add(1, plan_);
     EXPECT_TRUE(lanes_.has_lane(first));
     EXPECT_TRUE(lanes_.has_lane(second));
     EXPECT_FALSE(lanes_.any_run_waits());
-    kernel::Run& third = add(2, plan_);
+    KernelRun& third = add(2, plan_);
     EXPECT_EQ(third.lane, first.lane);
     EXPECT_FALSE(lanes_.has_lane(third));
     EXPECT_TRUE(lanes_.any_run_waits());
 }
 
 TEST_F(LaneQueueTest, ALaneGoesToTheRunThatHasWaitedLongest) {
-    kernel::Run& first = add(0, plan_);
-    kernel::Run& second = add(2, plan_);
-    kernel::Run& third = add(4, plan_);
+    KernelRun& first = add(0, plan_);
+    KernelRun& second = add(2, plan_);
+    KernelRun& third = add(4, plan_);
     EXPECT_EQ(lanes_.remove(first), &second);
     EXPECT_TRUE(lanes_.has_lane(second));
     EXPECT_EQ(lanes_.remove(second), &third);
@@ -53,28 +53,28 @@ TEST_F(LaneQueueTest, ALaneGoesToTheRunThatHasWaitedLongest) {
 }
 
 TEST_F(LaneQueueTest, ARunThatGivesUpWhileItWaitsPassesNothingOn) {
-    kernel::Run& first = add(0, plan_);
-    kernel::Run& second = add(2, plan_);
+    KernelRun& first = add(0, plan_);
+    KernelRun& second = add(2, plan_);
     EXPECT_EQ(lanes_.remove(second), nullptr);
     EXPECT_TRUE(lanes_.has_lane(first));
     EXPECT_FALSE(lanes_.any_run_waits());
 }
 
 TEST_F(LaneQueueTest, KeptChannelsHaveLanesOfTheirOwn) {
-    kernel::Run& shared = add(1, plan_);
-    kernel::Run& kept = add(first_kept_channel + 1, plan_);
+    KernelRun& shared = add(1, plan_);
+    KernelRun& kept = add(first_kept_channel + 1, plan_);
     EXPECT_EQ(kept.lane, 3U);
     EXPECT_TRUE(lanes_.has_lane(shared));
     EXPECT_TRUE(lanes_.has_lane(kept));
     int holders = 0;
-    lanes_.for_each_holder([&](const kernel::Run&) { ++holders; });
+    lanes_.for_each_holder([&](const KernelRun&) { ++holders; });
     EXPECT_EQ(holders, 2);
 }
 
 TEST_F(LaneQueueTest, ARunThatExchangesNothingNeedsNoLane) {
     const ChainPlan alone = plan_for(0);
     add(0, plan_);
-    kernel::Run& run = add(2, alone);
+    KernelRun& run = add(2, alone);
     EXPECT_TRUE(lanes_.has_lane(run));
     EXPECT_FALSE(lanes_.any_run_waits());
     EXPECT_EQ(lanes_.remove(run), nullptr);

@@ -1,4 +1,4 @@
-// The memory that stays in place for the mlx5 engine's queues, on groups that are too large to be run here.
+// The pinned memory of the mlx5 engine's queues, for groups that are too large to run here.
 #include <gtest/gtest.h>
 
 #include "collectives/catalogue.hpp"
@@ -56,8 +56,7 @@ TEST(Mlx5Memory, GroupsThatAreTooLargeAreDeclined) {
     const Verdict verdict =
         group->admits({.collective = Collective::alltoall, .ranks = 4096, .bytes = 8}, nobody_asks);
     ASSERT_FALSE(verdict);
-    EXPECT_STREQ(verdict.reason(),
-                 "the queues to so many ranks would take more than 16 MiB of memory that stays in place");
+    EXPECT_STREQ(verdict.reason(), "queues to all ranks would take more than 16 MiB of pinned memory");
 }
 
 // An alltoall of all ranks: its peers' queues hold far less than before, and the list still goes in one

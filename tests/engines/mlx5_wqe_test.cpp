@@ -28,7 +28,7 @@
 namespace lapwing::mlx5 {
 namespace {
 
-constexpr Place place{0xfff1, 0x123456};
+constexpr Position position{0xfff1, 0x123456};
 
 std::string bytes_of(const std::function<void(std::byte*)>& put, std::size_t count) {
     std::array<std::byte, block_bytes> block{};
@@ -48,12 +48,12 @@ std::string bytes_of(const std::function<void(std::byte*)>& put, std::size_t cou
 }
 
 TEST(Mlx5Entries, Wait) {
-    EXPECT_EQ(bytes_of([](std::byte* at) { put_wait(at, place, 0xabcdef, 0xfffffe, Report::yes); }, 32),
+    EXPECT_EQ(bytes_of([](std::byte* at) { put_wait(at, position, 0xabcdef, 0xfffffe, Report::yes); }, 32),
               "00fff10f 12345602 00000008 00000000 00000000 00000000 00fffffe 00abcdef");
     // The count has 24 bits.
     EXPECT_EQ(bytes_of(
                   [](std::byte* at) {
-                      put_wait(at, place, 0xabcdef, 0, Report::no);
+                      put_wait(at, position, 0xabcdef, 0, Report::no);
                       wait_for(at, 0x1000001);
                       move_to(at, 0x0002);
                   },
@@ -62,11 +62,11 @@ TEST(Mlx5Entries, Wait) {
 }
 
 TEST(Mlx5Entries, Enable) {
-    EXPECT_EQ(bytes_of([](std::byte* at) { put_enable(at, place, 0xabcdef, 0xffff, Report::no); }, 32),
+    EXPECT_EQ(bytes_of([](std::byte* at) { put_enable(at, position, 0xabcdef, 0xffff, Report::no); }, 32),
               "00fff117 12345602 00000000 00000000 00000000 00000000 0000ffff 00abcdef");
     EXPECT_EQ(bytes_of(
                   [](std::byte* at) {
-                      put_enable(at, place, 0xabcdef, 0xffff, Report::no);
+                      put_enable(at, position, 0xabcdef, 0xffff, Report::no);
                       enable_up_to(at, 0);
                   },
                   32),
@@ -75,15 +75,15 @@ TEST(Mlx5Entries, Enable) {
 
 TEST(Mlx5Entries, SendsAndWrites) {
     const Data data{0x1122334455667788, 0x40000000, 0x99aabbcc};
-    EXPECT_EQ(bytes_of([&](std::byte* at) { put_send(at, place, data, Report::yes); }, 32),
+    EXPECT_EQ(bytes_of([&](std::byte* at) { put_send(at, position, data, Report::yes); }, 32),
               "00fff10a 12345602 00000008 00000000 40000000 99aabbcc 11223344 55667788");
-    EXPECT_EQ(bytes_of([&](std::byte* at) { put_send(at, place, {}, Report::no); }, 16),
+    EXPECT_EQ(bytes_of([&](std::byte* at) { put_send(at, position, {}, Report::no); }, 16),
               "00fff10a 12345601 00000000 00000000");
-    EXPECT_EQ(bytes_of([&](std::byte* at) { put_write(at, place, {}, {}, true, Report::no); }, 32),
+    EXPECT_EQ(bytes_of([&](std::byte* at) { put_write(at, position, {}, {}, true, Report::no); }, 32),
               "00fff109 12345602 00000000 00000000 00000000 00000000 00000000 00000000");
     EXPECT_EQ(bytes_of(
                   [&](std::byte* at) {
-                      put_write(at, place, {0xffeeddccbbaa9988, 0x77665544}, data, false, Report::yes);
+                      put_write(at, position, {0xffeeddccbbaa9988, 0x77665544}, data, false, Report::yes);
                   },
                   48),
               "00fff108 12345603 00000008 00000000 ffeeddcc bbaa9988 77665544 00000000 40000000 99aabbcc "
@@ -105,11 +105,11 @@ TEST(Mlx5Entries, Receives) {
 // rdma-core's own functions give the same bytes.
 TEST(Mlx5Entries, AgreeWithMlx5dv) {
     std::array<std::byte, block_bytes> ours{};
-    put_send(ours.data(), place, {0x1122334455667788, 99, 0x1234}, Report::yes);
+    put_send(ours.data(), position, {0x1122334455667788, 99, 0x1234}, Report::yes);
     std::array<std::byte, block_bytes> theirs{};
     alignas(16) mlx5_wqe_ctrl_seg control{};
-    mlx5dv_set_ctrl_seg(&control, place.index, static_cast<std::uint8_t>(Opcode::send), 0, place.queue_pair,
-                        MLX5_WQE_CTRL_CQ_UPDATE, 2, 0, 0);
+    mlx5dv_set_ctrl_seg(&control, position.index, static_cast<std::uint8_t>(Opcode::send), 0,
+                        position.queue_pair, MLX5_WQE_CTRL_CQ_UPDATE, 2, 0, 0);
     alignas(16) mlx5_wqe_data_seg data{};
     mlx5dv_set_data_seg(&data, 99, 0x1234, 0x1122334455667788);
     std::memcpy(theirs.data(), &control, sizeof control);

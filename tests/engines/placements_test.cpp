@@ -1,18 +1,16 @@
-// The same problems on ranks that stand on hosts at random: by the host engine and by the kernel engine, over
-// shared memory inside the hosts, with each way of transfer and of progress; at the same time the ranks of
-// each host have a group of their own. What must come out is computed from the problem alone.
+// Problems on ranks that are placed on hosts at random, by the host engine and by the kernel engine, over
+// shared memory inside the hosts, with each transfer method and each way of progress. At the same time the
+// ranks of each host have a group of their own. The expected results are computed from the problem alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 #include <random>
-#include <thread>
 
-#include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "engines/expected.hpp"
 #include "engines/host/engine.hpp"
 #include "engines/kernel/engine.hpp"
+#include "engines/ranks.hpp"
 #include "engines/shm_hosts.hpp"
 #include "links/process/process_link.hpp"
 #include "links/process/socket_pairs.hpp"
@@ -28,8 +26,7 @@ using namespace testing_engines;
 
 constexpr int runs = 2;
 
-// What a group is to do, and how.
-struct Task {
+struct GroupTask {
     Problem problem;
     Choice choice;
 };
@@ -39,64 +36,25 @@ auto& one_of(Entries& entries, std::mt19937& random) {
     return entries[random() % std::size(entries)];
 }
 
-Task draw(int ranks, std::mt19937& random, const std::shared_ptr<const Placement>& placement) {
+GroupTask draw(int ranks, std::mt19937& random, const std::shared_ptr<const Placement>& placement) {
     constexpr std::uint64_t lengths[] = {8, 600, 20000, LAPWING_TEST_FEWER ? 40000 : 200000};
     const auto algorithms = catalogue();
     for (;;) {
         const Algorithm* const algorithm = one_of(algorithms, random);
         const auto problems = sample_problems(algorithm->collective, ranks, one_of(lengths, random));
-        Task task{one_of(problems, random), {algorithm, default_parameters(*algorithm)}};
+        GroupTask task{one_of(problems, random), {algorithm, default_parameters(*algorithm)}};
         task.problem.placement = placement;
         if (algorithm->applies(task.problem, task.choice.parameters)) return task;
     }
 }
 
-// One rank's runs of one group's task.
-class Runs {
-  public:
-    Runs(const Engine& engine, const Task& task, int rank, const EngineContext& context)
-        : task_(task),
-          rank_(rank),
-          prepared_(engine.open(context)->prepare(build(task.problem, rank, task.choice))) {
-        for (int run = 0; run < runs; ++run) {
-            in_.push_back(in_of(task.problem, rank, run));
-            out_.push_back(out_before(task.problem, rank, run));
-        }
-    }
-    void start_next() {
-        const std::size_t run = operations_.size();
-        operations_.push_back(prepared_->start({in_[run].data(), out_[run].data(), &composition_},
-                                               static_cast<std::uint32_t>(run)));
-    }
-    // Looks at one that is not complete; true when there is none.
-    bool look(std::mt19937& random) {
-        if (operations_.empty()) return true;
-        Operation*& operation = one_of(operations_, random);
-        if (!prepared_->test(operation)) return false;
-        std::erase(operations_, operation);
-        return operations_.empty();
-    }
-    std::string wrong() const {
-        for (int run = 0; run < runs; ++run) {
-            const Bytes& now = out_[static_cast<std::size_t>(run)];
-            if (now != out_after(task_.problem, rank_, run, now)) {
-                return print(task_.problem) + " " + print(task_.choice) + ": rank " + std::to_string(rank_) +
-                       " has wrong bytes";
-            }
-        }
-        return "";
-    }
+std::unique_ptr<RankRuns> runs_of(const Engine& engine, const GroupTask& task, int rank,
+                                  const EngineContext& context) {
+    return std::make_unique<RankRuns>(task.problem, rank,
+                                      engine.open(context)->prepare(build(task.problem, rank, task.choice)));
+}
 
-  private:
-    const Task& task_;
-    const int rank_;
-    std::vector<Bytes> in_, out_;
-    Composition composition_;
-    std::unique_ptr<Prepared> prepared_;
-    std::vector<Operation*> operations_;
-};
-
-// The ranks of a job, on hosts; the groups are all of them, by each engine, and those of each host.
+// The groups are all ranks, once for each engine, and the ranks of each host.
 void run_job(unsigned seed, const std::vector<Manner>& choices) {
     std::mt19937 random(seed);
     const int ranks = 2 + static_cast<int>(random() % (LAPWING_TEST_FEWER ? 4 : 6));
@@ -111,73 +69,57 @@ void run_job(unsigned seed, const std::vector<Manner>& choices) {
     }
     const auto placement = placement_on_hosts(std::vector<std::uint64_t>(host_of.begin(), host_of.end()));
     const bool one_host = std::all_of(host_of.begin(), host_of.end(), [&](int h) { return h == host_of[0]; });
-    const Task for_host_engine = draw(ranks, random, placement);
-    const Task for_kernel_engine = draw(ranks, random, placement);
-    std::vector<Task> inside;
+    const GroupTask for_host_engine = draw(ranks, random, placement);
+    const GroupTask for_kernel_engine = draw(ranks, random, placement);
+    std::vector<GroupTask> inside;
     for (int host = 0; host < 3; ++host) {
         const auto members = static_cast<int>(std::count(host_of.begin(), host_of.end(), host));
         inside.push_back(draw(std::max(1, members), random, nullptr));
     }
-    SCOPED_TRACE("seed " + std::to_string(seed));
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + print(for_host_engine.problem) + "; " +
+                 print(for_kernel_engine.problem));
     ShmHosts shared(host_of, manner_of);
     const auto inter_node = process_links(ranks, seed % 2 == 0);
     const auto connections = socket_pairs(ranks, 2, seed % 3 == 0 ? 2048 : 0);
     const bool has_kernel = bool(kernel_engine().available());
 
-    std::vector<std::string> wrong(static_cast<std::size_t>(ranks));
-    std::vector<std::thread> threads;
-    for (int rank = 0; rank < ranks; ++rank) {
-        threads.emplace_back([&, rank] {
-            const auto at = static_cast<std::size_t>(rank);
-            try {
-                std::vector<int> all(static_cast<std::size_t>(ranks));
-                std::iota(all.begin(), all.end(), 0);
-                const std::vector<int> members = shared.ranks_with(rank);
-                shm::ShmNode& node = shared.node(rank);
-                const auto own = node.link(static_cast<std::uint64_t>(10 + host_of[at]), members);
-                const auto intra_node = node.link(1, all);
-                const auto intra_node_of_kernel = node.link(2, all);
-                RoutedLink routed(*intra_node, *inter_node[at], intra_node_peers(host_of, rank));
-                ProgressThread* const progress_thread = shared.progress_thread(rank);
-                Link* const messages = one_host ? intra_node.get() : &routed;
-                EngineContext of_kernel{.connections = connections[at].get()};
-                if (!one_host) {
-                    of_kernel.intra_node = intra_node_of_kernel.get();
-                    of_kernel.intra_node_peers = intra_node_peers(host_of, rank);
-                    of_kernel.progress_thread = progress_thread;
-                }
-                std::vector<std::unique_ptr<Runs>> groups;
-                const auto in_own =
-                    static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
-                groups.push_back(std::make_unique<Runs>(
-                    host_engine(), inside[static_cast<std::size_t>(host_of[at])], in_own,
-                    EngineContext{.messages = own.get(), .progress_thread = progress_thread}));
-                groups.push_back(std::make_unique<Runs>(
-                    host_engine(), for_host_engine, rank,
-                    EngineContext{.messages = messages, .progress_thread = progress_thread}));
-                if (has_kernel)
-                    groups.push_back(
-                        std::make_unique<Runs>(kernel_engine(), for_kernel_engine, rank, of_kernel));
-                std::mt19937 own_random(seed * 100 + static_cast<unsigned>(rank));
-                std::vector<std::size_t> order;
-                for (std::size_t group = 0; group < groups.size(); ++group)
-                    order.insert(order.end(), runs, group);
-                std::shuffle(order.begin(), order.end(), own_random);
-                for (const std::size_t group : order) groups[group]->start_next();
-                for (bool done = false; !done; std::this_thread::yield()) {
-                    done = true;
-                    for (const auto& group : groups) done = group->look(own_random) && done;
-                }
-                for (const auto& group : groups) {
-                    if (const std::string found = group->wrong(); !found.empty()) wrong[at] = found;
-                }
-            } catch (const Error& error) {
-                wrong[at] = error.what();
-            }
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
-    for (const std::string& message : wrong) EXPECT_EQ(message, "");
+    on_ranks(ranks, [&](int rank, std::barrier<>&) {
+        const auto at = static_cast<std::size_t>(rank);
+        std::vector<int> all(static_cast<std::size_t>(ranks));
+        std::iota(all.begin(), all.end(), 0);
+        const std::vector<int> members = shared.ranks_with(rank);
+        shm::ShmNode& node = shared.node(rank);
+        const auto own = node.link(static_cast<std::uint64_t>(10 + host_of[at]), members);
+        const auto intra_node = node.link(1, all);
+        const auto intra_node_of_kernel = node.link(2, all);
+        RoutedLink routed(*intra_node, *inter_node[at], intra_node_peers(host_of, rank));
+        ProgressThread* const progress_thread = shared.progress_thread(rank);
+        Link* const messages = one_host ? intra_node.get() : &routed;
+        EngineContext of_kernel{.connections = connections[at].get()};
+        if (!one_host) {
+            of_kernel.intra_node = intra_node_of_kernel.get();
+            of_kernel.intra_node_peers = intra_node_peers(host_of, rank);
+            of_kernel.progress_thread = progress_thread;
+        }
+        const auto in_own =
+            static_cast<int>(std::find(members.begin(), members.end(), rank) - members.begin());
+        std::vector<std::unique_ptr<RankRuns>> groups;
+        groups.push_back(runs_of(host_engine(), inside[static_cast<std::size_t>(host_of[at])], in_own,
+                                 {.messages = own.get(), .progress_thread = progress_thread}));
+        groups.push_back(runs_of(host_engine(), for_host_engine, rank,
+                                 {.messages = messages, .progress_thread = progress_thread}));
+        if (has_kernel) groups.push_back(runs_of(kernel_engine(), for_kernel_engine, rank, of_kernel));
+        std::mt19937 own_random(seed * 100 + static_cast<unsigned>(rank));
+        std::vector<std::size_t> order;
+        for (std::size_t group = 0; group < groups.size(); ++group) order.insert(order.end(), runs, group);
+        std::shuffle(order.begin(), order.end(), own_random);
+        for (const std::size_t group : order) groups[group]->start();
+        for (bool done = false; !done; std::this_thread::yield()) {
+            done = true;
+            for (const auto& group : groups) done = group->test_one(own_random) && done;
+        }
+        for (const auto& group : groups) EXPECT_TRUE(group->right()) << "rank " << rank;
+    });
 }
 
 class Placements : public testing::TestWithParam<Manner> {};

@@ -1,6 +1,5 @@
-// A progress thread beside the program: lists of the host engine go on while nobody calls.
+// The progress thread advances lists of the host engine while the program does not call Lapwing.
 #include "engines/progress_thread.hpp"
-#include "support/complete.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,9 +15,9 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
-#include "engines/expected.hpp"
 #include "engines/host/engine.hpp"
 #include "engines/progress_advice.hpp"
+#include "engines/ranks.hpp"
 #include "engines/shm_hosts.hpp"
 #include "task/text.hpp"
 
@@ -28,57 +27,31 @@ namespace {
 using namespace std::chrono_literals;
 using namespace testing_engines;
 
-// One rank on a host with others, and its run of a list.
+// One rank on a host with others, and its runs of a list.
 struct Rank {
     int number = 0;
     ProgressThread* progress_thread = nullptr;
     shm::ShmNode* node = nullptr;
-    const List* list = nullptr;
-    std::unique_ptr<Link> link;
-    std::unique_ptr<Prepared> prepared;
+    RankRuns& runs;
+    Prepared* prepared = nullptr;
 };
 
-// Runs `body` on a thread for each rank of the lists; all ranks are on one host.
+// Calls `body` on a thread for each rank of the lists. All ranks are on one host.
 void on_one_host(const ListSet& lists, const Manner& manner,
                  const std::function<void(Rank&, std::barrier<>&)>& body) {
     const auto ranks = static_cast<std::size_t>(lists.problem.ranks);
     ShmHosts hosts(std::vector<int>(ranks, 0), std::vector<Manner>(ranks, manner));
-    std::barrier<> together(lists.problem.ranks);
-    std::vector<std::thread> threads;
-    for (int number = 0; number < lists.problem.ranks; ++number) {
-        threads.emplace_back([&, number] {
-            Rank rank{number,
-                      hosts.progress_thread(number),
-                      &hosts.node(number),
-                      &lists.lists[static_cast<std::size_t>(number)],
-                      nullptr,
-                      nullptr};
-            rank.link = rank.node->link(1, hosts.ranks_with(number));
-            rank.prepared = host_engine()
-                                .open({.messages = rank.link.get(), .progress_thread = rank.progress_thread})
-                                ->prepare(*rank.list);
-            body(rank, together);
-            together.arrive_and_wait();
-        });
-    }
-    for (std::thread& thread : threads) thread.join();
-}
-
-// Looks at memory only, while others write it: the thread sanitizer is not to mind.
-__attribute__((no_sanitize("thread"))) bool stands_in(const Bytes& expected, const Bytes& out) {
-    const volatile std::byte* have = out.data();
-    for (std::size_t i = expected.size(); i-- > 0;) {
-        if (have[i] != expected[i]) return false;
-    }
-    return true;
-}
-bool comes_to_stand_in(const Bytes& expected, const Bytes& out, std::chrono::milliseconds limit = 20s) {
-    const auto end = std::chrono::steady_clock::now() + limit;
-    while (!stands_in(expected, out)) {
-        if (std::chrono::steady_clock::now() > end) return false;
-        std::this_thread::sleep_for(1ms);
-    }
-    return true;
+    on_ranks(lists.problem.ranks, [&](int number, std::barrier<>& together) {
+        ProgressThread* const progress_thread = hosts.progress_thread(number);
+        const auto link = hosts.node(number).link(1, hosts.ranks_with(number));
+        RankRuns runs(lists.problem, number,
+                      host_engine()
+                          .open({.messages = link.get(), .progress_thread = progress_thread})
+                          ->prepare(lists.lists[static_cast<std::size_t>(number)]));
+        Rank rank{number, progress_thread, &hosts.node(number), runs, &runs.prepared()};
+        body(rank, together);
+        together.arrive_and_wait();
+    });
 }
 
 struct Case {
@@ -109,22 +82,16 @@ std::vector<Case> cases() {
 
 class ProgressThreadTest : public testing::TestWithParam<shm::TransferMethod> {};
 
-// What the others need of a rank it does without a call, also what several steps need that wait for each
-// other, with copies and reductions in between.
-TEST_P(ProgressThreadTest, ListsComeToTheirEndWhileNobodyCalls) {
+// Several dependent steps, with copies and reductions between them.
+TEST_P(ProgressThreadTest, ListsCompleteWithoutCalls) {
     for (const auto& [algorithm, problem] : cases()) {
         const ListSet lists = build_all(problem, parse_choice(problem.collective, algorithm));
         on_one_host(lists, {GetParam(), true}, [&](Rank& rank, std::barrier<>& together) {
             for (int run = 0; run < 3; ++run) {
-                const Bytes in = in_of(lists.problem, rank.number, run);
-                Bytes out = out_before(lists.problem, rank.number, run);
-                Operation* const operation =
-                    rank.prepared->start({in.data(), out.data()}, static_cast<std::uint32_t>(run));
-                EXPECT_TRUE(comes_to_stand_in(out_after(lists.problem, rank.number, run, out), out))
-                    << print(lists.problem) << ", rank " << rank.number;
-                // Nobody waits for a rank that does not call.
+                rank.runs.start();
+                EXPECT_TRUE(rank.runs.becomes_right()) << print(lists.problem) << ", rank " << rank.number;
                 together.arrive_and_wait();
-                wait(*rank.prepared, operation);
+                rank.runs.wait_all();
             }
         });
     }
@@ -136,34 +103,21 @@ INSTANTIATE_TEST_SUITE_P(Transfers, ProgressThreadTest,
                              return method.param == shm::TransferMethod::processor ? "processor" : "kernel";
                          });
 
-// With a caller's progress the same does not come to its end: what the tests above show is the progress
-// thread's.
-TEST(ProgressByThread, ACallerWhoDoesNotCallMovesNothing) {
+// Without a progress thread the same lists do not complete, so the tests above show its work.
+TEST(ProgressByThread, WithoutAThreadNothingAdvancesBetweenCalls) {
     const Problem problem = cases().front().problem;
     const ListSet lists = build_all(problem, parse_choice(problem.collective, "pairwise:window=1"));
     on_one_host(lists, {shm::TransferMethod::kernel, false}, [&](Rank& rank, std::barrier<>& together) {
-        const Bytes in = in_of(lists.problem, rank.number, 0);
-        Bytes out = out_before(lists.problem, rank.number, 0);
-        Operation* const operation = rank.prepared->start({in.data(), out.data()}, 0);
-        EXPECT_FALSE(comes_to_stand_in(out_after(lists.problem, rank.number, 0, out), out, 20ms));
+        rank.runs.start();
+        EXPECT_FALSE(rank.runs.becomes_right(20ms));
         together.arrive_and_wait();
-        wait(*rank.prepared, operation);
-        EXPECT_EQ(out, out_after(lists.problem, rank.number, 0, out));
+        rank.runs.wait_all();
+        EXPECT_TRUE(rank.runs.right());
     });
 }
 
-// The caller's own function is not for the progress thread; who sleeps until it is wanted is woken.
-TEST(ProgressByThread, TheCallersFunctionStaysWithTheCaller) {
-    class Owned : public Composition {
-      public:
-        void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
-            if (std::this_thread::get_id() != owner_) ADD_FAILURE() << "another thread reduces";
-            Composition::reduce(target, source, bytes);
-        }
-
-      private:
-        const std::thread::id owner_ = std::this_thread::get_id();
-    };
+// Only threads of the program call the program's own function. A thread that sleeps until then is woken.
+TEST(ProgressByThread, TheProgramsFunctionIsCalledByTheProgram) {
     Problem problem;
     problem.collective = Collective::allreduce;
     problem.ranks = 4;
@@ -174,18 +128,17 @@ TEST(ProgressByThread, TheCallersFunctionStaysWithTheCaller) {
     problem.ordered = true;
     const ListSet lists = build_all(problem, parse_choice(problem.collective, "recursive_doubling"));
     on_one_host(lists, {shm::TransferMethod::automatic, true}, [&](Rank& rank, std::barrier<>&) {
-        Owned reducer;
         for (int run = 0; run < 20; ++run) {
-            const Bytes in = in_of(lists.problem, rank.number, run);
-            Bytes out = out_before(lists.problem, rank.number, run);
-            wait(*rank.prepared,
-                 rank.prepared->start({in.data(), out.data(), &reducer}, static_cast<std::uint32_t>(run)));
-            EXPECT_EQ(out, out_after(lists.problem, rank.number, run, out)) << "run " << run;
+            rank.runs.start();
+            rank.runs.wait_all();
+            EXPECT_TRUE(rank.runs.right()) << "run " << run;
         }
+        EXPECT_GT(rank.runs.reducer().calls(), 0);
+        EXPECT_EQ(rank.runs.reducer().calls_of_others(), 0);
     });
 }
 
-// The other threads of this process: whether all of them sleep, and how often they have gone to sleep so far.
+// The other threads of this process: whether all of them sleep, and how often they have gone to sleep.
 struct Others {
     bool asleep = true;
     long sleeps = 0;
@@ -203,7 +156,7 @@ Others other_threads() {
     return others;
 }
 bool others_fall_asleep() {
-    const auto end = std::chrono::steady_clock::now() + 20s;  // only so that the test ends
+    const auto end = std::chrono::steady_clock::now() + 20s;  // so that the test ends
     while (!other_threads().asleep) {
         if (std::chrono::steady_clock::now() > end) return false;
         std::this_thread::sleep_for(1ms);
@@ -211,7 +164,7 @@ bool others_fall_asleep() {
     return true;
 }
 
-// Waiting for a rank that is late costs no processor, neither a progress thread's nor that of who sleeps.
+// Waiting for a late rank takes no processor time, neither of progress threads nor of threads that sleep.
 TEST(ProgressByThread, SleepsWhileNothingMoves) {
     Problem problem;
     problem.collective = Collective::alltoall;
@@ -219,10 +172,8 @@ TEST(ProgressByThread, SleepsWhileNothingMoves) {
     problem.bytes = 100000;
     const ListSet lists = build_all(problem, parse_choice(problem.collective, "flat"));
     on_one_host(lists, {shm::TransferMethod::automatic, true}, [&](Rank& rank, std::barrier<>& together) {
-        const Bytes in = in_of(lists.problem, rank.number, 0);
-        Bytes out = out_before(lists.problem, rank.number, 0);
         Operation* operation = nullptr;
-        if (rank.number != 0) operation = rank.prepared->start({in.data(), out.data()}, 0);
+        if (rank.number != 0) operation = rank.runs.start();
         together.arrive_and_wait();
         if (rank.number == 0) {
             EXPECT_TRUE(others_fall_asleep());
@@ -231,14 +182,14 @@ TEST(ProgressByThread, SleepsWhileNothingMoves) {
             EXPECT_TRUE(others_fall_asleep());
             // A sanitizer's own thread wakes now and then.
             EXPECT_LE(other_threads().sleeps - before, 10);
-            operation = rank.prepared->start({in.data(), out.data()}, 0);
+            operation = rank.runs.start();
         }
         while (!rank.prepared->test(operation)) rank.progress_thread->sleep(100ms);
-        EXPECT_EQ(out, out_after(lists.problem, rank.number, 0, out));
+        EXPECT_TRUE(rank.runs.right());
     });
 }
 
-TEST(ProgressByThread, WhatFailsIsReportedToWhoWaits) {
+TEST(ProgressByThread, TestsOfARunReportItsFailure) {
     const ListSet lists = parse(
         "problem broadcast ranks 2 root 0 bytes 8\n"
         "list 0 in 8 out 0 scratch 0\n  send 1 in[0+8]\nend\n"
@@ -255,7 +206,7 @@ TEST(ProgressByThread, WhatFailsIsReportedToWhoWaits) {
                 EXPECT_THROW(wait(*rank.prepared, operation), Error);
             }
         }
-        // None at all, from a rank that leaves.
+        // No message at all, from a rank that leaves.
         if (rank.number == 0) return together.arrive_and_wait();
         Operation* const second = rank.prepared->start({nullptr, data}, 2);
         std::thread other([&] {

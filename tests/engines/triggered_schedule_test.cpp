@@ -28,15 +28,15 @@ TEST(TriggeredSchedule, RecursiveDoubling) {
                                         {Work::Kind::add, by_1, 0, 0},
                                         {Work::Kind::write, by_gate, 2, -1}}));
     // Three writes; gates of two and of three inputs, since nobody is known to be ready.
-    EXPECT_EQ(max_of(made).entries, 3U + 2U * (2U + 3U));
-    EXPECT_EQ(max_of(made).counters, 2U + 1U);
+    EXPECT_EQ(needs_of(made).entries, 3U + 2U * (2U + 3U));
+    EXPECT_EQ(needs_of(made).counters, 2U + 1U);
 }
 
 TEST(TriggeredSchedule, AReductionIsAStage) {
     const Problem sum{.collective = Collective::allreduce, .ranks = 4, .bytes = 8, .type = Type::int64};
     const Schedule made = schedule(build(sum, 0, parse_choice(Collective::allreduce, "recursive_doubling")));
-    const auto of_slot = [](std::int32_t peer) { return Piece{{Place::Memory::slot, peer, 0}, 8}; };
-    const auto of_result = [](std::uint64_t at) { return Piece{{Place::Memory::reduced, -1, at}, 8}; };
+    const auto of_slot = [](std::int32_t peer) { return Piece{{Location::Memory::slot, peer, 0}, 8}; };
+    const auto of_result = [](std::uint64_t at) { return Piece{{Location::Memory::reduced, -1, at}, 8}; };
     ASSERT_EQ(made.stages.size(), 2U);
     EXPECT_EQ(made.stages[0].arrivals, (std::vector<Arrival>{{1, 1}}));
     EXPECT_EQ(made.stages[1].arrivals, (std::vector<Arrival>{{2, 1}}));
@@ -49,7 +49,7 @@ TEST(TriggeredSchedule, AReductionIsAStage) {
     const auto ready = works(made, [](std::int32_t) { return false; });
     EXPECT_EQ(ready, (std::vector<Work>{{Work::Kind::write, {}, 0, -1},
                                         {Work::Kind::write, {{Counter::Kind::stage}, 1}, 1, -1}}));
-    EXPECT_EQ(max_of(made).counters, 1U + 1U + 1U);
+    EXPECT_EQ(needs_of(made).counters, 1U + 1U + 1U);
 }
 
 TEST(TriggeredSchedule, WhatIsPassedOnIsSentFromWhereItHasLanded) {
@@ -74,10 +74,10 @@ TEST(TriggeredSchedule, WhatIsPassedOnIsSentFromWhereItHasLanded) {
                   task(Kind::send, 2, 0, {}, {Space::scratch, 2, 6})};
     const Schedule made = schedule(list);
     ASSERT_EQ(made.writes.size(), 2U);
-    EXPECT_EQ(made.writes[0], (Write{2, {Place::Memory::slot, 0, 2}, 2, 0, false, 1}));
-    EXPECT_EQ(made.writes[1], (Write{2, {Place::Memory::slot, 2, 0}, 4, 2, true, 1, 0, 2}));
-    EXPECT_EQ(made.moves,
-              (std::vector<Move>{{{Place::Memory::slot, 0, 0}, 4, 0}, {{Place::Memory::slot, 2, 0}, 4, 4}}));
+    EXPECT_EQ(made.writes[0], (Write{2, {Location::Memory::slot, 0, 2}, 2, 0, false, 1}));
+    EXPECT_EQ(made.writes[1], (Write{2, {Location::Memory::slot, 2, 0}, 4, 2, true, 1, 0, 2}));
+    EXPECT_EQ(made.moves, (std::vector<Move>{{{Location::Memory::slot, 0, 0}, 4, 0},
+                                             {{Location::Memory::slot, 2, 0}, 4, 4}}));
     list.tasks[2].count = 2;
     EXPECT_THROW(schedule(list), Error);
 }

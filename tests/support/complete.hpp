@@ -1,7 +1,8 @@
-// Waits for a run, for tests.
+// Waits for a run in tests.
 #pragma once
 
 #include <chrono>
+#include <span>
 #include <thread>
 
 #include "engines/engine.hpp"
@@ -12,14 +13,14 @@ namespace lapwing {
 inline void wait(Prepared& prepared, Operation* operation) {
     WaitStrategy strategy;
     while (!prepared.progress(operation)) {
-        if (strategy.after_look({.oversubscribed = true, .looks_in_kernel = true}) !=
+        if (strategy.after_poll({.oversubscribed = true, .polls_in_kernel = true}) !=
             WaitStrategy::Step::sleep) {
             std::this_thread::yield();
             continue;
         }
         strategy.sleep(std::chrono::milliseconds(20), [&](std::chrono::nanoseconds limit) {
             const int descriptor = prepared.prepare_to_sleep(operation);
-            if (descriptor >= 0) return sleep_at({descriptor}, limit);
+            if (descriptor >= 0) return sleep_at(std::span(&descriptor, 1), limit);
             std::this_thread::yield();
             return trace::WakeUp::limit;
         });

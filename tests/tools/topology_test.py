@@ -76,7 +76,7 @@ class Network(ToolTest):
         self.refused("topology", "--file", "/nowhere/t", because="the topology file '/nowhere/t' cannot be read")
         file = self.write("a\nb a\n")
         for words in (("topology", "--file", file), ("run", "--topology", file, "--", "true")):
-            self.refused(*words, because=f"{file}:2: a is named on line 1 already")
+            self.refused(*words, because=f"{file}:2: a is already named on line 1")
         self.refused("run", "--", "true", because=f"{file}:2: ", LAPWING_TOPOLOGY=file)
         file = self.write("a\nb\x1b]0;title\x07\n")
         self.refused("topology", "--file", file, because=f"{file}:2: 'b\\x1b]0;title\\x07': a host's name")

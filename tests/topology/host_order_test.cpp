@@ -28,7 +28,7 @@ std::string message_of(const std::string& text) {
     return "no error";
 }
 
-TEST(HostOrder, WordsCommentsAndSeries) {
+TEST(HostOrder, WordsCommentsAndRanges) {
     EXPECT_THAT(hosts_of("# the first rack\nb a  # these two\n\n\tc,d\r\ne"),
                 ElementsAre("b", "a", "c", "d", "e"));
     EXPECT_THAT(hosts_of("node[08-11]"), ElementsAre("node08", "node09", "node10", "node11"));
@@ -44,7 +44,7 @@ TEST(HostOrder, ATorusOfOneWayLinks) {
                             "n14", "n15", "n12"));
 }
 
-TEST(HostOrder, AMeshTurnsRound) {
+TEST(HostOrder, APathThroughAMeshTurnsAround) {
     EXPECT_THAT(hosts_of("first\nmesh 3x2 n[0-5]"), ElementsAre("first", "n0", "n1", "n2", "n5", "n4", "n3"));
     const HostOrder order = HostOrder::parse("first\nmesh 3x2 n[0-5]", "my.topology");
     ASSERT_EQ(order.grids().size(), 1U);
@@ -53,7 +53,7 @@ TEST(HostOrder, AMeshTurnsRound) {
     EXPECT_THAT(order.grids()[0].extents, ElementsAre(3, 2));
 }
 
-TEST(HostOrder, EveryPathGoesOverOneLinkAtATimeAndThroughAll) {
+TEST(HostOrder, APathVisitsAllCellsByOneLinkPerStep) {
     for (const std::vector<int>& extents : std::vector<std::vector<int>>{{1},
                                                                          {7},
                                                                          {2, 2},
@@ -76,7 +76,7 @@ TEST(HostOrder, EveryPathGoesOverOneLinkAtATimeAndThroughAll) {
     }
 }
 
-TEST(HostOrder, LinksOfATorusGoUpwardsOnly) {
+TEST(HostOrder, CoordinatesOfATorusOnlyIncrease) {
     const Grid torus{true, {4, 3}, 0};
     EXPECT_EQ(distance(torus, 0, 3), 3);
     EXPECT_EQ(distance(torus, 3, 0), 1);
@@ -97,32 +97,32 @@ TEST(HostOrder, ShortAndLongNames) {
     EXPECT_EQ(HostOrder().find("a"), -1);
 }
 
-TEST(HostOrder, WhatIsWrongIsSaidWithItsLine) {
-    EXPECT_EQ(message_of("a\n\nb a"), "my.topology:3: a is named on line 1 already");
-    EXPECT_EQ(message_of("n[1-3] n2"), "my.topology:1: n2 is named twice");
-    EXPECT_EQ(message_of("# none\n"), "my.topology: no host is named");
+TEST(HostOrder, ErrorsNameTheLine) {
+    EXPECT_EQ(message_of("a\n\nb a"), "my.topology:3: a is already named on line 1");
+    EXPECT_EQ(message_of("n[1-3] n2"), "my.topology:1: n2 is named twice on this line");
+    EXPECT_EQ(message_of("# none\n"), "my.topology: the file names no host");
     EXPECT_THAT(message_of("a\ntours 2x2 n[0-3]"), HasSubstr("my.topology:2: '2x2' is the shape of a grid"));
     EXPECT_THAT(message_of("a\ntours 2x2 n[0-3]"), HasSubstr("did you mean 'torus'?"));
     EXPECT_THAT(message_of("torus n[0-3]"),
-                HasSubstr(":1: behind 'torus' stands its shape, as 4x4, not 'n[0-3]'"));
-    EXPECT_THAT(message_of("mesh"), HasSubstr("behind 'mesh' stands its shape, as 4x4"));
+                HasSubstr(":1: 'torus' must be followed by a shape such as 4x4, not 'n[0-3]'"));
+    EXPECT_THAT(message_of("mesh"), HasSubstr("'mesh' must be followed by a shape such as 4x4"));
     EXPECT_EQ(message_of("torus 4x4 n[0-14]"),
-              "my.topology:1: a torus of 4x4 has 16 hosts, and 15 are named");
-    EXPECT_THAT(message_of("mesh 0x4 n"), HasSubstr("'0x4': a grid has 1 to "));
-    EXPECT_THAT(message_of("mesh 99999999999x9 n"), HasSubstr("'99999999999x9': a grid has 1 to "));
-    EXPECT_THAT(message_of("mesh 1x1x1x1x1x1x1x1x1 n"), HasSubstr("up to 8 dimensions"));
-    EXPECT_THAT(message_of("n[1-"), HasSubstr("'n[1-': a ']' is missing"));
-    EXPECT_THAT(message_of("n[1- 3]"), HasSubstr("a ']' is missing"));
-    EXPECT_THAT(message_of("n[1-3-5]"), HasSubstr("between brackets stand numbers"));
-    EXPECT_THAT(message_of("n[]"), HasSubstr("between brackets stand numbers"));
-    EXPECT_THAT(message_of("n]"), HasSubstr("'n]': a host's name has letters"));
-    EXPECT_THAT(message_of("node%02d"), HasSubstr("'node%02d': a host's name has letters"));
+              "my.topology:1: a torus of 4x4 has 16 hosts, but the line names 15");
+    EXPECT_THAT(message_of("mesh 0x4 n"), HasSubstr("'0x4': a grid must have 1 to "));
+    EXPECT_THAT(message_of("mesh 99999999999x9 n"), HasSubstr("'99999999999x9': a grid must have 1 to "));
+    EXPECT_THAT(message_of("mesh 1x1x1x1x1x1x1x1x1 n"), HasSubstr("at most 8 dimensions"));
+    EXPECT_THAT(message_of("n[1-"), HasSubstr("'n[1-': missing ']'"));
+    EXPECT_THAT(message_of("n[1- 3]"), HasSubstr("missing ']'"));
+    EXPECT_THAT(message_of("n[1-3-5]"), HasSubstr("brackets must contain numbers"));
+    EXPECT_THAT(message_of("n[]"), HasSubstr("brackets must contain numbers"));
+    EXPECT_THAT(message_of("n]"), HasSubstr("'n]': a host name must consist of letters"));
+    EXPECT_THAT(message_of("node%02d"), HasSubstr("'node%02d': a host name must consist of letters"));
     EXPECT_THAT(message_of("n[0-999999999]"), HasSubstr("names more than "));
     EXPECT_THAT(message_of("n[0-999][0-999]"), HasSubstr("names more than "));
-    EXPECT_THAT(message_of(std::string(300, 'a')), HasSubstr("is too long for a host's name"));
+    EXPECT_THAT(message_of(std::string(300, 'a')), HasSubstr("is too long for a host name"));
 }
 
-TEST(HostOrder, AFileThatIsNotThere) {
+TEST(HostOrder, AMissingFile) {
     try {
         HostOrder::read("/nowhere/my.topology");
         FAIL();

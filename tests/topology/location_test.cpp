@@ -23,26 +23,26 @@ namespace fs = std::filesystem;
 
 using Processors = std::vector<int>;
 
-// How many of each part stand in the next larger one, and how Linux numbers the processors.
+// The number of each part in the next larger one, and how Linux numbers the processors.
 struct Shape {
     int packages = 1;
-    int nodes = 1;  // of a package
+    int nodes = 1;  // per package
     int caches = 1;
     int cores = 1;
     int threads = 1;
-    bool packages_in_turn = false;  // else package by package; threads come last
+    bool packages_in_turn = false;  // false: package by package; threads come last
 };
 
-// The files that Linux has of a machine of this shape.
+// Linux's files about a machine of this shape.
 class Files {
   public:
     explicit Files(const Shape& shape) : shape_(shape) {
-        const Processors all = where([](const Place&) { return true; });
+        const Processors all = where([](const Position&) { return true; });
         write("cpu/online", list(all));
         write("cpu/possible", list(all));
         for (const int processor : all) describe(processor);
         for (int node = 0; node < shape.packages * shape.nodes; ++node) {
-            const Processors members = where([&](const Place& p) { return p.node == node; });
+            const Processors members = where([&](const Position& p) { return p.node == node; });
             write("node/node" + std::to_string(node) + "/cpulist", list(members));
             write("node/node" + std::to_string(node) + "/cpumap", mask(members));
             write("node/node" + std::to_string(node) + "/meminfo", "Node 0 MemTotal: 1048576 kB");
@@ -60,11 +60,11 @@ class Files {
     }
 
   private:
-    // Parts counted through the whole machine.
-    struct Place {
+    // Numbers that count through the whole machine.
+    struct Position {
         int package, node, cache, core, thread;
     };
-    Place place(int processor) const {
+    Position position(int processor) const {
         const int cores_of_package = shape_.nodes * shape_.caches * shape_.cores;
         const int core_number = processor % (shape_.packages * cores_of_package);
         const int package =
@@ -75,16 +75,16 @@ class Files {
         return {package, core / (shape_.caches * shape_.cores), core / shape_.cores, core,
                 processor / (shape_.packages * cores_of_package)};
     }
-    Processors where(const std::function<bool(const Place&)>& is) const {
+    Processors where(const std::function<bool(const Position&)>& is) const {
         Processors found;
         for (int i = 0; i < count(); ++i) {
-            if (is(place(i))) found.push_back(i);
+            if (is(position(i))) found.push_back(i);
         }
         return found;
     }
     std::string directory(int processor) const { return system() + "/cpu/cpu" + std::to_string(processor); }
     void describe(int processor) {
-        const Place own = place(processor);
+        const Position own = position(processor);
         const std::string cpu = "cpu/cpu" + std::to_string(processor);
         const auto set = [&](const std::string& name, const std::string& listed, const Processors& members) {
             write(cpu + name, mask(members));
@@ -93,15 +93,15 @@ class Files {
         write(cpu + "/topology/physical_package_id", std::to_string(own.package));
         write(cpu + "/topology/core_id", std::to_string(own.core));
         set("/topology/package_cpus", "/topology/package_cpus_list",
-            where([&](const Place& p) { return p.package == own.package; }));
+            where([&](const Position& p) { return p.package == own.package; }));
         set("/topology/core_cpus", "/topology/core_cpus_list",
-            where([&](const Place& p) { return p.core == own.core; }));
+            where([&](const Position& p) { return p.core == own.core; }));
         for (const int level : {1, 3}) {
             const std::string cache = "/cache/index" + std::to_string(level / 2);
             write(cpu + cache + "/level", std::to_string(level));
             write(cpu + cache + "/type", level == 1 ? "Data" : "Unified");
             write(cpu + cache + "/size", "32K");
-            set(cache + "/shared_cpu_map", cache + "/shared_cpu_list", where([&](const Place& p) {
+            set(cache + "/shared_cpu_map", cache + "/shared_cpu_list", where([&](const Position& p) {
                     return level == 1 ? p.core == own.core : p.cache == own.cache;
                 }));
         }
@@ -150,12 +150,12 @@ TEST(Location, OneProcessorOrMore) {
     EXPECT_EQ(locate_in(Files({1, 1, 1, 2, 1}), {0, 1}).bound_to, Part::machine);
 }
 
-TEST(Location, NothingIsTold) {
+TEST(Location, Unknown) {
     EXPECT_EQ(locate({}, "/nowhere"), Location{});
     EXPECT_EQ(locate(Processors{3, 4}, "/nowhere"), (Location{3, -1, -1, -1, -1, -1, Part::machine}));
 }
 
-TEST(Location, WhereThisThreadMayRun) {
+TEST(Location, ProcessorsOfThisThread) {
     const Processors before = allowed_processors();
     ASSERT_FALSE(before.empty());
     EXPECT_TRUE(std::is_sorted(before.begin(), before.end()));
@@ -169,8 +169,8 @@ TEST(Location, WhereThisThreadMayRun) {
     EXPECT_EQ(allowed_processors(), before);
 }
 
-// What hwloc says of a machine: its processors in its logical order, and of each one what is around it.
-// `processors`: so many that it must find.
+// Compares the parts around each processor, and the order of ranks on all processors, with hwloc's.
+// `processors`: number that hwloc must find at least.
 void compare_with_hwloc(const std::string& root, const std::string& system, std::size_t processors) {
     if (!root.empty()) setenv("HWLOC_FSROOT", root.c_str(), 1);
     hwloc_topology_t machine = nullptr;
@@ -203,7 +203,7 @@ void compare_with_hwloc(const std::string& root, const std::string& system, std:
     }
     hwloc_topology_destroy(machine);
     ASSERT_GE(logical.size(), processors);
-    // Ranks one on each processor, in Linux's order of these.
+    // One rank on each processor, in Linux's order.
     std::vector<std::size_t> by_number(logical.size());
     for (std::size_t i = 0; i < logical.size(); ++i) by_number[i] = i;
     std::sort(by_number.begin(), by_number.end(),
@@ -217,7 +217,7 @@ void compare_with_hwloc(const std::string& root, const std::string& system, std:
 }
 
 TEST(Location, AgreesWithHwlocOnThisMachine) {
-    // A container may hide processors from one and not from the other: those that both know are compared.
+    // A container may hide processors from hwloc or from Lapwing. The test compares those that both see.
     compare_with_hwloc("", "/sys/devices/system", 1);
 }
 

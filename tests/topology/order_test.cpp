@@ -10,33 +10,33 @@ using testing::ElementsAre;
 
 // Package, NUMA node, cache, core and thread of a rank that is bound to one processor.
 RankLocation at(std::uint64_t host, int package, int node, int cache, int core, int thread,
-                int host_place = -1) {
-    return rank_location(host, host_place, {core, package, node, cache, core, thread, Part::thread});
+                int host_index = -1) {
+    return rank_location(host, host_index, {core, package, node, cache, core, thread, Part::thread});
 }
 
-TEST(Order, UnboundRanksStandByTheirNumbersHostByHost) {
+TEST(Order, UnboundRanksAreSortedByHostAndRank) {
     const std::vector<RankLocation> locations = {at(7, 0, 0, 0, 0, 0), at(3, 0, 0, 0, 0, 0),
                                                  at(7, 0, 0, 0, 0, 0), at(3, 0, 0, 0, 0, 0)};
     EXPECT_THAT(order_of(locations), ElementsAre(0, 2, 1, 3));
     EXPECT_TRUE(order_of({}).empty());
 }
 
-TEST(Order, HostsStandByTheirPlacesAndThoseWithoutComeLast) {
+TEST(Order, HostsAreSortedByIndexAndHostsWithoutOneComeLast) {
     const std::vector<RankLocation> locations = {at(9, 0, 0, 0, 0, 0), at(5, 0, 0, 0, 0, 0, 4),
                                                  at(9, 0, 0, 0, 0, 0), at(8, 0, 0, 0, 0, 0, 2),
                                                  at(1, 0, 0, 0, 0, 0), at(5, 0, 0, 0, 0, 0, 4)};
     EXPECT_THAT(order_of(locations), ElementsAre(3, 1, 5, 0, 2, 4));
 }
 
-TEST(Order, InsideAHostThePartsOfTheMachineCountFromTheLargest) {
-    // As mpirun --map-by socket deals them out, with cores and threads in any order.
+TEST(Order, RanksOfAHostAreSortedByPartFromTheLargest) {
+    // As mpirun --map-by socket distributes them, with cores and threads in any order.
     const std::vector<RankLocation> locations = {
         at(1, 0, 0, 0, 0, 0), at(1, 1, 2, 8, 8, 0), at(1, 0, 1, 4, 4, 0), at(1, 1, 3, 12, 12, 0),
         at(1, 0, 0, 2, 2, 0), at(1, 1, 2, 8, 9, 0), at(1, 0, 0, 0, 1, 0), at(1, 0, 0, 0, 0, 1)};
     EXPECT_THAT(order_of(locations), ElementsAre(0, 7, 6, 4, 2, 1, 5, 3));
 }
 
-TEST(Order, HostsWithOneNameStandApart) {
+TEST(Order, HostsOfTheSameNameStaySeparate) {
     const std::vector<RankLocation> locations = {at(2, 0, 0, 0, 0, 0, 1), at(1, 0, 0, 0, 0, 0, 1),
                                                  at(2, 0, 0, 0, 0, 0, 1)};
     EXPECT_THAT(order_of(locations), ElementsAre(0, 2, 1));

@@ -11,21 +11,24 @@
 
 namespace lapwing {
 
-struct HostPrepared::Run final : Operation, ProgressThread::Work {
-    explicit Run(HostPrepared& prepared) : ProgressThread::Work(prepared.is_short_), owner(prepared) {}
-    Moved move() override;
+struct HostPrepared::HostRun final : Operation, ProgressThread::Work {
+    explicit HostRun(HostPrepared& prepared) : ProgressThread::Work(prepared.is_short_), owner(prepared) {
+        messages.make(prepared.messages_);
+        memory.make_scratch(prepared.scratch_bytes_);
+    }
+    Outcome advance() override;
 
     HostPrepared& owner;
     Memory memory;
     std::uint32_t channel = 0;
     std::size_t step = 0;  // the next one to do
     Messages messages;
-    TaskTracer tracer;  // of a traced one
+    TaskTracer tracer;
 
-    // Where there is a progress thread, which may have it:
-    bool shared = false;
-    bool held = false;  // at a step that is for a thread of the program
-    bool left = false;  // by the start, at a step that is for the progress thread
+    // Used with a progress thread:
+    bool shared = false;            // registered with it
+    bool needs_program = false;     // the next step is for a thread of the program
+    bool left_to_progress = false;  // the start left the next step to the progress thread
     bool complete = false;
     std::exception_ptr error;
 };
@@ -35,7 +38,7 @@ HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progres
       progress_thread_(link.any_thread() ? progress_thread : nullptr),
       traced_(trace::on()),
       scratch_bytes_(list.scratch_bytes) {
-    std::uint64_t bytes = 0;  // that it moves
+    std::uint64_t bytes = 0;  // sent and received
     steps_.reserve(list.tasks.size());
     for (const Task& task : list.tasks) {
         Step& step = steps_.emplace_back();
@@ -64,135 +67,120 @@ HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progres
 }
 
 HostPrepared::~HostPrepared() {
-    for (const auto& run : runs_) {
+    for (const auto& run : runs_.objects()) {
         if (!run->shared) continue;
-        while (!progress_thread_->hold(*run)) std::this_thread::yield();
+        while (!progress_thread_->try_acquire(*run)) std::this_thread::yield();
         progress_thread_->remove(*run);
     }
 }
 
-// True when it is complete.
-inline bool HostPrepared::go_on(Run& run, Mover mover) {
-    if (run.step == 0 && !link_.ready()) return false;
-    const bool complete =
-        advance(run, mover) && run.messages.sent(link_, messages_, messages_.sends().size());
-    link_.flush();
-    return complete;
-}
-
 Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
-    if (idle_.empty()) {
-        idle_.reserve(runs_.size() + 1);
-        auto run = std::make_unique<Run>(*this);
-        run->messages.make(messages_);
-        run->memory.make_scratch(scratch_bytes_);
-        idle_.push_back(run.get());
-        runs_.push_back(std::move(run));
-    }
-    Run* run = idle_.back();
-    idle_.pop_back();
-    run->memory.buffers = buffers;
-    run->channel = channel;
-    run->step = 0;
-    run->messages.restart();
-    if (traced_) run->tracer.start(buffers.operation);
+    HostRun& run = runs_.take([this] { return std::make_unique<HostRun>(*this); });
+    run.memory.buffers = buffers;
+    run.channel = channel;
+    run.step = 0;
+    run.messages.restart();
+    if (traced_) run.tracer.start(buffers.operation);
     if (progress_thread_ != nullptr) {
-        start_beside_progress_thread(*run);
+        start_shared(run);
     } else if (link_.ready()) {
-        advance(*run, Mover::starter);
+        do_tasks(run, Caller::start);
         link_.flush();
     }
-    return run;
+    return &run;
 }
 
-void HostPrepared::start_beside_progress_thread(Run& run) {
-    run.held = run.left = run.complete = false;
+void HostPrepared::start_shared(HostRun& run) {
+    run.needs_program = run.left_to_progress = run.complete = false;
     run.error = nullptr;
     progress_thread_->add(run);
     run.shared = true;
     try {
-        // Long copies are not for the start: the progress thread is told of them.
-        run.complete = advance(run, Mover::starter) && run.messages.went_at_once(messages_);
-        // The progress thread does it.
-        if (!run.left) link_.flush();
+        run.complete = do_tasks(run, Caller::start) && run.messages.went_at_once(messages_);
+        // After a send that is left to the progress thread, that thread flushes.
+        if (!run.left_to_progress) link_.flush();
     } catch (...) {
-        // The first test tells it.
+        // The first test throws it.
         run.error = std::current_exception();
         run.complete = true;
     }
-    end_hold(run);
+    release(run);
 }
 
 bool HostPrepared::test(Operation* operation) {
-    Run& run = static_cast<Run&>(*operation);
-    // After an exception the run stays in runs_ but is not started again: the link may still touch its
-    // memory.
-    const bool complete =
-        progress_thread_ == nullptr ? go_on(run, Mover::program) : go_on_beside_progress_thread(run);
-    if (complete) idle_.push_back(&run);
+    HostRun& run = static_cast<HostRun&>(*operation);
+    // After an exception the run is not started again, because the link may still use its memory.
+    const bool complete = progress_thread_ == nullptr ? advance(run, Caller::program) : test_shared(run);
+    if (complete) runs_.release(run);
     return complete;
 }
 
-bool HostPrepared::go_on_beside_progress_thread(Run& run) {
-    if (run.shared) return progress_thread_->hold(run) && go_on_held(run);
-    if (run.error != nullptr) std::rethrow_exception(run.error);
-    return true;
-}
-
-bool HostPrepared::go_on_held(Run& run) {
+bool HostPrepared::test_shared(HostRun& run) {
+    if (!run.shared) {
+        if (run.error != nullptr) std::rethrow_exception(run.error);
+        return true;
+    }
+    if (!progress_thread_->try_acquire(run)) return false;
     try {
-        if (!run.complete) run.complete = go_on(run, Mover::program);
+        if (!run.complete) run.complete = advance(run, Caller::program);
         if (run.error != nullptr) std::rethrow_exception(run.error);
     } catch (...) {
         run.shared = false;
         progress_thread_->remove(run);
         throw;
     }
-    return end_hold(run);
+    return release(run);
 }
 
-bool HostPrepared::end_hold(Run& run) {
-    // Once it is let go, the progress thread may complete it.
-    const bool complete = run.complete;
-    if (complete) {
-        run.shared = false;
-        progress_thread_->remove(run);
-        run.wake_ups = run.times_woken();
-    } else {
-        progress_thread_->let_go(run, std::exchange(run.left, false));
+// Returns whether the run is complete. The caller owned it and must not use it afterwards unless it is.
+bool HostPrepared::release(HostRun& run) {
+    if (!run.complete) {
+        progress_thread_->release(run, std::exchange(run.left_to_progress, false));
+        return false;
     }
-    return complete;
+    run.shared = false;
+    progress_thread_->remove(run);
+    run.wake_ups = run.times_woken();
+    return true;
 }
 
-auto HostPrepared::Run::move() -> Moved {
-    held = false;
+auto HostPrepared::HostRun::advance() -> Outcome {
+    needs_program = false;
     try {
-        complete = complete || owner.go_on(*this, Mover::progress_thread);
+        complete = complete || owner.advance(*this, Caller::progress_thread);
     } catch (...) {
-        // Who waits for it is told.
         error = std::current_exception();
         complete = true;
     }
-    if (complete) return Moved::done;
-    return held ? Moved::held : Moved::on;
+    if (complete) return Outcome::complete;
+    return needs_program ? Outcome::needs_program : Outcome::pending;
 }
 
-// Does tasks until a wait is not satisfied, or one is for another thread. True at the end.
-bool HostPrepared::advance(Run& run, Mover mover) {
-    return traced_ ? do_tasks<true>(run, mover) : do_tasks<false>(run, mover);
+// Returns whether the run is complete.
+inline bool HostPrepared::advance(HostRun& run, Caller caller) {
+    if (run.step == 0 && !link_.ready()) return false;
+    const bool complete =
+        do_tasks(run, caller) && run.messages.sent(link_, messages_, messages_.sends().size());
+    link_.flush();
+    return complete;
+}
+
+// Does tasks until one must wait for messages or for another thread. Returns whether all tasks are done.
+bool HostPrepared::do_tasks(HostRun& run, Caller caller) {
+    return traced_ ? do_tasks<true>(run, caller) : do_tasks<false>(run, caller);
 }
 
 template <bool traced>
-bool HostPrepared::do_tasks(Run& run, Mover mover) {
+bool HostPrepared::do_tasks(HostRun& run, Caller caller) {
     for (; run.step < steps_.size(); ++run.step) {
         const Step& step = steps_[run.step];
         const Task& task = step.task;
         if constexpr (traced) run.tracer.begin();
         switch (task.kind) {
             case Kind::send:
-                if (mover == Mover::starter && progress_thread_ != nullptr &&
+                if (caller == Caller::start && progress_thread_ != nullptr &&
                     link_.sends_slowly(task.peer, task.source.length)) {
-                    run.left = true;
+                    run.left_to_progress = true;
                     return false;
                 }
                 link_.send(task.peer, run.memory.source(task.source), task.source.length, run.channel,
@@ -203,8 +191,8 @@ bool HostPrepared::do_tasks(Run& run, Mover mover) {
                            run.messages[step.index]);
                 break;
             case Kind::wait:
-                if (mover == Mover::starter) {
-                    // What a receive has taken in at once is nobody's news.
+                if (caller == Caller::start) {
+                    // Receives that were complete when they were posted wake no thread.
                     if (progress_thread_ != nullptr && run.messages.came_at_once(messages_, step.index))
                         break;
                     return false;
@@ -212,9 +200,9 @@ bool HostPrepared::do_tasks(Run& run, Mover mover) {
                 if (!run.messages.arrived(link_, messages_, step.index)) return false;
                 break;
             case Kind::reduce:
-                // The caller's own function may need the MPI.
-                if (mover == Mover::progress_thread && task.op == Operator::user) {
-                    run.held = true;
+                // The program's own function may call MPI.
+                if (caller == Caller::progress_thread && task.op == Operator::user) {
+                    run.needs_program = true;
                     return false;
                 }
                 [[fallthrough]];

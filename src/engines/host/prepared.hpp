@@ -1,9 +1,9 @@
-// A list made ready for the host engine.
+// A list prepared for the host engine.
 #pragma once
 
-#include <memory>
 #include <vector>
 
+#include "base/object_pool.hpp"
 #include "engines/engine.hpp"
 #include "engines/messages.hpp"
 #include "engines/progress_thread.hpp"
@@ -13,7 +13,7 @@ namespace lapwing {
 
 class HostPrepared : public Prepared {
   public:
-    // `progress thread`: who moves what is in flight, too, where the link lets it; null: nobody.
+    // `progress_thread` advances runs, too, if any thread may use `link`. It may be null.
     HostPrepared(const List& list, Link& link, ProgressThread* progress_thread = nullptr);
     ~HostPrepared() override;
 
@@ -22,37 +22,35 @@ class HostPrepared : public Prepared {
     int prepare_to_sleep(Operation*) override { return link_.poll_descriptor(); }
 
   private:
-    struct Run;
+    struct HostRun;
 
-    // A task, and which transfers it starts or waits for.
     struct Step {
         Task task;
-        std::size_t index = 0;  // send, recv: its transfer; wait: where its receives end
+        std::size_t index = 0;  // send, recv: the transfer; wait: the end of its receives (MessagePlan)
     };
 
-    enum class Mover {
-        starter,  // who does not look yet for what has come
+    // The thread that advances a run.
+    enum class Caller {
+        start,    // a thread of the program in start(), which does not poll yet
         program,  // a thread of the program
         progress_thread,
     };
-    bool advance(Run& run, Mover mover);
+    bool advance(HostRun& run, Caller caller);
+    bool do_tasks(HostRun& run, Caller caller);
     template <bool traced>
-    bool do_tasks(Run& run, Mover mover);
-    bool go_on(Run& run, Mover mover);
-    void start_beside_progress_thread(Run& run);
-    bool go_on_beside_progress_thread(Run& run);
-    bool go_on_held(Run& run);
-    bool end_hold(Run& run);
+    bool do_tasks(HostRun& run, Caller caller);
+    void start_shared(HostRun& run);
+    bool test_shared(HostRun& run);
+    bool release(HostRun& run);
 
     Link& link_;
-    ProgressThread* const progress_thread_;  // null: the program's threads alone move the runs
+    ProgressThread* const progress_thread_;  // null: only threads of the program advance runs
     const bool traced_;
     std::uint64_t scratch_bytes_;
     bool is_short_ = false;
     std::vector<Step> steps_;
     MessagePlan messages_;
-    std::vector<std::unique_ptr<Run>> runs_;  // every run ever made
-    std::vector<Run*> idle_;                  // those that can be started again
+    ObjectPool<HostRun> runs_;
 };
 
 }  // namespace lapwing

@@ -5,8 +5,8 @@
 namespace lapwing::kernel {
 namespace {
 
-// Whether the stage's chains may begin before its local work is done, which then happens while they are on
-// their way: no send reads what the work writes, and the work waits for nobody.
+// Whether the stage's chains may begin before its local work is done, so that both happen at the same time.
+// No send may read what the work writes, and the work must not wait for messages.
 bool work_may_follow(const Stage& stage) {
     for (const Task& task : stage.local) {
         if (task.kind == Kind::wait) return false;
@@ -42,13 +42,13 @@ ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, std
     fits_sockets_ = fits(socket_bytes);
 }
 
-// No send waits for anything, and what comes needs no more than a quarter of a socket: a peer's send must end
-// however little this rank's window lets through.
+// No send may wait for another step, and the messages of each peer must fit into a quarter of a socket: the
+// peer's send must complete however small this rank's receive window is.
 bool ChainPlan::fits(std::uint64_t socket_bytes) const {
     if (stages.size() > 1 || wire_bytes > socket_bytes) return false;
     std::vector<std::uint64_t> received(peers.size());
     bool sends_first = true;
-    const auto look = [&](const PlannedChain& chain) {
+    const auto check = [&](const PlannedChain& chain) {
         bool waits = false;
         for (const PlannedStep& step : chain) {
             if (step.kind == Step::Kind::receive) received[step.slot] += step.bytes;
@@ -56,9 +56,9 @@ bool ChainPlan::fits(std::uint64_t socket_bytes) const {
             waits = waits || !step.sends();
         }
     };
-    for (const PlannedChain& chain : receives) look(chain);
+    for (const PlannedChain& chain : receives) check(chain);
     for (const PlannedStage& stage : stages) {
-        for (const PlannedChain& chain : stage.chains) look(chain);
+        for (const PlannedChain& chain : stage.chains) check(chain);
     }
     return sends_first && std::all_of(received.begin(), received.end(),
                                       [&](std::uint64_t bytes) { return bytes <= socket_bytes / 4; });
@@ -89,7 +89,7 @@ PlannedChain ChainPlan::plan(const Chain& chain, Receipts& receipts) {
                 break;
         }
         if (step.kind != Step::Kind::receive) continue;
-        // A long message is several steps: it has been received with the last of them.
+        // A long message is several steps. It has arrived with the last of them.
         std::vector<Receipt>& of_peer = receipts[step.peer];
         if (of_peer.empty() || of_peer.back().task != step.task) of_peer.emplace_back();
         of_peer.back() = {chains_, static_cast<std::uint32_t>(planned.size()), step.task};

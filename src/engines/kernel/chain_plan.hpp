@@ -1,5 +1,5 @@
-// The chains of one list, prepared so that a start only fills in descriptors and addresses: peers and gates
-// have become small numbers.
+// The chains of one list, with peers and gates as small numbers. A start only fills in descriptors and
+// addresses.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,18 @@
 
 namespace lapwing::kernel {
 
+// Bytes that wait in a socket for a receiver that does something else.
+inline constexpr std::uint64_t default_socket_bytes = 131072;
+
 struct PlannedStep {
     Step::Kind kind;
     Space space = Space::scratch;
-    bool is_signal = false;           // its byte is not one of the list: nobody reads it
-    bool signals_completion = false;  // also where other steps follow in its chain: a host step waits for it
-    std::uint32_t slot = 0;           // send, receive: which of the peers; signal, await: which of the gates
-    std::uint64_t offset = 0;         // bytes, in its space
-    std::uint64_t bytes = 0;          // on the descriptor
+    bool is_signal = false;  // its byte is not part of the list, and no step reads it
+    bool signals_completion =
+        false;                 // a host step waits for this step, which may not be the last of its chain
+    std::uint32_t slot = 0;    // send, receive: index in ChainPlan::peers; signal, await: of the gate
+    std::uint64_t offset = 0;  // bytes, in its space
+    std::uint64_t bytes = 0;   // on the descriptor
 
     bool sends() const { return kind == Step::Kind::send || kind == Step::Kind::signal; }
 };
@@ -29,7 +33,7 @@ struct PlannedStep {
 using PlannedChain = std::vector<PlannedStep>;
 
 struct PlannedStage {
-    std::size_t host_steps = 0;  // that must be done before its chains begin
+    std::size_t host_steps = 0;  // number that must be done before the chains begin
     std::vector<PlannedChain> chains;
 };
 
@@ -37,25 +41,25 @@ struct ChainPlan {
     std::vector<int> peers;
     int gates = 0;
     std::uint64_t scratch_bytes = 0;
-    std::uint64_t max_signals = 1;  // that one await takes
+    std::uint64_t max_signals = 1;  // that one await receives
     std::uint64_t wire_bytes = 0;   // sent and received
-    // Chains are numbered: first those of the receives, then stage by stage.
+    // Chains are numbered: first the receives, then stage by stage.
     std::vector<PlannedChain> receives;
     std::vector<PlannedStage> stages;
     HostStepPlan host;
 
-    // What it moves fits into the sockets, too.
+    // The messages of a short list fit into the sockets, too.
     bool is_short() const { return wire_bytes <= max_short_bytes; }
-    // Its messages may wait in the sockets for a call. Of a longer list: nobody waits for what this rank does
-    // with what it receives.
+    // Whether messages to this rank may wait in the sockets for the next call. A longer list qualifies if no
+    // other rank waits for what this rank does with its messages.
     bool may_wait_in_sockets() const { return is_short() || fits_sockets_; }
 
-    // `intra_node` as it was when the chains were made. `socket_bytes`: what each socket holds.
+    // `intra_node` must be the one that the chains were made with. A socket holds `socket_bytes`.
     explicit ChainPlan(const Chains& chains, const std::vector<bool>& intra_node = {},
-                       std::uint64_t socket_bytes = EngineOptions{}.socket_bytes);
+                       std::uint64_t socket_bytes = default_socket_bytes);
 
   private:
-    // Where a message from an inter-node peer has been received: after so many steps of a chain.
+    // A message from an inter-node peer has arrived when `steps` steps of the chain are done.
     struct Receipt {
         std::uint32_t chain = 0;
         std::uint32_t steps = 0;
@@ -71,7 +75,7 @@ struct ChainPlan {
 
     bool fits(std::uint64_t socket_bytes) const;
 
-    std::unordered_map<int, std::uint32_t> slots_;  // of the peers
+    std::unordered_map<int, std::uint32_t> slots_;  // by peer
     std::uint32_t chains_ = 0;
     bool fits_sockets_ = false;
 };

@@ -10,7 +10,6 @@ void RunChains::restart() {
     receives_ = receives_open_ = 0;
     stage_ = stage_open_ = in_kernel_ = 0;
     in_stage_ = false;
-    buffers_in_use_ = 0;
 }
 
 void RunChains::begin_receives(const ChainPlan& plan) {

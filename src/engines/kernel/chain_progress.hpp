@@ -1,4 +1,4 @@
-// How far the chains of a run have come.
+// The progress of the chains of a run.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,19 @@ namespace lapwing::kernel {
 
 struct ChainProgress {
     const PlannedChain* chain = nullptr;
-    std::uint32_t step = 0;    // the next one; while the kernel has the chain, the one that it began with
-    std::uint64_t offset = 0;  // bytes of that step which are done
+    std::uint32_t step = 0;    // the next step; of a chain in the kernel, the step that the kernel began with
+    std::uint64_t offset = 0;  // bytes of that step that are done
     bool in_kernel = false;
-    std::uint32_t reported = 0;       // steps that the kernel has reported done while it has the chain
-    std::uint32_t cancelled_due = 0;  // completions still to come, of steps cancelled with one that stopped
+    std::uint32_t reported = 0;  // steps that the kernel has reported as done
+    std::uint32_t cancelled_due =
+        0;  // completions to come, of steps that were cancelled with their predecessor
 
     const PlannedStep& next() const { return (*chain)[step]; }
     std::uint32_t steps_done() const { return std::max(step, reported); }
     bool done() const { return !in_kernel && step == chain->size(); }
 };
 
-// The chains of a run that have begun: those of the receives, then those of the stages up to the present one.
+// The chains of a run that have begun: the receives, then the chains of the stages up to the current one.
 class RunChains {
   public:
     void restart();
@@ -31,17 +32,17 @@ class RunChains {
     // Throws Error (unsupported) when the list has too many chains; so does begin_receives().
     void begin_stage(const ChainPlan& plan);
     void end_stage();
-    // Whether the chains of the stage before are complete, and so are the host steps before its own.
+    // Whether the chains of the previous stage and the host steps before the next stage are complete.
     bool may_begin_stage(const ChainPlan& plan, std::size_t host_steps) const {
         return !in_stage_ && stage_ < plan.stages.size() && host_steps >= plan.stages[stage_].host_steps;
     }
     bool stage_is_complete() const { return in_stage_ && stage_open_ == 0; }
-    // Whether no chain sends any more, now or in a later stage.
+    // Whether no chain has a send left, in this stage or a later one.
     bool only_receives_left(const ChainPlan& plan) const;
-    // The stage whose chains are to be completed next.
+    // The first stage that is not complete.
     std::size_t stage() const { return stage_; }
     bool all_complete(const ChainPlan& plan) const {
-        return stage_ == plan.stages.size() && receives_open_ == 0 && buffers_in_use_ == 0;
+        return stage_ == plan.stages.size() && receives_open_ == 0;
     }
 
     std::size_t size() const { return chains_.size(); }
@@ -60,21 +61,16 @@ class RunChains {
     bool all_in_kernel() const { return in_kernel_ == stage_open_ + receives_open_; }
     void completed(std::size_t number) { --(number < receives_ ? receives_open_ : stage_open_); }
 
-    // Buffers of sends without a copy, which the kernel may still read after the step is done.
-    void use_buffer() { ++buffers_in_use_; }
-    void release_buffer() { --buffers_in_use_; }
-
   private:
     void add(const std::vector<PlannedChain>& chains);
 
     std::vector<ChainProgress> chains_;
-    std::size_t receives_ = 0;       // the first so many are of receives
-    std::size_t receives_open_ = 0;  // of them, that are not done
+    std::size_t receives_ = 0;       // number of receive chains, which come first
+    std::size_t receives_open_ = 0;  // receive chains that are not done
     std::size_t stage_ = 0;
     bool in_stage_ = false;       // its chains have begun
-    std::size_t stage_open_ = 0;  // of its chains, that are not done
+    std::size_t stage_open_ = 0;  // chains of the stage that are not done
     std::size_t in_kernel_ = 0;
-    std::uint64_t buffers_in_use_ = 0;
 };
 
 }  // namespace lapwing::kernel

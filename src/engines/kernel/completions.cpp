@@ -7,33 +7,27 @@
 
 namespace lapwing::kernel {
 
-void Completions::take_in() {
-    ring_.reap([this](const io_uring_cqe& completion) { take(completion); });
+void Completions::poll() {
+    ring_.reap([this](const io_uring_cqe& completion) { handle(completion); });
 }
 
-void Completions::take(const io_uring_cqe& completion) {
+void Completions::handle(const io_uring_cqe& completion) {
     if (completion.user_data == Ring::wake_up) return;
     const StepTag tag = StepTag::of(completion.user_data);
-    Run* const run = runs_.find(tag.run);
+    KernelRun* const run = runs_.find(tag.run);
     if (run == nullptr) return;
-    if (completion.flags & IORING_CQE_F_NOTIF) {
-        run->chains.release_buffer();
-        changed_.push_back(run);
-        return;
-    }
-    if (completion.flags & IORING_CQE_F_MORE) run->chains.use_buffer();
     ChainProgress& chain = run->chains[tag.chain];
     if (!chain.in_kernel) return;
     if (chain.cancelled_due > 0) {
         if (--chain.cancelled_due == 0) leave_kernel(*run, chain);
         return;
     }
-    ++taken_;
+    ++handled_;
     const std::uint64_t offset = tag.step == chain.step ? chain.offset : 0;
     const bool whole = completion.res >= 0 &&
                        offset + static_cast<std::uint64_t>(completion.res) == (*chain.chain)[tag.step].bytes;
     if (whole && tag.step + 1 < chain.chain->size()) {
-        // A host step waits for it, or it is a send without a copy. The chain goes on.
+        // A host step waits for this step. The chain continues in the kernel.
         chain.reported = std::max(chain.reported, tag.step + 1);
         changed_.push_back(run);
         return;
@@ -41,36 +35,36 @@ void Completions::take(const io_uring_cqe& completion) {
     stop(*run, tag.chain, tag.step, completion.res);
 }
 
-// The chain has come to its end, or has stopped at this step: cancelled (by a caller who takes it back, or
-// because the thread that submitted it has ended), or broken.
-void Completions::stop(Run& run, std::uint32_t number, std::uint32_t at, int result) {
+// The chain is complete or has stopped at this step. It was cancelled (by a caller, or because the thread
+// that submitted it has ended), or the step has failed.
+void Completions::stop(KernelRun& run, std::uint32_t number, std::uint32_t at, int result) {
     ChainProgress& chain = run.chains[number];
     const PlannedStep& step = (*chain.chain)[at];
     if (at != chain.step) chain.offset = 0;
     chain.step = at;
-    // A step that reports its success also lets those that are linked to it report that they are cancelled.
-    // These completions must not be taken for those of the next try.
-    if (step.signals_completion || submission_.without_copy(step, step.bytes - chain.offset))
+    // If a step that reports its success stops, the steps linked to it report that they are cancelled. These
+    // completions must not be taken for those of the next submission.
+    if (step.signals_completion)
         chain.cancelled_due = static_cast<std::uint32_t>(chain.chain->size()) - at - 1;
     if (chain.cancelled_due == 0) leave_kernel(run, chain);
     if (result > 0) {
         chain.offset += static_cast<std::uint64_t>(result);
-        if (chain.offset < step.bytes) return;  // the next try reports what has stopped it
+        if (chain.offset < step.bytes) return;  // the next submission reports the reason
         chain.step = at + 1;
         chain.offset = 0;
         run.chains.completed(number);
         return;
     }
     const bool closed = result == 0 && step.kind == Step::Kind::receive;
-    const bool may_try_again = result == -ECANCELED || result == -EINTR || result == -EAGAIN || result == 0;
+    const bool may_retry = result == -ECANCELED || result == -EINTR || result == -EAGAIN || result == 0;
     if (closed) {
-        run.broke(step, ECONNRESET);
-    } else if (!may_try_again) {
-        run.broke(step, -result);
+        run.break_at(step, ECONNRESET);
+    } else if (!may_retry) {
+        run.break_at(step, -result);
     }
 }
 
-void Completions::leave_kernel(Run& run, ChainProgress& chain) {
+void Completions::leave_kernel(KernelRun& run, ChainProgress& chain) {
     run.chains.leave_kernel(chain);
     changed_.push_back(&run);
 }

@@ -1,4 +1,4 @@
-// What completions of io_uring mean for the chains that they come from.
+// Applies completions of io_uring to the chains that they belong to.
 #pragma once
 
 #include <cstdint>
@@ -6,31 +6,29 @@
 
 #include "engines/kernel/ring.hpp"
 #include "engines/kernel/run_table.hpp"
-#include "engines/kernel/submission.hpp"
 
 namespace lapwing::kernel {
 
 class Completions {
   public:
-    // Runs that completions concern are added to `changed`.
-    Completions(Ring& ring, const RunTable& runs, const Submission& submission, std::vector<Run*>& changed)
-        : ring_(ring), runs_(runs), submission_(submission), changed_(changed) {}
+    // Adds each run that a completion belongs to to `changed`.
+    Completions(Ring& ring, const RunTable& runs, std::vector<KernelRun*>& changed)
+        : ring_(ring), runs_(runs), changed_(changed) {}
 
-    // All that there are.
-    void take_in();
-    void take(const io_uring_cqe& completion);
-    // How many steps have completed, been cancelled or failed: changes when some run may go on.
-    std::uint64_t taken() const { return taken_; }
+    // Handles all completions of the ring.
+    void poll();
+    void handle(const io_uring_cqe& completion);
+    // Number of steps that have completed, been cancelled or failed. It changes when a run may advance.
+    std::uint64_t handled() const { return handled_; }
 
   private:
-    void stop(Run& run, std::uint32_t number, std::uint32_t at, int result);
-    void leave_kernel(Run& run, ChainProgress& chain);
+    void stop(KernelRun& run, std::uint32_t number, std::uint32_t at, int result);
+    void leave_kernel(KernelRun& run, ChainProgress& chain);
 
     Ring& ring_;
     const RunTable& runs_;
-    const Submission& submission_;
-    std::vector<Run*>& changed_;
-    std::uint64_t taken_ = 0;
+    std::vector<KernelRun*>& changed_;
+    std::uint64_t handled_ = 0;
 };
 
 }  // namespace lapwing::kernel

@@ -16,7 +16,9 @@ class KernelGroupEngine final : public GroupEngine {
     explicit KernelGroupEngine(const EngineContext& context)
         : intra_node_peers_(context.intra_node_peers),
           socket_bytes_(context.options.socket_bytes),
-          group_(std::make_shared<kernel::KernelGroup>(context)) {}
+          group_(std::make_shared<kernel::KernelGroup>(kernel::GroupResources{
+              *context.connections, context.options.kept_lanes, context.intra_node,
+              context.options.event_thread_work, context.options.event_thread_submits})) {}
 
     std::unique_ptr<Prepared> prepare(const List& list, Inside inside) override {
         static const std::vector<bool> none;

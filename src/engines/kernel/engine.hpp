@@ -1,20 +1,20 @@
-// The kernel engine: Linux runs the list. The list's chain form (task/chain_form.hpp) is handed to io_uring
-// as linked operations on sockets; the kernel sends, receives, waits and begins the next step while the
-// program computes, and reports only the end of a chain. That needs no thread, no privilege and no spare
+// The kernel engine: Linux runs the list. The engine submits the list's chain form (task/chain_form.hpp) to
+// io_uring as linked operations on sockets. The kernel sends, receives, waits and begins the next step while
+// the program computes, and reports only the end of a chain. That needs no thread, no privilege and no spare
 // core.
 //
 // The idea is CORE-Direct's (Graham et al. 2010), where the network card runs the list.
 //
-// How the parts stand to each other, from a list to its completion:
-//   chain_plan, host_step_plan   what is prepared once for a list
-//   prepared, run                starts of it, each with its state (chain_progress, intra_node)
-//   group                        a group's part: the mutex, and calls of the event thread
-//   (event_thread_calls) scheduler                    takes runs through their stages; it uses
-//     lane_queue, run_table        which run has which lane, and which number
-//     submission, completions      chains into io_uring (ring), and what comes back
-//     inline_steps                 the same steps by plain calls
-//     host_steps, intra_node       what the processor does
-//   trace                        what a traced job records of all this
+// The files, from a list to its completion:
+//   chain_plan, host_step_plan   the plan of a list, made once
+//   prepared, run                the runs of a list, each with its progress (chain_progress, intra_node)
+//   group, event_thread_calls    a group: its mutex, and the calls of the event thread
+//   scheduler                    takes runs through their stages, by
+//     lane_queue, run_table        the lanes and ids of runs
+//     submission, completions      chains into io_uring (ring), and their completions
+//     inline_steps                 the same steps by plain system calls
+//     host_steps, intra_node       the steps that the processor does
+//   trace                        the events of a traced job
 #pragma once
 
 #include "engines/engine.hpp"

@@ -1,6 +1,5 @@
-// Calls of the event thread into a group's part of the kernel engine: when connections change, when the ring
-// has completions, or on request. The event thread may outlive the group: no call comes after the end of
-// this.
+// Lets the event thread call into a group of the kernel engine: when connections change, when the ring has
+// completions, or on request. The event thread may outlive the group. No call comes after the destructor.
 #pragma once
 
 #include <functional>
@@ -13,25 +12,25 @@ namespace lapwing::kernel {
 
 class EventThreadCalls {
   public:
-    // `call` must be able to run as soon as this is made. `ring` is a descriptor.
+    // `call` may run before the constructor returns. `ring` is a descriptor.
     EventThreadCalls(Connections& connections, int ring, std::function<void()> call);
-    // Waits for a call that is going on.
+    // Waits for a call in progress.
     ~EventThreadCalls();
     EventThreadCalls(const EventThreadCalls&) = delete;
     EventThreadCalls& operator=(const EventThreadCalls&) = delete;
 
-    // Asks for a call soon.
+    // Requests one call.
     void request();
-    // Asks for a call whenever the ring is readable, until forget_ring().
+    // Requests a call whenever the ring is readable, until forget_ring().
     void watch_ring();
     void forget_ring();
     bool watches_ring() const { return watches_ring_; }
 
   private:
-    // Outlives this object where the event thread still has it.
+    // The event thread may use it after this object is gone.
     struct Target {
         std::mutex mutex;
-        std::function<void()> call;  // empty when the group is gone
+        std::function<void()> call;  // empty after the destructor
         void run() {
             const std::lock_guard lock(mutex);
             if (call) call();

@@ -15,7 +15,7 @@ Gates::~Gates() {
     for (const Gate gate : idle_) close(gate);
 }
 
-Gate Gates::take() {
+Gate Gates::acquire() {
     if (!idle_.empty()) {
         const Gate gate = idle_.back();
         idle_.pop_back();
@@ -24,11 +24,11 @@ Gate Gates::take() {
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
         throw Error(ErrorCode::system,
-                    fmt::format("a gate of the kernel engine: {}{}", std::strerror(errno),
+                    fmt::format("cannot create a gate of the kernel engine: {}{}", std::strerror(errno),
                                 errno == EMFILE ? "; raise `ulimit -n`, or LAPWING_ENGINE=host" : ""));
     }
-    // Room for more signals than any list has on one gate (ChainLimits::gate_signals), whatever the system's
-    // default is.
+    // Holds more signals than any list has on one gate (ChainLimits::gate_signals). The system's default may
+    // be smaller.
     constexpr int room = 212992;
     ::setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     return {pair[0], pair[1]};

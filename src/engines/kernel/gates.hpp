@@ -1,6 +1,6 @@
-// Gates: what a chain can block on until another has come to some point. A byte through a socket pair: two to
-// three times faster than an eventfd, and it counts. Linux 6.7 has futex operations, which would need no
-// descriptors.
+// A gate makes one chain wait until another one has reached some step. It is a byte through a socket pair,
+// which is two to three times faster than an eventfd, and which counts. Linux 6.7 has futex operations, which
+// would need no descriptors.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ struct Gate {
     int exit = -1;      // where they are awaited
 };
 
-// Keeps gates for the next run. A gate that is given back must be empty.
+// Reuses gates. A gate must be empty when it is released.
 class Gates {
   public:
     Gates() = default;
@@ -21,8 +21,8 @@ class Gates {
     ~Gates();
 
     // Throws Error (system) when no descriptors are left.
-    Gate take();
-    void give_back(Gate gate) { idle_.push_back(gate); }
+    Gate acquire();
+    void release(Gate gate) { idle_.push_back(gate); }
     static void close(Gate gate);
 
   private:

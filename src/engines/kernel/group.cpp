@@ -4,9 +4,9 @@
 
 namespace lapwing::kernel {
 
-KernelGroup::KernelGroup(const EngineContext& context)
-    : scheduler_(context, [this] { event_thread_.request(); }),
-      event_thread_(*context.connections, scheduler_.ring().descriptor(),
+KernelGroup::KernelGroup(const GroupResources& resources)
+    : scheduler_(resources, [this] { event_thread_.request(); }),
+      event_thread_(resources.connections, scheduler_.ring().descriptor(),
                     [this] { call_by_event_thread(); }) {}
 
 void KernelGroup::want(const ChainPlan& plan) {
@@ -14,23 +14,23 @@ void KernelGroup::want(const ChainPlan& plan) {
     scheduler_.want(plan);
 }
 
-void KernelGroup::start(Run& run, std::uint32_t channel) {
+void KernelGroup::start(KernelRun& run, std::uint32_t channel) {
     const std::lock_guard lock(mutex_);
     scheduler_.start(run, channel);
     scheduler_.intra_node().flush();
     if (!event_thread_.watches_ring() && scheduler_.needs_event_thread()) event_thread_.watch_ring();
 }
 
-bool KernelGroup::test(Run& run) {
-    // The event thread may be at some long reduction.
+bool KernelGroup::test(KernelRun& run) {
+    // The event thread may be inside a long reduction.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
-    scheduler_.look(run);
+    scheduler_.test(run);
     scheduler_.intra_node().flush();
     return is_complete(run);
 }
 
-bool KernelGroup::progress(Run& run) {
+bool KernelGroup::progress(KernelRun& run) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
     scheduler_.progress(run);
@@ -38,7 +38,7 @@ bool KernelGroup::progress(Run& run) {
     return is_complete(run);
 }
 
-int KernelGroup::prepare_to_sleep(Run& run) {
+int KernelGroup::prepare_to_sleep(KernelRun& run) {
     const std::lock_guard lock(mutex_);
     scheduler_.prepare_to_sleep(run);
     scheduler_.intra_node().flush();
@@ -49,9 +49,9 @@ int KernelGroup::prepare_to_sleep(Run& run) {
                                           : ring;
 }
 
-bool KernelGroup::is_complete(const Run& run) {
-    if (run.state == Run::State::failed) throw Error(ErrorCode::link, run.error);
-    return run.state == Run::State::complete;
+bool KernelGroup::is_complete(const KernelRun& run) {
+    if (run.state == KernelRun::State::failed) throw Error(ErrorCode::link, run.error);
+    return run.state == KernelRun::State::complete;
 }
 
 void KernelGroup::call_by_event_thread() {

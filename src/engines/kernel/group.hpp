@@ -1,4 +1,4 @@
-// The kernel engine's part in one group. Any thread may call any of it; one at a time is inside.
+// The kernel engine of one group. Thread-safe: one thread at a time is inside.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,26 @@ namespace lapwing::kernel {
 class KernelGroup {
   public:
     // Throws Error (system).
-    explicit KernelGroup(const EngineContext& context);
+    explicit KernelGroup(const GroupResources& resources);
 
-    // Asks for the connections of a plan.
+    // Requests the connections of a plan.
     void want(const ChainPlan& plan);
-    // Hands the run over. It takes the lane that its channel names, after those that took it before.
-    void start(Run& run, std::uint32_t channel);
-    // As Prepared's; true when the run is complete and forgotten here. Throw Error (link) when it has failed.
-    bool test(Run& run);
-    bool progress(Run& run);
-    int prepare_to_sleep(Run& run);
+    // Starts the run on the lane of its channel, after the runs that are queued for that lane.
+    void start(KernelRun& run, std::uint32_t channel);
+    // As in Prepared. The group no longer uses a run that is complete. Throw Error (link) if the run has
+    // failed.
+    bool test(KernelRun& run);
+    bool progress(KernelRun& run);
+    int prepare_to_sleep(KernelRun& run);
 
   private:
-    static bool is_complete(const Run& run);
+    static bool is_complete(const KernelRun& run);
     void call_by_event_thread();
 
     std::mutex mutex_;
     Scheduler scheduler_;
     PollSet poll_set_;
-    EventThreadCalls event_thread_;  // the last one: its calls need all the others
+    EventThreadCalls event_thread_;  // the last member, because its calls use all others
 };
 
 }  // namespace lapwing::kernel

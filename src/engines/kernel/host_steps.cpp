@@ -4,13 +4,13 @@
 
 namespace lapwing::kernel {
 
-HostSteps::Result HostSteps::advance(Run& run, Caller caller) {
+HostSteps::Result HostSteps::advance(KernelRun& run, Caller caller) {
     if (!run.alive()) return Result::awaits_kernel;
-    intra_node_.take_in(run.plan->host.intra_node(), caller, run.host.intra_node);
+    intra_node_.test_all(run.plan->host.intra_node(), caller, run.host.intra_node);
     while (!run.may_begin_stage() && run.host_steps_left()) {
         const HostStep& step = run.plan->host.steps()[run.host.next];
         if (run.trace != nullptr) run.trace->begin_host_step(step);
-        const Result result = take(run, step, caller);
+        const Result result = do_step(run, step, caller);
         if (result != Result::done) return result;
         if (run.trace != nullptr) run.trace->end_host_step(run.host.next);
         ++run.host.next;
@@ -18,7 +18,7 @@ HostSteps::Result HostSteps::advance(Run& run, Caller caller) {
     return Result::done;
 }
 
-HostSteps::Result HostSteps::take(Run& run, const HostStep& step, Caller caller) {
+HostSteps::Result HostSteps::do_step(KernelRun& run, const HostStep& step, Caller caller) {
     const auto done_if = [](bool met) { return met ? Result::done : Result::awaits_kernel; };
     switch (step.kind) {
         case HostStep::Kind::work:
@@ -26,8 +26,8 @@ HostSteps::Result HostSteps::take(Run& run, const HostStep& step, Caller caller)
             work(run.operands.memory, {&step.task, 1});
             return Result::done;
         case HostStep::Kind::intra_node:
-            return intra_node_.take(step.task, step.index, run.operands.memory, run.channel, caller,
-                                    run.host.intra_node)
+            return intra_node_.do_step(step.task, step.index, run.operands.memory, run.channel, caller,
+                                       run.host.intra_node)
                        ? Result::done
                        : Result::awaits_program;
         case HostStep::Kind::receipt:

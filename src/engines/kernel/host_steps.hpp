@@ -1,8 +1,6 @@
-// Does the host steps of runs: copies, reductions, messages of intra-node peers, and waits for what the
-// kernel does.
+// Does the host steps of runs: copies, reductions, messages of intra-node peers, and waits for chains.
 #pragma once
 
-#include "engines/kernel/caller.hpp"
 #include "engines/kernel/intra_node.hpp"
 #include "engines/kernel/run.hpp"
 
@@ -11,19 +9,19 @@ namespace lapwing::kernel {
 class HostSteps {
   public:
     enum class Result {
-        done,            // all, or as many as may be done before the next stage begins
-        awaits_kernel,   // the next one waits for chains
-        awaits_program,  // the next one waits for a thread of the program
+        done,            // all host steps, or all that come before the next stage
+        awaits_kernel,   // the next step waits for chains
+        awaits_program,  // the next step waits for a thread of the program
     };
 
-    // Null: there are no intra-node peers.
+    // `intra_node` may be null if there are no intra-node peers.
     HostSteps(Link* intra_node, EventThreadWork event_thread_work)
         : intra_node_(intra_node), event_thread_work_(event_thread_work) {}
 
-    // In order, as far as they go now. Throws Error (link).
-    Result advance(Run& run, Caller caller);
-    // Whether the event thread has something to do for the run, now or when chains complete.
-    bool event_thread_may_help(const Run& run) const {
+    // Does steps until one must wait. Throws Error (link).
+    Result advance(KernelRun& run, Caller caller);
+    // Whether the event thread has work for the run, now or when chains complete.
+    bool event_thread_may_help(const KernelRun& run) const {
         return event_thread_may_work(run) && run.host_steps_left() && run.plan->host.has_work();
     }
 
@@ -32,11 +30,11 @@ class HostSteps {
     IntraNodeMessages& intra_node() { return intra_node_; }
 
   private:
-    Result take(Run& run, const HostStep& step, Caller caller);
-    bool may_work(const Run& run, Caller caller) const {
+    Result do_step(KernelRun& run, const HostStep& step, Caller caller);
+    bool may_work(const KernelRun& run, Caller caller) const {
         return caller == Caller::program || event_thread_may_work(run);
     }
-    bool event_thread_may_work(const Run& run) const {
+    bool event_thread_may_work(const KernelRun& run) const {
         return event_thread_works() && !run.plan->host.needs_program() &&
                (event_thread_work_ == EventThreadWork::all || !run.plan->may_wait_in_sockets());
     }

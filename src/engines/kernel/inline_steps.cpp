@@ -7,8 +7,8 @@
 namespace lapwing::kernel {
 namespace {
 
-// 0, or the errno of the step that has failed; a connection that the peer has closed is ECONNRESET.
-int move_chain(StepOperands& operands, ChainProgress& progress) {
+// Returns 0, or the errno of the step that failed: ECONNRESET if the peer has closed the connection.
+int advance_chain(StepOperands& operands, ChainProgress& progress) {
     while (progress.step < progress.chain->size()) {
         const PlannedStep& step = progress.next();
         const int descriptor = operands.descriptor(step);
@@ -33,12 +33,12 @@ int move_chain(StepOperands& operands, ChainProgress& progress) {
 
 }  // namespace
 
-bool move_inline(Run& run) {
+bool advance_inline(KernelRun& run) {
     for (std::size_t i = 0; i < run.chains.size(); ++i) {
         ChainProgress& progress = run.chains[i];
         if (progress.in_kernel || progress.done()) continue;
-        if (const int error = move_chain(run.operands, progress); error != 0) {
-            run.broke(progress.next(), error);
+        if (const int error = advance_chain(run.operands, progress); error != 0) {
+            run.break_at(progress.next(), error);
             return false;
         }
         if (progress.done()) run.chains.completed(i);

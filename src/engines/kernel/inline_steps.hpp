@@ -1,5 +1,5 @@
-// Steps done by the caller's thread: the same ones, by plain calls. For callers that have nothing else to do,
-// to whom the kernel's interrupts would only be a detour.
+// Does the steps of chains by plain system calls of the calling thread. A caller that only waits saves the
+// kernel's interrupts.
 #pragma once
 
 #include "engines/kernel/chain_progress.hpp"
@@ -7,8 +7,8 @@
 
 namespace lapwing::kernel {
 
-// Moves all chains of the run that are not in the kernel as far as their descriptors allow, without blocking.
-// False when a step fails, which the run notes as broken.
-bool move_inline(Run& run);
+// Advances all chains of the run that are not in the kernel, without blocking. Returns false if a step fails,
+// and records the failure in the run.
+bool advance_inline(KernelRun& run);
 
 }  // namespace lapwing::kernel

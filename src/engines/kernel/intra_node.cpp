@@ -21,8 +21,8 @@ bool IntraNodeMessages::may_use_link(Caller caller) {
     return ready_;
 }
 
-bool IntraNodeMessages::take(const Task& task, std::size_t index, const Memory& memory, std::uint32_t channel,
-                             Caller caller, IntraNodeProgress& progress) {
+bool IntraNodeMessages::do_step(const Task& task, std::size_t index, const Memory& memory,
+                                std::uint32_t channel, Caller caller, IntraNodeProgress& progress) {
     if (task.kind == Kind::wait) return progress.messages.seen(index);
     if (!may_use_link(caller)) return false;
     Link::Transfer& transfer = progress.messages[index];
@@ -37,8 +37,8 @@ bool IntraNodeMessages::take(const Task& task, std::size_t index, const Memory& 
     return true;
 }
 
-void IntraNodeMessages::take_in(const IntraNodePlan& plan, Caller caller, IntraNodeProgress& progress) {
-    // Which receives have come can be told from the first on, so all must have been posted.
+void IntraNodeMessages::test_all(const IntraNodePlan& plan, Caller caller, IntraNodeProgress& progress) {
+    // Receives are tested from the first on, so all of them must have been posted.
     if (!progress.open || progress.receives < plan.receives() || !may_use_link(caller)) return;
     const MessagePlan& messages = plan.messages();
     const bool arrived = progress.messages.arrived(*link_, messages, messages.awaited().size());

@@ -1,12 +1,11 @@
-// The messages of a list that stay inside the node: they go over a link of their own, through shared memory,
-// and the processor sees to them. Nothing else of the kernel engine touches that link.
+// The intra-node messages of a list. They use a link of their own, through shared memory, which no other part
+// of the kernel engine uses.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "engines/kernel/caller.hpp"
 #include "engines/memory.hpp"
 #include "engines/messages.hpp"
 #include "links/link.hpp"
@@ -14,16 +13,23 @@
 
 namespace lapwing::kernel {
 
-// `intra_node` says it of each rank; empty: no peer is.
+// The thread that is inside the kernel engine.
+enum class Caller {
+    program,       // a thread of the program, in one of its calls
+    event_thread,  // must not use the intra-node link or call the program's own reduction function
+};
+
+// `intra_node`: by rank; empty if no peer is intra-node.
 inline bool is_intra_node(const std::vector<bool>& intra_node, const Task& task) {
     const auto peer = static_cast<std::size_t>(task.peer);
     return task.peer >= 0 && peer < intra_node.size() && intra_node[peer];
 }
 
-// Those of one list.
+// The intra-node messages of one list.
 class IntraNodePlan {
   public:
-    // A send, a receive or a wait; in the list's order. Gives the index that IntraNodeMessages::take() needs.
+    // Adds a send, a receive or a wait, in the list's order. Returns the index for
+    // IntraNodeMessages::do_step().
     std::size_t add(const Task& task);
 
     const MessagePlan& messages() const { return messages_; }
@@ -35,34 +41,33 @@ class IntraNodePlan {
     std::size_t receives_ = 0;
 };
 
-// How far one run has come with them.
+// The progress of one run.
 struct IntraNodeProgress {
     Messages messages;
-    std::size_t sends = 0;     // that have been started
-    std::size_t receives = 0;  // that have been posted
-    bool open = false;         // some messages are not known to be complete
+    std::size_t sends = 0;     // started
+    std::size_t receives = 0;  // posted
+    bool open = false;         // a message may be incomplete
 
     void prepare(const IntraNodePlan& plan) { messages.make(plan.messages()); }
     void restart(const IntraNodePlan& plan);
 };
 
-// Those of a group. All but wait steps are for threads of the program: the link belongs to one thread at a
-// time, and is theirs.
+// The intra-node messages of a group. Only threads of the program use the link, one at a time.
 class IntraNodeMessages {
   public:
-    // Null: there are no intra-node peers.
+    // `link` may be null if there are no intra-node peers.
     explicit IntraNodeMessages(Link* link) : link_(link) {}
 
-    // Starts a message, or looks whether those that a wait names are known to have come. False: not yet, and
-    // it takes a thread of the program to go on. Throws Error (link).
-    bool take(const Task& task, std::size_t index, const Memory& memory, std::uint32_t channel, Caller caller,
-              IntraNodeProgress& progress);
-    // Takes in what has come, also ahead of the step that waits for it: the peer may need that to go on.
-    // Throws Error (link).
-    void take_in(const IntraNodePlan& plan, Caller caller, IntraNodeProgress& progress);
+    // Starts a message, or checks whether those of a wait have arrived. Returns false if the step needs a
+    // thread of the program later. Throws Error (link).
+    bool do_step(const Task& task, std::size_t index, const Memory& memory, std::uint32_t channel,
+                 Caller caller, IntraNodeProgress& progress);
+    // Tests all messages that have been started, also before the step that waits for them, because the peer
+    // may need that to advance. Throws Error (link).
+    void test_all(const IntraNodePlan& plan, Caller caller, IntraNodeProgress& progress);
     // Wakes peers that sleep until something is sent.
     void flush();
-    // Readable when there may be news. -1: there is none to be had, ask again.
+    // Readable when messages may have arrived; -1 if the caller must poll.
     int poll_descriptor() { return link_->poll_descriptor(); }
 
   private:

@@ -9,15 +9,15 @@ std::size_t LaneQueue::lane_of(std::uint32_t channel) const {
     return shared_ + (channel - first_kept_channel);
 }
 
-void LaneQueue::add(Run& run) {
+void LaneQueue::add(KernelRun& run) {
     if (run.plan->peers.empty()) return;
     if (run.lane >= lanes_.size()) lanes_.resize(run.lane + 1);
     lanes_[run.lane].push_back(&run);
 }
 
-Run* LaneQueue::remove(const Run& run) {
+KernelRun* LaneQueue::remove(const KernelRun& run) {
     if (run.plan->peers.empty()) return nullptr;
-    std::deque<Run*>& lane = lanes_[run.lane];
+    std::deque<KernelRun*>& lane = lanes_[run.lane];
     const auto place = std::find(lane.begin(), lane.end(), &run);
     if (place == lane.end()) return nullptr;
     const bool had_it = place == lane.begin();
@@ -27,7 +27,7 @@ Run* LaneQueue::remove(const Run& run) {
 
 bool LaneQueue::any_run_waits() const {
     return std::any_of(lanes_.begin(), lanes_.end(),
-                       [](const std::deque<Run*>& lane) { return lane.size() > 1; });
+                       [](const std::deque<KernelRun*>& lane) { return lane.size() > 1; });
 }
 
 }  // namespace lapwing::kernel

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/object_pool.hpp"
 #include "engines/engine.hpp"
 #include "engines/kernel/group.hpp"
 #include "task/list.hpp"
@@ -12,7 +13,7 @@ namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
   public:
-    // `chains` are those of `list`, with `intra_node`; a socket holds `socket_bytes`.
+    // `chains` must be made from `list` and `intra_node`. A socket holds `socket_bytes`.
     KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
                    std::uint64_t socket_bytes, std::shared_ptr<KernelGroup> group);
     ~KernelPrepared() override;
@@ -23,13 +24,12 @@ class KernelPrepared : public Prepared {
     int prepare_to_sleep(Operation* operation) override;
 
   private:
-    bool finish(Run& run, bool complete);
+    bool release_if(bool complete, KernelRun& run);
 
     ChainPlan plan_;
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
     std::shared_ptr<KernelGroup> group_;
-    std::vector<Run*> idle_;
-    std::vector<std::unique_ptr<Run>> runs_;
+    ObjectPool<KernelRun> runs_;
 };
 
 }  // namespace lapwing::kernel

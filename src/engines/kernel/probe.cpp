@@ -31,9 +31,7 @@ struct Trial {
 std::string why_no_ring(int error) {
     if (error == ENOSYS) {
         return "io_uring_setup: the kernel has no io_uring, or a seccomp filter (of a container, say) hides "
-               "it; "
-               "it takes Linux 6.1 and a filter that allows io_uring_setup, io_uring_enter and "
-               "io_uring_register";
+               "it; use Linux 6.1 or later and allow io_uring_setup, io_uring_enter and io_uring_register";
     }
     if (error == EPERM || error == EACCES) {
         int disabled = 0;
@@ -45,8 +43,7 @@ std::string why_no_ring(int error) {
                 disabled, disabled == 1 ? ", or membership in the group of kernel.io_uring_group" : "");
         }
         return "io_uring_setup: not permitted, by a seccomp filter (of a container, say) or a security "
-               "module; "
-               "allow io_uring_setup, io_uring_enter and io_uring_register";
+               "module; allow io_uring_setup, io_uring_enter and io_uring_register";
     }
     if (error == ENOMEM) {
         return "io_uring_setup: no memory may be locked; raise `ulimit -l` or the memory limit of the "
@@ -105,7 +102,7 @@ std::string why_not() {
     if (error < 0) return why_no_ring(-error);
     trial.made = true;
     io_uring_probe* operations = io_uring_get_probe_ring(&trial.ring);
-    if (operations == nullptr) return "io_uring_register: refused, by a seccomp filter perhaps";
+    if (operations == nullptr) return "io_uring_register: not permitted, perhaps by a seccomp filter";
     const bool known = io_uring_opcode_supported(operations, IORING_OP_SEND) != 0 &&
                        io_uring_opcode_supported(operations, IORING_OP_RECV) != 0;
     io_uring_free_probe(operations);

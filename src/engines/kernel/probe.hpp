@@ -5,8 +5,8 @@
 
 namespace lapwing::kernel {
 
-// Tries it once: a ring, the operations, a chain over a socket pair, a cancellation. The reason says what
-// refuses, and what to do.
+// Tries a ring, the operations, a chain over a socket pair and a cancellation, once per process. The reason
+// names what is refused and what to do.
 Verdict probe();
 
 }  // namespace lapwing::kernel

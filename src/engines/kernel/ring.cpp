@@ -21,17 +21,13 @@ namespace {
 
 Ring::Ring() {
     io_uring_params parameters{};
-    // The plain mode: only there the kernel interrupts the program's thread to go on with a chain. A chain
-    // must enter as a whole, also when one of its operations is refused.
+    // The default mode: only in this mode the kernel interrupts the program's thread to continue a chain. A
+    // chain must enter the kernel as a whole, even if one of its operations is refused.
     parameters.flags = IORING_SETUP_SUBMIT_ALL;
     const int error = io_uring_queue_init_params(entries, &ring_, &parameters);
     if (error < 0) refuse("io_uring_setup", -error);
-    // A child that the program forks shall not share the queues.
+    // A child of fork() must not share the queues.
     io_uring_ring_dontfork(&ring_);
-    if (io_uring_probe* operations = io_uring_get_probe_ring(&ring_)) {
-        zero_copy_ = io_uring_opcode_supported(operations, IORING_OP_SEND_ZC) != 0;
-        io_uring_free_probe(operations);
-    }
 }
 
 Ring::~Ring() {

@@ -1,4 +1,4 @@
-// One io_uring: operations enter, completions leave. Not thread-safe.
+// One io_uring. Not thread-safe.
 #pragma once
 
 #include <liburing.h>
@@ -8,13 +8,14 @@
 
 namespace lapwing::kernel {
 
-// Stops operations, `which` by IORING_ASYNC_CANCEL_ANY, or _FD for those of one descriptor. Below 0: -errno.
+// Cancels all operations, or those on `descriptor`: `which` is IORING_ASYNC_CANCEL_ANY or _FD. Returns -errno
+// if it fails.
 int cancel_operations(io_uring& ring, int descriptor, unsigned which);
 
 class Ring {
   public:
     static constexpr unsigned entries = 512;
-    // The user data of a completion that belongs to no operation of a run.
+    // The user data of the completion that wake() causes.
     static constexpr std::uint64_t wake_up = UINT64_MAX;
 
     // Throws Error (system).
@@ -23,15 +24,15 @@ class Ring {
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
 
-    // What follows until the next reserve() enters the kernel together, and may be linked. `operations` is at
-    // most `entries`. Throws Error (system).
+    // Makes room for `operations` (at most `entries`) that enter the kernel together, so that they can be
+    // linked. Throws Error (system).
     void reserve(std::size_t operations);
     io_uring_sqe* next() { return io_uring_get_sqe(&ring_); }
     // Throws Error (system).
     void submit();
 
-    // Calls `handle(completion)` for each completion there is. No system call, unless the kernel had more
-    // completions than it had room for.
+    // Calls `handle(completion)` for each completion. Makes a system call only if the completion queue
+    // overflowed.
     template <typename Handle>
     void reap(Handle handle) {
         io_uring_cqe* completion = nullptr;
@@ -42,21 +43,19 @@ class Ring {
         }
     }
 
-    // Makes descriptor() readable, for threads that sleep on it. Throws Error (system).
+    // Makes descriptor() readable, to wake threads that sleep on it. Throws Error (system).
     void wake();
 
-    // Cancels what is in the kernel: all, or the operations on one descriptor. Each chain that is stopped
-    // posts a completion; for operations that this thread has submitted at once, for another thread's soon.
+    // Cancels all operations, or those on one descriptor. Each chain that stops posts a completion: before
+    // the call returns for operations that this thread has submitted, soon for those of another thread.
     void cancel_all();
     void cancel(int descriptor);
 
     // Readable when there are completions.
     int descriptor() const { return ring_.ring_fd; }
-    bool sends_without_copy() const { return zero_copy_; }
 
   private:
     io_uring ring_{};
-    bool zero_copy_ = false;
 };
 
 }  // namespace lapwing::kernel

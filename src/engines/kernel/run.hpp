@@ -16,12 +16,12 @@
 
 namespace lapwing::kernel {
 
-// What the steps of a run's chains work on: descriptors, and the bytes that go through them.
+// The descriptors and bytes that the steps of a run's chains work on.
 struct StepOperands {
-    std::vector<int> sockets;  // of the plan's peers, on the run's lane
+    std::vector<int> sockets;  // by slot of the plan's peers, on the run's lane
     std::vector<Gate> gates;
     Memory memory;
-    std::vector<std::byte> signals;  // what awaits, and receives of no bytes, read into
+    std::vector<std::byte> signals;  // awaits and receives of no bytes read into it
 
     int descriptor(const PlannedStep& step) const {
         switch (step.kind) {
@@ -44,15 +44,15 @@ struct StepOperands {
     }
 };
 
-// How far the processor has come with the host steps of a run.
+// The progress of the host steps of a run.
 struct HostProgress {
     std::size_t next = 0;
     IntraNodeProgress intra_node;
 };
 
-struct Run : Operation {
+struct KernelRun : Operation {
     enum class State {
-        queued,  // another run has its lane, or a connection is still being made
+        queued,  // another run has its lane, or a connection is not yet made
         running,
         complete,
         failed,
@@ -67,17 +67,19 @@ struct Run : Operation {
     StepOperands operands;
     RunChains chains;
     HostProgress host;
-    bool moved_inline = false;    // the caller moves its chains; none is handed to the kernel meanwhile
-    bool awaits_program = false;  // noted among the runs that need a thread of the program to go on
-    bool has_sleeper = false;     // a thread sleeps until something of it completes
+    bool advanced_inline =
+        false;                    // the caller advances the chains; none is submitted to the kernel meanwhile
+    bool awaits_program = false;  // it is among Scheduler::awaiting_program_
+    bool has_sleeper = false;     // a thread sleeps until an operation of the run completes
 
-    const PlannedStep* broken_step = nullptr;  // the first that has failed
+    const PlannedStep* broken_step = nullptr;  // the first step that failed
     int broken_by = 0;                         // an errno
     std::string error;                         // of a failed run
 
     std::unique_ptr<RunTrace> trace;  // null unless the job is traced
 
-    explicit Run(const ChainPlan& of) : plan(&of) {
+    explicit KernelRun(const ChainPlan& of, const TracePlan* traced = nullptr) : plan(&of) {
+        if (traced != nullptr) trace = std::make_unique<RunTrace>(*traced);
         operands.memory.make_scratch(of.scratch_bytes);
         operands.signals.resize(of.max_signals);
         host.intra_node.prepare(of.host.intra_node());
@@ -88,11 +90,11 @@ struct Run : Operation {
         chains.restart();
         host.next = 0;
         host.intra_node.restart(plan->host.intra_node());
-        moved_inline = awaits_program = has_sleeper = false;
+        advanced_inline = awaits_program = has_sleeper = false;
         broken_step = nullptr;
         error.clear();
     }
-    void broke(const PlannedStep& step, int why) {
+    void break_at(const PlannedStep& step, int why) {
         if (broken_step != nullptr) return;
         broken_step = &step;
         broken_by = why;

@@ -1,4 +1,4 @@
-// The runs of a group that are in flight, by small numbers which completions carry.
+// The runs of a group that are in flight, by small numbers that completions carry.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace lapwing::kernel {
 
 class RunTable {
   public:
-    void add(Run& run) {
+    void add(KernelRun& run) {
         if (free_.empty()) {
             run.id = static_cast<std::uint32_t>(runs_.size());
             runs_.push_back(&run);
@@ -21,18 +21,18 @@ class RunTable {
             runs_[run.id] = &run;
         }
     }
-    void remove(const Run& run) {
+    void remove(const KernelRun& run) {
         runs_[run.id] = nullptr;
         free_.push_back(run.id);
     }
-    // Null when it is over.
-    Run* find(std::uint32_t id) const { return runs_[id]; }
+    // Returns null if the run is no longer in flight.
+    KernelRun* find(std::uint32_t id) const { return runs_[id]; }
     std::size_t size() const { return runs_.size() - free_.size(); }
-    // By id; null where a number is free.
-    const std::vector<Run*>& by_id() const { return runs_; }
+    // By id; null where an id is free.
+    const std::vector<KernelRun*>& by_id() const { return runs_; }
 
   private:
-    std::vector<Run*> runs_;
+    std::vector<KernelRun*> runs_;
     std::vector<std::uint32_t> free_;
 };
 

@@ -1,5 +1,5 @@
-// Takes the runs of a group from their start to their completion: gives them lanes, begins their stages,
-// hands their chains to the kernel, and does their host steps as the chains get on. Not thread-safe.
+// Runs the lists of a group from start to completion: gives them lanes, begins their stages, submits their
+// chains to the kernel, and does their host steps. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engines/engine.hpp"
-#include "engines/kernel/caller.hpp"
 #include "engines/kernel/completions.hpp"
 #include "engines/kernel/gates.hpp"
 #include "engines/kernel/host_steps.hpp"
@@ -20,29 +19,37 @@
 
 namespace lapwing::kernel {
 
+// The parts of a group that the kernel engine uses.
+struct GroupResources {
+    Connections& connections;
+    int persistent_lanes = 0;    // of the connections: the last ones, for persistent channels
+    Link* intra_node = nullptr;  // null if the group has no intra-node peers
+    EventThreadWork event_thread_work = EventThreadWork::none;
+    bool event_thread_submits = false;
+};
+
 class Scheduler {
   public:
     // `request_event_thread` makes the event thread call run_on_event_thread() soon. Throws Error (system).
-    Scheduler(const EngineContext& context, std::function<void()> request_event_thread);
+    Scheduler(const GroupResources& resources, std::function<void()> request_event_thread);
 
-    // Asks for the connections of a plan.
+    // Requests the connections of a plan.
     void want(const ChainPlan& plan);
 
-    // These are for threads of the program. The run takes the lane that its channel names.
-    void start(Run& run, std::uint32_t channel);
-    // Looks at `run`, at what has completed, and at all runs that need a thread of the program to go on.
-    void look(Run& run);
-    // The same, and does steps of a short list inline.
-    void progress(Run& run);
-    // As look(), before the caller sleeps: what completed earlier is left to wake it.
-    void prepare_to_sleep(Run& run);
-    // Whether something to sleep for may come by the link to intra-node peers.
+    // Threads of the program call start(), test(), progress() and prepare_to_sleep().
+    void start(KernelRun& run, std::uint32_t channel);
+    // Handles completions, and advances `run` and all runs that wait for a thread of the program.
+    void test(KernelRun& run);
+    // As test(), and does the steps of a short list inline.
+    void progress(KernelRun& run);
+    // As test(), before the caller sleeps. Completions stay in the ring, to wake the caller.
+    void prepare_to_sleep(KernelRun& run);
+    // Whether a run waits for messages of intra-node peers.
     bool awaits_intra_node() const;
 
-    // True when somebody may sleep on the ring for what has been done here, or found to be needed.
+    // Returns true if threads that sleep on the ring must be woken.
     bool run_on_event_thread();
-    // Whether there is something that neither the kernel nor a caller does: to begin the next run on a lane,
-    // or local work.
+    // Whether the event thread must begin the next run on a lane or do local work.
     bool needs_event_thread() const;
 
     Ring& ring() { return ring_; }
@@ -50,21 +57,21 @@ class Scheduler {
 
   private:
     void resume_awaiting_program();
-    void settle(Caller caller);
-    void launch(Run& run);
-    void begin_stage(Run& run);
-    bool may_stay_in_sockets(const Run& run) const;
-    bool awaits_submission(const Run& run) const;
-    void hand_over(Run& run);
-    void submit(Run& run);
-    void take_back(Run& run);
-    void advance(Run& run, Caller caller);
-    HostSteps::Result advance_host_steps(Run& run, Caller caller);
-    void move_inline_or_fail(Run& run);
-    void complete(Run& run);
-    void fail_broken(Run& run);
-    void fail(Run& run, const std::string& why);
-    void remove(Run& run);
+    void process_changed(Caller caller);
+    void launch(KernelRun& run);
+    void begin_stage(KernelRun& run);
+    bool may_stay_in_sockets(const KernelRun& run) const;
+    bool awaits_submission(const KernelRun& run) const;
+    void submit_if_needed(KernelRun& run);
+    void submit(KernelRun& run);
+    void cancel_in_kernel(KernelRun& run);
+    void advance(KernelRun& run, Caller caller);
+    HostSteps::Result advance_host_steps(KernelRun& run, Caller caller);
+    void advance_inline_or_fail(KernelRun& run);
+    void complete(KernelRun& run);
+    void fail_broken(KernelRun& run);
+    void fail(KernelRun& run, const std::string& why);
+    void remove(KernelRun& run);
 
     Connections& connections_;
     const bool event_thread_submits_;
@@ -73,8 +80,8 @@ class Scheduler {
     Gates gates_;
     RunTable runs_;
     LaneQueue lanes_;
-    std::vector<Run*> changed_;           // since settle() looked at them
-    std::vector<Run*> awaiting_program_;  // can go on by a thread of the program only
+    std::vector<KernelRun*> changed_;           // to be processed by process_changed()
+    std::vector<KernelRun*> awaiting_program_;  // only a thread of the program can advance them
     Submission submission_;
     Completions completions_;
     HostSteps host_steps_;

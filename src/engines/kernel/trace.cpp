@@ -19,7 +19,7 @@ TracePlan::TracePlan(const List& list, const std::vector<bool>& intra_node, cons
     find_waits(intra_node);
 }
 
-// A long message is several steps: its task is complete with the last of them.
+// A long message is several steps. Its task is complete with the last of them.
 TracePlan::TracedChain TracePlan::traced(const Chain& chain, bool receives) const {
     TracedChain result;
     result.receives = receives;
@@ -38,7 +38,7 @@ TracePlan::TracedChain TracePlan::traced(const Chain& chain, bool receives) cons
     return result;
 }
 
-// Host steps that are tasks of the list stand in the list's order.
+// Host steps that are tasks of the list are in the list's order.
 void TracePlan::find_host_steps(const HostStepPlan& plan) {
     std::uint32_t next = 0;
     for (const HostStep& step : plan.steps()) {
@@ -48,7 +48,7 @@ void TracePlan::find_host_steps(const HostStepPlan& plan) {
         }
         while (next < tasks_.size() && tasks_[next] != step.task) ++next;
         if (next == tasks_.size())
-            throw Error(ErrorCode::internal, "a host step of a plan is no task of its list");
+            throw Error(ErrorCode::internal, "a host step of a plan is not a task of its list");
         host_steps_.push_back(next++);
     }
 }
@@ -76,11 +76,11 @@ void RunTrace::start(std::uint64_t operation) {
     wait_ = 0;
 }
 
-void RunTrace::handed_over(std::size_t chain) {
+void RunTrace::submitted(std::size_t chain) {
     if (since_[chain] == 0) since_[chain] = trace::now();
 }
 
-void RunTrace::look(const RunChains& chains) {
+void RunTrace::record_completed(const RunChains& chains) {
     std::uint64_t now = 0;
     const auto once = [&now] { return now != 0 ? now : now = trace::now(); };
     bool any = false;
@@ -90,7 +90,7 @@ void RunTrace::look(const RunChains& chains) {
             const std::uint32_t task = planned.tasks[seen_[i]];
             if (task == TracePlan::none) continue;
             known_[task] = any = true;
-            see(task, once());
+            record_seen(task, once());
         }
         if (since_[i] == 0 || chains[i].in_kernel) continue;
         trace::record({.began = since_[i],
@@ -110,11 +110,11 @@ void RunTrace::look(const RunChains& chains) {
                          [this](std::uint32_t task) { return known_[task]; })) {
             break;
         }
-        see(wait.task, now);
+        record_seen(wait.task, now);
     }
 }
 
-void RunTrace::see(std::uint32_t task, std::uint64_t now) {
+void RunTrace::record_seen(std::uint32_t task, std::uint64_t now) {
     const Task& of = plan_.tasks_[task];
     trace::record({.began = now,
                    .ended = now,
@@ -126,7 +126,7 @@ void RunTrace::see(std::uint32_t task, std::uint64_t now) {
                    .kind = static_cast<std::uint8_t>(of.kind)});
 }
 
-// A wait for intra-node peers lasts from its first try on; everything else happens in the try that succeeds.
+// A wait for intra-node peers begins with its first try. Every other step begins with the try that succeeds.
 void RunTrace::begin_host_step(const HostStep& step) {
     if (step.kind != HostStep::Kind::intra_node || step.task.kind != Kind::wait) tracer_.forget();
     tracer_.begin();

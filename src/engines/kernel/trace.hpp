@@ -1,6 +1,6 @@
-// What a traced job records of a run on the kernel engine. What the processor does has a beginning and an
-// end. Of what the kernel does it is known when a chain was handed over, and when a thread found a step
-// complete: no more is recorded.
+// The events of a run on the kernel engine in a traced job. A step of the processor has a beginning and an
+// end. For the kernel's steps, only two moments are known: when a chain was submitted, and when a thread
+// found a step complete.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 
 namespace lapwing::kernel {
 
-// Which tasks of the list the steps and host steps of its plan come from.
+// Maps the steps and host steps of a plan to the tasks of its list.
 class TracePlan {
   public:
-    // `chains` and `plan` were made of `list`, with `intra_node`. Throws Error (internal) when they do not
-    // fit.
+    // `chains` and `plan` must be made from `list` and `intra_node`. Throws Error (internal) if they do not
+    // match.
     TracePlan(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
               const ChainPlan& plan);
 
@@ -28,7 +28,7 @@ class TracePlan {
     static constexpr std::uint32_t none = UINT32_MAX;
 
     struct TracedChain {
-        std::vector<std::uint32_t> tasks;  // by step: the task that it completes, or none
+        std::vector<std::uint32_t> tasks;  // by step: the task that the step completes, or none
         std::uint64_t bytes = 0;
         int peer = -1;  // of a chain of receives
         bool receives = false;
@@ -47,26 +47,26 @@ class TracePlan {
     std::vector<Wait> waits_;                // for inter-node peers, in the list's order
 };
 
-// Of one run. All of these with the group's mutex held, but for start().
+// The events of one run. The caller must hold the group's mutex, except for start().
 class RunTrace {
   public:
     explicit RunTrace(const TracePlan& plan) : plan_(plan) {}
     void start(std::uint64_t operation);
-    void handed_over(std::size_t chain);
-    // Records what has completed since the last look.
-    void look(const RunChains& chains);
-    // Also when the step was begun before, and could not be done.
+    void submitted(std::size_t chain);
+    // Records the steps that have completed since the last call.
+    void record_completed(const RunChains& chains);
+    // May be called again for a step that could not be done.
     void begin_host_step(const HostStep& step);
     void end_host_step(std::size_t index);
 
   private:
-    void see(std::uint32_t task, std::uint64_t now);
+    void record_seen(std::uint32_t task, std::uint64_t now);
 
     const TracePlan& plan_;
     TaskTracer tracer_;
-    std::vector<std::uint64_t> since_;  // by chain: when it was handed over; 0: it is not in the kernel
-    std::vector<std::uint32_t> seen_;   // by chain: steps that were found complete
-    std::vector<bool> known_;           // by task: complete
+    std::vector<std::uint64_t> since_;  // by chain: when it was submitted; 0: it is not in the kernel
+    std::vector<std::uint32_t> seen_;   // by chain: number of steps found complete
+    std::vector<bool> known_;           // by task: found complete
     std::size_t wait_ = 0;              // the next of the waits
 };
 

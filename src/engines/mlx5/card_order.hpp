@@ -1,18 +1,17 @@
-// The order in which a card sees what the processor stores, and the processor what the card does. ARM's order
-// between processors does not hold for devices, which are in its outer shareable domain (as in
-// util/udma_barrier.h of rdma-core); x86 needs no more than it has.
+// Barriers between the processor and a card. ARM's order between processors does not hold for devices, which
+// are in its outer shareable domain (as in util/udma_barrier.h of rdma-core). x86 needs no barrier.
 #pragma once
 
 namespace lapwing::mlx5 {
 
-// What is stored before is seen before what is stored after.
+// The card sees stores before this call before stores after it.
 inline void order_stores_for_the_card() {
 #if defined(__aarch64__)
     asm volatile("dmb oshst" ::: "memory");
 #endif
 }
 
-// What is read after is at least as new as what was read before.
+// Loads after this call are at least as new as loads before it.
 inline void order_reads_of_the_card() {
 #if defined(__aarch64__)
     asm volatile("dmb oshld" ::: "memory");

@@ -118,26 +118,26 @@ class Queue {
 
     // A request that moves nothing.
     void mark(Report report) {
-        put_write(sends_.block(), place(), memory_.remote(0), {}, false, report);
+        put_write(sends_.block(), position(), memory_.remote(0), {}, false, report);
         sends_.post();
     }
     void write(std::uint32_t at, std::uint32_t bytes, bool immediate, Report report) {
-        put_write(sends_.block(), place(), memory_.remote(at), memory_.from(at, bytes), immediate, report);
+        put_write(sends_.block(), position(), memory_.remote(at), memory_.from(at, bytes), immediate, report);
         sends_.post();
     }
     void write_nothing(bool immediate, Report report) {
-        put_write(sends_.block(), place(), {}, {}, immediate, report);
+        put_write(sends_.block(), position(), {}, {}, immediate, report);
         sends_.post();
     }
     // With a key that nobody has given.
     void write_wrongly() {
         Data data = memory_.from(0, 8);
         data.key ^= 0x00ff0100;
-        put_write(sends_.block(), place(), memory_.remote(0), data, false, Report::yes);
+        put_write(sends_.block(), position(), memory_.remote(0), data, false, Report::yes);
         sends_.post();
     }
     void send(std::uint32_t at, std::uint32_t bytes, Report report) {
-        put_send(sends_.block(), place(), memory_.from(at, bytes), report);
+        put_send(sends_.block(), position(), memory_.from(at, bytes), report);
         sends_.post();
     }
     void receive(std::uint32_t at, std::uint32_t bytes) {
@@ -149,11 +149,11 @@ class Queue {
         receives_.publish();
     }
     void wait(const Completions& of, std::uint32_t count, Report report) {
-        put_wait(sends_.block(), place(), of.number(), of.index(count), report);
+        put_wait(sends_.block(), position(), of.number(), of.index(count), report);
         sends_.post();
     }
     void enable(std::uint32_t queue_pair, std::uint16_t end, Report report) {
-        put_enable(sends_.block(), place(), queue_pair, end, report);
+        put_enable(sends_.block(), position(), queue_pair, end, report);
         sends_.post();
     }
     // The last request says that it is another one.
@@ -165,7 +165,7 @@ class Queue {
     void ring() { sends_.ring(); }
 
   private:
-    Place place() const { return {sends_.next(), number()}; }
+    Position position() const { return {sends_.next(), number()}; }
     std::byte* last() const {
         return sends_.pair().send +
                std::size_t{(next() - 1u) & (sends_.pair().send_blocks - 1)} * block_bytes;

@@ -1,11 +1,11 @@
 // A ConnectX card as the engine sees it: memory that both read and write, and few calls that make it.
 //
-// The engine only ever stores into queues, doorbell records and bells, and loads from completion queues; so
-// all that can be got wrong there is the same code on a card and on the tests' double of one. What differs is
+// While a list runs, the engine only stores into queues, doorbell records and bells, and loads from
+// completion queues. This code is the same for a card and for the tests' double of a card. What differs is
 // behind `Device`, which is called while queues are made, never while a list runs.
 //
-// Everything in this memory is big-endian. Calls throw Error: unsupported where the card lacks what is asked,
-// system where it refuses. A Device and what it made belong to one thread at a time.
+// Everything in this memory is big-endian. Calls throw Error: unsupported if the card lacks the feature,
+// system if it refuses. A Device and what it made belong to one thread at a time.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ constexpr std::uint32_t receive_bytes = 16;  // of an entry of a receive queue: 
 // The 8-byte register that makes the card look at a queue.
 struct Bell {
     volatile std::uint64_t* address = nullptr;
-    // Where there is no register: called with `context` and the value, as it would be stored.
+    // If there is no register: called with `context` and the value, as it would be stored.
     void (*call)(void* context, std::uint64_t value) = nullptr;
     void* context = nullptr;
 
@@ -46,7 +46,7 @@ struct CompletionQueue {
     std::uint32_t number = 0;     // CQN, 24 bits
     // The doorbell record: [0] the index of the next entry that software reads, 24 bits; [1] arming.
     volatile std::uint32_t* record = nullptr;
-    // The card may overwrite entries that nobody has read.
+    // The card may overwrite entries that software has not read.
     bool ignore_overrun = false;
     // The index of the first completion: 0 on a card. Entry i is at i modulo `entries`; a WAIT counts in it.
     std::uint32_t first = 0;
@@ -83,24 +83,24 @@ struct MemoryKey {
 };
 
 struct CompletionQueueOptions {
-    std::uint32_t entries = 0;  // at least; made a power of two
+    std::uint32_t entries = 0;  // at least; rounded up to a power of two
     bool ignore_overrun = false;
-    bool events = false;  // it can be armed
+    bool events = false;  // arm() may be called
 };
 
 struct QueuePairOptions {
-    std::uint32_t send_blocks = 0;      // at least; made a power of two
-    std::uint32_t receive_entries = 0;  // at least; made a power of two
+    std::uint32_t send_blocks = 0;      // at least; rounded up to a power of two
+    std::uint32_t receive_entries = 0;  // at least; rounded up to a power of two
     const CompletionQueue* send_completions = nullptr;
     const CompletionQueue* receive_completions = nullptr;
     Role role = Role::plain;
 };
 
-// What a peer must know to connect: the queue pair's number, and bytes that only devices of the same sort
+// What a peer needs to connect: the queue pair's number, and bytes that only devices of the same sort
 // understand (LID or GID and MAC; the double's process).
 struct Address {
     std::uint32_t number = 0;
-    std::array<std::byte, 60> place{};
+    std::array<std::byte, 60> location{};
 };
 
 struct Capabilities {
@@ -121,26 +121,26 @@ class Device {
 
     virtual const char* name() const = 0;  // as "mlx5_0"
     virtual Capabilities capabilities() const = 0;
-    // How long a rank waits for messages before it asks whether their senders are there.
+    // How long a rank waits for messages before it asks whether their senders are alive.
     virtual std::chrono::milliseconds keep_alive() const { return std::chrono::milliseconds(1000); }
 
     virtual CompletionQueue create_completion_queue(const CompletionQueueOptions& options) = 0;
-    // Its completion queues must exist longer. It is not connected yet: receives may be posted, sends not.
+    // Its completion queues must outlive it. It is not connected yet: receives may be posted, sends must not.
     virtual QueuePair create_queue_pair(const QueuePairOptions& options) = 0;
     virtual Address address(const QueuePair& pair) const = 0;
-    // With the queue pair of that address, or with itself. Sends may be posted now; what the other end has
-    // not connected yet, or posted no receive for, is tried again until it has.
+    // Connects to the queue pair of that address, or to itself. Sends may be posted now. The card retries
+    // them until the other end has connected and posted a receive.
     virtual void connect(const QueuePair& pair, const Address& peer) = 0;
-    // Ends it at any time, also while it waits: what it had not done is not done.
+    // At any time, also while the queue pair waits: its pending requests are dropped.
     virtual void destroy(const QueuePair& pair) = 0;
     virtual void destroy(const CompletionQueue& queue) = 0;
 
-    // For reading and writing by this process's queue pairs and their peers'.
+    // Queue pairs of this process and of peers may then read and write the memory.
     virtual MemoryKey register_memory(void* memory, std::size_t bytes) = 0;
     virtual void deregister(const MemoryKey& key) = 0;
 
-    // One event for the next completion from index `consumed` on; at once where it is there already. A wait
-    // or poll() at the descriptor sees it; clear_events() takes all of them.
+    // Requests one event for the next completion from index `consumed` on; at once if there is one already.
+    // The event makes the descriptor readable, until clear_events().
     virtual void arm(const CompletionQueue& queue, std::uint32_t consumed) = 0;
     virtual int event_descriptor() const = 0;
     virtual void clear_events() = 0;

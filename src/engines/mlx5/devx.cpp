@@ -39,11 +39,11 @@ constexpr std::uint64_t reliable = 0, migrated = 3, no_receives = 3;
 constexpr std::uint8_t port = 1;
 constexpr std::size_t page = 4096;
 
-std::uint32_t power_of_two(std::uint32_t entries, std::uint32_t least) {
-    return std::bit_ceil(std::max(entries, least));
+std::uint32_t power_of_two(std::uint32_t entries, std::uint32_t min) {
+    return std::bit_ceil(std::max(entries, min));
 }
 
-// What Address::place holds.
+// The contents of Address::location.
 struct Location {
     ibv_gid gid;
     std::uint16_t lid;
@@ -77,7 +77,7 @@ class Devx final : public Device {
         attributes.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
         attributes.flags = options.ignore_overrun ? IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN : 0;
         ibv_cq_ex* const extended = ::ibv_create_cq_ex(context_, &attributes);
-        if (extended == nullptr) refuse("no completion queue");
+        if (extended == nullptr) refuse("cannot create a completion queue");
         ibv_cq* const made = ::ibv_cq_ex_to_cq(extended);
         mlx5dv_cq inside{};
         mlx5dv_obj object{};
@@ -111,7 +111,7 @@ class Devx final : public Device {
         const std::size_t bytes = (record + block_bytes + page - 1) / page * page;
         Pair made;
         made.memory.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes)));
-        if (made.memory == nullptr) refuse("no memory for a queue pair");
+        if (made.memory == nullptr) refuse("cannot allocate memory for a queue pair");
         std::memset(made.memory.get(), 0, bytes);
         made.registered = verbs_.umem_reg(context_, made.memory.get(), bytes, IBV_ACCESS_LOCAL_WRITE);
         if (made.registered == nullptr) refuse("the memory of a queue pair cannot be registered");
@@ -143,7 +143,7 @@ class Devx final : public Device {
         made.object = verbs_.obj_create(context_, in.data(), in.size(), out.data(), out.size());
         if (made.object == nullptr) {
             verbs_.umem_dereg(made.registered);
-            throw Error(ErrorCode::system, fmt::format("the card makes no queue pair: {} (syndrome {:#x})",
+            throw Error(ErrorCode::system, fmt::format("cannot create a queue pair: {} (syndrome {:#x})",
                                                        std::strerror(errno), out.get(status_syndrome)));
         }
         pair.number = static_cast<std::uint32_t>(out.get(number));
@@ -163,16 +163,16 @@ class Devx final : public Device {
     }
 
     Address address(const QueuePair& pair) const override {
-        static_assert(sizeof(Location) <= sizeof(Address::place));
+        static_assert(sizeof(Location) <= sizeof(Address::location));
         Address address;
         address.number = pair.number;
-        std::memcpy(address.place.data(), &location_, sizeof location_);
+        std::memcpy(address.location.data(), &location_, sizeof location_);
         return address;
     }
 
     void connect(const QueuePair& pair, const Address& peer) override {
         Location there{};
-        std::memcpy(&there, peer.place.data(), sizeof there);
+        std::memcpy(&there, peer.location.data(), sizeof there);
         mlx5dv_devx_obj* const object = pairs_.at(pair.number).object;
         Command<modify_bytes> receive;
         receive.set(mtu.in(context), std::min(location_.mtu, there.mtu));
@@ -185,7 +185,7 @@ class Devx final : public Device {
         modify(object, pair.number, init2rtr, receive);
         Command<modify_bytes> send;
         send.set(retry_count.in(context), 7);
-        send.set(rnr_retry.in(context), 7);  // for ever: the receiver may start much later
+        send.set(rnr_retry.in(context), 7);  // without limit: the receiver may start much later
         send.set(next_send_psn.in(context), 0);
         send.set(log_sra_max.in(context), 0);
         send.set(path_ack_timeout.in(path), 16);
@@ -202,7 +202,7 @@ class Devx final : public Device {
     void destroy(const CompletionQueue& queue) override {
         const auto found = completions_.find(queue.number);
         if (found == completions_.end()) return;
-        clear_events();  // those of it must have been acknowledged
+        clear_events();  // all events of a queue must be acknowledged before
         verbs_.destroy_cq(found->second.queue);
         completions_.erase(found);
     }
@@ -221,7 +221,7 @@ class Devx final : public Device {
         regions_.erase(found);
     }
 
-    // As mlx5_arm_cq() of rdma-core, which would take its own consumer index for ours.
+    // As mlx5_arm_cq() of rdma-core, which would use its own consumer index.
     void arm(const CompletionQueue& queue, std::uint32_t consumed) override {
         constexpr std::size_t bell = 0x20;
         const Completions& of = completions_.at(queue.number);
@@ -256,23 +256,23 @@ class Devx final : public Device {
     struct Completions {
         ibv_cq* queue = nullptr;
         std::byte* uar = nullptr;
-        std::uint32_t events = 0;  // taken: arming counts them
+        std::uint32_t events = 0;  // acknowledged; arm() needs the number
     };
 
     void open() {
         domain_ = verbs_.alloc_pd(context_);
-        if (domain_ == nullptr) refuse("no protection domain");
+        if (domain_ == nullptr) refuse("cannot allocate a protection domain");
         mlx5dv_pd inside{};
         mlx5dv_obj object{};
         object.pd.in = domain_;
         object.pd.out = &inside;
-        if (verbs_.init_obj(&object, MLX5DV_OBJ_PD) != 0) refuse("no number of the protection domain");
+        if (verbs_.init_obj(&object, MLX5DV_OBJ_PD) != 0) refuse("the protection domain has no number");
         domain_number_ = inside.pdn;
-        // Each store into this kind goes to the card at once.
+        // Stores into this kind of register go to the card at once.
         uar_ = verbs_.alloc_uar(context_, MLX5DV_UAR_ALLOC_TYPE_NC);
-        if (uar_ == nullptr) refuse("no doorbell register");
+        if (uar_ == nullptr) refuse("cannot allocate a doorbell register");
         channel_ = verbs_.create_comp_channel(context_);
-        if (channel_ == nullptr) refuse("no completion channel");
+        if (channel_ == nullptr) refuse("cannot create a completion channel");
         ::fcntl(channel_->fd, F_SETFL, ::fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
         find_location();
         find_capabilities();
@@ -298,7 +298,8 @@ class Devx final : public Device {
 
     void find_location() {
         ibv_port_attr attributes{};
-        if (verbs_.query_port(context_, port, &attributes) != 0) refuse("the port is silent");
+        if (verbs_.query_port(context_, port, &attributes) != 0)
+            refuse("the card does not report the state of its port");
         if (attributes.state != IBV_PORT_ACTIVE)
             throw Error(ErrorCode::unsupported, fmt::format("port 1 of {} is not active", name_));
         location_.lid = attributes.lid;
@@ -324,19 +325,19 @@ class Devx final : public Device {
         in.set(opcode, query_hca_cap);
         in.set(op_mod, 1);  // general capabilities, as they are now
         if (verbs_.general_command(context_, in.data(), in.size(), out->data(), out->size()) != 0)
-            refuse("the card does not tell its capabilities");
+            refuse("the card does not report its capabilities");
         capabilities_.cross_channel =
             out->get(cap_cd.in(capability)) != 0
                 ? Verdict::yes()
                 : Verdict::no("the card has no cross-channel queues (HCA capability cd)");
-        // Only a trial tells: see the probe.
+        // Only a trial shows that: see the probe.
         capabilities_.wait_in_plain = Verdict::yes();
-        const auto most = [&](Bits log) {
+        const auto max = [&](Bits log) {
             return std::uint32_t{1} << std::min<std::uint64_t>(out->get(log.in(capability)), 24);
         };
         capabilities_.max_send_blocks = capabilities_.max_receive_entries =
-            std::min<std::uint32_t>(most(cap_log_max_qp_sz), 1U << 15);
-        capabilities_.max_completions = std::min<std::uint32_t>(most(cap_log_max_cq_sz), 1U << 22);
+            std::min<std::uint32_t>(max(cap_log_max_qp_sz), 1U << 15);
+        capabilities_.max_completions = std::min<std::uint32_t>(max(cap_log_max_cq_sz), 1U << 22);
         capabilities_.max_message = std::uint64_t{1} << out->get(cap_log_max_msg.in(capability));
     }
 
@@ -358,7 +359,7 @@ class Devx final : public Device {
         for (std::uint32_t i = 0; i < 16; ++i) in.set(Bits{path_rgid + i * 8, 8}.in(path), there.gid.raw[i]);
     }
 
-    // The system knows the next hop's hardware address.
+    // The kernel resolves the hardware address of the next hop.
     void set_ethernet_path(Command<modify_bytes>& in, const Location& there) {
         ibv_ah_attr attributes{};
         attributes.is_global = 1;
@@ -380,7 +381,7 @@ class Devx final : public Device {
             in.set(path_udp_sport.in(path), be16toh(inside.av->rlid));
         }
         verbs_.destroy_ah(handle);
-        if (!known) refuse("the peer's hardware address is hidden");
+        if (!known) refuse("libmlx5 does not report the peer's hardware address");
     }
 
     void modify(mlx5dv_devx_obj* object, std::uint32_t pair, std::uint32_t operation,
@@ -390,7 +391,7 @@ class Devx final : public Device {
         in.set(number, pair);
         if (verbs_.obj_modify(object, in.data(), in.size(), out.data(), out.size()) != 0)
             throw Error(ErrorCode::system,
-                        fmt::format("the card does not connect a queue pair: {} (command "
+                        fmt::format("cannot connect a queue pair: {} (command "
                                     "{:#x}, syndrome {:#x})",
                                     std::strerror(errno), operation, out.get(status_syndrome)));
     }

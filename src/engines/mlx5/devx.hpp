@@ -9,7 +9,7 @@
 
 namespace lapwing::mlx5 {
 
-// Whether there is a card that this build can open. Looks once.
+// Whether there is a card that this build can open. Looks only once.
 Verdict devx_available();
 
 // The first card with an active port, or the one of that name ("mlx5_0"). Throws Error (unsupported, system).

@@ -1,4 +1,4 @@
-// Commands of a card and where their fields are, after DPDK's mlx5_prm.h.
+// Commands of a card and the offsets of their fields, after DPDK's mlx5_prm.h.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace lapwing::mlx5::command {
 
-// A field of a command: where it begins and how long it is, in bits (mlx5_prm.h).
+// A field of a command: offset and length in bits (mlx5_prm.h).
 struct Bits {
     std::uint32_t at;
     std::uint32_t width;

@@ -1,4 +1,4 @@
-// Functions of rdma-core, which is looked for when a card is opened.
+// Functions of rdma-core, which is loaded when a card is opened.
 #pragma once
 
 #if __has_include(<infiniband/mlx5dv.h>)
@@ -11,7 +11,7 @@
 
 namespace lapwing::mlx5 {
 
-// Functions of libibverbs.so.1 and libmlx5.so.1, which are found when they are needed.
+// Functions of libibverbs.so.1 and libmlx5.so.1.
 struct Library {
     decltype(&::ibv_get_device_list) get_device_list;
     decltype(&::ibv_free_device_list) free_device_list;
@@ -46,7 +46,7 @@ struct Library {
     decltype(&::mlx5dv_devx_free_uar) free_uar;
 };
 
-// Throws Error (unsupported) where it is not there, or lacks one.
+// Throws Error (unsupported) if rdma-core is not installed, or lacks a function.
 const Library& library();
 
 }  // namespace lapwing::mlx5

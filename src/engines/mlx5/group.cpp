@@ -3,17 +3,17 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "engines/mlx5/card_run.hpp"
 #include "engines/mlx5/plan.hpp"
 #include "engines/mlx5/queue_memory.hpp"
-#include "engines/mlx5/run.hpp"
 
 namespace lapwing::mlx5 {
 namespace {
 
 constexpr std::uint32_t shared_lanes = 4;
-// Of each queue: what is longer goes in stages.
+// Requests of one queue: longer lists run in stages.
 constexpr std::uint32_t default_depth = 1024;
-// Each keeps memory on each lane that runs it.
+// Each landing takes memory on each lane that runs its list.
 constexpr std::size_t max_landings = 16;
 
 }  // namespace
@@ -27,8 +27,7 @@ Group::Group(Device& device, Link& messages, const WorkVariant& variant)
 
 Verdict Group::has_memory_for(int ranks) const {
     if (depth_of_peers(ranks, depth_) > 0) return Verdict::yes();
-    return Verdict::no(
-        "the queues to so many ranks would take more than 16 MiB of memory that stays in place");
+    return Verdict::no("queues to all ranks would take more than 16 MiB of pinned memory");
 }
 
 WorkLimits Group::limits(int ranks) const {
@@ -69,8 +68,8 @@ void Group::fail(const std::string& why) {
     if (keep_alive_ != nullptr) keep_alive_->close();
     for (const auto& [key, lane] : lanes_) {
         lane->close();
-        for (Run* const run : lane->runs) {
-            run->state = Run::State::failed;
+        for (CardRun* const run : lane->runs) {
+            run->state = CardRun::State::failed;
             run->error = error_;
         }
         lane->runs.clear();
@@ -80,8 +79,8 @@ void Group::fail(const std::string& why) {
 int Group::arm() {
     for (const auto& [key, lane] : lanes_) {
         if (lane->runs.empty()) continue;
-        const Run& run = *lane->runs.front();
-        if (run.state != Run::State::running) return messages_.poll_descriptor();
+        const CardRun& run = *lane->runs.front();
+        if (run.state != CardRun::State::running) return messages_.poll_descriptor();
         const WorkStage& stage = run.plan.queues.stages[run.stage - 1];
         const CompletionReader& next = lane->management.count() - run.management < stage.management
                                            ? lane->management

@@ -1,4 +1,4 @@
-// The engine's part in one group.
+// The mlx5 engine in one group.
 #pragma once
 
 #include <chrono>
@@ -24,28 +24,29 @@ class Group {
 
     Device& device() { return device_; }
     Link& messages() { return messages_; }
-    KeepAlive& keep_alive() { return *keep_alive_; }  // where there is a lane
+    KeepAlive& keep_alive() { return *keep_alive_; }  // only if there is a lane
     const WorkVariant& variant() const { return variant_; }
-    // Whether lists of all ranks may have queues to all others.
+    // Whether there is memory for queues from each rank to all others.
     Verdict has_memory_for(int ranks) const;
     WorkLimits limits(int ranks) const;
-    // Shared lanes are taken in turn; a kept channel has its own.
+    // Other channels share lanes; a persistent channel has a lane of its own.
     Lane& lane(std::uint32_t channel, int ranks);
 
-    // Of a problem's lists, where messages are written (landing.hpp); none: they are sent. Equal on all
-    // ranks, which ask for the same problems in the same order.
+    // The number of the landing (landing.hpp) for the lists of a problem; none if messages are sent. The
+    // first call for a problem draws the number. Equal on all ranks, which must ask for the same problems in
+    // the same order.
     std::optional<std::uint32_t> number_of_landing(const Problem& problem);
 
-    // Whether to ask peers now whether they are there: from time to time, for who waits.
+    // Whether it is time again to ask silent peers.
     bool time_to_ask();
-    // Nothing goes on: all runs fail, and peers that ask get no answer.
+    // Fails all runs. Peers that ask get no answer any more.
     void fail(const std::string& why);
     const std::string& error() const { return error_; }
 
-    // Before a caller sleeps: the next completion that any lane needs makes a descriptor readable. -1:
-    // something is not connected yet.
+    // Call it before the caller sleeps: the next completion that a lane needs makes the returned descriptor
+    // readable. While a lane is connecting, returns the descriptor of the messages' link, which may be -1.
     int arm();
-    // Before completions are read: those that come later make the descriptor readable again.
+    // Call it before completions are read: later completions make the descriptor readable again.
     void forget_events();
 
   private:
@@ -56,7 +57,7 @@ class Group {
     const WorkVariant variant_;
     std::uint32_t depth_;
     bool armed_ = false;
-    std::string error_;  // why it cannot be used any more
+    std::string error_;  // why the group failed; empty: it did not
     std::vector<Problem> with_landing_;
     Clock::time_point next_question_;
     std::unique_ptr<KeepAlive> keep_alive_;

@@ -49,7 +49,7 @@ bool KeepAlive::some_are_lost() {
             return one.second.queue.pair().number == answer.queue_pair;
         });
         if (of == peers_.end()) return;
-        of->second.asked = answer.error;  // there is no use in asking again
+        of->second.asked = answer.error;  // do not ask again
         if (answer.error) of->second.lost = syndrome_in_words(answer.syndrome);
         some_are_lost_ = some_are_lost_ || answer.error;
     });

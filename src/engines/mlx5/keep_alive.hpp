@@ -1,8 +1,8 @@
-// Asks whether peers are still there, for who waits for their messages: a card reports that what it sends
-// finds nobody, but a rank that only receives sends nothing.
+// Asks whether peers are still alive. A card reports that a peer does not answer what it sends, but a rank
+// that only receives sends nothing.
 //
-// A write of no bytes asks; the peer's card answers it, whatever its processor does. It has a queue pair of
-// its own, because others may wait for the very message that does not come.
+// The question is a write of no bytes. The peer's card answers it, whatever the peer's processor does. It has
+// a queue pair of its own, because the requests in other queues may wait for the missing message.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +21,18 @@ class KeepAlive {
     KeepAlive(const KeepAlive&) = delete;
     KeepAlive& operator=(const KeepAlive&) = delete;
 
-    // What `peer` must know to connect; and connects with it. Repeated calls do nothing.
+    // The address that `peer` needs to connect; connects to the peer's. Repeated calls do nothing.
     Address address(int peer);
     void connect(int peer, const Address& theirs);
 
-    // Of a peer that is connected; nothing where it still owes an answer.
+    // Does nothing if the peer is not connected, or has not answered the last question.
     void ask(int peer);
-    // Reads answers. Whether any peer has been found not to answer.
+    // Reads answers. Returns whether any peer was found lost.
     bool some_are_lost();
-    // Why that peer is; empty: it is there, as far as is known. A peer that has sent all of its messages may
-    // have ended in order.
+    // Why the peer is lost; empty if it is not known to be. A peer that has sent all of its messages may have
+    // ended in order.
     std::string why_lost(int peer) const;
-    // Who asks this rank gets no answer any more.
+    // Peers that ask get no answer any more.
     void close();
 
   private:
@@ -47,7 +47,7 @@ class KeepAlive {
 
     Device& device_;
     const int ranks_;
-    std::optional<CompletionReader> answers_;  // none: it is closed, or has not been needed
+    std::optional<CompletionReader> answers_;  // none: closed, or not used yet
     std::map<int, Peer> peers_;
     bool some_are_lost_ = false;
 };

@@ -10,7 +10,7 @@ bool has_bytes(const std::vector<Span>& spans) {
     return false;
 }
 
-// Messages to the queue's peer; none where they are empty, since these need no address.
+// The number of messages to the queue's peer; 0 if all are empty, because these need no address.
 std::uint64_t messages_with_address(const WorkQueue& queue) {
     std::uint64_t messages = 0;
     bool bytes = false;
@@ -29,7 +29,7 @@ std::byte* bytes_of(std::vector<Entry>& entries) {
 
 }  // namespace
 
-void Landing::tell(Device& device, Link& messages, const Plan& plan, std::uint32_t channel) {
+void Landing::announce(Device& device, Link& messages, const Plan& plan, std::uint32_t channel) {
     if (plan.written_to) {
         for (RunMemory& memory : memories_) memory.make(device, plan);
     }
@@ -50,12 +50,12 @@ void Landing::tell(Device& device, Link& messages, const Plan& plan, std::uint32
         }
         messages.send(of.peer, bytes_of(peer.mine), peer.mine.size() * sizeof(Target), channel, peer.out);
     }
-    told_ = true;
+    announced_ = true;
 }
 
 bool Landing::exchange(Device& device, Link& messages, const Plan& plan, std::uint32_t channel) {
     if (exchanged_) return true;
-    if (!told_) tell(device, messages, plan, channel);
+    if (!announced_) announce(device, messages, plan, channel);
     bool all = true;
     for (Peer& peer : peers_) {
         all = messages.test(peer.in) && all;

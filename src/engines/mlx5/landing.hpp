@@ -1,11 +1,10 @@
-// Where the messages of a list are written: memory of their receiver's, whose address the sender has been
-// told.
+// The memory of a receiver to which the messages of a list are written. Receivers announce its addresses.
 //
-// Peers may be a run ahead, so a write may come before its receiver has started the run. It does no harm
-// there: a lane's runs of one list use two memories in turn, and a rank begins a run when the one before is
-// complete, its messages included. These have used up receives, which the receiver posts when it begins that
-// run; so it has ended the one before that, which used the memory that is written to now. That is the credit,
-// and it costs no message.
+// Peers may be a run ahead, so a write may land before its receiver has started the run. That does no harm:
+// the runs of one list on a lane use two memories in turn. A rank begins a run when the run before is
+// complete, with all messages that it sent. Those messages used up receives, which the receiver posted when
+// it began that run. So the receiver had ended the run before, which used the memory that is written to now.
+// This takes the place of a credit, and costs no message.
 //
 // All ranks number the lists whose messages are written in the same order (Group::number_of_landing), and a
 // lane has its runs in the same order on all ranks. So both ends know which memory a run uses.
@@ -23,18 +22,18 @@ namespace lapwing::mlx5 {
 // Of one list, on one lane.
 class Landing {
   public:
-    // Tells peers where their messages are written, and hears where this rank's are; on the first run's
-    // channel. True when that is done. Throws Error (link, system).
+    // Exchanges the addresses of landings with the peers, on the channel of the first run. Returns true when
+    // that is done. Throws Error (link, system).
     bool exchange(Device& device, Link& messages, const Plan& plan, std::uint32_t channel);
 
-    // The next run begins. Its memory; null: the run's own, since peers send to this rank.
+    // The next run begins. Returns its memory; null if peers send to this rank, so that the run uses its own.
     RunMemory* begin(const Plan& plan) {
         now_ = 1 - now_;
         return plan.written_to ? &memories_[now_] : nullptr;
     }
-    // Which of the two memories the run that began last uses, here and at peers.
+    // The index of the memory that the last run uses, here and at peers.
     std::size_t turn() const { return now_; }
-    // Of the run that began last: where a message to the peer of that queue is written. No key: it is sent.
+    // The target of a message in the last run, to the peer of that queue. No key: the message is sent.
     RemoteData target(std::uint32_t queue, std::uint64_t message) const {
         const std::vector<Target>& all = peers_[queue].theirs;
         if (all.empty()) return {};
@@ -43,7 +42,7 @@ class Landing {
     }
 
   private:
-    struct Target {  // as it is told
+    struct Target {  // as announced
         std::uint64_t address = 0;
         std::uint64_t key = 0;
     };
@@ -53,12 +52,12 @@ class Landing {
         Link::Transfer out, in;
     };
 
-    void tell(Device& device, Link& messages, const Plan& plan, std::uint32_t channel);
+    void announce(Device& device, Link& messages, const Plan& plan, std::uint32_t channel);
 
     std::array<RunMemory, 2> memories_;
     std::size_t now_ = 1;
     std::vector<Peer> peers_;  // by queue
-    bool told_ = false;
+    bool announced_ = false;
     bool exchanged_ = false;
 };
 

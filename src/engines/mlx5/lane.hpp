@@ -1,5 +1,5 @@
-// The queues of one lane: of the collectives that take it in turn, one at a time. Between two ranks a queue
-// pair keeps the order of messages, so a lane has one for each peer.
+// The queues of one lane. Collectives use a lane in turn, one at a time. A queue pair keeps the order of
+// messages between two ranks, so a lane has one for each peer.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@
 
 namespace lapwing::mlx5 {
 
-struct Run;
+struct CardRun;
 
-// A queue pair to a peer. Both ranks connect it when the first collective that needs it has the lane, by
-// messages on that one's channel: first addresses, then that they are connected. The first lane to do so
-// connects the group's keep-alive, too.
+// A queue pair to a peer. Both ranks connect it when the first collective that needs it has the lane. They
+// exchange messages on the channel of that collective: first addresses, then a confirmation. The first lane
+// also connects the group's keep-alive.
 class Peer {
   public:
     Peer(Device& device, const QueuePairOptions& options, const CompletionQueue& receives);
 
-    // True when both ends are connected. Throws Error (link).
+    // Returns true if both ends are connected. Throws Error (link).
     bool connect(Device& device, KeepAlive& keep_alive, Link& messages, int peer, std::uint32_t channel);
 
     SendQueue sends;
@@ -49,8 +49,8 @@ class Peer {
 
 struct LaneOptions {
     WorkVariant variant{};
-    std::uint32_t depth = 0;       // of the queues to this rank itself
-    std::uint32_t peer_depth = 0;  // and of those to others
+    std::uint32_t depth = 0;       // of queues to this rank itself
+    std::uint32_t peer_depth = 0;  // of queues to peers
     int ranks = 1;
 };
 
@@ -61,21 +61,21 @@ class Lane {
     Lane(const Lane&) = delete;
     Lane& operator=(const Lane&) = delete;
 
-    // All of these are made when first asked for.
+    // The first call makes the queue.
     Peer& peer(int rank);
     SendQueue& copy_queue();
     SendQueue& management_queue();
     Landing& landing(std::uint32_t number) { return landings_[number]; }
 
-    // The other end of one of its queue pairs: for messages.
+    // Names the other end of a queue pair, for messages.
     std::string who(std::uint32_t queue_pair) const;
-    // It cannot be used any more, and its queue pairs answer no peer.
+    // Destroys the queue pairs: peers get no answer any more.
     void close();
 
     CompletionReader sends;  // of all peers
     CompletionReader copies;
     CompletionReader management;
-    std::deque<Run*> runs;  // the first has the lane
+    std::deque<CardRun*> runs;  // the first has the lane
 
   private:
     std::unique_ptr<SendQueue> to_itself(Role role, const CompletionReader& completions);

@@ -5,9 +5,9 @@
 namespace lapwing::mlx5 {
 namespace {
 
-// Longer buffers are registered for each run, which costs less than to copy them.
+// Longer buffers are registered for each run, which costs less than copying them.
 constexpr std::uint64_t max_bytes_bounced = 32768;
-// Longer scratch memory is not kept twice, for writes of peers.
+// Lists with longer scratch memory have no two memories that peers write to.
 constexpr std::uint64_t max_scratch_bytes_written = 131072;
 
 template <typename Which>

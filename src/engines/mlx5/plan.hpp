@@ -1,4 +1,4 @@
-// What is the same for all runs of a list.
+// A list as the card runs it: what all of its runs share.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace lapwing::mlx5 {
 
-// The buffers are copied, in and out.
+// Whether the runs copy the caller's buffers, in and out.
 bool bounced(const List& list);
-// In the variants that write, messages are sent all the same to a receiver whose memory for them differs from
-// run to run, or is long; and those of collectives that may be one problem at one rank and several at
-// another: where blocks differ in length, or a rank may have its input in place by itself.
+// The variants that write still send some messages: to a receiver whose memory differs from run to run, or is
+// long; and those of collectives that may be one problem at one rank and several at another, because blocks
+// differ in length, or a rank alone may have its input in place.
 bool written_to(const List& list);
 bool sends_only(const Problem& problem);
 
@@ -24,12 +24,12 @@ struct Plan {
 
     WorkQueues queues;
     std::uint64_t in_bytes = 0, out_bytes = 0, scratch_bytes = 0;
-    // Of `out`, without overlaps: what anything writes; and what no message does. Nothing reads the bytes of
-    // a receive before it is complete, so only the latter have a value at the start.
+    // Spans of `out`, without overlaps: those that a task writes; and those that no message writes. No task
+    // reads the bytes of a receive before it is complete, so only the latter need a value at the start.
     std::vector<Span> written, not_received;
     bool bounced = false;
-    std::optional<std::uint32_t> landing;  // its number, where messages of this list may be written
-    bool written_to = false;               // those to this rank
+    std::optional<std::uint32_t> landing;  // its number, if messages of this list may be written
+    bool written_to = false;               // whether messages to this rank are written
 };
 
 }  // namespace lapwing::mlx5

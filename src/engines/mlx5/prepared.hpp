@@ -1,14 +1,14 @@
-// A list prepared for the card, and its runs.
+// A list prepared for the card.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
+#include "base/object_pool.hpp"
 #include "engines/engine.hpp"
+#include "engines/mlx5/card_run.hpp"
 #include "engines/mlx5/group.hpp"
-#include "engines/mlx5/run.hpp"
 
 namespace lapwing::mlx5 {
 
@@ -25,8 +25,7 @@ class CardPrepared : public Prepared {
   private:
     Plan plan_;
     std::shared_ptr<Group> group_;
-    std::vector<std::unique_ptr<Run>> runs_;
-    std::vector<Run*> idle_;
+    ObjectPool<CardRun> runs_;
 };
 
 }  // namespace lapwing::mlx5

@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Queues of the probe, destroyed at its end whatever happens.
+// The queues of the probe. The destructor destroys them.
 class Queues {
   public:
     explicit Queues(Device& device) : device_(device) {}
@@ -44,13 +44,13 @@ class Queues {
     std::vector<SendQueue> pairs_;
 };
 
-Place place_of(const SendQueue& queue) {
+Position position_of(const SendQueue& queue) {
     return {queue.next(), queue.pair().number};
 }
 
-// Until the queue has an entry. False: it never got one.
-bool awaited(CompletionReader& reader, std::chrono::milliseconds limit,
-             const std::function<void()>& meanwhile) {
+// Waits until the queue has an entry. Returns false if it gets none in time.
+bool wait_for_entry(CompletionReader& reader, std::chrono::milliseconds limit,
+                    const std::function<void()>& meanwhile) {
     const auto end = Clock::now() + limit;
     for (;;) {
         reader.read();
@@ -84,31 +84,31 @@ std::string try_out(Device& device, const WorkVariant& variant, std::chrono::mil
 
     SendQueue& waiting = management ? *management : second;
     const auto wait = [&] {
-        put_wait(waiting.block(), place_of(waiting), first_done.queue().number, first_done.index(0),
+        put_wait(waiting.block(), position_of(waiting), first_done.queue().number, first_done.index(0),
                  Report::no);
         waiting.post();
     };
     if (!management) wait();
     const std::uint16_t begin = second.next();
-    put_write(second.block(), place_of(second), target(2), data(1), false, Report::yes);
+    put_write(second.block(), position_of(second), target(2), data(1), false, Report::yes);
     second.post();
     if (management) {
         wait();
-        put_enable(management->block(), place_of(*management), second.pair().number,
+        put_enable(management->block(), position_of(*management), second.pair().number,
                    static_cast<std::uint16_t>(begin + 1), Report::yes);
         management->post();
     }
     waiting.ring();
-    // Time for what must not happen: all that the probe takes on a card that passes.
-    if (awaited(second_done, std::min(limit / 10, std::chrono::milliseconds(10)), meanwhile))
+    // On a card that passes, the probe takes no more than this wait for an entry that must not come.
+    if (wait_for_entry(second_done, std::min(limit / 10, std::chrono::milliseconds(10)), meanwhile))
         return "a WAIT does not wait, or a managed queue runs at once";
-    put_write(first.block(), place_of(first), target(1), data(0), false, Report::yes);
+    put_write(first.block(), position_of(first), target(1), data(0), false, Report::yes);
     first.post();
     first.ring();
-    if (!awaited(first_done, limit, meanwhile)) return "a write to itself does not end";
-    if (!awaited(second_done, limit, meanwhile))
+    if (!wait_for_entry(first_done, limit, meanwhile)) return "a write to itself does not end";
+    if (!wait_for_entry(second_done, limit, meanwhile))
         return variant.management ? "WAIT and SEND_EN do not let a managed queue run" : "a WAIT does not end";
-    if (management && !awaited(management_done, limit, meanwhile)) return "a SEND_EN does not report";
+    if (management && !wait_for_entry(management_done, limit, meanwhile)) return "a SEND_EN does not report";
     std::atomic_signal_fence(std::memory_order_seq_cst);
     const volatile std::uint64_t& last = words[2];
     return last == words[0] ? "" : "a queue ran before its WAIT had ended";

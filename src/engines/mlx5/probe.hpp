@@ -1,5 +1,4 @@
-// Whether a card does what the engine needs: documents leave some of it open, and the capability bits do not
-// tell.
+// Tries whether a card does what the engine needs: neither documents nor capability bits say all of it.
 #pragma once
 
 #include <chrono>
@@ -12,16 +11,16 @@
 
 namespace lapwing::mlx5 {
 
-// Queue pairs that are connected with themselves: a first write, and a second one of what that wrote, which a
-// WAIT holds back until the first is complete, and with a management queue its enable, too. Gives back why
-// the card is unfit; empty: it did. `meanwhile` is called while nothing happens.
+// Uses queue pairs that are connected to themselves: a first write, and a second one of what the first wrote.
+// A WAIT holds the second back until the first is complete; with a management queue, its enable does so, too.
+// Returns why the card is unfit, or an empty string. Calls `meanwhile` while it waits.
 std::string probe(Device& device, const WorkVariant& variant,
                   std::chrono::milliseconds limit = std::chrono::milliseconds(1000),
                   const std::function<void()>& meanwhile = {});
 
-// The first variant that the card passes; waits in the peers' own queues are tried first, since nothing needs
-// to be enabled there. Where one is `wanted`, only that. Throws Error (unsupported) with what went wrong in
-// each.
+// Returns the first variant that the card passes. Waits in the peers' own queues are tried first, because no
+// request needs to be enabled there. Tries only `wanted`, if it is not null. Throws Error (unsupported) with
+// the reason for each.
 const WorkVariant* fit_variant(Device& device, const WorkVariant* wanted = nullptr);
 
 // The card that runs lists, and which work queues it takes.
@@ -30,7 +29,7 @@ struct OpenedCard {
     const WorkVariant* variant = nullptr;
 };
 
-// The first of this host, if it passes. `wanted` as above. Throws Error (unsupported, system).
+// Opens the first card of this host, if it passes. `wanted` as above. Throws Error (unsupported, system).
 OpenedCard open_card(const WorkVariant* wanted);
 
 }  // namespace lapwing::mlx5

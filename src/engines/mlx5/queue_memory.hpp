@@ -1,11 +1,11 @@
-// How much memory the queues to peers take, and how long they may be for it. All of it is pinned.
+// The memory that queues to peers take, all of it pinned, and the depth that it allows.
 #pragma once
 
 #include <cstdint>
 
 namespace lapwing::mlx5 {
 
-// Of one lane, if its lists have all ranks as peers; lanes for lists with fewer take less.
+// Of one lane whose lists have all ranks as peers; other lanes take less.
 constexpr std::uint64_t max_bytes_of_lane = std::uint64_t{16} << 20;
 // Shorter ones take no less memory, since rings begin at pages.
 constexpr std::uint32_t min_depth_of_peer = 32;
@@ -17,10 +17,10 @@ constexpr std::uint64_t bytes_of_peer(std::uint32_t depth) {
     return pages(depth * (block + receive) + record) + pages(depth * block + record);
 }
 
-// A power of two, `most` where there is memory for it. 0: the group has too many ranks.
-constexpr std::uint32_t depth_of_peers(int ranks, std::uint32_t most) {
+// A power of two, at most `max_depth`. Returns 0 if the group has too many ranks.
+constexpr std::uint32_t depth_of_peers(int ranks, std::uint32_t max_depth) {
     const std::uint64_t peers = ranks > 1 ? static_cast<std::uint64_t>(ranks - 1) : 1;
-    std::uint32_t depth = most;
+    std::uint32_t depth = max_depth;
     while (depth > min_depth_of_peer && peers * bytes_of_peer(depth) > max_bytes_of_lane) depth /= 2;
     return peers * bytes_of_peer(depth) > max_bytes_of_lane ? 0 : depth;
 }

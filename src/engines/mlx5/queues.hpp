@@ -1,4 +1,4 @@
-// The two ends of a card's queues that software has: it posts requests, and reads what is complete.
+// Software's ends of a card's queues: it posts requests, and reads completions.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace lapwing::mlx5 {
 
-// Who an error comes from.
+// The source of an error, for messages.
 inline const std::string the_card = "the card";
 inline std::string rank_in_words(int rank) {
     return fmt::format("rank {}", rank);
@@ -23,14 +23,14 @@ class CompletionReader {
     explicit CompletionReader(const CompletionQueue& queue) : queue_(queue) {}
 
     const CompletionQueue& queue() const { return queue_; }
-    // Entries read since it was made.
+    // Entries read so far.
     std::uint64_t count() const { return count_; }
-    // The index of an entry that is so many after the first.
+    // The index of the entry `count` entries after the first.
     std::uint32_t index(std::uint64_t count) const {
         return queue_.first + static_cast<std::uint32_t>(count);
     }
 
-    // Reads what is there; `visit` sees each entry, failed requests' too.
+    // Reads all new entries. `visit` gets each of them, also those of failed requests.
     template <typename Visit>
     void read_all(Visit visit) {
         const std::uint64_t before = count_;
@@ -64,7 +64,7 @@ class CompletionReader {
     std::uint64_t count_ = 0;
 };
 
-// A send queue. At most as many requests as it has blocks are posted and not complete; who posts sees to it.
+// A send queue. The caller must not have more requests posted and not complete than the queue has blocks.
 class SendQueue {
   public:
     explicit SendQueue(const QueuePair& pair) : pair_(pair), next_(pair.first_send) {}
@@ -73,12 +73,12 @@ class SendQueue {
     // The index that the next request gets.
     std::uint16_t next() const { return next_; }
 
-    // The block of the next request: to be filled, then post()ed.
+    // The block of the next request: fill it, then call post().
     std::byte* block() const {
         return pair_.send + std::size_t{next_ & (pair_.send_blocks - 1)} * block_bytes;
     }
     void post() { ++next_; }
-    // Lets the card have what is posted. A managed queue waits for its master.
+    // Rings the bell for all posted requests. A managed queue has none: its master enables requests.
     void ring() {
         if (pair_.role == Role::managed) return;
         store_record(&pair_.record[1], next_);

@@ -1,4 +1,4 @@
-// Memory that the card may use; registered as long as this lives.
+// Registers memory with the card, as long as this object lives.
 #pragma once
 
 #include <utility>

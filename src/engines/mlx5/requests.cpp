@@ -4,25 +4,25 @@ namespace lapwing::mlx5 {
 
 void put_request(std::byte* block, const WorkRequest& request, const Operands& operands) {
     const Report report = request.reports ? Report::yes : Report::no;
-    const Place place{0, operands.queue_pair};
+    const Position position{0, operands.queue_pair};
     switch (request.kind) {
         case WorkRequest::Kind::write:
             if (request.from.length == 0 || operands.target.key != 0) {
-                put_write(block, place, operands.target, operands.data, true, report);
+                put_write(block, position, operands.target, operands.data, true, report);
                 return;
             }
             [[fallthrough]];
         case WorkRequest::Kind::send:
-            put_send(block, place, operands.data, report);
+            put_send(block, position, operands.data, report);
             return;
         case WorkRequest::Kind::copy:
-            put_write(block, place, operands.target, operands.data, false, report);
+            put_write(block, position, operands.target, operands.data, false, report);
             return;
         case WorkRequest::Kind::wait:
-            put_wait(block, place, operands.object, 0, report);
+            put_wait(block, position, operands.object, 0, report);
             return;
         case WorkRequest::Kind::enable:
-            put_enable(block, place, operands.object, 0, report);
+            put_enable(block, position, operands.object, 0, report);
             return;
     }
 }

@@ -9,7 +9,7 @@
 
 namespace lapwing::mlx5 {
 
-// What a request names on this card.
+// The queues and the memory that a request names on this card.
 struct Operands {
     std::uint32_t queue_pair = 0;  // the request's own
     Data data;                     // send, write, copy
@@ -17,12 +17,12 @@ struct Operands {
     std::uint32_t object = 0;      // wait: the completion queue; enable: the queue pair
 };
 
-// All but its indices. A write of no bytes needs no address. One whose target has no key goes as a send,
-// which uses up a receive as well.
+// Encodes a request, except its indices. A write of no bytes needs no address. A write whose target has no
+// key becomes a send, which uses up a receive as well.
 void put_request(std::byte* block, const WorkRequest& request, const Operands& operands);
 
-// For a start, also for a later one: `index` is that of its block, and `before` what its count counts from:
-// of a wait, the index of the first completion of this start; of an enable, the index of the first request.
+// Sets the indices for one start. `index` is that of the request's block. The request's count is relative to
+// `before`: for a wait, the index of the first completion of this start; for an enable, of the first request.
 void rearm(std::byte* block, const WorkRequest& request, std::uint16_t index, std::uint32_t before);
 
 }  // namespace lapwing::mlx5

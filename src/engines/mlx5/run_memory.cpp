@@ -42,14 +42,14 @@ void RunMemory::begin(Device& device, const Plan& plan, const Buffers& buffers) 
             out_key_ = Registered(device, buffers.out, plan.out_bytes);
             return;
         } catch (const Error&) {
-            // Memory that cannot be registered, as what is only to be read, is copied as well.
+            // Memory that cannot be registered, such as read-only memory, is copied.
             in_key_.reset();
             out_key_.reset();
             make_bounce(device, plan);
         }
     }
     if (plan.in_bytes > 0) std::memcpy(bounce_.get(), buffers.in, plan.in_bytes);
-    // Where messages land, peers may write already.
+    // Peers may already write where messages land.
     for (const Span& span : plan.not_received)
         std::memcpy(memory_.buffers.out + span.offset, buffers.out + span.offset, span.length);
 }

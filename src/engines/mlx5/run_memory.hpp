@@ -1,4 +1,4 @@
-// The memory of a run as the card knows it, and the run's requests for that.
+// The memory of a run, registered with the card, and the requests that name it.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ class Lane;
 
 class RunMemory {
   public:
-    // What stays for all runs. Repeated calls do nothing.
+    // Makes what all runs use. Repeated calls do nothing.
     void make(Device& device, const Plan& plan);
-    // At a run's start and end: registers the caller's buffers, or copies them.
+    // Registers the caller's buffers, or copies them, at the start and end of a run.
     void begin(Device& device, const Plan& plan, const Buffers& buffers);
     void end(const Plan& plan, const Buffers& buffers);
 
@@ -28,7 +28,7 @@ class RunMemory {
     Data data(const Span& span) const;
     RemoteData remote(const Span& span) const;
 
-    // All that requests name, their indices aside.
+    // All that requests name, except their indices.
     struct Names {
         std::array<std::uint64_t, 6> own{};  // addresses and keys of this
         const Lane* lane = nullptr;
@@ -36,7 +36,7 @@ class RunMemory {
         bool operator==(const Names&) const = default;
     };
     Names names(const Lane& lane, std::size_t turn) const;
-    // The requests of each queue as they are posted but for their indices, and what they name.
+    // The requests of each queue as they are posted, except their indices; and what they name.
     std::vector<std::vector<std::array<std::byte, block_bytes>>> requests;
     Names encoded;
 

@@ -17,7 +17,7 @@ using Source = WorkRequest::Source;
 
 constexpr const char* receive_below = "a receive follows a wait, a copy or a reduction";
 
-// Where the spans of one memory that copies touch begin and end.
+// For each memory, the range that the spans of some copies cover.
 class Extent {
   public:
     void add(const Span& span) {
@@ -48,12 +48,12 @@ class Lowering {
         made_.variant = variant;
         made_.queues.resize(queues.peers.size() + 2);
         progress_.resize(made_.queues.size());
-        place_.reserve(queues.peers.size());
-        for (std::uint32_t place = 0; place < queues.peers.size(); ++place) {
-            place_.emplace_back(queues.peers[place].peer, place);
-            post_receives(place);
+        queue_of_.reserve(queues.peers.size());
+        for (std::uint32_t queue = 0; queue < queues.peers.size(); ++queue) {
+            queue_of_.emplace_back(queues.peers[queue].peer, queue);
+            post_receives(queue);
         }
-        std::sort(place_.begin(), place_.end());
+        std::sort(queue_of_.begin(), queue_of_.end());
         made_.queues[made_.copies()].peer = made_.queues[made_.management()].peer = queues.rank;
     }
 
@@ -61,10 +61,10 @@ class Lowering {
         for (const Task& task : queues_.management) {
             switch (task.kind) {
                 case Kind::enable_send:
-                    for (std::uint64_t i = 0; i < task.count; ++i) send(place_of(task.peer));
+                    for (std::uint64_t i = 0; i < task.count; ++i) send(queue_of(task.peer));
                     break;
                 case Kind::wait:
-                    wait(place_of(task.peer), task.count);
+                    wait(queue_of(task.peer), task.count);
                     break;
                 case Kind::copy:
                     copy(task);
@@ -81,17 +81,17 @@ class Lowering {
     }
 
   private:
-    // What has been lowered of one queue.
+    // How far one queue has been lowered.
     struct Progress {
         std::uint64_t stage_begin = 0;             // its first request of this stage
         std::size_t next_send = 0;                 // of the lowered queue
         std::uint64_t messages = 0;                // sent
-        std::vector<std::uint64_t> receive_parts;  // how many parts the receives up to each have
+        std::vector<std::uint64_t> receive_parts;  // by receive: parts of all receives up to it
         std::uint64_t waited_receives = 0;         // receives of the list
         std::uint64_t awaited = 0;  // entries that the list waits for, of receives or of copies
-        std::uint64_t covered = 0;  // those that a request waits for in this stage or before
-        std::size_t heard = 0;      // how much of events_ its own waits cover
-        std::uint64_t latest = 0;   // of gather_waits()
+        std::uint64_t covered = 0;  // entries that a request waits for, in this stage or before
+        std::size_t events = 0;     // events_ that its own waits cover
+        std::uint64_t latest = 0;   // used by gather_waits()
     };
     struct Event {
         std::uint32_t source;  // a peer's queue, or that of copies
@@ -108,18 +108,19 @@ class Lowering {
         } while (done < span.length);
     }
 
-    void post_receives(std::uint32_t place) {
-        WorkQueue& queue = made_.queues[place];
-        queue.peer = queues_.peers[place].peer;
-        for (const QueuedTask& queued : queues_.peers[place].receive) {
+    void post_receives(std::uint32_t number) {
+        WorkQueue& queue = made_.queues[number];
+        queue.peer = queues_.peers[number].peer;
+        for (const QueuedTask& queued : queues_.peers[number].receive) {
             if (!queued.enabled) throw Error(ErrorCode::invalid_argument, receive_below);
             for_each_part(queued.task.target, [&](const Span& part) { queue.receives.push_back(part); });
-            progress_[place].receive_parts.push_back(queue.receives.size());
+            progress_[number].receive_parts.push_back(queue.receives.size());
         }
     }
 
-    std::uint32_t place_of(int peer) const {
-        return std::lower_bound(place_.begin(), place_.end(), std::pair<int, std::uint32_t>(peer, 0))->second;
+    std::uint32_t queue_of(int peer) const {
+        return std::lower_bound(queue_of_.begin(), queue_of_.end(), std::pair<int, std::uint32_t>(peer, 0))
+            ->second;
     }
 
     WorkRequest& add(std::uint32_t queue, const WorkRequest& request) {
@@ -128,7 +129,8 @@ class Lowering {
     std::uint64_t in_stage(std::uint32_t queue) const {
         return made_.queues[queue].requests.size() - progress_[queue].stage_begin;
     }
-    // Ends the stage where the queue has no room for so many requests, and the one that ends a stage.
+    // Ends the stage if the queue has no room for these requests and for the one that ends a stage.
+    // Returns false if it did.
     bool make_room(std::uint32_t queue, std::uint64_t requests) {
         const bool of_peer = queue < made_.copies();
         const std::uint64_t depth =
@@ -152,7 +154,7 @@ class Lowering {
         });
     }
 
-    // Puts what stands before a request of this queue into it, or makes room in the management queue.
+    // Adds the waits before a request of this queue, or makes room for them in the management queue.
     void make_room_for_guarded(std::uint32_t queue) {
         if (by_management()) {
             make_room(queue, 1);
@@ -160,18 +162,18 @@ class Lowering {
             return;
         }
         std::vector<WorkRequest> waits = gather_waits(queue);
-        if (!make_room(queue, waits.size() + 1)) waits.clear();  // a new stage has nothing to wait for
+        if (!make_room(queue, waits.size() + 1)) waits.clear();  // a new stage need not wait
         for (const WorkRequest& wait : waits) {
             add(queue, wait);
             Progress& source = progress_[wait.source == Source::copies ? made_.copies() : wait.queue];
             source.covered = std::max(source.covered, wait.count);
         }
-        progress_[queue].heard = events_.size();
+        progress_[queue].events = events_.size();
     }
 
     std::vector<WorkRequest> gather_waits(std::uint32_t queue) {
         std::vector<WorkRequest> waits;
-        for (std::size_t i = progress_[queue].heard; i < events_.size(); ++i) {
+        for (std::size_t i = progress_[queue].events; i < events_.size(); ++i) {
             Progress& source = progress_[events_[i].source];
             if (source.latest == 0) {
                 const bool copies = events_[i].source == made_.copies();
@@ -188,7 +190,7 @@ class Lowering {
         return waits;
     }
 
-    // The request that was added last.
+    // Enables the request that was added last.
     void enable(std::uint32_t queue) {
         if (!by_management()) return;
         const std::uint64_t count = made_.queues[queue].requests.size();
@@ -205,7 +207,7 @@ class Lowering {
         Progress& progress = progress_[queue];
         progress.waited_receives += receives;
         if (progress.waited_receives > progress.receive_parts.size())
-            throw Error(ErrorCode::invalid_argument, "a list waits for a receive that it has not posted");
+            throw Error(ErrorCode::invalid_argument, "a list waits for a receive that is not posted");
         if (receives == 0) return;
         progress.awaited = progress.receive_parts[progress.waited_receives - 1];
         if (by_management()) {
@@ -245,8 +247,8 @@ class Lowering {
         fresh_ = false;
     }
 
-    // Whether it may run before, after or during the copies that share the last entry, which tells of it
-    // then, too.
+    // Whether the copy may run before, after or during the copies that share the last completion. If so, that
+    // completion reports the copy, too.
     bool joins_last_copy(const Span& from, const Span& to) const {
         return copied_last_ && in_stage(made_.copies()) + 2 <= limits_.queue_depth && !written_.meets(from) &&
                !written_.meets(to) && !read_.meets(to);
@@ -272,7 +274,7 @@ class Lowering {
         stage_.host.push_back(task);
     }
 
-    // All that is posted completes, and the processor sees it.
+    // All posted requests complete, and the processor sees it.
     void end_stage() {
         const std::uint32_t management = made_.management();
         if (!by_management()) {
@@ -304,7 +306,7 @@ class Lowering {
                 progress.stage_begin = made_.queues[queue].requests.size();
                 stage_.posted.push_back({queue, progress.stage_begin});
             }
-            progress.heard = 0;
+            progress.events = 0;
         }
         events_.clear();
         stage_.management = stages_waited_;
@@ -320,14 +322,14 @@ class Lowering {
     const WorkLimits limits_;
     WorkQueues made_;
     WorkStage stage_;
-    std::vector<Progress> progress_;                    // of each queue
-    std::vector<std::pair<int, std::uint32_t>> place_;  // of a peer's queue, by peer
-    std::vector<Event> events_;      // what the list has waited for in this stage, without a management queue
-    bool fresh_ = true;              // nothing but sends has been lowered in this stage
-    bool copied_last_ = false;       // what was lowered last is a copy by the card
-    Extent written_, read_;          // by the copies that share the last entry
-    std::uint64_t made_copies_ = 0;  // entries
-    std::uint64_t sends_ = 0;        // entries
+    std::vector<Progress> progress_;                       // of each queue
+    std::vector<std::pair<int, std::uint32_t>> queue_of_;  // by peer
+    std::vector<Event> events_;        // without a management queue: what the list waits for in this stage
+    bool fresh_ = true;                // only sends have been lowered in this stage
+    bool copied_last_ = false;         // the last lowered task is a copy by the card
+    Extent written_, read_;            // by the copies that share the last completion
+    std::uint64_t made_copies_ = 0;    // entries
+    std::uint64_t sends_ = 0;          // entries
     std::uint64_t stages_waited_ = 0;  // entries of the management queue
 };
 
@@ -347,7 +349,7 @@ Verdict has_work_queues(const List& list) {
     bool held = false;
     for (const Task& task : list.tasks) {
         if (task.kind == Kind::enable_send || task.kind == Kind::enable_recv)
-            return Verdict::no("the list holds enable tasks, which are made by lowering only");
+            return Verdict::no("the list has enable tasks, which only lowering makes");
         if (task.kind == Kind::recv && held) return Verdict::no(receive_below);
         held = held || (task.kind != Kind::recv && task.kind != Kind::send);
     }

@@ -8,18 +8,17 @@
 namespace lapwing::mlx5 {
 namespace {
 
-constexpr std::uint8_t report_completion = 0x08;    // in fm_ce_se
-constexpr std::uint32_t no_data = 0x100;            // the key that ends a list of data segments
-constexpr std::uint32_t index_bits = 0xffffff;      // of completions
-constexpr std::uint32_t number_bits = 0xffffff;     // of queues
-constexpr std::size_t wait_index = 24;              // max_index of WAIT and SEND_EN
-constexpr std::size_t wait_object = 28;             // the queue that they name
-constexpr std::uint8_t immediate_as_it_is[4] = {};  // nobody reads it
+constexpr std::uint8_t report_completion = 0x08;  // in fm_ce_se
+constexpr std::uint32_t no_data = 0x100;          // the key that ends a list of data segments
+constexpr std::uint32_t index_bits = 0xffffff;    // of completions
+constexpr std::uint32_t number_bits = 0xffffff;   // of queues
+constexpr std::size_t wait_index = 24;            // max_index of WAIT and SEND_EN
+constexpr std::size_t wait_object = 28;           // the queue that they name
+constexpr std::uint32_t no_immediate = 0;         // no receiver reads it
 
 template <typename Number>
 constexpr Number big_endian(Number number) {
-    static_assert(std::endian::native == std::endian::little,
-                  "cards are used by little-endian machines here");
+    static_assert(std::endian::native == std::endian::little, "this encoder is for little-endian machines");
     if constexpr (sizeof(Number) == 8) return __builtin_bswap64(number);
     if constexpr (sizeof(Number) == 4) return __builtin_bswap32(number);
     if constexpr (sizeof(Number) == 2) return __builtin_bswap16(number);
@@ -43,11 +42,11 @@ std::uint32_t first_word(Opcode opcode, std::uint16_t index) {
     return std::uint32_t{index} << 8 | static_cast<std::uint32_t>(opcode);
 }
 
-void put_control(std::byte* block, Opcode opcode, Place place, std::uint32_t segments, Report report) {
-    put(block, first_word(opcode, place.index));
-    put(block + 4, place.queue_pair << 8 | segments);
+void put_control(std::byte* block, Opcode opcode, Position position, std::uint32_t segments, Report report) {
+    put(block, first_word(opcode, position.index));
+    put(block + 4, position.queue_pair << 8 | segments);
     put(block + 8, std::uint32_t{report == Report::yes ? report_completion : std::uint8_t{0}});
-    std::memcpy(block + 12, immediate_as_it_is, sizeof immediate_as_it_is);
+    put(block + 12, no_immediate);
 }
 
 void put_data(std::byte* segment, const Data& data) {
@@ -82,14 +81,14 @@ const char* name(std::uint8_t opcode) {
 
 }  // namespace
 
-void put_send(std::byte* block, Place place, const Data& data, Report report) {
-    put_control(block, Opcode::send, place, data.bytes > 0 ? 2 : 1, report);
+void put_send(std::byte* block, Position position, const Data& data, Report report) {
+    put_control(block, Opcode::send, position, data.bytes > 0 ? 2 : 1, report);
     if (data.bytes > 0) put_data(block + 16, data);
 }
 
-void put_write(std::byte* block, Place place, const RemoteData& target, const Data& data, bool immediate,
-               Report report) {
-    put_control(block, immediate ? Opcode::write_immediate : Opcode::write, place, data.bytes > 0 ? 3 : 2,
+void put_write(std::byte* block, Position position, const RemoteData& target, const Data& data,
+               bool immediate, Report report) {
+    put_control(block, immediate ? Opcode::write_immediate : Opcode::write, position, data.bytes > 0 ? 3 : 2,
                 report);
     put(block + 16, target.address);
     put(block + 24, target.key);
@@ -97,14 +96,15 @@ void put_write(std::byte* block, Place place, const RemoteData& target, const Da
     if (data.bytes > 0) put_data(block + 32, data);
 }
 
-void put_wait(std::byte* block, Place place, std::uint32_t completion_queue, std::uint32_t last,
+void put_wait(std::byte* block, Position position, std::uint32_t completion_queue, std::uint32_t last,
               Report report) {
-    put_control(block, Opcode::wait, place, 2, report);
+    put_control(block, Opcode::wait, position, 2, report);
     put_waiting(block, last & index_bits, completion_queue);
 }
 
-void put_enable(std::byte* block, Place place, std::uint32_t queue_pair, std::uint16_t end, Report report) {
-    put_control(block, Opcode::enable_send, place, 2, report);
+void put_enable(std::byte* block, Position position, std::uint32_t queue_pair, std::uint16_t end,
+                Report report) {
+    put_control(block, Opcode::enable_send, position, 2, report);
     put_waiting(block, end, queue_pair);
 }
 
@@ -133,7 +133,7 @@ std::uint64_t bell_value(const std::byte* block) {
 
 void store_record(volatile std::uint32_t* word, std::uint32_t value) {
     order_stores_for_the_card();
-    __atomic_store_n(word, big_endian(value), __ATOMIC_RELEASE);  // what was posted before its index
+    __atomic_store_n(word, big_endian(value), __ATOMIC_RELEASE);  // requests before their index
 }
 
 std::optional<Completion> completion(const CompletionQueue& queue, std::uint32_t index) {

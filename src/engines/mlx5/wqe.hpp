@@ -1,8 +1,7 @@
 // Entries of ConnectX work and completion queues, byte for byte.
 //
 // A request is one block of 64 bytes (WQEBB): a control segment of 16 bytes, and segments after it by opcode.
-// All fields are big-endian. What each field is, by two public sources, is in
-// tests/engines/mlx5_wqe_test.cpp.
+// All fields are big-endian. tests/engines/mlx5_wqe_test.cpp lists the fields by two public sources.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +23,8 @@ enum class Opcode : std::uint8_t {
     enable_send = 0x17,  // let requests of a managed send queue run
 };
 
-// A request's place: the index of its block, which counts all blocks of the queue, and the queue pair's
-// number.
-struct Place {
+// The position of a request. The index counts all blocks of the queue; the queue pair is named by its number.
+struct Position {
     std::uint16_t index = 0;
     std::uint32_t queue_pair = 0;
 };
@@ -42,26 +40,28 @@ struct RemoteData {
     std::uint32_t key = 0;
 };
 
-// Whether the card reports that the request is complete. Errors are always reported.
+// Whether the card reports the completion of the request. It always reports errors.
 enum class Report : bool { no, yes };
 
-// Each fills one block. No bytes make no data segment.
-void put_send(std::byte* block, Place place, const Data& data, Report report);
-void put_write(std::byte* block, Place place, const RemoteData& target, const Data& data, bool immediate,
-               Report report);
-// `last` is the index of the completion that it waits for: of the first it is 0. It counts 24 bits, in turn.
-void put_wait(std::byte* block, Place place, std::uint32_t completion_queue, std::uint32_t last,
+// Each fills one block. A message of no bytes has no data segment.
+void put_send(std::byte* block, Position position, const Data& data, Report report);
+void put_write(std::byte* block, Position position, const RemoteData& target, const Data& data,
+               bool immediate, Report report);
+// `last` is the index of the completion that the request waits for, in 24 bits, cyclically; the first one has
+// 0.
+void put_wait(std::byte* block, Position position, std::uint32_t completion_queue, std::uint32_t last,
               Report report);
 // `end` is the index after the last block that may run, as a producer index.
-void put_enable(std::byte* block, Place place, std::uint32_t queue_pair, std::uint16_t end, Report report);
+void put_enable(std::byte* block, Position position, std::uint32_t queue_pair, std::uint16_t end,
+                Report report);
 // An entry of a receive queue, receive_bytes long.
 void put_receive(std::byte* entry, const Data& data);
 
-// What differs when a request is posted again.
+// Change what differs when a request is posted again.
 void move_to(std::byte* block, std::uint16_t index);
 void wait_for(std::byte* block, std::uint32_t last);
 void enable_up_to(std::byte* block, std::uint16_t end);
-// What the bell takes: the first 8 bytes of the control segment, as they are in memory.
+// The value for the bell: the first 8 bytes of the control segment, as they are in memory.
 std::uint64_t bell_value(const std::byte* block);
 
 // The doorbell records.
@@ -82,7 +82,7 @@ std::optional<Completion> completion(const CompletionQueue& queue, std::uint32_t
 // "local protection error"
 std::string syndrome_in_words(std::uint8_t syndrome);
 
-// One field of a request, as its bytes say.
+// One decoded field of a request.
 struct Field {
     std::uint32_t offset = 0;  // in bytes
     std::uint32_t bytes = 0;

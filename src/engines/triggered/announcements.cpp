@@ -11,7 +11,7 @@ namespace lapwing::triggered {
 
 Contact Contact::of(const DeferredWork& network) {
     const std::vector<std::byte> address = network.address();
-    if (address.size() > longest)
+    if (address.size() > max_bytes)
         throw Error(ErrorCode::system, "libfabric's address is longer than expected");
     Contact contact;
     contact.bytes = address.size();
@@ -20,43 +20,42 @@ Contact Contact::of(const DeferredWork& network) {
 }
 
 std::uint64_t Contact::reach(DeferredWork& network) const {
-    if (bytes > longest) throw Error(ErrorCode::link, "what a rank told of its memory is not whole");
+    if (bytes > max_bytes)
+        throw Error(ErrorCode::link, "a rank sent a wrong description of its memory for deferred work");
     return network.reach({address, address + static_cast<std::ptrdiff_t>(bytes)});
 }
 
-// The link may still look at what is under way: nobody knows until when, so it stays.
+// The link may still use messages in flight, for an unknown time: they stay until the process ends.
 Announcements::~Announcements() {
-    if (under_way_.empty()) return;
+    if (in_flight_.empty()) return;
     static std::mutex mutex;
-    static auto* const kept = new std::vector<std::unique_ptr<Message>>;
+    static auto* const abandoned = new All;
     const std::lock_guard lock(mutex);
-    std::move(under_way_.begin(), under_way_.end(), std::back_inserter(*kept));
+    std::move(in_flight_.begin(), in_flight_.end(), std::back_inserter(*abandoned));
 }
 
-void Announcements::send(std::int32_t peer, std::uint32_t channel, std::vector<std::byte> bytes) {
-    unsent_.push_back(std::make_unique<Message>(Message{peer, channel, false, std::move(bytes), {}}));
-}
-
-void Announcements::receive(std::int32_t peer, std::uint32_t channel, std::size_t bytes) {
+void Announcements::exchange(std::int32_t peer, std::uint32_t channel, std::vector<std::byte> bytes,
+                             std::size_t expected) {
+    unsent_.push_back(std::make_unique<Announcement>(Announcement{peer, channel, false, std::move(bytes)}));
     unsent_.push_back(
-        std::make_unique<Message>(Message{peer, channel, true, std::vector<std::byte>(bytes), {}}));
+        std::make_unique<Announcement>(Announcement{peer, channel, true, std::vector<std::byte>(expected)}));
 }
 
 void Announcements::progress(const Take& take) {
-    if (all_told() || !messages_.ready()) return;
-    for (auto& message : unsent_) {
-        std::byte* const bytes = message->bytes.data();
-        if (message->receives)
-            messages_.recv(message->peer, bytes, message->bytes.size(), message->channel, message->transfer);
+    if (complete() || !messages_.ready()) return;
+    for (auto& one : unsent_) {
+        std::byte* const bytes = one->bytes.data();
+        if (one->receives)
+            messages_.recv(one->peer, bytes, one->bytes.size(), one->channel, one->transfer);
         else
-            messages_.send(message->peer, bytes, message->bytes.size(), message->channel, message->transfer);
-        under_way_.push_back(std::move(message));
+            messages_.send(one->peer, bytes, one->bytes.size(), one->channel, one->transfer);
+        in_flight_.push_back(std::move(one));
     }
     unsent_.clear();
     messages_.flush();
-    std::erase_if(under_way_, [&](const std::unique_ptr<Message>& message) {
-        if (!messages_.test(message->transfer)) return false;
-        if (message->receives) take(message->peer, message->bytes);
+    std::erase_if(in_flight_, [&](const std::unique_ptr<Announcement>& one) {
+        if (!messages_.test(one->transfer)) return false;
+        if (one->receives) take(one->peer, one->bytes);
         return true;
     });
 }

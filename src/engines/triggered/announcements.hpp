@@ -1,4 +1,4 @@
-// What ranks tell each other of their memory before the first write, by ordinary messages.
+// Messages by which ranks announce their memory to each other before the first write, over an ordinary link.
 #pragma once
 
 #include <cstddef>
@@ -12,18 +12,18 @@
 
 namespace lapwing::triggered {
 
-// A process, as peers reach it. Part of a message, as it stands in memory.
+// The address of a process in the network. Part of a message, byte for byte.
 struct Contact {
-    static constexpr std::size_t longest = 256;
+    static constexpr std::size_t max_bytes = 256;
     std::uint64_t bytes = 0;
-    std::byte address[longest] = {};
+    std::byte address[max_bytes] = {};
 
     static Contact of(const DeferredWork& network);
     // Throws Error (link).
     std::uint64_t reach(DeferredWork& network) const;
 };
 
-// Memory of the sender's, for writes of the receiver's. Part of a message, too.
+// Memory of the sender that the receiver may write to. Part of a message, byte for byte.
 struct RegionName {
     std::uint64_t key = 0;
     std::uint64_t address = 0;
@@ -39,26 +39,29 @@ class Announcements {
     Announcements(const Announcements&) = delete;
     Announcements& operator=(const Announcements&) = delete;
 
-    void send(std::int32_t peer, std::uint32_t channel, std::vector<std::byte> bytes);
-    void receive(std::int32_t peer, std::uint32_t channel, std::size_t bytes);
+    // Sends `bytes` to the peer, and receives `expected` bytes from it.
+    void exchange(std::int32_t peer, std::uint32_t channel, std::vector<std::byte> bytes,
+                  std::size_t expected);
     using Take = std::function<void(std::int32_t peer, const std::vector<std::byte>& bytes)>;
-    // Moves them; `take` gets what has come. Throws Error (link).
+    // Advances the messages, and calls `take` for each that has come. Throws Error (link).
     void progress(const Take& take);
-    // Before the end, when the link may have lost what messages begin with.
-    void tell_no_more() { unsent_.clear(); }
-    bool all_told() const { return unsent_.empty() && under_way_.empty(); }
+    // Drops messages that have not begun: before the end, when the link may have lost its peers.
+    void stop() { unsent_.clear(); }
+    bool complete() const { return unsent_.empty() && in_flight_.empty(); }
 
   private:
-    struct Message {
+    struct Announcement {
         std::int32_t peer;
         std::uint32_t channel;
         bool receives;
         std::vector<std::byte> bytes;
-        Link::Transfer transfer;
+        Link::Transfer transfer = {};
     };
+    using All = std::vector<std::unique_ptr<Announcement>>;
+
     Link& messages_;
-    std::vector<std::unique_ptr<Message>> unsent_;  // and not yet received
-    std::vector<std::unique_ptr<Message>> under_way_;
+    All unsent_;  // sends and receives that have not begun
+    All in_flight_;
 };
 
 }  // namespace lapwing::triggered

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "engines/triggered/kept_ends.hpp"
+#include "engines/triggered/channel.hpp"
 #include "engines/triggered/works.hpp"
 
 namespace lapwing::triggered {
 namespace {
 
-// Groups of more ranks would take long to examine.
+// It would take long to examine the lists of larger groups.
 constexpr int max_ranks = 1024;
 
 Demand declined(const char* reason) {
@@ -17,8 +17,8 @@ Demand declined(const char* reason) {
 
 }  // namespace
 
-Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of,
-                 const EngineOptions& options, Landing landing) {
+Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of, const Limits& limits,
+                 Landing landing) {
     if (has_parts(problem.collective) && problem.parts.size() != static_cast<std::size_t>(problem.ranks))
         return declined("a rank does not know how long the blocks of others are");
     if (problem.ranks > max_ranks) return declined("the group has more than 1024 ranks");
@@ -29,21 +29,17 @@ Demand demand_of(const Problem& problem, const std::function<List(int)>& list_of
         const Schedule made = schedule(list, landing);
         std::set<std::int32_t>& peers = demand.peers.emplace_back();
         for (const Exchange& exchange : made.exchanges) {
-            if (landing == Landing::slots && exchange.bytes_sent > options.trigger_bytes)
+            if (landing == Landing::slots && exchange.bytes_sent > limits.bytes)
                 return declined("a rank sends another more than LAPWING_TRIGGER_BYTES");
             peers.insert(exchange.peer);
         }
-        const Most most = max_of(made);
-        if (most.entries > options.trigger_entries)
+        const Needs needs = needs_of(made);
+        if (needs.entries > limits.entries)
             return declined("a rank needs more trigger entries than it has (LAPWING_TRIGGER_ENTRIES)");
-        const std::uint64_t counters = landing == Landing::direct ? counters_of_kept(made) : most.counters;
-        demand.counters = std::max(demand.counters, counters);
+        const std::uint64_t of_channel = landing == Landing::direct ? Channel::counters_of(made) : 0;
+        demand.counters = std::max(demand.counters, needs.counters + of_channel);
     }
     return demand;
-}
-
-std::uint64_t counters_of_kept(const Schedule& schedule) {
-    return KeptEnds::counters_of(schedule) + max_of(schedule).counters;
 }
 
 }  // namespace lapwing::triggered

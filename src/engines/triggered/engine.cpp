@@ -14,18 +14,26 @@
 namespace lapwing {
 namespace {
 
+triggered::Limits limits_of(const EngineOptions& options) {
+    return {options.trigger_entries, options.trigger_counters, options.trigger_bytes};
+}
+
 class TriggeredGroupEngine final : public GroupEngine {
   public:
     explicit TriggeredGroupEngine(const EngineContext& context)
-        : group_(std::make_shared<triggered::Group>(context)) {}
+        : persistent_(context.kept),
+          group_(std::make_shared<triggered::Group>(
+              *context.deferred_work, *context.messages,
+              triggered::GroupLimits{limits_of(context.options), limits_of(context.options)})) {}
     Verdict admits(const Problem& problem, const std::function<List(int)>& list_of) override {
-        return group_->admits(problem, list_of);
+        return group_->admits(problem, list_of, persistent_);
     }
     std::unique_ptr<Prepared> prepare(const List& list, Inside) override {
-        return std::make_unique<triggered::TriggeredPrepared>(list, group_);
+        return std::make_unique<triggered::TriggeredPrepared>(list, group_, persistent_);
     }
 
   private:
+    const bool persistent_;
     const std::shared_ptr<triggered::Group> group_;
 };
 
@@ -57,7 +65,7 @@ class TriggeredEngine final : public Engine {
     Verdict supports(const List& list) const override { return triggered::has_schedule(list); }
     Verdict accepts(const Problem& problem, const std::function<List(int)>& list_of,
                     const EngineOptions& options) const override {
-        return triggered::demand_of(problem, list_of, options).verdict;
+        return triggered::demand_of(problem, list_of, limits_of(options)).verdict;
     }
     Verdict fits(const EngineContext& context) const override {
         if (context.deferred_work == nullptr)

@@ -1,129 +1,98 @@
-// The triggered engine in one group: takes runs through their stages.
+// The triggered engine in one group: takes runs from their start to their completion.
 #pragma once
 
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "engines/engine.hpp"
+#include "base/verdict.hpp"
+#include "engines/triggered/channel.hpp"
 #include "engines/triggered/demand.hpp"
-#include "engines/triggered/kept_ends.hpp"
-#include "engines/triggered/ledger.hpp"
-#include "engines/triggered/pairs.hpp"
-#include "engines/triggered/schedule.hpp"
-#include "engines/triggered/works.hpp"
+#include "engines/triggered/run.hpp"
+#include "links/deferred_work.hpp"
+#include "links/link.hpp"
 
 namespace lapwing::triggered {
 
-// A counter of this rank's own, and where it will stand when all that has been queued for it is over.
-struct OwnCounter {
-    std::unique_ptr<DeferredWork::Counter> counter;
-    std::uint64_t value = 0;
+// A channel, and the runs that wait for it. All ranks start the runs of a channel in the same order.
+struct GroupChannel {
+    template <typename... Arguments>
+    explicit GroupChannel(Arguments&&... of_channel) : channel(std::forward<Arguments>(of_channel)...) {}
+
+    Channel channel;
+    std::deque<TriggeredRun*> waiting;
+    // What a persistent list has set aside for its channel and its runs.
+    std::uint64_t counters = 0;
+    std::uint64_t entries = 0;
+    bool is_closed = false;
 };
 
-struct Run final : Operation {
-    std::shared_ptr<const Schedule> schedule;
-    std::uint64_t counters = 0;  // that it takes at most
-    KeptEnds* kept = nullptr;    // of a list that keeps its buffers
-    Buffers buffers;
-    bool complete = false;
-    bool has_begun = false;  // of a list that keeps its buffers: credits are given
-
-    // From its launch on.
-    Uses uses;
-    std::vector<Work> by_hand;  // what no trigger entry was left for; done in order by whoever tests
-    std::vector<std::unique_ptr<DeferredWork::Work>> queued;
-    std::uint64_t entries = 0;  // that it holds
-    std::vector<OwnCounter> gates;
-    OwnCounter done;        // counts the run's writes
-    OwnCounter stages;      // those that are over, where writes wait for them
-    std::size_t stage = 0;  // the next one
-    std::vector<std::byte> reduced;
-};
-
-// All lists of a group use the slots of its pairs, or all of them keep their buffers (EngineContext::kept).
 // Not thread-safe.
 class Group {
   public:
-    explicit Group(const EngineContext& context);
+    // Network and link must outlive it.
+    Group(DeferredWork& network, Link& messages, const GroupLimits& limits);
     ~Group();
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
 
-    // As GroupEngine::admits().
-    Verdict admits(const Problem& problem, const std::function<List(int)>& list_of);
-    bool keeps() const { return keeps_; }
-    // What the starts of a list use that keeps its buffers, on a channel of their own: counters and trigger
-    // entries, which it shares with no other, since ranks may start lists in different orders. Given back by
-    // close(). Null: there are too few.
-    KeptEnds* open(const std::shared_ptr<const Schedule>& schedule, std::uint32_t channel);
-    void close(KeptEnds* ends);
-    // The run stays the caller's.
-    void start(Run& run);
-    // True when the run is complete. Throws Error (link).
-    bool test(Run& run);
+    // Whether the group has enough for the lists of this problem; if so, they are part of what it reserves
+    // from now on. Equal on all ranks that ask for the same problems in the same order, and the same when it
+    // is asked again.
+    Verdict admits(const Problem& problem, const std::function<List(int)>& list_of, bool persistent);
+    // The channel of all lists that are not persistent.
+    GroupChannel& shared() { return channels_.front(); }
+    // Makes the channel of a persistent list: with counters and trigger entries of its own, since ranks may
+    // start persistent lists in different orders. Returns null if too few are left.
+    GroupChannel* open(const Schedule& schedule, std::uint32_t number);
+    void close(GroupChannel& channel);
+
+    std::unique_ptr<TriggeredRun> make_run() const {
+        return std::make_unique<TriggeredRun>(network_, *at_once_);
+    }
+    // The caller owns the run, which must stay in place until it is complete.
+    void start(TriggeredRun& run, GroupChannel& channel);
+    // Returns true if the run is complete. Throws Error (link).
+    bool test(TriggeredRun& run);
 
   private:
-    struct Kept {
-        std::unique_ptr<KeptEnds> ends;
-        std::uint64_t counters = 0;  // with those of a run
-        std::uint64_t entries = 0;
-        bool closed = false;
-    };
+    using Works = std::vector<std::unique_ptr<DeferredWork::Work>>;
 
     void advance();
-    void launch_those_that_can();
-    bool can_launch(const Run& run);
-    bool can_launch_kept(Run& run);
-    void forget_closed();
-    Ends& ends(const Run& run);
-    void launch(Run& run);
-    void queue(Run& run, const Work& work);
-    void do_by_hand(Run& run);
-    void do_stages(Run& run);
-    void reduce(Run& run, const Reduction& reduction);
-    void copy(Run& run, const std::vector<Piece>& pieces, std::byte* target);
-    bool have_landed(Run& run, const std::vector<Arrival>& arrivals);
-    bool has_ended(Run& run);
-    void end(Run& run);
-    void keep_for_a_while(std::vector<std::unique_ptr<DeferredWork::Work>> works);
+    bool can_launch(TriggeredRun& run);
+    void launch(TriggeredRun& run);
+    void end(TriggeredRun& run);
+    void erase_closed_channels();
+    void retire(Works works);
+    void owe_credits(const TriggeredRun& run);
     void pay_credits();
-    void take_back_credits();
-
-    DeferredWork::Counter& counter(const Run& run, const Counter& counter);
-    std::uint64_t threshold(const Run& run, const Trigger& trigger) const;
-    const std::byte* at(Run& run, const Place& place);
+    void collect_paid_credits();
     OwnCounter take_counter();
-    void give_back(OwnCounter counter);
+    void release(OwnCounter counter, std::uint64_t raised_by);
 
     DeferredWork& network_;
     Link& messages_;
-    const std::uint64_t limit_;  // of counters, before they begin anew
-    Pairs pairs_;
-    Ledger ledger_;
-    std::deque<Run*> waiting_;  // for the pairs and the counters that they use
-    const bool keeps_;
-    std::vector<Kept> kept_;
-    std::uint64_t counters_of_kept_ = 0;
-    std::vector<Run*> in_flight_;
-    std::unique_ptr<DeferredWork::Counter> at_once_;  // whose thresholds of 0 are reached
+    const std::uint64_t limit_;  // of counters: they restart above it
+    const GroupLimits limits_;
+    std::unique_ptr<DeferredWork::Counter> at_once_;  // triggers works that wait for nothing
+    std::list<GroupChannel> channels_;                // the first is shared
+    std::vector<TriggeredRun*> in_flight_;
+    // Runs of lists that are not persistent.
+    std::vector<std::set<std::int32_t>> peers_;  // of each rank, in admitted lists
+    std::uint64_t max_counters_of_run_ = 0;      // of admitted lists
+    std::uint64_t counters_in_use_ = 0;
     std::vector<OwnCounter> idle_counters_;
-    // What lists that were admitted take: of each rank its peers, and of a run the most.
-    const EngineOptions options_;
-    std::vector<std::set<std::int32_t>> peers_;
-    std::uint64_t counters_of_run_ = 0;
-    std::uint64_t counters_made_ = 0;  // for runs
-    // The last ones: libfabric may still look at a work that it has just counted.
-    std::deque<std::vector<std::unique_ptr<DeferredWork::Work>>> over_;
-
-    std::vector<std::byte> together_;        // a reduction's source, where it lies in pieces
-    std::deque<DeferredWork::Target> owed_;  // credits
-    std::vector<std::unique_ptr<DeferredWork::Work>> paid_;
+    // Works of the last runs: libfabric may still use a work that it has just counted.
+    std::deque<Works> retired_;
+    std::deque<DeferredWork::Target> owed_credits_;
+    Works paid_credits_;
     OwnCounter paid_counter_;
-    std::string broken_;
+    std::string error_;  // why no run can go on; empty: none
 };
 
 }  // namespace lapwing::triggered

@@ -1,77 +1,103 @@
 #include "engines/triggered/ledger.hpp"
 
+#include <algorithm>
+
 namespace lapwing::triggered {
 
 Ledger::Pair& Ledger::pair(std::int32_t peer) {
-    const auto [found, is_new] = pairs_.try_emplace(peer);
-    if (is_new) {
-        for (Direction* direction : {&found->second.in, &found->second.out})
-            for (Slot& slot : direction->slots) slot.count = first_;
+    Pair& pair = pairs_[peer];
+    if (pair.in.empty()) {
+        pair.in.assign(static_cast<std::size_t>(slots()), {first_, 0});
+        pair.out.assign(static_cast<std::size_t>(slots()), {first_, first_});
     }
-    return found->second;
+    return pair;
 }
 
-bool Ledger::is_ready(const Slot& slot, const SlotCounter& credit, SlotCounters& counters) {
-    // Or nobody has used it before.
-    return slot.runs == 0 || counters.read(credit) >= slot.count;
+bool Ledger::needs_credit(const Exchange& exchange, const Out& out) const {
+    return credits_ == Credits::at_end || exchange.bytes_sent > 0 || out.landed > limit_;
 }
 
-bool Ledger::can_begin(const Schedule& schedule, SlotCounters& counters) {
-    for (const Exchange& exchange : schedule.exchanges) {
+std::uint64_t Ledger::next_credit(const Out& out) const {
+    return out.credits + (credits_ == Credits::at_begin ? 1 : 0);
+}
+
+void Ledger::restart_landing(In& in, const SlotCounter& counter, SlotCounters& counters) const {
+    // A later run that has begun here waits for a count already.
+    if (in.landed <= limit_ || in.in_flight > 0) return;
+    counters.set_to_zero(counter);
+    in.landed = 0;
+}
+
+bool Ledger::can_begin(const Schedule& schedule) {
+    return std::all_of(schedule.exchanges.begin(), schedule.exchanges.end(), [&](const Exchange& exchange) {
         const Pair& known = pair(exchange.peer);
-        const Slot& in = known.in.slots[static_cast<std::size_t>(next_slot(known.in))];
-        if (exchange.messages_received > 0 && in.count > limit_ && in.in_flight > 0) return false;
-        const int number = next_slot(known.out);
-        const Slot& out = known.out.slots[static_cast<std::size_t>(number)];
-        if (exchange.messages_sent > 0 && out.count > limit_ &&
-            !is_ready(out, {Counter::Kind::credit, exchange.peer, number}, counters))
-            return false;
-    }
-    return true;
+        const In& in = known.in[static_cast<std::size_t>(next_slot(known.in, known.runs_in))];
+        return exchange.messages_received == 0 || in.landed <= limit_ || in.in_flight == 0;
+    });
 }
 
 Uses Ledger::begin(const Schedule& schedule, SlotCounters& counters) {
     Uses uses;
     for (const Exchange& exchange : schedule.exchanges) {
         Use& use = uses[exchange.peer];
+        if (exchange.messages_received == 0) continue;
         Pair& known = pair(exchange.peer);
-        if (exchange.messages_received > 0) {
-            use.receives = true;
-            use.slot_in = next_slot(known.in);
-            ++known.in.runs;
-            Slot& slot = known.in.slots[static_cast<std::size_t>(use.slot_in)];
-            use.landed_before = slot.count;
-            slot.count += exchange.messages_received;
-            use.landed_after = slot.count;
-            ++slot.in_flight;
-        }
-        if (exchange.messages_sent > 0) {
-            use.sends = true;
-            use.slot_out = next_slot(known.out);
-            ++known.out.runs;
-            Slot& slot = known.out.slots[static_cast<std::size_t>(use.slot_out)];
-            const SlotCounter counter{Counter::Kind::credit, exchange.peer, use.slot_out};
-            use.credit = slot.count;
-            use.ready = is_ready(slot, counter, counters);
-            if (use.ready && slot.count > limit_) {
-                counters.set_to_zero(counter);
-                slot.count = 0;
-            }
-            ++slot.count;
-            ++slot.runs;
-        }
+        use.receives = true;
+        use.slot_in = next_slot(known.in, known.runs_in++);
+        In& in = known.in[static_cast<std::size_t>(use.slot_in)];
+        use.gives_credit = credits_ == Credits::at_end || exchange.bytes_received > 0 || in.landed > limit_;
+        if (credits_ == Credits::at_begin)
+            restart_landing(in, {Counter::Kind::landed, exchange.peer, use.slot_in}, counters);
+        use.landed_before = in.landed;
+        in.landed += exchange.messages_received;
+        use.landed_after = in.landed;
+        ++in.in_flight;
     }
     return uses;
+}
+
+bool Ledger::can_send(const Schedule& schedule, SlotCounters& counters) {
+    return std::all_of(schedule.exchanges.begin(), schedule.exchanges.end(), [&](const Exchange& exchange) {
+        if (exchange.messages_sent == 0) return true;
+        const Pair& known = pair(exchange.peer);
+        const int slot = next_slot(known.out, known.runs_out);
+        const Out& out = known.out[static_cast<std::size_t>(slot)];
+        const std::uint64_t credit = next_credit(out);
+        return credit <= limit_ || !needs_credit(exchange, out) ||
+               counters.read({Counter::Kind::credit, exchange.peer, slot}) >= credit;
+    });
+}
+
+void Ledger::send(const Schedule& schedule, Uses& uses, SlotCounters& counters) {
+    for (const Exchange& exchange : schedule.exchanges) {
+        if (exchange.messages_sent == 0) continue;
+        Use& use = uses.at(exchange.peer);
+        Pair& known = pair(exchange.peer);
+        use.sends = use.ready = true;
+        use.slot_out = next_slot(known.out, known.runs_out++);
+        Out& out = known.out[static_cast<std::size_t>(use.slot_out)];
+        if (needs_credit(exchange, out)) {
+            const SlotCounter counter{Counter::Kind::credit, exchange.peer, use.slot_out};
+            use.credit = out.credits = next_credit(out);
+            use.ready = counters.read(counter) >= use.credit;
+            if (use.ready && out.credits > limit_) {
+                counters.set_to_zero(counter);
+                out.credits = 0;
+            }
+            if (credits_ == Credits::at_end) ++out.credits;
+        }
+        if (out.landed > limit_) out.landed = 0;
+        out.landed += exchange.messages_sent;
+    }
 }
 
 void Ledger::end(const Uses& uses, SlotCounters& counters) {
     for (const auto& [peer, use] : uses) {
         if (!use.receives) continue;
-        Slot& slot = pair(peer).in.slots[static_cast<std::size_t>(use.slot_in)];
-        // A later run that has begun here waits for a count already.
-        if (--slot.in_flight > 0 || slot.count <= limit_) continue;
-        counters.set_to_zero({Counter::Kind::landed, peer, use.slot_in});
-        slot.count = 0;
+        In& in = pair(peer).in[static_cast<std::size_t>(use.slot_in)];
+        --in.in_flight;
+        if (credits_ == Credits::at_end)
+            restart_landing(in, {Counter::Kind::landed, peer, use.slot_in}, counters);
     }
 }
 

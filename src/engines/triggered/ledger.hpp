@@ -1,17 +1,23 @@
-// Which slot and which counts a run takes of each pair, and when they can be taken again. Data in, data out:
-// what counters say comes from the caller.
+// Which slots and which counts a run uses of each pair of ranks, and when they may be used again. Data in,
+// data out: the caller supplies the values of counters.
 //
-// A pair has two slots in each direction, which its runs use in turn. Each has a landing counter at the
-// receiver and a credit counter at the sender. A run may write into a slot when the receiver has consumed
-// what the run before the last had put there; the receiver says so by a credit. So nothing lands early, and
-// the counts of two runs never mix, whichever of them is faster.
+// A pair has slots in each direction, which its runs use in turn. Each slot has a landing counter at the
+// receiver and a credit counter at the sender. A run may write into a slot when the receiver has given it a
+// credit. So nothing lands early, and the counts of two runs never mix, whichever rank is faster.
 //
-// Counters only rise, so that none is reset while somebody may raise it. Before they reach the end of what
-// the network can count, they begin anew, at moments when nobody can: a landing counter before its credit is
-// given, a credit counter when all credits have come.
+// - Runs that share a channel (Credits::at_end) have two slots. Each begins with one credit; the receiver
+//   gives the next one when it has consumed what the slot held.
+// - A persistent list (Credits::at_begin) has one slot, and one run in flight. Its messages land in the
+//   caller's memory, which is the program's between two runs: the receiver gives a credit when it begins a
+//   run. Pairs whose messages are all empty need none, because nothing lands in memory and the order of
+//   messages keeps runs apart: a barrier costs no credits, although a peer may be runs ahead.
+//
+// Counters only rise, so that none is reset while somebody may raise it. Before they reach the maximum that
+// the network can count, they restart at 0 when no rank can raise them: a landing counter before its credit
+// is given, a credit counter when all credits have come. A pair without credits gives one for the restart of
+// its landing counter; the sender counts along, and waits for it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -39,56 +45,67 @@ class SlotCounters {
 struct Use {
     bool receives = false;
     int slot_in = 0;
-    std::uint64_t landed_before = 0;  // the landing counter, when nothing of the run has landed
-    std::uint64_t landed_after = 0;   // when all of it has
+    std::uint64_t landed_before = 0;  // the landing counter before any message of the run has landed
+    std::uint64_t landed_after = 0;   // after all of them
+    bool gives_credit = false;        // to the peer, once: at the begin or at the end
     bool sends = false;
     int slot_out = 0;
-    std::uint64_t credit = 0;  // the credit counter, when the peer has consumed what was in the slot
-    bool ready = false;        // it has been seen there at the start, or none is needed
-    bool gives_credit =
-        false;  // of a list that keeps its buffers (kept_ledger.hpp): at its start, to the peer
+    std::uint64_t credit = 0;  // the credit counter at which the run may write into the slot
+    bool ready = false;        // the run may write at once
 };
 using Uses = std::map<std::int32_t, Use>;
 
-// Of the runs of a group, which all ranks start in the same order.
+enum class Credits : std::uint8_t { at_end, at_begin };
+
 class Ledger {
   public:
-    // Counters begin anew above `limit`; all of them stand at `first` when the pair is made.
-    explicit Ledger(std::uint64_t limit, std::uint64_t first = 0) : limit_(limit), first_(first) {}
+    // Counters restart above `limit`; all of them are `first` when the pair is made.
+    Ledger(Credits credits, std::uint64_t limit, std::uint64_t first = 0)
+        : credits_(credits), limit_(limit), first_(first) {}
 
-    // Whether the next run may begin. It may not while a counter that it uses has to begin anew: of runs that
-    // follow each other without a gap none would find the moment.
-    bool can_begin(const Schedule& schedule, SlotCounters& counters);
-    // In the order of the starts.
+    int slots() const { return credits_ == Credits::at_end ? 2 : 1; }
+
+    // A run begins to receive, then to send, each time in the order of starts. It must not do so while a
+    // counter that it uses has to restart: runs that follow each other without a gap would leave no moment
+    // for that.
+    bool can_begin(const Schedule& schedule);
+    // Credits at the begin are given after this.
     Uses begin(const Schedule& schedule, SlotCounters& counters);
-    // Everything of the run has landed and been consumed. Each peer that the run received from is to be given
-    // its credit after this, not before.
+    bool can_send(const Schedule& schedule, SlotCounters& counters);
+    void send(const Schedule& schedule, Uses& uses, SlotCounters& counters);
+    // All messages of the run have landed and been consumed. Credits at the end are given after this.
     void end(const Uses& uses, SlotCounters& counters);
 
     // The value of the counter at which a work of the run happens.
     static std::uint64_t threshold(const Uses& uses, const Trigger& trigger);
 
   private:
-    struct Slot {
-        std::uint64_t count = 0;  // of the counter, when all runs begun until now are over
-        std::uint64_t runs = 0;
+    struct In {
+        std::uint64_t landed = 0;  // the counter when all runs begun until now are over
         std::uint64_t in_flight = 0;
     };
-    struct Direction {
-        std::uint64_t runs = 0;
-        std::array<Slot, 2> slots;
+    struct Out {
+        std::uint64_t credits = 0;  // the counter when the peer has given all credits for runs until now
+        std::uint64_t landed = 0;   // the peer's landing counter when these runs are over
     };
     struct Pair {
-        Direction in;
-        Direction out;
+        std::vector<In> in;
+        std::vector<Out> out;
+        std::uint64_t runs_in = 0;
+        std::uint64_t runs_out = 0;
     };
 
     Pair& pair(std::int32_t peer);
-    // The slot of the next run.
-    static int next_slot(const Direction& direction) { return static_cast<int>(direction.runs % 2); }
-    // Whether the peer has consumed what was in the slot.
-    static bool is_ready(const Slot& slot, const SlotCounter& credit, SlotCounters& counters);
+    bool needs_credit(const Exchange& exchange, const Out& out) const;
+    // The credit counter at which the next run may write.
+    std::uint64_t next_credit(const Out& out) const;
+    void restart_landing(In& in, const SlotCounter& counter, SlotCounters& counters) const;
+    template <typename Slot>
+    static int next_slot(const std::vector<Slot>& slots, std::uint64_t runs) {
+        return static_cast<int>(runs % slots.size());
+    }
 
+    const Credits credits_;
     const std::uint64_t limit_;
     const std::uint64_t first_;
     std::map<std::int32_t, Pair> pairs_;

@@ -4,47 +4,45 @@
 
 namespace lapwing::triggered {
 
-TriggeredPrepared::TriggeredPrepared(const List& list, std::shared_ptr<Group> group)
-    : schedule_(std::make_shared<const Schedule>(
-          schedule(list, group->keeps() ? Landing::direct : Landing::slots))),
-      counters_(max_of(*schedule_).counters),
+TriggeredPrepared::TriggeredPrepared(const List& list, std::shared_ptr<Group> group, bool persistent)
+    : persistent_(persistent),
+      schedule_(
+          std::make_shared<const Schedule>(schedule(list, persistent ? Landing::direct : Landing::slots))),
+      counters_(needs_of(*schedule_).counters),
       group_(std::move(group)) {}
 
 TriggeredPrepared::~TriggeredPrepared() {
-    for (const auto& [channel, ends] : kept_) group_->close(ends);
+    for (const auto& [number, channel] : channels_) group_->close(*channel);
 }
 
 Operation* TriggeredPrepared::start(const Buffers& buffers, std::uint32_t channel) {
-    Run& run = runs_.take();
+    TriggeredRun& run = runs_.take([this] { return group_->make_run(); });
     run.schedule = schedule_;
     run.counters = counters_;
-    run.kept = group_->keeps() ? kept_.at(channel) : nullptr;
     run.buffers = buffers;
-    run.complete = false;
-    run.has_begun = false;
-    group_->start(run);
+    group_->start(run, persistent_ ? *channels_.at(channel) : group_->shared());
     return &run;
 }
 
 bool TriggeredPrepared::test(Operation* operation) {
-    Run& run = static_cast<Run&>(*operation);
+    TriggeredRun& run = static_cast<TriggeredRun&>(*operation);
     if (!group_->test(run)) return false;
     runs_.release(run);
     return true;
 }
 
 bool TriggeredPrepared::keep(std::uint32_t channel) {
-    if (!group_->keeps()) return true;
-    KeptEnds* const ends = group_->open(schedule_, channel);
-    if (ends != nullptr) kept_[channel] = ends;
-    return ends != nullptr;
+    if (!persistent_) return true;
+    GroupChannel* const opened = group_->open(*schedule_, channel);
+    if (opened != nullptr) channels_[channel] = opened;
+    return opened != nullptr;
 }
 
 void TriggeredPrepared::give_up(std::uint32_t channel) {
-    const auto found = kept_.find(channel);
-    if (found == kept_.end()) return;
-    group_->close(found->second);
-    kept_.erase(found);
+    const auto found = channels_.find(channel);
+    if (found == channels_.end()) return;
+    group_->close(*found->second);
+    channels_.erase(found);
 }
 
 }  // namespace lapwing::triggered

@@ -1,4 +1,4 @@
-// A list prepared for the triggered engine, and its runs.
+// A list prepared for the triggered engine.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace lapwing::triggered {
 
 class TriggeredPrepared final : public Prepared {
   public:
-    TriggeredPrepared(const List& list, std::shared_ptr<Group> group);
+    TriggeredPrepared(const List& list, std::shared_ptr<Group> group, bool persistent);
     ~TriggeredPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
@@ -23,11 +23,12 @@ class TriggeredPrepared final : public Prepared {
     void give_up(std::uint32_t channel) override;
 
   private:
+    const bool persistent_;
     const std::shared_ptr<const Schedule> schedule_;
-    const std::uint64_t counters_;
+    const std::uint64_t counters_;  // of one run
     const std::shared_ptr<Group> group_;
-    std::map<std::uint32_t, KeptEnds*> kept_;  // by channel
-    ObjectPool<Run> runs_;
+    std::map<std::uint32_t, GroupChannel*> channels_;  // of a persistent list
+    ObjectPool<TriggeredRun> runs_;
 };
 
 }  // namespace lapwing::triggered

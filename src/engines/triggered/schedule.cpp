@@ -19,10 +19,10 @@ class Contents {
   public:
     struct Range {
         std::uint64_t end;
-        Place place;  // of its first byte
+        Location place;  // of its first byte
     };
 
-    void set(std::uint64_t from, std::uint64_t bytes, const Place& place) {
+    void set(std::uint64_t from, std::uint64_t bytes, const Location& place) {
         if (bytes == 0) return;
         clear(from, from + bytes);
         ranges_[from] = {from + bytes, place};
@@ -35,7 +35,7 @@ class Contents {
         if (range != ranges_.begin()) --range;
         for (; from < end; ++range) {
             if (range == ranges_.end() || range->first > from || range->second.end <= from) return false;
-            Place place = range->second.place;
+            Location place = range->second.place;
             place.offset += from - range->first;
             const std::uint64_t until = std::min(end, range->second.end);
             take(place, until - from);
@@ -64,7 +64,7 @@ class Contents {
     }
     // What is left of a range that began at `first`.
     void keep(std::uint64_t from, const Range& whole, std::uint64_t first) {
-        Place place = whole.place;
+        Location place = whole.place;
         place.offset += from - first;
         ranges_[from] = {whole.end, place};
     }
@@ -72,7 +72,7 @@ class Contents {
     std::map<std::uint64_t, Range> ranges_;
 };
 
-bool follows(const Place& place, const Place& before, std::uint64_t bytes) {
+bool follows(const Location& place, const Location& before, std::uint64_t bytes) {
     return place.memory == before.memory && place.peer == before.peer &&
            place.offset == before.offset + bytes;
 }
@@ -80,8 +80,8 @@ bool follows(const Place& place, const Place& before, std::uint64_t bytes) {
 class Maker {
   public:
     Maker(const List& list, Landing landing) : landing_(landing) {
-        memory(Space::in).set(0, list.in_bytes, {Place::Memory::in, -1, 0});
-        memory(Space::out).set(0, list.out_bytes, {Place::Memory::out, -1, 0});
+        memory(Space::in).set(0, list.in_bytes, {Location::Memory::in, -1, 0});
+        memory(Space::out).set(0, list.out_bytes, {Location::Memory::out, -1, 0});
         made_.levels.emplace_back();
         for (const Task& task : list.tasks) take(task);
         for (const auto& [peer, received] : received_) {
@@ -97,7 +97,7 @@ class Maker {
   private:
     struct Received {
         std::vector<Span> targets;
-        std::vector<Place> places;
+        std::vector<Location> places;
         std::uint64_t waited = 0;
     };
 
@@ -139,9 +139,9 @@ class Maker {
     void receive(const Task& task) {
         Received& from = received_[task.peer];
         Exchange& known = exchange(task.peer);
-        Place place{Place::Memory::slot, task.peer, known.slot_bytes};
+        Location place{Location::Memory::slot, task.peer, known.slot_bytes};
         if (landing_ == Landing::direct && task.target.space == Space::out && task.target.length > 0)
-            place = {Place::Memory::out, -1, task.target.offset};
+            place = {Location::Memory::out, -1, task.target.offset};
         else
             known.slot_bytes += task.target.length;
         from.targets.push_back(task.target);
@@ -181,7 +181,7 @@ class Maker {
         made_.stages.back().reductions.push_back(
             {task.op, task.type, pieces(task.source), pieces(task.target), task.target.length, result});
         memory(task.target.space)
-            .set(task.target.offset, task.target.length, {Place::Memory::reduced, -1, result});
+            .set(task.target.offset, task.target.length, {Location::Memory::reduced, -1, result});
         // The caller's own operator may want its elements aligned.
         made_.reduced_bytes += (task.target.length + alignment - 1) / alignment * alignment;
     }
@@ -197,14 +197,14 @@ class Maker {
         const auto level = static_cast<std::uint32_t>(made_.levels.size() - 1);
         const std::vector<Piece> all = pieces(task.source);
         std::uint64_t within = 0;
-        const auto write = [&](const Place& from, std::uint64_t bytes) {
+        const auto write = [&](const Location& from, std::uint64_t bytes) {
             made_.writes.push_back(
                 {task.peer, from, bytes, to.bytes_sent, false, level, to.messages_sent, within});
             to.bytes_sent += bytes;
             within += bytes;
         };
         for (const Piece& piece : all) {
-            Place from = piece.place;
+            Location from = piece.place;
             std::uint64_t left = piece.bytes;
             for (; left > max_bytes_of_write; left -= max_bytes_of_write) {
                 write(from, max_bytes_of_write);
@@ -220,19 +220,20 @@ class Maker {
     std::vector<Piece> pieces(const Span& span) {
         std::vector<Piece> found;
         const bool known =
-            memory(span.space).visit(span.offset, span.length, [&](const Place& place, std::uint64_t bytes) {
-                if (!found.empty() && follows(place, found.back().place, found.back().bytes))
-                    found.back().bytes += bytes;
-                else
-                    found.push_back({place, bytes});
-            });
+            memory(span.space)
+                .visit(span.offset, span.length, [&](const Location& place, std::uint64_t bytes) {
+                    if (!found.empty() && follows(place, found.back().place, found.back().bytes))
+                        found.back().bytes += bytes;
+                    else
+                        found.push_back({place, bytes});
+                });
         if (!known) throw Error(ErrorCode::invalid_argument, "the list reads what nothing has written");
         return found;
     }
 
     void finish() {
         for (const auto& [from, range] : memory(Space::out).ranges()) {
-            if (range.place.memory == Place::Memory::out && range.place.offset == from) continue;
+            if (range.place.memory == Location::Memory::out && range.place.offset == from) continue;
             if (range.end > from) made_.moves.push_back({range.place, range.end - from, from});
         }
         for (const auto& [peer, known] : exchanges_) made_.exchanges.push_back(known);

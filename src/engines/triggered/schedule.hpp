@@ -26,7 +26,7 @@
 namespace lapwing::triggered {
 
 // Where bytes are while a list runs.
-struct Place {
+struct Location {
     enum class Memory : std::uint8_t {
         in,
         out,
@@ -37,7 +37,7 @@ struct Place {
     std::int32_t peer = -1;  // whose messages the slot holds
     std::uint64_t offset = 0;
 
-    bool operator==(const Place&) const = default;
+    bool operator==(const Location&) const = default;
 };
 
 // Where messages land.
@@ -48,7 +48,7 @@ enum class Landing : std::uint8_t {
 
 struct Write {
     std::int32_t peer = -1;
-    Place source;
+    Location source;
     std::uint64_t bytes = 0;   // 0: a message of no bytes
     std::uint64_t target = 0;  // offset in the peer's slot; direct: the peer says where its message lands
     bool counts = true;        // the last one of its message
@@ -61,7 +61,7 @@ struct Write {
 
 // Bytes that lie side by side.
 struct Piece {
-    Place place;
+    Location place;
     std::uint64_t bytes = 0;
 
     bool operator==(const Piece&) const = default;
@@ -105,7 +105,7 @@ struct Stage {
 
 // What is moved into the caller's out at the end.
 struct Move {
-    Place source;
+    Location source;
     std::uint64_t bytes = 0;
     std::uint64_t target = 0;  // offset in out
 

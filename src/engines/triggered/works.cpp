@@ -78,12 +78,12 @@ std::uint64_t entries_of(const Work& work) {
     return work.kind == Work::Kind::write ? 1 : 2;
 }
 
-Most max_of(const Schedule& schedule) {
+Needs needs_of(const Schedule& schedule) {
     const std::vector<Work> all = works(schedule, [](std::int32_t) { return true; });
-    Most most;
-    for (const Work& work : all) most.entries += entries_of(work);
-    most.counters = gates_of(all) + (schedule.awaited_stages() > 0 ? 1 : 0) + 1;
-    return most;
+    Needs needs;
+    for (const Work& work : all) needs.entries += entries_of(work);
+    needs.counters = gates_of(all) + (schedule.awaited_stages() > 0 ? 1 : 0) + 1;
+    return needs;
 }
 
 }  // namespace lapwing::triggered

@@ -57,10 +57,10 @@ std::uint64_t gates_of(const std::vector<Work>& works);
 std::uint64_t entries_of(const Work& work);
 
 // What a run takes of the network at most: while none of the peers is known to be ready.
-struct Most {
+struct Needs {
     std::uint64_t entries = 0;
     std::uint64_t counters = 0;  // gates, one for stages that writes wait for, and one for its end
 };
-Most max_of(const Schedule& schedule);
+Needs needs_of(const Schedule& schedule);
 
 }  // namespace lapwing::triggered

@@ -14,9 +14,11 @@ struct Options {
     std::chrono::seconds patience{10};  // a peer that the network does not reach for so long is lost
     std::chrono::seconds handshake{5};  // a stranger that does not prove itself within is turned away
     int buffer_bytes = 0;               // of each socket, each direction; 0: the system's choice
-    // Of a socket's buffer, how many may wait until the network takes them: who sends leaves the rest to the
-    // kernel. 0: no bound.
-    int unsent_bytes = 0;
+    // Bytes that may wait in a socket until the network takes them; 0: no bound. A bound shortens the start
+    // of a collective, because the kernel copies the rest of a message while the program computes. With
+    // buffers of 128 KiB, 32 KiB left the program more of the processor than no bound did
+    // (docs/results/amd-epyc/buffers.txt).
+    int unsent_bytes = 32768;
 };
 
 // Checks the texts. Throws Error (invalid_argument) that names the variable and what is wrong.

@@ -58,7 +58,7 @@ bool RankLocations::some_on_one_host() const {
 
 bool RankLocations::out_of_order() const {
     return std::all_of(locations_.begin(), locations_.end(),
-                       [](const topology::RankLocation& card) { return card.host_place < 0; });
+                       [](const topology::RankLocation& card) { return card.host_index < 0; });
 }
 
 std::shared_ptr<const Placement> RankLocations::placement_of(std::span<const int> members) const {

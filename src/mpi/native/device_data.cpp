@@ -72,7 +72,7 @@ void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type,
 // Calls `work(place, address, count, type, layout, bytes)` for each part until it returns an error. `bytes`:
 // the packed bytes of the part. `near`: the place of one of the parts.
 template <typename Bytes, typename Work>
-int for_each_placed_part(const device::Place& near, const void* elements, std::uint64_t count,
+int for_each_placed_part(const device::Location& near, const void* elements, std::uint64_t count,
                          MPI_Datatype type, const Layout& layout, Bytes bytes, const Work& work) {
     int error = MPI_SUCCESS;
     for_each_part(elements, count, type, layout,
@@ -98,14 +98,14 @@ int error_code_from(Work work) {
 
 }  // namespace
 
-device::Place place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
-                       const device::Place& near) {
+device::Location place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
+                          const device::Location& near) {
     if (elements == MPI_BOTTOM && !layout.contiguous) {
-        device::Place found;
+        device::Location found;
         for_each_part(
             elements, count, type, layout,
             [&](const void* address, std::uint64_t number, MPI_Datatype part, const Layout& of_part) {
-                const device::Place place = place_of(address, number, part, of_part, near);
+                const device::Location place = place_of(address, number, part, of_part, near);
                 if (place.on_device()) found = place;
             });
         found.in_parts = found.on_device();
@@ -116,11 +116,11 @@ device::Place place_of(const void* elements, std::uint64_t count, MPI_Datatype t
     const auto begin = reinterpret_cast<std::uint64_t>(first);
     const std::uint64_t end = begin + span.bytes();
     if (near.on_device() && near.begin <= begin && end <= near.end) {
-        device::Place place = near;
+        device::Location place = near;
         place.in_parts = false;
         return place;
     }
-    const device::Place place = device::find(first);
+    const device::Location place = device::find(first);
     if (place.end != 0 && end > place.end) {
         throw Error(ErrorCode::system, fmt::format("a buffer of {} bytes ends {} bytes behind its allocation",
                                                    span.bytes(), end - place.end));
@@ -147,14 +147,14 @@ int device_error(const Error& error) {
     return code;
 }
 
-std::byte* DeviceData::take_span(const device::Place& place, std::uint64_t bytes) {
+std::byte* DeviceData::take_span(const device::Location& place, std::uint64_t bytes) {
     copies_.finish();
-    spans_.give_back();
+    spans_.release();
     return spans_.take(place, bytes);
 }
 
-int DeviceData::pack(const device::Place& place, const void* elements, std::uint64_t count, MPI_Datatype type,
-                     const Layout& layout, std::byte* bytes) {
+int DeviceData::pack(const device::Location& place, const void* elements, std::uint64_t count,
+                     MPI_Datatype type, const Layout& layout, std::byte* bytes) {
     if (!place.on_device()) {
         if (!layout.contiguous) return lapwing::pack(elements, count, type, layout, bytes);
         std::memcpy(bytes, elements, count * layout.size);
@@ -177,14 +177,14 @@ int DeviceData::pack(const device::Place& place, const void* elements, std::uint
     });
 }
 
-int DeviceData::unpack(const device::Place& place, const std::byte* bytes, void* elements,
+int DeviceData::unpack(const device::Location& place, const std::byte* bytes, void* elements,
                        std::uint64_t count, MPI_Datatype type, const Layout& layout) {
     if (!place.on_device()) return lapwing::unpack(bytes, elements, count, type, layout);
     return error_code_from([&]() -> int {
         if (place.in_parts) {
             return for_each_placed_part(
                 place, elements, count, type, layout, bytes,
-                [&](const device::Place& of_part, const void* address, std::uint64_t number,
+                [&](const device::Location& of_part, const void* address, std::uint64_t number,
                     MPI_Datatype part, const Layout& part_layout, const std::byte* packed) {
                     return unpack(of_part, packed, const_cast<void*>(address), number, part, part_layout);
                 });

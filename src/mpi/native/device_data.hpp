@@ -15,8 +15,8 @@ namespace lapwing {
 
 // Returns the device that has the elements. `near`: the place of other memory, which is tried first. Throws
 // Error (system) if the driver fails.
-device::Place place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
-                       const device::Place& near);
+device::Location place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
+                          const device::Location& near);
 
 // Returns an MPI error code for a driver's error; MPI_Error_string returns the driver's message.
 int device_error(const Error& error);
@@ -25,14 +25,14 @@ int device_error(const Error& error);
 // MPI's error code.
 class DeviceData {
   public:
-    int pack(const device::Place& place, const void* elements, std::uint64_t count, MPI_Datatype type,
+    int pack(const device::Location& place, const void* elements, std::uint64_t count, MPI_Datatype type,
              const Layout& layout, std::byte* bytes);
-    int unpack(const device::Place& place, const std::byte* bytes, void* elements, std::uint64_t count,
+    int unpack(const device::Location& place, const std::byte* bytes, void* elements, std::uint64_t count,
                MPI_Datatype type, const Layout& layout);
     int finish();
 
   private:
-    std::byte* take_span(const device::Place& place, std::uint64_t bytes);
+    std::byte* take_span(const device::Location& place, std::uint64_t bytes);
 
     // Staging of noncontiguous elements. Declared before copies_, whose destructor waits for copies from
     // here.

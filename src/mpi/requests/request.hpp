@@ -30,7 +30,7 @@ struct Unpacking {
     std::uint64_t count = 0;
     MPI_Datatype type = MPI_DATATYPE_NULL;  // a duplicate: the program may free its own
     Layout layout;
-    device::Place place;
+    device::Location place;
 };
 
 struct Request {

@@ -25,7 +25,7 @@ void release_resources(Request& request) {
     }
     request.unpacking.clear();
     request.reducer.release();
-    if (!request.device_staging.empty()) request.device_staging.give_back();
+    if (!request.device_staging.empty()) request.device_staging.release();
 }
 
 int unpack_all(const Request& request) {

@@ -46,20 +46,20 @@ void after_unsuccessful_test() {
 }
 
 // While this thread polls, the progress thread would only be in its way.
-void RequestWait::pause_progress_thread() {
+void RequestWait::suspend_progress_thread() {
     ProgressThread* const progress_thread = runtime.network.progress_thread();
-    if (progress_thread == nullptr || progress_thread_pauses_) return;
-    progress_thread->take_over();
-    progress_thread_pauses_ = true;
+    if (progress_thread == nullptr || suspends_) return;
+    progress_thread->suspend();
+    suspends_ = true;
 }
 
 void RequestWait::resume_progress_thread() {
-    if (progress_thread_pauses_) runtime.network.progress_thread()->hand_back();
-    progress_thread_pauses_ = false;
+    if (suspends_) runtime.network.progress_thread()->resume();
+    suspends_ = false;
 }
 
 void RequestWait::pause(std::span<Request* const> requests) {
-    pause_progress_thread();
+    suspend_progress_thread();
     const auto any = [requests](auto is) {
         return std::ranges::any_of(requests, [&](const Request* request) { return is(*request->group); });
     };
@@ -73,13 +73,13 @@ void RequestWait::pause(std::span<Request* const> requests) {
         in_kernel ||
         (doorbell && (runtime.network.progress_thread() != nullptr || (!runtime.threads && !fabric)));
     const WaitStrategy::Step step =
-        strategy_.after_look({.oversubscribed = runtime.threads || runtime.locations.oversubscribed(),
-                              .looks_in_kernel = in_kernel || fabric,
+        strategy_.after_poll({.oversubscribed = runtime.threads || runtime.locations.oversubscribed(),
+                              .polls_in_kernel = in_kernel || fabric,
                               .may_sleep = may_sleep});
     const std::uint64_t per_native = in_kernel ? kernel_polls_per_native_progress : polls_per_native_progress;
-    if ((in_kernel || doorbell) && strategy_.looks() % per_native == 0) advance_native_mpi();
+    if ((in_kernel || doorbell) && strategy_.polls() % per_native == 0) advance_native_mpi();
     switch (step) {
-        case WaitStrategy::Step::look:
+        case WaitStrategy::Step::poll:
             return;
         case WaitStrategy::Step::yield:
             return std::this_thread::yield();

@@ -28,13 +28,13 @@ class RequestWait {
     void pause(std::span<Request* const> requests);
 
   private:
-    void pause_progress_thread();
+    void suspend_progress_thread();
     void resume_progress_thread();
     void sleep_at_descriptors(std::span<Request* const> requests);
     void sleep_at_doorbell(std::chrono::nanoseconds max);
 
     WaitStrategy strategy_;
-    bool progress_thread_pauses_ = false;
+    bool suspends_ = false;  // the progress thread
 };
 
 }  // namespace lapwing

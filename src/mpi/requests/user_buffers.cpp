@@ -16,7 +16,7 @@ namespace {
 class Packer {
   public:
     Packer(Request& request, std::byte* packed, std::uint64_t bytes,
-           const std::optional<device::Place>& device)
+           const std::optional<device::Location>& device)
         : request_(request), packed_(packed), bytes_(bytes), device_(device) {}
 
     // Returns the MPI's error code.
@@ -28,7 +28,7 @@ class Packer {
             std::memcpy(to, elements.address, elements.bytes());
             return MPI_SUCCESS;
         }
-        device::Place place;
+        device::Location place;
         try {
             place = elements.place(*device_);
         } catch (const Error& error) {
@@ -56,14 +56,14 @@ class Packer {
     Request& request_;
     std::byte* packed_;
     std::uint64_t bytes_;
-    const std::optional<device::Place>& device_;
+    const std::optional<device::Location>& device_;
     DeviceData data_;
     int driver_error_ = MPI_SUCCESS;
 };
 
 // Adds `elements` to the data that are unpacked from `packed` when the list is complete.
 int unpack_later(Request& request, const Elements& elements, const std::byte* packed,
-                 const std::optional<device::Place>& device) {
+                 const std::optional<device::Location>& device) {
     if (elements.bytes() == 0) return MPI_SUCCESS;
     Unpacking unpacking;
     if (device) {
@@ -87,7 +87,7 @@ int unpack_later(Request& request, const Elements& elements, const std::byte* pa
 
 void UserBuffer::find_device(const Elements& elements) {
     try {
-        const device::Place place = elements.place(device_.value_or(device::Place()));
+        const device::Location place = elements.place(device_.value_or(device::Location()));
         if (!place.on_device()) return;
         device_ = place;
     } catch (const Error& failed) {

@@ -42,8 +42,8 @@ struct Elements {
     bool contiguous() const { return layout.contiguous || bytes() == 0; }
     // The device that has the elements; the default when the processor may use them. `near`: the place of
     // other memory, which is tried first. Throws Error (system) when a driver fails.
-    device::Place place(const device::Place& near) const {
-        return bytes() > 0 ? place_of(address, count, type, layout, near) : device::Place();
+    device::Location place(const device::Location& near) const {
+        return bytes() > 0 ? place_of(address, count, type, layout, near) : device::Location();
     }
     Elements from(std::int64_t first, std::uint64_t number) const {
         Elements some = *this;
@@ -134,7 +134,7 @@ class UserBuffer {
     std::optional<Block> one_;
     std::vector<Block> several_;
     std::optional<Contribution> contribution_;
-    std::optional<device::Place> device_;  // of the last block in the memory of a device
+    std::optional<device::Location> device_;  // of the last block in the memory of a device
     int device_error_ = MPI_SUCCESS;
     bool packs_ = false;  // lists do not use the program's memory directly
 };

@@ -205,15 +205,15 @@ mlx5::QueuePair DoubleDevice::create_queue_pair(const mlx5::QueuePairOptions& op
 mlx5::Address DoubleDevice::address(const mlx5::QueuePair& pair) const {
     mlx5::Address address;
     address.number = pair.number;
-    std::memcpy(address.place.data(), place_name, sizeof place_name);
-    write32(address.place.data() + sizeof place_name, card_->number());
+    std::memcpy(address.location.data(), place_name, sizeof place_name);
+    write32(address.location.data() + sizeof place_name, card_->number());
     return address;
 }
 
 void DoubleDevice::connect(const mlx5::QueuePair& pair, const mlx5::Address& peer) {
-    if (std::memcmp(peer.place.data(), place_name, sizeof place_name) != 0)
+    if (std::memcmp(peer.location.data(), place_name, sizeof place_name) != 0)
         throw Error(ErrorCode::system, "the address of another sort of card");
-    card_->connect(pair.number, read32(peer.place.data() + sizeof place_name), peer.number);
+    card_->connect(pair.number, read32(peer.location.data() + sizeof place_name), peer.number);
 }
 
 void DoubleDevice::destroy(const mlx5::QueuePair& pair) {

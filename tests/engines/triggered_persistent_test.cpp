@@ -1,5 +1,5 @@
-// Lists of the triggered engine that keep their buffers, over libfabric's provider `sockets`: persistent
-// collectives, whose messages land in the buffers themselves.
+// Persistent lists of the triggered engine, over libfabric's provider `sockets`: their messages land in the
+// caller's buffers.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -42,9 +42,9 @@ EngineContext context_of(Link& messages, std::uint64_t counters = 1000) {
 }
 
 // One rank's part in one list.
-class Kept {
+class PersistentList {
   public:
-    Kept(GroupEngine& group, const Wanted& wanted, int rank, std::uint32_t channel)
+    PersistentList(GroupEngine& group, const Wanted& wanted, int rank, std::uint32_t channel)
         : problem_(wanted.problem), rank_(rank), channel_(first_kept_channel + channel) {
         const auto list_of = [&](int one) { return build(wanted.problem, one, wanted.choice); };
         EXPECT_TRUE(group.admits(problem_, list_of)) << print(problem_);
@@ -52,9 +52,9 @@ class Kept {
         EXPECT_TRUE(prepared_->keep(channel_));
         out_.resize(out_bytes(problem_, rank_));
     }
-    ~Kept() { prepared_->give_up(channel_); }
-    Kept(const Kept&) = delete;
-    Kept& operator=(const Kept&) = delete;
+    ~PersistentList() { prepared_->give_up(channel_); }
+    PersistentList(const PersistentList&) = delete;
+    PersistentList& operator=(const PersistentList&) = delete;
 
     void start(int number) {
         number_ = number;
@@ -89,13 +89,13 @@ void on_all_ranks(int ranks, const std::function<void(GroupEngine&, int, std::ba
     });
 }
 
-class TriggeredKept : public testing::Test {
+class TriggeredPersistent : public testing::Test {
   protected:
     void SetUp() override { LAPWING_NEEDS_ENGINE(triggered_engine()); }
 };
 
 // Of each algorithm, four starts.
-TEST_F(TriggeredKept, EveryAlgorithm) {
+TEST_F(TriggeredPersistent, EveryAlgorithm) {
     std::size_t turn = 0;
     for (const Algorithm* const algorithm : catalogue()) {
         const Choice choice{algorithm, default_parameters(*algorithm)};
@@ -105,7 +105,7 @@ TEST_F(TriggeredKept, EveryAlgorithm) {
         if (!algorithm->applies(problem, choice.parameters)) continue;
         if (LAPWING_TEST_FEWER && turn % 6 != 0) continue;
         on_all_ranks(4, [&](GroupEngine& group, int rank, std::barrier<>&) {
-            Kept one(group, {problem, choice}, rank, 0);
+            PersistentList one(group, {problem, choice}, rank, 0);
             for (int number = 0; number < 4; ++number) {
                 one.start(number);
                 one.wait();
@@ -116,11 +116,11 @@ TEST_F(TriggeredKept, EveryAlgorithm) {
 }
 
 // Far more than LAPWING_TRIGGER_BYTES, and more than libfabric's provider writes at once.
-TEST_F(TriggeredKept, LongMessages) {
+TEST_F(TriggeredPersistent, LongMessages) {
     for (const std::uint64_t bytes : {300'000U, 9'000'000U}) {
         const Problem problem{.collective = Collective::allgather, .ranks = 2, .bytes = bytes};
         on_all_ranks(2, [&](GroupEngine& group, int rank, std::barrier<>&) {
-            Kept one(group, wanted(problem, "ring"), rank, 0);
+            PersistentList one(group, wanted(problem, "ring"), rank, 0);
             for (int number = 0; number < 2; ++number) {
                 one.start(number);
                 one.wait();
@@ -130,11 +130,11 @@ TEST_F(TriggeredKept, LongMessages) {
 }
 
 // The program sleeps in its own work, calls nothing, and finds the bytes where they belong.
-TEST_F(TriggeredKept, BytesLandInTheBuffers) {
+TEST_F(TriggeredPersistent, BytesLandInTheBuffers) {
     const Problem problem{.collective = Collective::broadcast, .ranks = 4, .bytes = 100'000};
     on_all_ranks(4, [&](GroupEngine& group, int rank, std::barrier<>& together) {
-        Kept one(group, wanted(problem, "binomial"), rank, 0);
-        // The first one tells the ranks of each other.
+        PersistentList one(group, wanted(problem, "binomial"), rank, 0);
+        // In the first run ranks announce their memory.
         one.start(0);
         one.wait();
         together.arrive_and_wait();
@@ -147,7 +147,7 @@ TEST_F(TriggeredKept, BytesLandInTheBuffers) {
     });
 }
 
-TEST_F(TriggeredKept, EachRankStartsListsInAnOrderOfItsOwn) {
+TEST_F(TriggeredPersistent, EachRankStartsListsInAnOrderOfItsOwn) {
     const Wanted lists[] = {
         wanted({.collective = Collective::barrier, .ranks = 3}, "dissemination"),
         wanted({.collective = Collective::alltoall, .ranks = 3, .bytes = 700}, "bruck"),
@@ -156,9 +156,10 @@ TEST_F(TriggeredKept, EachRankStartsListsInAnOrderOfItsOwn) {
         wanted({.collective = Collective::gather, .ranks = 3, .root = 1, .bytes = 50}, "binomial"),
     };
     on_all_ranks(3, [&](GroupEngine& group, int rank, std::barrier<>&) {
-        std::vector<std::unique_ptr<Kept>> all;
+        std::vector<std::unique_ptr<PersistentList>> all;
         for (const Wanted& one : lists)
-            all.push_back(std::make_unique<Kept>(group, one, rank, static_cast<std::uint32_t>(all.size())));
+            all.push_back(
+                std::make_unique<PersistentList>(group, one, rank, static_cast<std::uint32_t>(all.size())));
         for (int number = 0; number < 6; ++number) {
             for (std::size_t i = 0; i < all.size(); ++i)
                 all[(i + static_cast<std::size_t>(rank * number)) % all.size()]->start(number);
@@ -167,12 +168,11 @@ TEST_F(TriggeredKept, EachRankStartsListsInAnOrderOfItsOwn) {
     });
 }
 
-// What is freed has room for others.
-TEST_F(TriggeredKept, OneThatIsGivenUpLeavesItsCounters) {
+TEST_F(TriggeredPersistent, AReleasedListLeavesItsCounters) {
     const Problem problem{.collective = Collective::alltoall, .ranks = 4, .bytes = 40};
     const auto messages = process_links(4, true);
-    // 2 of the group, and for each list 3 of each direction and 1 of its run.
-    const auto group = triggered_engine().open(context_of(*messages.front(), 2 + 2 * 7));
+    // For each list 3 of each direction and 1 of its run.
+    const auto group = triggered_engine().open(context_of(*messages.front(), 2 * 7));
     const Choice choice = parse_choice(problem.collective, "flat");
     const auto list_of = [&](int rank) { return build(problem, rank, choice); };
     ASSERT_TRUE(group->admits(problem, list_of));
@@ -184,7 +184,7 @@ TEST_F(TriggeredKept, OneThatIsGivenUpLeavesItsCounters) {
     EXPECT_TRUE(prepared->keep(first_kept_channel + 2));
 }
 
-TEST_F(TriggeredKept, AnotherBufferIsAnError) {
+TEST_F(TriggeredPersistent, AnotherBufferIsAnError) {
     const Problem problem{.collective = Collective::broadcast, .ranks = 1, .bytes = 8};
     const auto messages = process_links(1, true);
     const auto group = triggered_engine().open(context_of(*messages.front()));

@@ -1,30 +1,30 @@
-#include "engines/mlx5/mover.hpp"
+#include "engines/mlx5/advance.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/error.hpp"
 #include "engines/local_work.hpp"
+#include "engines/mlx5/card_run.hpp"
 #include "engines/mlx5/group.hpp"
 #include "engines/mlx5/requests.hpp"
-#include "engines/mlx5/run.hpp"
 
 namespace lapwing::mlx5 {
 namespace {
 
 using RequestKind = WorkRequest::Kind;
 
-class Mover {
+class LaneRuns {
   public:
-    Mover(Group& group, Lane& lane) : group_(group), lane_(lane) {}
+    LaneRuns(Group& group, Lane& lane) : group_(group), lane_(lane) {}
 
-    void move() {
+    void advance() {
         while (!lane_.runs.empty()) {
-            Run& run = *lane_.runs.front();
+            CardRun& run = *lane_.runs.front();
             const std::size_t stage = run.stage;
-            const bool was_running = run.state == Run::State::running;
+            const bool was_running = run.state == CardRun::State::running;
             if (!advance(run)) {
-                if (was_running && run.stage == stage) ask_after(run);
+                if (was_running && run.stage == stage) ask_silent_peers(run);
                 return;
             }
             lane_.runs.pop_front();
@@ -32,30 +32,30 @@ class Mover {
     }
 
   private:
-    // True when it is complete.
-    bool advance(Run& run) {
-        if (run.state == Run::State::waiting) run.state = Run::State::connecting;
-        if (run.state == Run::State::connecting) {
+    // Returns true if the run is complete.
+    bool advance(CardRun& run) {
+        if (run.state == CardRun::State::waiting) run.state = CardRun::State::connecting;
+        if (run.state == CardRun::State::connecting) {
             find_peers(run);
             if (!connected(run)) return false;
             begin(run);
-            run.state = Run::State::running;
+            run.state = CardRun::State::running;
         }
         for (;;) {
             post_receives(run);
             if (!stage_complete(run)) return false;
             if (run.stage == run.plan.queues.stages.size()) break;
             begin_stage(run);
-            // The card has only just seen it.
+            // The card has only just been told.
             if (!run.plan.queues.stages[run.stage - 1].posted.empty()) return false;
         }
         finish(run);
-        run.state = Run::State::complete;
+        run.state = CardRun::State::complete;
         return true;
     }
 
-    // Their places in the lane are kept: a start shall not look for them.
-    void find_peers(Run& run) {
+    // Once: a later start does not look for them again.
+    void find_peers(CardRun& run) {
         if (run.lane_of_peers == &lane_) return;
         const WorkQueues& queues = run.plan.queues;
         run.peers.clear();
@@ -63,9 +63,9 @@ class Mover {
             run.peers.push_back(&lane_.peer(queues.queues[queue].peer));
         run.lane_of_peers = &lane_;
     }
-    static Peer& peer_of(const Run& run, std::uint32_t queue) { return *run.peers[queue]; }
+    static Peer& peer_of(const CardRun& run, std::uint32_t queue) { return *run.peers[queue]; }
 
-    bool connected(Run& run) {
+    bool connected(CardRun& run) {
         Link& messages = group_.messages();
         if (!messages.ready()) return false;
         const WorkQueues& queues = run.plan.queues;
@@ -84,19 +84,19 @@ class Mover {
         return all;
     }
 
-    SendQueue& send_queue(const Run& run, std::uint32_t queue) {
+    SendQueue& send_queue(const CardRun& run, std::uint32_t queue) {
         const WorkQueues& queues = run.plan.queues;
         if (queue == queues.management()) return lane_.management_queue();
         if (queue == queues.copies()) return lane_.copy_queue();
         return peer_of(run, queue).sends;
     }
 
-    void begin(Run& run) {
+    void begin(CardRun& run) {
         take_memory(run);
         const WorkQueues& queues = run.plan.queues;
         run.bases.assign(queues.queues.size(), {});
         for (std::uint32_t queue = 0; queue < queues.queues.size(); ++queue) {
-            Run::Base& base = run.bases[queue];
+            CardRun::Base& base = run.bases[queue];
             if (queue < queues.copies()) base.received = peer_of(run, queue).received.count();
             if (!queues.queues[queue].requests.empty()) base.index = send_queue(run, queue).next();
         }
@@ -111,7 +111,7 @@ class Mover {
         run.memory->encoded = names;
     }
 
-    void take_memory(Run& run) {
+    void take_memory(CardRun& run) {
         RunMemory* landing = nullptr;
         if (run.plan.landing) landing = lane_.landing(*run.plan.landing).begin(run.plan);
         run.written_to = landing != nullptr;
@@ -119,8 +119,8 @@ class Mover {
         run.memory->begin(group_.device(), run.plan, run.buffers);
     }
 
-    // All but the indices.
-    void encode(Run& run) {
+    // Encodes all requests, except their indices.
+    void encode(CardRun& run) {
         const WorkQueues& queues = run.plan.queues;
         auto& encoded = run.memory->requests;
         encoded.resize(queues.queues.size());
@@ -135,7 +135,8 @@ class Mover {
         }
     }
 
-    Operands operands_of(const Run& run, std::uint32_t queue, const WorkRequest& request, std::uint32_t own) {
+    Operands operands_of(const CardRun& run, std::uint32_t queue, const WorkRequest& request,
+                         std::uint32_t own) {
         Operands operands{own, {}, {}, 0};
         switch (request.kind) {
             case RequestKind::copy:
@@ -159,7 +160,7 @@ class Mover {
         return operands;
     }
 
-    const CompletionReader& entries_of(const Run& run, const WorkRequest& wait) {
+    const CompletionReader& entries_of(const CardRun& run, const WorkRequest& wait) {
         switch (wait.source) {
             case WorkRequest::Source::sends:
                 return lane_.sends;
@@ -170,8 +171,8 @@ class Mover {
         }
         return peer_of(run, wait.queue).received;
     }
-    // What the request's count counts from.
-    std::uint32_t before(const Run& run, const WorkRequest& request) {
+    // The index from which the request counts.
+    std::uint32_t before(const CardRun& run, const WorkRequest& request) {
         if (request.kind == RequestKind::enable) return run.bases[request.queue].index;
         if (request.kind != RequestKind::wait) return 0;
         const CompletionReader& entries = entries_of(run, request);
@@ -186,12 +187,12 @@ class Mover {
         return entries.index(run.bases[request.queue].received);
     }
 
-    // As many as their queues hold. Also reads what has come.
-    void post_receives(Run& run) {
+    // Posts as many receives as their queues hold, and reads completions of receives.
+    void post_receives(CardRun& run) {
         const WorkQueues& queues = run.plan.queues;
         for (std::uint32_t queue = 0; queue < queues.copies(); ++queue) {
             const auto& receives = queues.queues[queue].receives;
-            Run::Base& base = run.bases[queue];
+            CardRun::Base& base = run.bases[queue];
             if (base.receives == receives.size()) continue;
             Peer& peer = peer_of(run, queue);
             if (base.receives > 0) read_receives(run, queue);
@@ -205,7 +206,7 @@ class Mover {
         }
     }
 
-    void read_receives(const Run& run, std::uint32_t queue) {
+    void read_receives(const CardRun& run, std::uint32_t queue) {
         const int rank = run.plan.queues.queues[queue].peer;
         const auto& receives = run.plan.queues.queues[queue].receives;
         CompletionReader& received = peer_of(run, queue).received;
@@ -219,11 +220,11 @@ class Mover {
             [&](std::uint32_t) { return rank_in_words(rank); });
     }
 
-    // Whether peers are there whose messages have not come.
-    void ask_after(const Run& run) {
+    // Asks peers whose messages have not come whether they are alive. Throws Error (link) for a lost peer.
+    void ask_silent_peers(const CardRun& run) {
         KeepAlive& keep_alive = group_.keep_alive();
         if (!keep_alive.some_are_lost() && !group_.time_to_ask()) return;
-        group_.messages().progress();  // it may know of an end, too
+        group_.messages().progress();  // the link may report a lost peer, too
         const WorkQueues& queues = run.plan.queues;
         for (std::uint32_t queue = 0; queue < queues.copies(); ++queue) {
             const int peer = queues.queues[queue].peer;
@@ -238,10 +239,10 @@ class Mover {
     }
 
     // Of the stage before `run.stage`.
-    bool stage_complete(Run& run) {
+    bool stage_complete(CardRun& run) {
         if (run.stage == 0) return true;
         const WorkStage& stage = run.plan.queues.stages[run.stage - 1];
-        // All of them: where a send has failed, the management queue may wait for ever.
+        // Read all of them: if a send has failed, the management queue may wait for ever.
         for (CompletionReader* reader : {&lane_.sends, &lane_.copies, &lane_.management})
             reader->read_as([this](std::uint32_t queue_pair) { return lane_.who(queue_pair); });
         return lane_.management.count() - run.management >= stage.management &&
@@ -249,7 +250,7 @@ class Mover {
                lane_.copies.count() - run.copies >= stage.copies;
     }
 
-    void begin_stage(Run& run) {
+    void begin_stage(CardRun& run) {
         const WorkStage& stage = run.plan.queues.stages[run.stage++];
         if (!stage.host.empty()) work(run.memory->memory(), stage.host);
         for (const WorkStage::Posted& posted : stage.posted) {
@@ -265,7 +266,7 @@ class Mover {
         }
     }
 
-    void finish(Run& run) {
+    void finish(CardRun& run) {
         const WorkQueues& queues = run.plan.queues;
         for (std::uint32_t queue = 0; queue < queues.copies(); ++queue) {
             if (!queues.queues[queue].receives.empty()) read_receives(run, queue);
@@ -279,11 +280,11 @@ class Mover {
 
 }  // namespace
 
-void move_runs(Group& group, Lane& lane) {
+void advance_runs(Group& group, Lane& lane) {
     if (!group.error().empty()) return group.fail(group.error());
     group.forget_events();
     try {
-        Mover(group, lane).move();
+        LaneRuns(group, lane).advance();
     } catch (const Error& error) {
         group.fail(error.what());
     }

@@ -1,0 +1,128 @@
+// Ranks as threads of one process, and the runs of one rank, for tests of engines.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.hpp"
+#include "engines/expected.hpp"
+#include "support/complete.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::testing_engines {
+
+using namespace std::chrono_literals;
+
+// Calls `body` on a thread for each rank. An Error fails the test, and the other ranks no longer wait for
+// that rank at the barrier. `on_error` is called before.
+inline void on_ranks(int ranks, const std::function<void(int rank, std::barrier<>& together)>& body,
+                     const std::function<void()>& on_error = {}) {
+    std::barrier<> together(ranks);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) {
+        threads.emplace_back([&, rank] {
+            try {
+                body(rank, together);
+            } catch (const Error& error) {
+                ADD_FAILURE() << "rank " << rank << ": " << error.what();
+                if (on_error) on_error();
+                together.arrive_and_drop();
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+}
+
+// Counts the reductions of the thread that made it, and those of other threads.
+class CountingComposition : public Composition {
+  public:
+    void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
+        ++(std::this_thread::get_id() == maker_ ? calls_ : calls_of_others_);
+        Composition::reduce(target, source, bytes);
+    }
+    int calls() const { return calls_; }
+    int calls_of_others() const { return calls_of_others_; }
+
+  private:
+    const std::thread::id maker_ = std::this_thread::get_id();
+    std::atomic<int> calls_ = 0;
+    std::atomic<int> calls_of_others_ = 0;
+};
+
+// One rank's buffers and runs of one problem.
+class RankRuns {
+  public:
+    RankRuns(const Problem& problem, int rank, std::unique_ptr<Prepared> prepared)
+        : problem_(problem), rank_(rank), prepared_(std::move(prepared)) {}
+
+    // Starts a run on `channel`, by default that of the run's number.
+    Operation* start(std::optional<std::uint32_t> channel = std::nullopt) {
+        const int run = static_cast<int>(in_.size());
+        in_.push_back(std::make_unique<Bytes>(in_of(problem_, rank_, run)));
+        out_.push_back(std::make_unique<Bytes>(out_before(problem_, rank_, run)));
+        operations_.push_back(prepared_->start({in_.back()->data(), out_.back()->data(), &reducer_},
+                                               channel.value_or(static_cast<std::uint32_t>(run))));
+        return operations_.back();
+    }
+    // Tests one of the runs in flight; returns true if none is left.
+    bool test_one(std::mt19937& random) {
+        if (operations_.empty()) return true;
+        const auto one = operations_.begin() + static_cast<std::ptrdiff_t>(random() % operations_.size());
+        if (prepared_->test(*one)) operations_.erase(one);
+        return operations_.empty();
+    }
+    void wait_all(bool last_first = false) {
+        if (last_first) std::reverse(operations_.begin(), operations_.end());
+        for (Operation* operation : operations_) wait(*prepared_, operation);
+        operations_.clear();
+    }
+
+    // Whether the outputs of all runs are right. Reads memory that other threads write, which the thread
+    // sanitizer must not report.
+    __attribute__((no_sanitize("thread"))) bool right() const {
+        for (std::size_t run = 0; run < out_.size(); ++run) {
+            const volatile std::byte* have = out_[run]->data();
+            Bytes now(out_[run]->size());
+            for (std::size_t i = 0; i < now.size(); ++i) now[i] = have[i];
+            if (now != out_after(problem_, rank_, static_cast<int>(run), now)) return false;
+        }
+        return true;
+    }
+    // Waits until right(), without a call of the engine.
+    bool becomes_right(std::chrono::milliseconds limit = 20s) const {
+        const auto end = std::chrono::steady_clock::now() + limit;
+        while (!right()) {
+            if (std::chrono::steady_clock::now() > end) return false;
+            std::this_thread::sleep_for(1ms);
+        }
+        return true;
+    }
+
+    int rank() const { return rank_; }
+    Prepared& prepared() { return *prepared_; }
+    Operation* operation() { return operations_.back(); }
+    const CountingComposition& reducer() const { return reducer_; }
+
+  private:
+    Problem problem_;
+    int rank_;
+    std::unique_ptr<Prepared> prepared_;
+    // Runs in flight write into the buffers, so these must not move.
+    std::vector<std::unique_ptr<Bytes>> in_;
+    std::vector<std::unique_ptr<Bytes>> out_;
+    std::vector<Operation*> operations_;  // in flight
+    CountingComposition reducer_;
+};
+
+}  // namespace lapwing::testing_engines
