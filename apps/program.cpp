@@ -89,7 +89,7 @@ bool Program::parse() {
         return false;
     }
     if (bound_ && !separable) {
-        refuse("its parts cannot run alone, so there is no --bound");
+        refuse("--bound needs parts that run alone; this program has none");
         return false;
     }
     return true;

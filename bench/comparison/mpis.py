@@ -88,7 +88,7 @@ def add_passes(parser):
 def prepared(names, build):
     wrong = [name for name in names if name not in NAMES]
     if wrong:
-        raise Failure(f"'{wrong[0]}' is none of the MPIs: {', '.join(NAMES)}")
+        raise Failure(f"unknown MPI '{wrong[0]}'; valid: {', '.join(NAMES)}")
     found = [Mpi(name, build) for name in names]
     for mpi in found:
         mpi.prepare()

@@ -2,40 +2,32 @@
 // standard output that begin with "lapwing-bench ": "progress SHARE", and at the end "result JSON".
 #include <fmt/format.h>
 #include <mpi.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <exception>
-#include <thread>
 
 #include "base/error.hpp"
 #include "program/benchmarks.hpp"
 #include "program/compute/noise_processes.hpp"
 #include "program/measure/idle.hpp"
-#include "program/mpi/places.hpp"
+#include "program/mpi/ranks.hpp"
 
 namespace lapwing::bench {
 namespace {
 
-nlohmann::json surroundings(Bench& bench) {
-    utsname system{};
-    uname(&system);
-    const std::vector<Place> places = places_of_ranks(bench.world);
-    bench.oversubscribed = more_ranks_than_processors(places);
+nlohmann::json surroundings_of(Bench& bench) {
+    nlohmann::json found = surroundings();
+    bench.oversubscribed = found["more_ranks_than_processors"].get<bool>();
+    const std::vector<RankLocation> locations = locations_of_ranks(bench.world);
     std::vector<std::string> processors;
-    for (const Place& place : places) processors.push_back(in_words(place.processors));
-    return {{"ranks", bench.ranks},
-            {"mpi", mpi_version()},
-            {"kernel", fmt::format("{} {} {}", system.sysname, system.release, system.machine)},
-            {"hosts", of_all_ranks(bench.world, system.nodename)},
-            {"machines", machines_of(places)},
-            {"processors", static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))},
-            {"processors_of_ranks", processors},
-            {"more_ranks_than_processors", bench.oversubscribed},
-            {"addresses", of_all_ranks(bench.world, bench.mesh->address())}};
+    for (const RankLocation& location : locations) processors.push_back(in_words(location.processors));
+    found["ranks"] = bench.ranks;
+    found["machines"] = machines_of(locations);
+    found["processors"] = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+    found["processors_of_ranks"] = processors;
+    found["addresses"] = of_all_ranks(bench.world, bench.mesh->address());
+    return found;
 }
 
 void say(const Bench& bench, const std::string& what) {
@@ -44,13 +36,13 @@ void say(const Bench& bench, const std::string& what) {
     std::fflush(stdout);
 }
 
-void run(Bench& bench, const char* argument) {
-    bench.settings = read_settings(argument);
+void run(Bench& bench, const char* settings) {
+    bench.settings = read_settings(settings);
     if (bench.ranks < 2) {
-        throw Error(ErrorCode::invalid_argument, "a collective needs at least two ranks; start two or more");
+        throw Error(ErrorCode::invalid_argument, "a collective needs at least two ranks: start two or more");
     }
     bench.mesh = std::make_unique<Mesh>(bench.world, bench.settings.interface);
-    nlohmann::json result = surroundings(bench);
+    nlohmann::json result = surroundings_of(bench);
     Compute& compute = bench.settings.compute;
     if (compute == Compute::automatic) compute = bench.oversubscribed ? Compute::sleep : Compute::work;
     result["compute"] = name(compute);
@@ -83,27 +75,11 @@ void run(Bench& bench, const char* argument) {
 int main(int argument_count, char** arguments) {
     using namespace lapwing::bench;
     if (argument_count == 5 && std::strcmp(arguments[1], noise_word) == 0) make_noise(arguments + 2);
-    int provided = 0;
-    MPI_Init_thread(&argument_count, &arguments, MPI_THREAD_FUNNELED, &provided);
-    Bench bench;
-    bench.world = MPI_COMM_WORLD;
-    MPI_Comm_rank(bench.world, &bench.rank);
-    MPI_Comm_size(bench.world, &bench.ranks);
-    try {
-        if (argument_count != 2) {
-            throw lapwing::Error(lapwing::ErrorCode::invalid_argument,
-                                 "only `lapwing bench` starts this program");
-        }
-        run(bench, arguments[1]);
-    } catch (const std::exception& error) {
-        char host[256] = "";
-        gethostname(host, sizeof host - 1);
-        fmt::print(stderr, "lapwing bench: rank {} on {}: {}\n", bench.rank, host, error.what());
-        std::fflush(nullptr);
-        // MPICH's launcher drops what it has not forwarded yet when a rank aborts.
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    MPI_Finalize();
-    return 0;
+    Bench bench;  // outlives an error: what it closes would make other ranks fail first
+    return run_program(argument_count, arguments, "bench", [&](int rank, int ranks, const char* settings) {
+        bench.world = MPI_COMM_WORLD;
+        bench.rank = rank;
+        bench.ranks = ranks;
+        run(bench, settings);
+    });
 }

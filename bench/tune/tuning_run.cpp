@@ -10,7 +10,7 @@
 #include "links/tcp/addresses.hpp"
 #include "plan/tuning.hpp"
 #include "program/compute/clock.hpp"
-#include "program/mpi/places.hpp"
+#include "program/mpi/ranks.hpp"
 #include "tune/call.hpp"
 #include "tune/netgauge.hpp"
 #include "tune/variants.hpp"
@@ -127,9 +127,9 @@ TuningRun::TuningRun(MPI_Comm communicator, const Settings& settings, Budget& bu
         for (const std::string& host : hosts) host_of_.push_back(std::stoull(host));
         placement_ = placement_on_hosts(host_of_);
     }
-    const std::vector<bench::Place> places = bench::places_of_ranks(communicator);
-    one_clock_ = bench::machines_of(places) == 1;
-    oversubscribed_ = bench::more_ranks_than_processors(places);
+    const std::vector<bench::RankLocation> locations = bench::locations_of_ranks(communicator);
+    one_clock_ = bench::machines_of(locations) == 1;
+    oversubscribed_ = bench::more_ranks_than_processors(locations);
 }
 
 // A barrier: the MPI's where each rank has its own processor; elsewhere some MPIs spin for whole time slices

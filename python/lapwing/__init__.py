@@ -51,7 +51,7 @@ def _library(name):
     for directory in directories:
         if (directory / name).is_file():
             return directory / name
-    raise Error(f"{name} is not installed; looked in {', '.join(map(str, directories))}")
+    raise Error(f"{name} is not installed in {' or '.join(map(str, directories))}")
 
 
 def library_path():
@@ -75,7 +75,7 @@ def _mpi_on_path():
     for mpi in MPIS:
         if done.returncode == 0 and f"liblapwing-{mpi}.so" in done.stdout:
             return mpi
-    raise Error(f"no mpirun of an MPI that Lapwing knows ({done.stderr.strip()}); name the MPI: {', '.join(MPIS)}")
+    raise Error(f"no mpirun of a supported MPI ({done.stderr.strip()}); name the MPI: {', '.join(MPIS)}")
 
 
 def report(job, options=(), **more):

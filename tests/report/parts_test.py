@@ -291,7 +291,7 @@ class Words(Scratch):
 
     def test_what_was_simulated(self):
         result = self.result(samples.predict())
-        self.assertEqual(words.where(result), "simulated, 4 to 32 ranks, network flat, Lapwing 0.1.0")
+        self.assertEqual(words.where(result), "simulated, 4 to 32 ranks, network flat, Lapwing 0.2.0")
         self.assertIn("not measured", words.cautions(result)[0])
         self.assertEqual(words.cautions(result)[1:], ["host: overstated"])
         self.assertIn("In the simulation a network card loses 2.0 % on 4 ranks and 16.0 % on 32 ranks by noise or late ranks.",

@@ -21,7 +21,7 @@ def row(collective, size, method, engines, **more):
 
 
 def head(benchmark, rows, **more):
-    return {"benchmark": benchmark, "lapwing": "0.1.0", "mpi": "Open MPI v4.1.4, package: Debian", "ranks": 4,
+    return {"benchmark": benchmark, "lapwing": "0.2.0", "mpi": "Open MPI v4.1.4, package: Debian", "ranks": 4,
             "kernel": "Linux 6.1.0 x86_64", "hosts": ["node1", "node2", "node3", "node4"], "machines": 1, "processors": 2,
             "time": "2026-05-31T12:00:00Z", "command": ["lapwing", "bench", benchmark, "--", "mpirun", "-n", "4"],
             "launched": ["mpirun", "-n", "4", "lapwing-bench"], "settings": {"compute": "work"}, "rows": rows, **more}
@@ -130,7 +130,7 @@ def predict():
                  for name, overlap, loss in (("host", 0.1, 0.02 * ranks), ("card", 1.0, 0.005 * ranks))],
                 parameter={"name": "ranks", "value": ranks}, noise=noise, tests=0)
             for noise in ("10hz:2500us", "1000hz:25us") for ranks in (4, 16, 32)]
-    return {"benchmark": "predict", "simulated": True, "model": "LogGP, over the task lists", "lapwing": "0.1.0", "network": "flat", "notes": ["host: overstated"],
+    return {"benchmark": "predict", "simulated": True, "model": "LogGP, over the task lists", "lapwing": "0.2.0", "network": "flat", "notes": ["host: overstated"],
             "command": ["lapwing", "predict", "barrier"], "time": "2026-05-31T12:00:00Z", "rows": rows}
 
 

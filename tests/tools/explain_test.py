@@ -148,9 +148,9 @@ class EveryCollective(ToolTest):
         out, _ = self.call("explain", "barrier", "--ranks", 4)
         self.assertIn("two_level                      declines: the hosts of the ranks are unknown", out)
         for hosts in ("2x", "x4", "2x0", "0x2", "1+x", "0,,1", "2x4x1", "1+2,3", "9999999x9999999"):
-            self.refused("explain", "barrier", "--hosts", hosts, because=f"'{hosts}' are not hosts")
+            self.refused("explain", "barrier", "--hosts", hosts, because=f"'{hosts}' does not describe hosts")
         self.refused("explain", "barrier", "--hosts", "2x4", "--ranks", 4,
-                     because="the hosts of 8 ranks are given, and there are 4")
+                     because="the hosts of 8 ranks are given, but the group has 4")
         self.refused("explain", "barrier", because="or their hosts, as in --hosts 2x4")
         _, err = self.call("explain", "barrier", "--ranks", 4, "--algorithm", "two_level", status=2)
         self.assertIn("two_level declines this problem: the hosts of the ranks are unknown; give them with --hosts", err)
@@ -190,7 +190,7 @@ class EveryCollective(ToolTest):
     def test_many_ranks(self):
         out, _ = self.call("explain", "neighbor_alltoall", "--ranks", "100000", "--rank", "5")
         self.assertIn("2 sends", out)
-        self.refused("explain", "alltoallv", "--ranks", "100000", "--rank", "5", because="use at most 4096")
+        self.refused("explain", "alltoallv", "--ranks", "100000", "--rank", "5", because="the maximum is 4096")
 
 
 class Choice(ToolTest):
@@ -272,7 +272,7 @@ class Wrong(ToolTest):
         self.refused("explain", "barrier", because="--ranks")
         self.refused("explain", "barrier", "--ranks", "0", because="at least 1 rank")
         self.refused("explain", "barrier", "--ranks", "four", because="four")
-        self.refused(*BARRIER, "--rank", "4", because="rank 4 is none of the 4 ranks")
+        self.refused(*BARRIER, "--rank", "4", because="rank 4 is out of range: the group has ranks 0 to 3")
         self.refused("explain", "gather", "--ranks", "4", "--root", "-1", because="root -1")
         self.refused("explain", "gather", "--ranks", "4", "--bytes", "1x", because="'1x'")
         self.refused("explain", "gather", "--ranks", "4", "--bytes", "99999999999999999999", because="9999")

@@ -13,8 +13,12 @@ from support import TOOL, ToolTest, clean_environment
 class Info(ToolTest):
     def test_text(self):
         out, _ = self.call("info")
-        for part in ("lapwing ", "\nengines\n  kernel", "\n  host ", "\nMPI\n", "\nvariables\n", "\nalgorithms\n"):
+        for part in ("lapwing ", "\nengines\n  kernel", "\n  host ", "\nMPI\n",
+                     "\nvariables\n  all have their defaults\n", "lapwing info --algorithms"):
             self.assertIn(part, out)
+        self.assertLess(out.count("\n"), 45)
+        out, _ = self.call("info", LAPWING_ENGINE="host")
+        self.assertRegex(out, r"\n  LAPWING_ENGINE +host  \(default: auto\)\n")
 
     def test_json(self):
         out, _ = self.call("info", "--json", LAPWING_ENGINE="host")
@@ -56,7 +60,7 @@ class Info(ToolTest):
             self.assertTrue(row["description" if row["available"] else "reason"])
         self.assertIn("\nbetween hosts (LAPWING_NETWORK)\n", self.call("info")[0])
 
-    def test_a_network_that_cannot_be_had_says_why(self):
+    def test_reason_of_an_unavailable_network(self):
         for double, variables, reason in (("ucp", {"DOUBLE_UCP": "old"}, r"UCX is 1\.9\.0, and Lapwing needs 1\.10 or a later 1\.x"),
                                           ("ucp", {}, r"ucp_worker_create: No resources are available"),
                                           ("ucp_without_messages", {}, r"libucp\.so\.0 has no ucp_\w+")):
@@ -64,9 +68,9 @@ class Info(ToolTest):
             self.assertFalse(row["available"])
             self.assertRegex(row["reason"], reason)
 
-    def test_wrong_variable_is_told_after_the_rest(self):
+    def test_wrong_variable_is_reported_last(self):
         out, err = self.call("info", status=2, LAPWING_ENGINE="hots")
-        self.assertIn("\nalgorithms\n", out)
+        self.assertIn("\nvariables\n", out)
         self.assertIn("did you mean 'host'?", err)
         _, err = self.call("info", status=2, LAPWING_ALGORITM="x")
         self.assertIn("did you mean 'LAPWING_ALGORITHM'?", err)
@@ -74,8 +78,9 @@ class Info(ToolTest):
     def test_every_variable(self):
         table = pathlib.Path(__file__).resolve().parents[2] / "src" / "base" / "settings.def"
         names = re.findall(r'^LAPWING_SETTING\(\w+, "(\w+)"', table.read_text(), re.M)
-        out, _ = self.call("info")
+        out, _ = self.call("info", "--variables")
         self.assertEqual(re.findall(r"^  LAPWING_(\w+)", out, re.M), names)
+        self.refused("info", "--variables", "--algorithms", because="not both")
 
 
 class Tool(ToolTest):

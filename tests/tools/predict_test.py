@@ -134,7 +134,7 @@ class Predict(ToolTest):
         for words, because in (
                 (("barier", "--ranks", 4), "barrier"),
                 (("barrier", "--ranks", 1), "--ranks"),
-                (("barrier", "--ranks", "64:4"), "ends before it begins"),
+                (("barrier", "--ranks", "64:4"), "the last value is smaller than the first"),
                 (("barrier", "--ranks", "2Mi"), "--ranks"),
                 (("barrier", "--ranks", 4, "--engine", "kernl"), "kernel"),
                 (("barrier", "--ranks", 4, "--algorithm", "ring"), "no algorithm 'ring'"),

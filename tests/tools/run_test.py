@@ -174,7 +174,7 @@ class Run(ToolTest):
         self.launcher("mpirun", OPENMPI, then="kill -TERM $$")
         self.call("run", "--trace", file, "--", "mpirun", "a", tool=self.tool, status=-15, PATH=self.path)
         self.wrong("--trace", "/no/directory/file", "--", "mpirun", "a", because="No such file or directory")
-        self.wrong("--", "mpirun", "a", because="LAPWING_TRACE_EVENTS is a number", LAPWING_TRACE_EVENTS="8")
+        self.wrong("--", "mpirun", "a", because="LAPWING_TRACE_EVENTS must be a number", LAPWING_TRACE_EVENTS="8")
 
     def test_a_killed_run_leaves_nothing(self):
         # A rank in a session of its own, as some launchers start them, below a script that heeds no signal while it waits.
@@ -197,7 +197,7 @@ class Run(ToolTest):
         report = self.prefix / "report"
         self.launcher("mpirun", OPENMPI, then=f": > {report}")
         _, err = self.call("run", "--report-file", report, "--", "mpirun", "a", tool=self.tool, status=1, PATH=self.path)
-        self.assertIn(f"no report in {report}", err)
+        self.assertIn(f"the report could not be written to {report}", err)
         self.launcher("mpirun", OPENMPI, then=f"echo all > {report}")
         self.call("run", "--report-file", report, "--", "mpirun", "a", tool=self.tool, PATH=self.path)
         # One that was there before, and that no rank has touched: the program called no MPI, or another host has it.
@@ -295,24 +295,24 @@ class Run(ToolTest):
     def test_a_program_of_lapwing_that_finds_no_mpi_library(self):
         programs = self.prefix / "libexec" / "lapwing"
         programs.mkdir(parents=True)
-        for program in ("bench", "tune", "topology", "doctor"):
+        for program in ("bench", "tune", "survey"):
             shutil.copy2("/bin/true", programs / f"lapwing-{program}-mpich")
         missing = "error while loading shared libraries: libmpi.so.12: cannot open shared object file"
         self.launcher("mpiexec", HYDRA, then=f"echo '{missing}' >&2; exit 127")
         for command in (("bench", "overlap"), ("tune", "-o", self.prefix / "tuning.json"), ("topology",)):
             out, err = self.call(*command, "--", "mpiexec", "-n", "2", tool=self.tool, PATH=self.path, status=1)
             self.assertEqual(out, "")
-            self.assertIn(f"lapwing {command[0]}: no result; the launcher ended with status 127", err)
+            self.assertIn(f"lapwing {command[0]}: no result: the launcher ended with status 127", err)
             self.assertIn("Debian's MPICH is libmpich.so.12", err)
         self.launcher("mpiexec", HYDRA, then="exit 3")
         _, err = self.call("bench", "overlap", "--", "mpiexec", "-n", "2", tool=self.tool, PATH=self.path, status=1)
-        self.assertEqual(err, "lapwing bench: no result; the launcher ended with status 3\n")
+        self.assertEqual(err, "lapwing bench: no result: the launcher ended with status 3\n")
 
     def test_programs_that_cannot_be_started(self):
         file = self.prefix / "text"
         file.write_text("")
         self.wrong("--", file, because=f"chmod +x {file}")
-        self.wrong("--", self.prefix / "none", because="there is no such file")
+        self.wrong("--", self.prefix / "none", because="no such file")
         file.chmod(0o755)
         self.wrong("--", file, because=f"lapwing run -- mpirun -n 4 {file}")
 

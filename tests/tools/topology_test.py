@@ -79,7 +79,7 @@ class Network(ToolTest):
             self.refused(*words, because=f"{file}:2: a is already named on line 1")
         self.refused("run", "--", "true", because=f"{file}:2: ", LAPWING_TOPOLOGY=file)
         file = self.write("a\nb\x1b]0;title\x07\n")
-        self.refused("topology", "--file", file, because=f"{file}:2: 'b\\x1b]0;title\\x07': a host's name")
+        self.refused("topology", "--file", file, because=f"{file}:2: 'b\\x1b]0;title\\x07': a host name")
         self.refused("topology", "--engine", "host", because="need a job")
         self.refused("topology", "--", because="no launcher")
         self.refused("topology", "mpirun", "-n", "2", because="'--' is missing before the launcher")

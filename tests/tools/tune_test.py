@@ -75,10 +75,10 @@ class Simulate(WithFile):
         for costs in found.values():
             self.assertAlmostEqual(costs["per_byte"] / 80e-9, 1, delta=0.1)
             self.assertLess(costs["task_per_byte"], 8e-9)
-        self.refused("tune", "--fit", "-o", self.file, because="no table that says what messages cost")
+        self.refused("tune", "--fit", "-o", self.file, because="no table with message costs")
 
     def test_without_costs_of_messages(self):
-        self.refused("tune", "--simulate", 64, "-o", self.file, because="measure on some of them first")
+        self.refused("tune", "--simulate", 64, "-o", self.file, because="measure on several hosts first")
         self.refused("tune", "--simulate", 1, "-o", self.file, because="--simulate")
 
 

@@ -44,13 +44,13 @@ CommandLineOption* CommandLineOption::group(const std::string& name) {
 }
 
 // Without a description: the type's name says what there is.
-CommandLineOption* CommandLineOption::range(int least, int most) {
-    option_->check(CLI::Range(least, most).description(""));
+CommandLineOption* CommandLineOption::range(int min, int max) {
+    option_->check(CLI::Range(min, max).description(""));
     return this;
 }
 
-CommandLineOption* CommandLineOption::range(double least, double most) {
-    option_->check(CLI::Range(least, most).description(""));
+CommandLineOption* CommandLineOption::range(double min, double max) {
+    option_->check(CLI::Range(min, max).description(""));
     return this;
 }
 
@@ -67,6 +67,10 @@ CommandLineOption* CommandLineOption::values(int count) {
 CommandLineOption* CommandLineOption::show_default() {
     option_->capture_default_str();
     return this;
+}
+
+std::string CommandLineOption::group() const {
+    return option_->get_group();
 }
 
 std::size_t CommandLineOption::count() const {
@@ -162,6 +166,10 @@ CommandLine* CommandLine::add_subcommand(const std::string& name, const std::str
 CommandLine* CommandLine::group(const std::string& name) {
     app_->group(name);
     return this;
+}
+
+void CommandLine::begin_group(const std::string& name) {
+    app_->option_defaults()->group(name);
 }
 
 void CommandLine::footer(const std::string& text) {

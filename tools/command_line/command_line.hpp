@@ -1,5 +1,5 @@
-// What a program reads from its command line: subcommands, options, and what --help says of them. CLI11 does
-// the work. Whoever includes its header compiles all of it, for nine seconds: so only command_line.cpp does.
+// The command line of a program: subcommands, options and --help. CLI11 does the work. Its header takes nine
+// seconds to compile, therefore only command_line.cpp includes it.
 #pragma once
 
 #include <deque>
@@ -16,25 +16,25 @@ class Option;
 
 namespace lapwing {
 
-// An option, a flag or a positional argument. What changes it gives the option itself, so calls can be
-// chained.
+// An option, a flag or a positional argument. Functions that change it return it: calls can be chained.
 class CommandLineOption {
   public:
     explicit CommandLineOption(CLI::Option* option) : option_(option) {}
 
-    CommandLineOption* type_name(const std::string& name);  // what --help calls the value
+    CommandLineOption* type_name(const std::string& name);  // the name of the value in --help
     CommandLineOption* required();
-    CommandLineOption* take_all();                        // it may be repeated
-    CommandLineOption* group(const std::string& name);    // under a heading of its own; "" hides it
-    CommandLineOption* range(int least, int most);        // other values are refused
-    CommandLineOption* range(double least, double most);  // as above
+    CommandLineOption* take_all();                      // it may be repeated
+    CommandLineOption* group(const std::string& name);  // under a heading of its own; "" hides it
+    CommandLineOption* range(int min, int max);         // other values are errors
+    CommandLineOption* range(double min, double max);   // as above
     CommandLineOption* choices(const std::vector<std::string>& valid);
-    CommandLineOption* values(int count);  // it takes exactly so many
-    CommandLineOption* show_default();     // --help names what the variable holds
+    CommandLineOption* values(int count);  // the exact number of values
+    CommandLineOption* show_default();     // --help prints the variable's value
 
     std::size_t count() const;  // how often it was given
     bool positional() const;
     bool hidden() const;
+    std::string group() const;
     bool takes_value() const;
     bool has_name(const std::string& word) const;  // with its dashes
     std::string name() const;                      // of a positional argument
@@ -47,7 +47,7 @@ class CommandLineOption {
     CLI::Option* option_;
 };
 
-// A command line, or what follows the name of a subcommand. Options refer to variables of the caller's, which
+// A command line, or the part after the name of a subcommand. Options refer to variables of the caller, which
 // must live until parse() has set them.
 class CommandLine {
   public:
@@ -67,13 +67,15 @@ class CommandLine {
     CommandLine* add_subcommand(const std::string& name, const std::string& about);
 
     CommandLine* group(const std::string& name);  // under a heading of its own; "" hides it
-    void footer(const std::string& text);         // of --help
-    void usage(const std::string& line);          // of --help, in place of what CLI11 makes of the options
-    void allow_extras();                          // unknown words are kept, see remaining()
-    void prefix_command();                        // everything after the first word that is no option is kept
+    // The heading of all options that are added from now on.
+    void begin_group(const std::string& name);
+    void footer(const std::string& text);  // of --help
+    void usage(const std::string& line);   // of --help, in place of CLI11's
+    void allow_extras();                   // remaining() returns unknown words
+    void prefix_command();                 // remaining() returns all words from the first that is no option
 
-    // Sets the variables. Gives the text to print where --help or --version asks for one and nothing else is
-    // to be done. Throws Error (invalid_argument).
+    // Sets the variables. Returns the text to print for --help and --version; the caller then does nothing
+    // else. Throws Error (invalid_argument).
     std::optional<std::string> parse(std::vector<std::string> words);
 
     // After parse().

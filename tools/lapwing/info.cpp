@@ -1,4 +1,4 @@
-// lapwing info: the version, what this machine can run, and every variable and algorithm.
+// lapwing info: the version, what this machine can run, the variables and the algorithms.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ std::string shown(const std::string& value) {
     return value.empty() ? "(empty)" : value;
 }
 
-// What is wrong with the variables LAPWING_*; empty if they are fine.
+// The error in the variables LAPWING_*; empty if they are valid.
 std::string wrong_variable() {
     try {
         check_values(read_settings(environ));
@@ -47,19 +47,19 @@ std::string wrong_variable() {
     }
 }
 
-// What makes lists progress inside a host while the program computes.
+// Whether a progress thread advances lists inside a host.
 bool has_progress_thread() {
     const char* const variable = std::getenv("LAPWING_PROGRESS_THREAD");
     return variable != nullptr && *variable != '\0' && std::string_view(variable) != "none" &&
            std::string_view(variable) != "auto";
 }
 
-// A network that a library gives, as far as one process can tell.
+// A network of a library, as one process finds it.
 struct FoundNetwork {
     const char* name;
     bool available;
     bool rdma;
-    std::string words;  // what it is, or why there is none
+    std::string words;  // a description, or why the network is unavailable
 };
 std::vector<FoundNetwork> networks() {
     std::vector<FoundNetwork> all;
@@ -97,8 +97,8 @@ void print_networks() {
     }
     fmt::print("{}  auto takes {}\n", align(rows),
                first.empty()
-                   ? "tcp, with the kernel engine where it is available, else with a progress thread"
-                   : first + ", where all ranks have it");
+                   ? "tcp, with the kernel engine if it is available, otherwise with a progress thread"
+                   : first + " if all ranks have it");
 }
 
 Json mpi_as_json() {
@@ -190,27 +190,37 @@ void print_mpi() {
     }
 }
 
+void print_variable(const SettingRow& row) {
+    const std::string value = value_of(row);
+    fmt::print("  {:<20} {}{}\n", row.variable, shown(value),
+               value == row.usual ? "  (default)" : fmt::format("  (default: {})", shown(row.usual)));
+}
+
 void print_variables() {
-    fmt::print("\nvariables\n");
+    fmt::print("variables\n");
     for (const SettingRow& row : setting_rows()) {
-        const std::string value = value_of(row);
-        fmt::print("  {:<20} {}{}\n  {:<20} {}\n", row.variable, shown(value),
-                   value == row.usual ? "  (default)" : fmt::format("  (default: {})", shown(row.usual)), "",
-                   row.meaning);
+        print_variable(row);
+        fmt::print("  {:<20} {}\n", "", row.meaning);
     }
 }
 
-void print_algorithms(bool details) {
-    fmt::print("{}algorithms\n", details ? "" : "\n");
-    if (!details) {
-        std::vector<std::vector<std::string>> rows;
-        for (const Algorithm* algorithm : catalogue()) {
-            rows.push_back({name(algorithm->collective),
-                            print(Choice{algorithm, default_parameters(*algorithm)}), algorithm->summary});
-        }
-        fmt::print("{}", align(rows));
-        return;
+void print_changed_variables() {
+    fmt::print("\nvariables\n");
+    bool changed = false;
+    for (const SettingRow& row : setting_rows()) {
+        if (value_of(row) == row.usual) continue;
+        print_variable(row);
+        changed = true;
     }
+    if (!changed) fmt::print("  all have their defaults\n");
+    fmt::print(
+        "\n`lapwing info --variables` explains the {} variables, `lapwing info --algorithms` the {} "
+        "algorithms.\n",
+        setting_rows().size(), catalogue().size());
+}
+
+void print_algorithms() {
+    fmt::print("algorithms\n");
     for (const Algorithm* algorithm : catalogue()) {
         fmt::print("  {} {}: {}\n    {}\n", name(algorithm->collective), algorithm->name, algorithm->summary,
                    algorithm->source);
@@ -221,15 +231,15 @@ void print_algorithms(bool details) {
     }
 }
 
-// Whether an engine runs an algorithm's lists, of short blocks on eight ranks; in a job, where a rank may
-// know its own blocks only.
+// Whether an engine runs an algorithm's lists for short blocks on eight ranks, as in a job: each rank knows
+// the sizes of its own blocks only.
 Verdict runs(const Engine& engine, const Algorithm& algorithm) {
     constexpr int ranks = 8;
     const Choice choice{&algorithm, default_parameters(algorithm)};
     const auto sample = algorithm.knows_hosts ? sample_problems_on_hosts : sample_problems;
     EngineOptions options;
     options.trigger_entries = 1024;
-    Verdict verdict = Verdict::no("it applies to no such problem");
+    Verdict verdict = Verdict::no("no such problem");
     for (Problem& problem : sample(algorithm.collective, ranks, 8)) {
         if (!algorithm.applies(problem, choice.parameters)) continue;
         const auto list_of = [&](int rank) { return build(problem, rank, choice); };
@@ -242,7 +252,7 @@ Verdict runs(const Engine& engine, const Algorithm& algorithm) {
     return verdict;
 }
 
-// For each engine, how much of the catalogue it runs, and what it declines.
+// For each engine: how many algorithms of the catalogue it runs, and which it declines.
 void print_shares() {
     fmt::print("\nalgorithms that an engine runs (8 ranks, short blocks)\n");
     for (const Engine* engine : engines()) {
@@ -260,41 +270,48 @@ void print_shares() {
     }
 }
 
-int info(bool json, bool algorithms_only) {
-    if (json) {
-        Json all;
-        all["version"] = LAPWING_VERSION;
-        if (!algorithms_only) {
-            all["engines"] = engines_as_json();
-            const shm::Survey host = survey_shared_memory();
-            all["inside_a_host"] = host.shared_memory;
-            all["long_messages_inside_a_host"] = Json::array();
-            for (const shm::TransferTimes& times : host.times) {
-                all["long_messages_inside_a_host"].push_back(
-                    {{"bytes", times.max_bytes},
-                     {"chosen", shm::name(times.chosen)},
-                     {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
-                     {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
-            }
-            all["progress_inside_a_host"] = has_progress_thread() ? "thread" : "caller";
-            all["networks"] = networks_as_json();
-            all["mpi"] = mpi_as_json();
-            all["variables"] = variables_as_json();
+enum class Topic { all, algorithms, variables };
+
+Json as_json(Topic topic) {
+    Json all;
+    all["version"] = LAPWING_VERSION;
+    if (topic == Topic::all) {
+        all["engines"] = engines_as_json();
+        const shm::Survey host = survey_shared_memory();
+        all["inside_a_host"] = host.shared_memory;
+        all["long_messages_inside_a_host"] = Json::array();
+        for (const shm::TransferTimes& times : host.times) {
+            all["long_messages_inside_a_host"].push_back(
+                {{"bytes", times.max_bytes},
+                 {"chosen", shm::name(times.chosen)},
+                 {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
+                 {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
         }
-        all["algorithms"] = algorithms_as_json();
-        fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
-    } else if (algorithms_only) {
-        print_algorithms(true);
+        all["progress_inside_a_host"] = has_progress_thread() ? "thread" : "caller";
+        all["networks"] = networks_as_json();
+        all["mpi"] = mpi_as_json();
+    }
+    if (topic != Topic::algorithms) all["variables"] = variables_as_json();
+    if (topic != Topic::variables) all["algorithms"] = algorithms_as_json();
+    return all;
+}
+
+int info(bool json, Topic topic) {
+    if (json) {
+        fmt::print("{}\n", as_json(topic).dump(2, ' ', false, Json::error_handler_t::replace));
+    } else if (topic == Topic::algorithms) {
+        print_algorithms();
         print_shares();
+    } else if (topic == Topic::variables) {
+        print_variables();
     } else {
         fmt::print("lapwing {}\n", LAPWING_VERSION);
         print_engines();
         print_networks();
         print_mpi();
-        print_variables();
-        print_algorithms(false);
+        print_changed_variables();
     }
-    // Everything is shown even if a variable is wrong: the user may be looking for just that.
+    // Last, because a user may run this command to find the invalid variable.
     const std::string wrong = wrong_variable();
     if (!wrong.empty()) throw Error(ErrorCode::invalid_argument, wrong);
     return success;
@@ -306,19 +323,30 @@ Command add_info(CommandLine& tool) {
     struct Options {
         bool json = false;
         bool algorithms = false;
+        bool variables = false;
     };
     auto options = std::make_shared<Options>();
-    CommandLine* app = tool.add_subcommand("info", "Show engines, MPIs, variables and algorithms");
+    CommandLine* app =
+        tool.add_subcommand("info", "Show engines, networks, MPIs and variables of this machine");
     app->add_flag("--algorithms", options->algorithms,
-                  "Only the algorithms, with source and parameters, and how many of them each engine runs");
-    app->add_flag("--json", options->json, "As JSON");
+                  "The algorithms with source and parameters, and how many of them each engine runs");
+    app->add_flag("--variables", options->variables, "The variables LAPWING_* with value and meaning");
+    app->add_flag("--json", options->json, "Print JSON");
     app->footer(
         "Examples:\n"
         "  lapwing info\n"
+        "  lapwing info --variables\n"
         "  lapwing info --algorithms\n"
         "  lapwing info --json\n"
-        "\nThe exit status is 2 when a variable LAPWING_* is unknown or has an invalid value.");
-    return {app, [options] { return info(options->json, options->algorithms); }};
+        "\nThe exit status is 2 if a variable LAPWING_* is unknown or has an invalid value.");
+    return {app, [options] {
+                if (options->algorithms && options->variables)
+                    throw Error(ErrorCode::invalid_argument,
+                                "use either --algorithms or --variables, not both");
+                return info(options->json, options->algorithms  ? Topic::algorithms
+                                           : options->variables ? Topic::variables
+                                                                : Topic::all);
+            }};
 }
 
 }  // namespace lapwing::tool

@@ -68,7 +68,7 @@ void refuse_unknown_options(const CommandLine& options, bool extra_words_allowed
     const std::string word = unknown.front().substr(0, unknown.front().find('='));
     if (!word.starts_with("-")) {
         if (extra_words_allowed) return;
-        throw Error(ErrorCode::invalid_argument, fmt::format("'{}' is one argument too many", word));
+        throw Error(ErrorCode::invalid_argument, fmt::format("unexpected argument '{}'", word));
     }
     std::vector<std::string> valid;
     for (const CommandLineOption& option : options.options()) {

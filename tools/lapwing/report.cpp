@@ -36,7 +36,7 @@ std::string find_program_directory() {
     }
     throw Error(
         ErrorCode::invalid_argument,
-        fmt::format("the program that makes the page is missing; looked in {}", fmt::join(searched, ", ")));
+        fmt::format("the program that makes the page is not installed in {}", fmt::join(searched, ", ")));
 }
 
 int make_page(const Options& options) {

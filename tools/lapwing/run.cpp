@@ -1,5 +1,6 @@
 // lapwing run: starts an unmodified MPI program with the preload library of its MPI.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -57,8 +58,7 @@ Settings settings_of(const Options& options) {
     return settings;
 }
 
-// Starts the job, waits for it, and makes one file of what its ranks have recorded. Gives the status as
-// waitpid() does.
+// Runs the job and makes one timeline of its ranks' recordings. Returns the status of waitpid().
 int run_traced(const Starter& starter, const Words& words, Settings settings, const std::string& file) {
     const std::string target = std::filesystem::absolute(file);
     require_writable(target, "the timeline");
@@ -88,7 +88,7 @@ bool reports_to_file(const Settings& settings) {
     return settings.report != "none" && !settings.report_file.empty();
 }
 
-// The tool stays for what is to be seen to at the end of the job.
+// Waits for the job and then checks its files.
 int run_and_wait(const Starter& starter, const Words& words, const Settings& settings,
                  const std::string& trace) {
     std::optional<ReportFile> report;
@@ -97,7 +97,7 @@ int run_and_wait(const Starter& starter, const Words& words, const Settings& set
     int status = trace.empty() ? run_job(arrange(starter, words.words, settings))
                                : run_traced(starter, words, settings, trace);
     if (report && report->left_empty()) {
-        fmt::print(stderr, "lapwing run: there is no report in {}: it could not be written\n",
+        fmt::print(stderr, "lapwing run: the report could not be written to {}\n",
                    printable(settings.report_file));
         if (status == 0) status = violations_found << 8;
     }
@@ -125,12 +125,14 @@ Command add_run(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
     CommandLine* app = tool.add_subcommand("run", "Run an MPI program with its collectives as task lists");
     app->usage("Usage: lapwing run [OPTIONS] -- LAUNCHER ARGUMENTS...");
-    app->add_option("--engine", options->engine, "Engine: auto, host, ..., or mpi (LAPWING_ENGINE)")
+    app->add_option("--engine", options->engine,
+                    fmt::format("Engine: {} (LAPWING_ENGINE)", fmt::join(engine_names(), ", ")))
         ->type_name("E");
     app->add_option("--network", options->network,
-                    "Between hosts: auto, tcp, ucx, ofi or mpi (LAPWING_NETWORK)")
+                    "Network between hosts: auto, tcp, ucx, ofi or mpi (LAPWING_NETWORK)")
         ->type_name("N");
-    app->add_option("--algorithm", options->algorithm, "Such as ialltoall=pairwise:window=6,ibcast=binomial")
+    app->add_option("--algorithm", options->algorithm,
+                    "Algorithms, such as ialltoall=pairwise:window=6,ibcast=binomial")
         ->type_name("SPEC");
     app->add_option("--tuning", options->tuning, "Choose algorithms by this file from `lapwing tune`")
         ->type_name("FILE");
@@ -139,13 +141,13 @@ Command add_run(CommandLine& tool, const Words& words) {
         ->type_name("FILE");
     app->add_flag("--blocking", options->blocking, "Also run the blocking collectives");
     app->add_flag("--report", options->report,
-                  "At the end, report what Lapwing ran, and what it left to the MPI and why");
-    app->add_flag("--json", options->json, "The report as JSON");
+                  "At the end, print which calls Lapwing ran, which it left to the MPI, and why");
+    app->add_flag("--json", options->json, "Print the report as JSON");
     app->add_option("--report-file", options->report_file,
                     "Write the report here instead of to standard error")
         ->type_name("FILE");
     app->add_option("--trace", options->trace,
-                    "A timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome")
+                    "Write a timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome")
         ->type_name("FILE");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
@@ -155,12 +157,14 @@ Command add_run(CommandLine& tool, const Words& words) {
         "  lapwing run --trace timeline.json -- mpirun -n 4 ./program\n"
         "  lapwing run --mpi mpich -- srun -n 64 ./program\n"
         "  lapwing run --mpi abi -- mpiexec -n 4 python3 program.py\n"
-        "\nlapwing asks the launcher for its MPI (--version); the launcher's name does not matter. It knows "
-        "a program\n"
-        "of the MPI standard ABI by its library; a script does not show that: say --mpi abi. mpich also "
-        "serves Intel\n"
-        "MPI. Options override the variables LAPWING_*, which `lapwing info` lists. The exit status is the\n"
-        "launcher's, or 2 when nothing was started.");
+        "\nThe launcher's answer to --version shows its MPI. A program of the MPI standard ABI is recognized "
+        "by "
+        "its\n"
+        "library. A script has no library: add --mpi abi. Intel MPI belongs to mpich. Options override the "
+        "variables\n"
+        "LAPWING_*, which `lapwing info --variables` lists. The exit status is that of the launcher, or 2 if "
+        "nothing\n"
+        "was started.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }

@@ -1,4 +1,4 @@
-"""What the report knows about each benchmark and quantity; for others it shows the names in the file."""
+"""Names and meanings of benchmarks and quantities. Unknown ones have the names in the file."""
 
 import dataclasses
 import json
@@ -28,7 +28,7 @@ class Benchmark:
 
 QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("overlap", "Overlap", "share", "more",
-             "the part of the collective's own time that is hidden behind computation; 100 % hides all of it"),
+             "the part of the collective's own time that is hidden behind computation; at 100 % the collective costs no time"),
     Quantity("available", "Time for computing", "share", "more",
              "the longest work that does not lengthen the collective, over its base time"),
     Quantity("limit", "Limit", "share", "more", "the overlap that plain blocking sockets would leave on the same links"),
@@ -40,11 +40,11 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("total", "Total time", "time", "less", "start, work and wait together"),
     Quantity("latency", "Latency", "time", "less", "from the call to its completion, with no computation"),
     Quantity("per_collective", "Time per collective", "time", "less", "the total over the number of collectives in flight"),
-    Quantity("overhead", "Overhead", "time", "less", "what cannot be hidden: the time that the program loses"),
+    Quantity("overhead", "Overhead", "time", "less", "time that the program loses, because overlap cannot hide it"),
     Quantity("share", "Share", "share", "", ""),
     Quantity("ratio", "Time over the MPI's", "ratio", "less", "below 1 is faster than the native MPI"),
     Quantity("stolen_per_mib", "Stolen per MiB", "time", "less",
-             "by how much computation takes longer for each MiB that moves"),
+             "how much longer computation takes for each MiB that moves"),
     Quantity("flops_alone", "Computation alone", "rate", "more", "floating-point operations per second, nothing in flight"),
     Quantity("flops_beside", "Computation beside it", "rate", "more",
              "floating-point operations per second while the collective is in flight"),
@@ -53,18 +53,18 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("slowdown", "Slow-down by noise", "ratio", "less", "the time with noise or late ranks over the undisturbed time"),
     Quantity("iteration", "Undisturbed iteration", "time", "", "work and collective, one of many in a row"),
     Quantity("iteration_noise", "Disturbed iteration", "time", "less", "the same with noise or late ranks"),
-    Quantity("loss_of_work", "Loss of the work alone", "share", "", "what the noise takes from work without any collective"),
-    Quantity("loss", "Loss by noise", "share", "less", "by how much the noise lowers the throughput"),
-    Quantity("gain", "Gain", "share", "more", "by how much the program takes less time than with blocking collectives of the MPI"),
-    Quantity("saved", "Time saved", "time", "more", "by how much the program is shorter than with blocking collectives of the MPI"),
+    Quantity("loss_of_work", "Loss of the work alone", "share", "", "the share of work that noise takes without any collective"),
+    Quantity("loss", "Loss by noise", "share", "less", "how much noise lowers the throughput"),
+    Quantity("gain", "Gain", "share", "more", "how much less time the program takes than with blocking collectives of the MPI"),
+    Quantity("saved", "Time saved", "time", "more", "how much earlier the program ends than with blocking collectives of the MPI"),
     Quantity("bound", "Bound", "share", "",
-             "what overlap can gain at most: the shorter of computation and communication, each measured alone, over both"),
+             "the maximum gain by overlap: the shorter of computation and communication, each measured alone, over the sum of both"),
 )}
 
 # By the method, where it has a meaning of its own there.
 BY_METHOD = {
     ("idle", "loss"): Quantity("loss", "Loss while it is pending", "share", "less",
-                               "by how much work takes longer beside a collective that cannot move yet"),
+                               "how much longer work takes beside a collective that cannot progress yet"),
     ("fixed", "overlap"): Quantity("overlap", "Overlap", "share", "more",
                                    "the part of the time, from the start to the end of the wait, that is not spent in tests "
                                    "and wait"),
@@ -78,8 +78,8 @@ OVERRIDES = {
                                       "computation beside the collective over computation alone"),
     ("applications", "total"): Quantity("total", "Time of the program", "time", "less", "from its start to the slowest rank's end"),
     ("predict", "gain"): Quantity("gain", "Gain", "share", "more",
-                                  "by how much a pipeline takes less time than with blocking collectives of the same engine"),
-    ("predict", "total"): Quantity("total", "Total time", "time", "less", "start, work and wait together; of a pipeline, all of it"),
+                                  "how much less time a pipeline takes than with blocking collectives of the same engine"),
+    ("predict", "total"): Quantity("total", "Total time", "time", "less", "start, work and wait together; for a pipeline, the whole run"),
     ("total", "total"): Quantity("total", "Latency with work beside it", "time", "less",
                                  "the collective and the work that overlaps it, together"),
 }
@@ -92,21 +92,21 @@ BENCHMARKS = {row["name"]: Benchmark(row["name"], row["question"], tuple(row["qu
 # That of bench/applications.
 BENCHMARKS["applications"] = Benchmark(
     "applications", "How much faster are programs?", ("gain", "saved", "total", "bound"),
-    "Each program runs with blocking collectives of the MPI, and with nonblocking ones on each engine. Overlap can gain the bound at "
-    "most; a gain above it comes from collectives that are faster by themselves.", "size")
+    "Each program runs with blocking collectives of the MPI, and with nonblocking ones on each engine. The bound is the "
+    "maximum gain by overlap; a larger gain comes from faster collectives.", "size")
 
 # What `lapwing predict` writes; it is no benchmark.
 BENCHMARKS["predict"] = Benchmark(
-    "predict", "Simulated: how is it on more ranks?", ("gain", "overlap", "loss", "slowdown", "base", "total", "bound"),
+    "predict", "Simulated: how well does it scale?", ("gain", "overlap", "loss", "slowdown", "base", "total", "bound"),
     "The task lists of all ranks, run in simulated time. Nothing here was measured.", "ranks")
 COMMANDS = {"predict": "lapwing predict"}  # those that are not `lapwing bench`
 
 METHODS = {
-    "wait": ("one block of work, then one wait", "Nothing calls MPI in between: the collective moves only if something "
-                                                "moves it while the program computes."),
-    "poll": ("work with a test after each quantum", "Tests give every engine the opportunity to move."),
+    "wait": ("one block of work, then one wait", "The program makes no MPI calls in between: the collective advances "
+                                                "only if an engine advances it while the program computes."),
+    "poll": ("work with a test after each quantum", "Tests let every engine make progress."),
     "idle": ("work beside a collective that is pending", "Its root starts only after the others have done their work, so no data "
-                                                         "moves: the loss is that of waiting alone."),
+                                                         "moves: the loss comes from waiting alone."),
     "fixed": ("work for the base time, then one wait", "Work that takes just as long as the collective alone."),
 }
 

@@ -1,7 +1,7 @@
 """Panels as specifications for Vega.
 
-Colours are CSS variables of the page, so that the theme can change, and a print be light, without drawing again. What
-comes from a file stands only in data, never in an expression.
+Colours are CSS variables of the page: the theme can change, and a print is light, without drawing again. Text of a
+file appears in data only, never in an expression.
 """
 
 import math
@@ -16,7 +16,7 @@ SHAPES = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross"
 DASHES = [[], [6, 4], [2, 3], [8, 3, 2, 3], [1, 5]]
 HEIGHT = 250
 BAR = 34
-LOWEST_SHARE, HIGHEST_SHARE = -0.25, 1.1  # noise can make a share of a short collective nearly anything
+LOWEST_SHARE, HIGHEST_SHARE = -0.25, 1.1  # noise can give a short collective nearly any share
 MANY_DECADES = 20
 
 CONFIG = {
@@ -32,7 +32,7 @@ CONFIG = {
     "text": {"fontSize": 12},
 }
 
-# Of an axis' values; constant texts, so that nothing of a file is run.
+# Formats of axis values. They are constants: no text of a file is run as code.
 TICK_TEXT = {
     "share": "format(datum.value * 100, '.3~r') + ' %'",
     "time": "datum.value == 0 ? '0' : abs(datum.value) >= 1 ? format(datum.value, '.3~r') + ' s' : "
@@ -72,7 +72,7 @@ def styles_of(series):
 
 
 def tip_of(panel, series, point):
-    """What a point says when it is pointed at."""
+    """The tooltip of a point."""
     kind, spread = panel.quantity.kind, point.spread
     lines = [series.label]
     if not panel.is_bars:

@@ -1,4 +1,4 @@
-"""From results to figures: which numbers stand in which plot, against what, beside which values of the documents."""
+"""Makes figures from results: the plots, their axes, their series, and the values of documents beside them."""
 
 import dataclasses
 import json
@@ -8,7 +8,7 @@ import benchmarks
 import values
 
 PAPERS = json.loads((pathlib.Path(__file__).resolve().parent / "papers.json").read_text(encoding="utf-8"))
-# Conditions that are told apart by plots of their own, and those that are an axis, with its title.
+# Conditions that separate plots, and conditions that are an axis, with its title.
 CONDITIONS = {"burst_seconds": ("bursts of {}", "time")}
 AXES = {"frequency_hz": "bursts per second, Hz"}
 SHARES = {"work_share"}  # parameters that are fractions
@@ -32,7 +32,7 @@ class Series:
 
 @dataclasses.dataclass
 class Reference:
-    """A value of a document, beside a figure; `number` is what the plot calls it."""
+    """A value of a document, beside a figure; `number` is its mark in the plot."""
 
     number: int
     entry: dict
@@ -119,7 +119,7 @@ def place_on(row):
 
 
 def conditions_of(rows):
-    """Names of the conditions by which rows that would fall onto each other differ, and of those that are known."""
+    """Names of the conditions that separate plots: known ones that vary, and those that distinguish rows at one position."""
     names = {name for row in rows for name, value in row.conditions
              if name not in AXES and (name in CONDITIONS or isinstance(value, str))}
     varied = {name for name in names if len({dict(row.conditions).get(name) for row in rows}) > 1}
@@ -158,7 +158,7 @@ def panel_title(key):
 
 
 def label_of(result, engine, variant, rows):
-    """The name of a line: of its engine, its variant, or both, whatever tells it apart from the others."""
+    """The name of a line: its engine, its variant or both, so that it differs from the other lines."""
     name = benchmarks.engine_label(result, engine)
     variants = {row.variant for row in rows}
     if not variant or variant == engine or len(variants) == 1:
@@ -191,16 +191,16 @@ def references_of(benchmark, method):
 
 
 def quantities_of(benchmark, rows):
-    """Those that the benchmark is about, as far as the rows have them; all of them where the benchmark is unknown."""
+    """The quantities of the benchmark that the rows have; for an unknown benchmark, all in the rows."""
     present = list(dict.fromkeys(name for row in rows for m in row.engines for name in m.summary))
     wanted = [name for name in benchmark.quantities if name in present]
     if "available" in wanted and rows[0].parameter and rows[0].parameter[0] in SHARES:
-        wanted.insert(0, wanted.pop(wanted.index("available")))  # what the steps are for
+        wanted.insert(0, wanted.pop(wanted.index("available")))  # the steps measure this
     return wanted or [name for name in present if name != "limit"] or present
 
 
 def without_steps(rows):
-    """One row of each collective and size, without the share of work: what follows from all steps together."""
+    """One row for each collective and size, without the share of work: for a quantity that is computed from all steps."""
     last = {(row.collective, row.method, row.variant, row.bytes, row.conditions): row for row in rows}
     return [dataclasses.replace(row, parameter=None) for row in last.values()]
 
@@ -236,8 +236,8 @@ def view_of(result, figure_key, rows, name, references):
 
 
 def by_ranks(found):
-    """Results of one benchmark that differ in their number of ranks, as one whose x axis that is. Only what was measured
-    with the same MPI, and with as many ranks on each host, or all on one, is put together."""
+    """Joins results of one benchmark into one result with the number of ranks as x axis. Only results of the same MPI are
+    joined, with equally many ranks on each host or with all ranks on one host."""
     alike = {}
     for result in found:
         if result.ranks and result.hosts and not any(row.parameter for row in result.rows):
@@ -249,7 +249,7 @@ def by_ranks(found):
             continue
         rows = [dataclasses.replace(row, parameter=("ranks", float(ranks)))
                 for ranks, result in sorted(of_ranks.items()) for row in result.rows]
-        # What only one of them has would be a plot of a single point.
+        # A row that only one result has would be a plot of a single point.
         numbers = {}
         for row in rows:
             numbers.setdefault((row.collective, row.method, row.variant, row.bytes), set()).add(row.parameter[1])

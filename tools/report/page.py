@@ -142,7 +142,7 @@ class Page:
     # Sections
 
     def finding(self, said):
-        """A sentence, with a bar where it is about a share."""
+        """A sentence; with a bar if it is about a share."""
         if getattr(said, "share", None) is None:
             return E("li", said)
         colour = charts.ENGINE_COLOURS.get(said.engine, charts.FURTHER[0])
@@ -163,8 +163,8 @@ class Page:
                                class_="place"))
                 said = words.findings(result)
                 parts.append(E("ul", [self.finding(one) for one in said]) if said else
-                             E("p", f"{values.plural(len(result.rows), 'row')}. This version does not know the benchmark: its "
-                                    "plots have the names of the file."))
+                             E("p", f"{values.plural(len(result.rows), 'row')}. This version of Lapwing does not have "
+                                    "the benchmark: its plots use the names in the file."))
                 parts += [E("p", warning, class_="warning") for warning in words.cautions(result)]
             cards.append(E("div", E("h3", E("a", benchmarks.benchmark_of(name).question, href=f"#{self.anchor(name)}")),
                            parts, class_="card"))
@@ -192,10 +192,10 @@ class Page:
             heading = E("p", words.where(result), E("br"), E("code", pathlib.PurePath(result.path).name), class_="place")
             drawn = [self.figure(figure) for figure in figures.figures_of(result, self.results.index(result))]
             parts.append(E("div", heading, [E("p", warning, class_="warning") for warning in words.cautions(result)],
-                           drawn or E("p", "The file has no value that could be drawn."), class_="card"))
+                           drawn or E("p", "The file has no values to draw."), class_="card"))
         for where, joined in figures.by_ranks(results):
             key = f"{self.results.index(results[0])}-by-{len(parts)}"
-            parts.append(E("div", E("p", f"All of these by their number of ranks; {where}.", class_="place"),
+            parts.append(E("div", E("p", f"All of these results by number of ranks; {where}.", class_="place"),
                            [self.figure(figure) for figure in figures.figures_of(joined, key)], class_="card"))
         return E("section", E("h2", known.question), E("p", E("code", benchmarks.COMMANDS.get(name, f"lapwing bench {name}")),
                  f"  {known.explanation}" if known.explanation else ""), parts, id=self.anchor(name))
@@ -218,7 +218,7 @@ class Page:
                            self.trace_table(drawing), class_="card figure"))
         return E("section", E("h2", TIMELINES),
                  E("p", E("code", "lapwing run --trace"), "  Each row is a thread or an engine of a rank. Perfetto opens "
-                   "the same file and shows all of it."), parts, id="timelines")
+                   "the same file and shows all events."), parts, id="timelines")
 
     def trace_table(self, drawing):
         rows = [E("tr", E("th", entry.who, class_="word", scope="row"), E("td", entry.what, class_="word"), E("td", entry.count),
@@ -226,7 +226,7 @@ class Page:
                 for entry in drawing.table]
         heads = [E("th", text, scope="col", class_="word" if index < 2 else None)
                  for index, text in enumerate(("who", "what", "count", "in all", "median", "longest"))]
-        table = E("table", E("caption", "For the whole file, including what is not drawn."), E("thead", E("tr", heads)),
+        table = E("table", E("caption", "For the whole file, including events that are not drawn."), E("thead", E("tr", heads)),
                   E("tbody", rows))
         return E("details", E("summary", "The table behind this plot"), self.scrolled(table))
 

@@ -182,7 +182,7 @@ class Reader:
             cut = error.pos >= len(text.rstrip()) - 1
             self.fail(f"line {error.lineno}", "the file ends too early: it is cut off" if cut else f"no JSON: {error.msg}")
         except (RecursionError, ValueError):
-            self.fail("", "no JSON of a benchmark: it is nested too deeply, or has a number of too many digits")
+            self.fail("", "not a benchmark's JSON: it is nested too deeply, or a number has too many digits")
         if isinstance(document, dict) and isinstance(document.get("traceEvents"), list):
             about = document.get("otherData")
             return Trace(str(self.path), about if isinstance(about, dict) else {},

@@ -1,4 +1,4 @@
-"""Traces of `lapwing run --trace` (the Trace Event format): a small drawing, a table, and what they say in words."""
+"""Traces of `lapwing run --trace` (the Trace Event format): a small drawing, a table and sentences."""
 
 import dataclasses
 import statistics

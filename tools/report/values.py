@@ -7,7 +7,7 @@ RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 def digits(value, count=3):
-    """As a decimal number of so many digits, without an exponent where that stays short."""
+    """A decimal number with this many digits; without an exponent if that is short."""
     if value == 0:
         return "0"
     if not 1e-4 <= abs(value) < 1e7:

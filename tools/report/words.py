@@ -1,4 +1,4 @@
-"""The summary in plain words: what was measured where, how much overlaps with which engine, what that means."""
+"""The sentences of the summary: the setup of a measurement, the overlap of each engine, and its meaning for a program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Finding:
 
 
 def where(result):
-    """What was measured where, in a sentence; or what was simulated."""
+    """One sentence on ranks, hosts and software of a measurement or a simulation."""
     head = result.head
     if result.simulated:
         ranks = [row.parameter[1] for row in result.rows if row.parameter and row.parameter[0] == "ranks"]
@@ -54,7 +54,7 @@ def where(result):
         software.append(f"Lapwing {head['lapwing']}")
     if isinstance(head.get("kernel"), str):
         software.append(" ".join(head["kernel"].split(" ")[:2]))
-    return ", ".join([text or "unknown place", *software])
+    return ", ".join([text or "unknown hosts", *software])
 
 
 def range_of(result):
@@ -83,7 +83,7 @@ def span(kind, numbers):
 
 
 def among(kind, numbers):
-    """How far the points lie apart; nothing where they do not."""
+    """The range of the points; empty if all are equal."""
     apart = span(kind, numbers)
     return f" (from {apart})" if " to " in apart else ""
 
@@ -93,7 +93,7 @@ def clipped(share):
 
 
 def overlap_words(result, rows, quantity="overlap", measure="hides", of_what="time"):
-    """By engine the typical overlap; then what that means for a program."""
+    """The typical overlap of each engine, then its meaning for a program."""
     sentences, typical = [], {}
     for engine in engines_of(rows):
         numbers = [clipped(number) for number in medians(rows, engine, quantity)]
@@ -109,7 +109,7 @@ def overlap_words(result, rows, quantity="overlap", measure="hides", of_what="ti
         name = benchmarks.ENGINES.get(best, best)
         if left < mpi_left - 0.02:
             sentences.append(
-                f"That means: of a collective that takes 10 ms, a program with enough work beside it still pays "
+                f"A program with enough work beside a collective of 10 ms still pays "
                 f"about {values.time(0.01 * left) if left > 0.001 else 'nothing'} with {name}, and "
                 f"{values.time(0.01 * mpi_left)} with the MPI itself.")
         elif left > mpi_left + 0.02:
@@ -142,7 +142,7 @@ def times_words(result, rows, quantity):
 
 
 def total_words(result, rows):
-    """How much longer a collective takes with work beside it; a variant at a time."""
+    """For each variant: how much longer a collective takes with work beside it."""
     sentences = []
     for variant in dict.fromkeys(row.variant for row in rows):
         for engine in engines_of(rows):
@@ -212,7 +212,7 @@ def window_words(result, rows, quantity):
 
 
 def variants_words(result, rows, quantity):
-    """The variants of an engine against each other."""
+    """Compares the variants of an engine."""
     variants = list(dict.fromkeys(row.variant for row in rows if row.variant))
     kind = benchmarks.quantity_of(result.benchmark, quantity).kind
     sentences = []
@@ -225,7 +225,7 @@ def variants_words(result, rows, quantity):
 
 
 def methods_words(result, rows):
-    """Each way of transfer and progress by its own name."""
+    """One sentence for each way of transfer and progress."""
     found = {}
     for row in rows:
         for m in row.engines:
@@ -259,7 +259,7 @@ def predict_words(result, rows):
 
 
 def findings(result):
-    """Sentences; empty for an unknown benchmark, whose quantities have no known meaning."""
+    """The sentences on a result; none for an unknown benchmark, because the meaning of its quantities is unknown."""
     rows = result.rows
     name = result.benchmark
     present = {quantity for row in rows for m in row.engines for quantity in m.summary}
@@ -273,7 +273,7 @@ def findings(result):
                 sentences += overlap_words(result, chosen, "available", "leaves room for work of", "base time")
             elif method == "wait":
                 sentences += overlap_words(result, chosen)
-            else:  # what that means is said of the wait method; here it is not as plain
+            else:  # only the wait method shows the time that a program pays
                 some = overlap_words(result, chosen, "overlap", "leaves to the program", "time")
                 sentences += [Finding(f"{one.text[:-1]}, by the {method} method.", one.share, one.engine)
                               for one in some if isinstance(one, Finding)]
@@ -301,7 +301,7 @@ def findings(result):
 
 
 def headline(results):
-    """The first thing to know, from the first result about overlap: one sentence, or nothing."""
+    """The main sentence of the page, from the first result about overlap; empty if there is none."""
     for result in results:
         if result.benchmark != "overlap":
             continue
@@ -323,7 +323,7 @@ def lies_apart(kind, spread):
 
 
 def cautions(result):
-    """What to know before the figures are believed."""
+    """Warnings about the quality of a measurement."""
     said = []
     if result.simulated:
         said.append("Simulated, not measured: no figure here was seen on a machine.")

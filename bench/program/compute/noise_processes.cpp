@@ -18,7 +18,7 @@
 #include "base/error.hpp"
 #include "program/compute/clock.hpp"
 #include "program/compute/compute.hpp"
-#include "program/mpi/places.hpp"
+#include "program/mpi/ranks.hpp"
 
 namespace lapwing::bench {
 namespace {
@@ -29,11 +29,11 @@ extern "C" char** environ;
 std::vector<int> own_processors(MPI_Comm communicator) {
     int rank = 0;
     PMPI_Comm_rank(communicator, &rank);
-    const std::vector<Place> all = places_of_ranks(communicator);
-    const Place& own = all[static_cast<std::size_t>(rank)];
+    const std::vector<RankLocation> all = locations_of_ranks(communicator);
+    const RankLocation& own = all[static_cast<std::size_t>(rank)];
     std::vector<int> processors;
     for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
-        const bool taken = std::any_of(all.begin(), all.begin() + rank, [&](const Place& before) {
+        const bool taken = std::any_of(all.begin(), all.begin() + rank, [&](const RankLocation& before) {
             return before.machine == own.machine && CPU_ISSET(processor, &before.processors);
         });
         if (CPU_ISSET(processor, &own.processors) && !taken) processors.push_back(processor);

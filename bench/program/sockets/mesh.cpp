@@ -30,7 +30,7 @@ constexpr int hello_limit_milliseconds = 5000;
     throw Error(ErrorCode::link, fmt::format("{}: {}", what, std::strerror(errno)));
 }
 
-struct Place {
+struct RankAddress {
     sockaddr_storage address{};
     socklen_t length = 0;
 };
@@ -44,10 +44,10 @@ struct Hello {
 };
 
 // The first address of an interface that is up: IPv4 before IPv6, the loopback last.
-Place own_place(const std::string& interface) {
+RankAddress own_place(const std::string& interface) {
     ifaddrs* all = nullptr;
     if (getifaddrs(&all) != 0) refuse("getifaddrs");
-    Place best;
+    RankAddress best;
     int best_value = 0;
     for (const ifaddrs* entry = all; entry != nullptr; entry = entry->ifa_next) {
         if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
@@ -72,7 +72,7 @@ Place own_place(const std::string& interface) {
     return best;
 }
 
-int listen_at(Place& place, int backlog) {
+int listen_at(RankAddress& place, int backlog) {
     const int descriptor = socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) refuse("socket");
     auto* address = reinterpret_cast<sockaddr*>(&place.address);
@@ -82,7 +82,7 @@ int listen_at(Place& place, int backlog) {
     return descriptor;
 }
 
-std::string text_of(const Place& place) {
+std::string text_of(const RankAddress& place) {
     char host[NI_MAXHOST] = "?";
     char port[NI_MAXSERV] = "?";
     getnameinfo(reinterpret_cast<const sockaddr*>(&place.address), place.length, host, sizeof host, port,
@@ -106,7 +106,7 @@ bool readable_within(int descriptor, double seconds) {
 }
 
 // connect(), which continues after an interruption.
-bool connected(int descriptor, const Place& place) {
+bool connected(int descriptor, const RankAddress& place) {
     if (connect(descriptor, reinterpret_cast<const sockaddr*>(&place.address), place.length) == 0)
         return true;
     if (errno != EINTR) return false;
@@ -123,7 +123,7 @@ bool connected(int descriptor, const Place& place) {
     return error == 0;
 }
 
-int connect_to(const Place& place, int peer, const Hello& hello) {
+int connect_to(const RankAddress& place, int peer, const Hello& hello) {
     const int descriptor = socket(place.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (descriptor < 0) refuse("socket");
     // The sending limit also applies to connect(); all ranks listen already.
@@ -167,13 +167,13 @@ int accept_next(int listener, const Hello& own, Hello& hello) {
                                              connect_limit_seconds));
 }
 
-void connect_all(const std::vector<Place>& places, int listener, Hello own,
+void connect_all(const std::vector<RankAddress>& addresses, int listener, Hello own,
                  std::array<std::vector<int>*, 2> channels) {
-    const int ranks = static_cast<int>(places.size());
+    const int ranks = static_cast<int>(addresses.size());
     for (int peer = 0; peer < own.rank; ++peer) {
         for (own.channel = 0; own.channel < 2; ++own.channel) {
             const auto slot = static_cast<std::size_t>(peer);
-            (*channels[static_cast<std::size_t>(own.channel)])[slot] = connect_to(places[slot], peer, own);
+            (*channels[static_cast<std::size_t>(own.channel)])[slot] = connect_to(addresses[slot], peer, own);
         }
     }
     for (int left = 2 * (ranks - 1 - own.rank); left > 0; --left) {
@@ -221,7 +221,7 @@ void receive_all(int descriptor, void* bytes, std::size_t length) {
 Mesh::Mesh(MPI_Comm communicator, const std::string& interface) {
     PMPI_Comm_rank(communicator, &rank_);
     PMPI_Comm_size(communicator, &ranks_);
-    Place own = own_place(interface);
+    RankAddress own = own_place(interface);
     const int listener = listen_at(own, 2 * ranks_);
     address_ = text_of(own);
     address_ = address_.substr(0, address_.find(' '));
@@ -230,11 +230,11 @@ Mesh::Mesh(MPI_Comm communicator, const std::string& interface) {
     hello.rank = rank_;
     if (rank_ == 0 && getrandom(hello.token.data(), hello.token.size(), 0) < 0) refuse("getrandom");
     PMPI_Bcast(hello.token.data(), static_cast<int>(hello.token.size()), MPI_BYTE, 0, communicator);
-    std::vector<Place> places(static_cast<std::size_t>(ranks_));
-    PMPI_Allgather(&own, sizeof own, MPI_BYTE, places.data(), sizeof own, MPI_BYTE, communicator);
+    std::vector<RankAddress> addresses(static_cast<std::size_t>(ranks_));
+    PMPI_Allgather(&own, sizeof own, MPI_BYTE, addresses.data(), sizeof own, MPI_BYTE, communicator);
     barriers_.assign(static_cast<std::size_t>(ranks_), -1);
     data_.assign(static_cast<std::size_t>(ranks_), -1);
-    connect_all(places, listener, hello, {&barriers_, &data_});
+    connect_all(addresses, listener, hello, {&barriers_, &data_});
     close(listener);
 }
 

@@ -33,7 +33,7 @@ constexpr Text texts[] = {
     {"--collective", "C,...", "Collectives"},
     {"--bytes", "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, each 4 times the last"},
     {"--rounds", "N", "Rounds through all engines"},
-    {"--seconds", "S", "Time for the rows that are measured together; at least three rounds; 0: no limit"},
+    {"--seconds", "S", "Time for the rows that are measured together, at least three rounds; 0: no limit"},
     {"--method", "M,...",
      "wait: start, one block of work, wait; poll: quanta of work with tests between; fixed: work for a "
      "time instead of an amount"},
@@ -183,7 +183,7 @@ void add_options(CommandLine& app, BenchOptions& options) {
     if (*benchmark.engines != 0) {
         app.add_option("--engine", options.engines,
                        fmt::format("Engines, measured in turn: mpi (the native MPI, untouched), host, "
-                                   "kernel, auto (what Lapwing chooses); default {}",
+                                   "kernel, auto (Lapwing's choice); default {}",
                                    benchmark.engines))
             ->type_name("E,...");
     }

@@ -39,7 +39,7 @@ std::string quartiles(const Json& summary, const char* what) {
 std::string note(const Json& engine) {
     if (engine.at("confirmed").get<bool>()) return "";
     const std::string used = engine.at("used");
-    return used.empty() ? "not confirmed: Lapwing does not say what ran it" : "not taken: ran on " + used;
+    return used.empty() ? "not confirmed: Lapwing did not report the engine" : "not taken: ran on " + used;
 }
 
 // An engine as it was asked for; what "auto" was behind it.

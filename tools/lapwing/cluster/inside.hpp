@@ -1,4 +1,4 @@
-// The first process of a cluster, with which everything in it ends.
+// The first process of a cluster. When it ends, all processes of the cluster end.
 #pragma once
 
 #include <signal.h>
@@ -14,13 +14,13 @@ namespace lapwing::tool {
 // Called in the first process of a new process namespace: makes hosts and links, runs the command in the
 // head with `mask` as its signal mask, writes a byte to `started`, and waits for it while it collects ended
 // processes. With its end, all processes of the cluster end, and with them every interface, mount and file.
-// Gives the command's exit status. Throws Error when nothing was started.
+// Returns the command's exit status. Throws Error if nothing was started.
 int run_cluster(ClusterShape shape, const std::vector<std::string>& command, const sigset_t& mask,
                 int started);
 
 // The signals that are passed on to the command; they must be blocked when run_cluster is called.
 sigset_t handed_signals();
-// Passes one on to the command of the cluster whose first process this is.
+// Passes a signal to the command of the cluster. Called in its first process.
 void hand_over(pid_t first, int signal);
 
 }  // namespace lapwing::tool

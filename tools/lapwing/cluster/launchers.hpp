@@ -1,4 +1,4 @@
-// The launchers of the MPIs, set up by files and variables so that a plain `mpirun` reaches the hosts.
+// Sets up the launchers of the MPIs by files and variables: a plain `mpirun` then reaches the hosts.
 #pragma once
 
 #include "lapwing/cluster/shape.hpp"
@@ -6,7 +6,7 @@
 namespace lapwing::tool {
 
 // Writes host files and the remote shell into the cluster directory, and sets the variables of this process
-// that lead launchers to them. Variables that are set already stay. Throws Error (system).
+// with which launchers find these files. Keeps variables that are already set. Throws Error (system).
 void prepare_launchers(const ClusterShape& shape);
 
 }  // namespace lapwing::tool

@@ -1,18 +1,19 @@
-// The bridge, the links and their shapers, made by the programs `ip` and `tc`. All throw Error (system) with
-// the message of these and what to do.
+// The bridge, the links and their shapers, made by the programs `ip` and `tc`. All functions throw Error
+// (system) with the message of the program and advice.
 #pragma once
 
 #include "lapwing/cluster/shape.hpp"
 
 namespace lapwing::tool {
 
-// Throws Error (system) that names the package when `ip` or `tc` is missing.
+// If `ip` or `tc` is missing, throws Error (system) that names its package.
 void require_network_programs(const ClusterShape& shape);
 
 // In the head's network namespace: whether the kernel has netem.
 bool kernel_has_netem();
 
-// In the relay's network namespace, once the links are there: they carry packets, and nothing of their own.
+// Called in the relay's network namespace after the links were made: they forward packets and send none of
+// their own.
 void make_relay_interfaces(const ClusterShape& shape);
 
 // In the head's namespaces: the bridge, and a link into each host's namespaces, which its holder keeps. The

@@ -1,16 +1,15 @@
-// How a host of a cluster keeps to processors of its own, and how launchers on it learn of them.
+// Restricts a host of a cluster to its own processors, and describes them to launchers.
 #pragma once
 
 #include "lapwing/cluster/shape.hpp"
 
 namespace lapwing::tool {
 
-// For each host with processors of its own, a description of the machine as if it had no others, for hwloc:
-// launchers bind ranks by it. Affinity alone does not reach them: hwloc numbers all processors of the
-// machine.
+// Writes, for each host with its own processors, a description of a machine with only these, for hwloc:
+// launchers bind ranks by it. Affinity alone is not enough: hwloc numbers all processors of the machine.
 void write_machine_files(const ClusterShape& shape);
 
-// In a process that is to run on the host: restricts it to the host's processors, and shows it that file.
+// Called in a process of the host: restricts it to the host's processors and points hwloc to the file.
 // Throws Error (system).
 void take_processors(const ClusterHost& host);
 

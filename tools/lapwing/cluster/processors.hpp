@@ -12,14 +12,14 @@ struct FreeMachine {
     void operator()(hwloc_topology* machine) const;
 };
 using Machine = std::unique_ptr<hwloc_topology, FreeMachine>;
-// As hwloc describes this machine. Throws Error (system).
+// The processors in hwloc's description of this machine. Throws Error (system).
 Machine load_machine();
 
 // How many processors this process may use.
 int usable_processors();
 
-// Of these, as many for each host as for the others: whole cores where there are enough, else single
-// processors of cores with several. Empty when there are fewer than hosts.
+// An equal number of processors for each host: whole cores if there are enough, otherwise single processors
+// of cores with several. Empty if there are fewer processors than hosts.
 std::vector<std::vector<int>> divide_processors(int hosts);
 
 }  // namespace lapwing::tool

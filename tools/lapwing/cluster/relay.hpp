@@ -5,19 +5,18 @@
 
 namespace lapwing::tool {
 
-// In the relay's own network namespace each host has two interfaces: one leads to the bridge, one to the
-// host.
+// Each host has two interfaces in the relay's network namespace: one to the bridge, one to the host.
 std::string relay_interface_to_bridge(std::size_t host);
 std::string relay_interface_to_host(std::size_t host);
 
-// For each host two numbers of 64 bits: packets that came for it, and those of them that were lost.
+// For each host two 64-bit numbers: packets for this host, and how many of them were lost.
 inline constexpr const char* relay_counts = "relay.counts";
 
 // The relay's sockets. Throws Error (system).
 class Relay {
   public:
     explicit Relay(const ClusterShape& shape);
-    // Passes packets on: from hosts at once, to hosts after the delay and with the loss. Never returns.
+    // Forwards packets: from hosts at once, to hosts after the delay and with the loss. Never returns.
     [[noreturn]] void run();
 
   private:

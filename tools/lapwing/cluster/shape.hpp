@@ -1,4 +1,5 @@
-// What `lapwing cluster` builds: read from its options, and known to every program inside.
+// The shape of a cluster: read from the options of `lapwing cluster`, and from a file by every program
+// inside.
 #pragma once
 
 #include <sys/types.h>
@@ -47,7 +48,7 @@ struct ClusterOptions {
     std::string network = "10.77.0.0/24";
 };
 
-// Throws Error (invalid_argument) that says which values are valid.
+// Throws Error (invalid_argument) with the valid values.
 ClusterShape read_shape(const ClusterOptions& options);
 
 // Bits per second of "100mbit", "1gbit", "10MBps" as tc reads them. Throws Error (invalid_argument).
@@ -58,12 +59,12 @@ std::uint64_t read_delay(std::string_view written);
 // 0.001 of "0.1%". Throws Error (invalid_argument).
 double read_loss(std::string_view written);
 
-// Where a cluster keeps what its programs read, on a tmpfs that the head and all hosts see.
+// The directory of files for programs of the cluster, on a tmpfs of the head and all hosts.
 inline constexpr const char* cluster_directory = "/dev/shm/lapwing";
 // On each host a directory of its own.
 inline constexpr const char* host_temporary_directory = "/dev/shm/tmp";
 
-// The shape on its way through a file. read_running_shape throws Error (unsupported) outside a cluster.
+// Writes and reads the shape's file. read_running_shape throws Error (unsupported) outside a cluster.
 void write_running_shape(const ClusterShape& shape);
 ClusterShape read_running_shape();
 

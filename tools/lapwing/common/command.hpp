@@ -1,4 +1,4 @@
-// What all subcommands share, and their list.
+// The list of subcommands, and functions that they share.
 #pragma once
 
 #include <functional>
@@ -11,16 +11,16 @@ class CommandLine;
 
 namespace lapwing::tool {
 
-// Exit statuses. `run` ends with the status of what it started.
+// Exit statuses. `run` ends with the status of the launcher.
 inline constexpr int success = 0;
 inline constexpr int violations_found = 1;
 inline constexpr int wrong_usage = 2;
 
 struct Command {
     CommandLine* options = nullptr;
-    std::function<int()> run;  // called once the options are read; returns the exit status
+    std::function<int()> run;  // called after parsing; returns the exit status
     bool hidden = false;
-    bool answers_extra_words = false;  // else main() refuses them
+    bool answers_extra_words = false;  // otherwise main() rejects them
 };
 
 // The words after a "--" on the command line.
@@ -29,14 +29,15 @@ struct Words {
     std::vector<std::string> words;
 };
 
-// The options of all that start a launcher; `mpi` becomes the name of its MPI, which `mpis` describes.
+// The options of all subcommands that start a launcher. Sets `mpi` to the name of its MPI; `mpis` describes
+// the names.
 inline constexpr const char* mpis_of_launchers = "openmpi or mpich, if the launcher does not reveal it";
 inline constexpr const char* mpis_of_programs =
     "openmpi, mpich or abi, if neither launcher nor program reveals it";
 void add_launch_options(CommandLine& app, std::string& mpi, bool& dry_run, const char* mpis);
-// Throws Error (invalid_argument) unless there are words after "--" and none before it. `what` they are:
-// "command"; `begin` is the command line up to "--"; `none` and `example` are for a message when there are
-// none.
+// Throws Error (invalid_argument) unless there are words after "--" and none before it. `what`: the kind of
+// words, such as "command". `begin`: the command line up to "--". `none` and `example`: for the message if
+// there are no words.
 void require_words(const CommandLine& app, const Words& words, const char* what, const char* begin,
                    const char* none, const char* example);
 
@@ -57,13 +58,13 @@ Command add_completion(CommandLine& tool);
 Command add_complete(CommandLine& tool, const Words& words);
 // Hidden: the build calls it.
 Command add_man_pages(CommandLine& tool);
-// Hidden: what `lapwing doctor` starts on hosts, and what these start to load a library in a process of its
-// own.
+// Hidden: the agents that `lapwing doctor` starts on hosts, and the process in which an agent loads a
+// library.
 Command add_doctor_agent(CommandLine& tool);
 Command add_doctor_fabric(CommandLine& tool);
-// Hidden: the launchers in a cluster call it in place of ssh.
+// Hidden: launchers in a cluster call it instead of ssh.
 Command add_cluster_shell(CommandLine& tool, const Words& words);
-// Hidden: the tool starts itself with it, to load an MPI library into another process and ask its version.
+// Hidden: the tool starts itself with it to load an MPI library in another process and read its version.
 Command add_probe(CommandLine& tool);
 
 }  // namespace lapwing::tool

@@ -1,4 +1,4 @@
-// A file that a command writes at its end: that it cannot be written is told, with the reason.
+// A file that a command writes when it is done, with messages for all errors.
 #pragma once
 
 #include <cstdio>
@@ -9,15 +9,16 @@ namespace lapwing::tool {
 
 class OutputFile {
   public:
-    // Opens and empties the file: what forbids that is known before long work. `what` is for messages: "the
-    // profile". All throw Error (system): "the profile cannot be written to FILE: No space left on device".
+    // Opens and empties the file, to find errors before long work. `what`: for messages, such as "the
+    // profile". All functions throw Error (system): "the profile cannot be written to FILE: No space left on
+    // device".
     OutputFile(std::string path, std::string what);
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
     void write(std::string_view text);
-    // Errors of full disks may come as late as this.
+    // Some errors of a full disk appear only here.
     void close();
 
   private:

@@ -18,28 +18,28 @@ struct Finished {
     std::string err;
 };
 
-// Runs words[0], looked for on PATH, gives it `input` and waits for its end. After `limit` it is killed.
-// Throws Error (system) when it cannot be started.
+// Runs words[0], found on PATH, with `input` on standard input, and waits for it. Kills it after `limit`.
+// Throws Error (system) if it cannot be started.
 Finished run_program(const std::vector<std::string>& words, std::string_view input,
                      std::chrono::milliseconds limit);
 
-// What runs on this host, as /proc has it.
+// The processes of this host, from /proc.
 struct RunningProcess {
     pid_t id;
     pid_t parent;
     pid_t group;
 };
 std::vector<RunningProcess> all_processes();
-// Those that the process has started, and those that these have, and so on.
+// The descendants of a process.
 std::vector<pid_t> processes_below(pid_t process);
 
-// Where on PATH a program is; a name with a slash is taken as it is. None when there is no such executable.
+// The path of a program on PATH; a name with a slash is a path already. Nothing if it is not an executable.
 std::optional<std::string> find_program(const std::string& name);
 
-// As find_program; throws Error (invalid_argument) when there is none.
+// The same; throws Error (invalid_argument) if there is no such program.
 std::string require_program(const std::string& name);
 
-// A word as a shell reads it: quoted where necessary.
+// A word of a shell command: quoted if necessary.
 std::string quote(std::string_view word);
 
 }  // namespace lapwing::tool

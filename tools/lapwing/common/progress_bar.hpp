@@ -15,7 +15,7 @@ class ProgressBar {
     ProgressBar& operator=(const ProgressBar&) = delete;
 
     bool visible() const { return visible_; }
-    void advance(double work);  // may be called by several threads
+    void advance(double work);  // thread-safe
 
   private:
     void draw() const;

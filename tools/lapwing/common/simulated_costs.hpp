@@ -1,4 +1,4 @@
-// The message costs of a tuning file as a simulation takes them.
+// Sets the parameters of a simulation from the message costs of a tuning file.
 #pragma once
 
 #include "plan/tuning.hpp"
@@ -19,7 +19,7 @@ inline void set_costs(simulate::Parameters& parameters, const MessageCosts& cost
 inline constexpr std::uint64_t default_rendezvous_bytes = 64 << 10;
 inline constexpr std::uint64_t default_window_bytes = 4 << 20;
 
-// How an engine on processors sends long messages; the others need no handshake.
+// The handshake of long messages of engines that run on processors; other engines have none.
 inline void set_rendezvous(simulate::Parameters& parameters, const simulate::Engine& engine,
                            std::uint64_t rendezvous_bytes = default_rendezvous_bytes,
                            std::uint64_t window_bytes = default_window_bytes) {

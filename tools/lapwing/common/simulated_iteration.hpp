@@ -1,4 +1,4 @@
-// How long one iteration of a program takes in the simulation.
+// The time of one iteration of a program in the simulation.
 #pragma once
 
 #include <functional>
@@ -7,9 +7,8 @@
 
 namespace lapwing::tool {
 
-// Seconds; `end` simulates a program and says when its last rank ends. On links with bursts it is one of
-// several that follow each other, as in a benchmark, whose links have nothing left of the burst before the
-// first.
+// Seconds. `end` simulates a program and returns when its last rank ends. On links with bursts, measures one
+// of several consecutive iterations after the burst was used up, as in a benchmark.
 inline double seconds_of_iteration(simulate::Program program, bool bursts,
                                    const std::function<simulate::Time(const simulate::Program&)>& end,
                                    int repetitions = 10) {

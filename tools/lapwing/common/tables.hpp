@@ -12,14 +12,14 @@
 
 namespace lapwing::tool {
 
-// As many ranks side by side as fit into `width` columns, the others below.
+// Puts as many ranks side by side as fit into `width` columns, and further ranks below.
 std::string table(std::span<const List> lists, std::size_t width);
 std::string table(std::span<const Queues> queues, std::size_t width);
 
 // Rows of cells as aligned columns, two spaces apart; a column of numbers is aligned to the right.
 std::string align(const std::vector<std::vector<std::string>>& rows);
 
-// Columns of the terminal that standard output goes to; what COLUMNS says, or 120, when it goes elsewhere.
+// The width of the terminal of standard output. Without a terminal: COLUMNS, or 120.
 std::size_t output_width();
 
 }  // namespace lapwing::tool

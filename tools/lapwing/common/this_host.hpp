@@ -1,4 +1,4 @@
-// What this host lets Lapwing use, for `lapwing info` and `lapwing doctor`.
+// The engines and the shared memory of this host, for `lapwing info` and `lapwing doctor`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,11 +7,11 @@
 
 namespace lapwing::tool {
 
-// For each engine its name, summary, whether it is available, and the reason if it is not.
+// Each engine's name, summary and availability, with the reason if it is unavailable.
 nlohmann::ordered_json engines_as_json();
 
-// How two ranks of this host would exchange messages, as the variables have it: tried out with a child
-// process. Long messages are timed where the variables leave the choice, unless `timed` is false.
+// How two ranks of this host would exchange messages under the present variables: tried with a child process.
+// Long messages are timed if the variables leave the method open, unless `timed` is false.
 shm::Survey survey_shared_memory(bool timed = true);
 
 }  // namespace lapwing::tool

@@ -76,7 +76,7 @@ std::vector<std::string> read_list(const char* option, const std::string& writte
     while (begin <= written.size()) {
         const std::size_t end = std::min(written.find(',', begin), written.size());
         const std::string word = written.substr(begin, end - begin);
-        if (word.empty()) refuse(fmt::format("{}: a word is missing in '{}'", option, written));
+        if (word.empty()) refuse(fmt::format("{}: empty value in '{}'", option, written));
         const std::string value = read(word);
         if (std::find(result.begin(), result.end(), value) == result.end()) result.push_back(value);
         begin = end + 1;
@@ -96,7 +96,7 @@ std::vector<std::uint64_t> read_blocks(const std::string& written) {
     }
     const std::uint64_t first = read_block(written.substr(0, colon));
     const std::uint64_t last = read_block(written.substr(colon + 1));
-    if (last < first) refuse(fmt::format("'{}' ends before it begins", written));
+    if (last < first) refuse(fmt::format("'{}': the last value is smaller than the first", written));
     for (std::uint64_t bytes = first; bytes <= last; bytes *= step_of_range) sizes.push_back(bytes);
     return sizes;
 }
@@ -145,8 +145,8 @@ Hosts read_hosts(std::string_view written) {
     }
     const auto wrong = [&]() {
         refuse(
-            fmt::format("'{}' are not hosts; write them like 2x4, 1+3+2 or, for "
-                        "each rank, 0,1,0,1; {} ranks at most",
+            fmt::format("'{}' does not describe hosts: write 2x4, 1+3+2 or, for "
+                        "each rank, 0,1,0,1; up to {} ranks",
                         written, max_ranks));
     };
     // The numbers between x, + or commas.
@@ -188,7 +188,7 @@ RankRange read_rank_range(std::string_view written) {
         refuse(fmt::format("'{}' is not a range of ranks; write it like 8 or 1:64", written));
     }
     if (range.last > max_ranks)
-        refuse(fmt::format("{} ranks are too many; at most {}", range.last, max_ranks));
+        refuse(fmt::format("{} ranks are too many: the maximum is {}", range.last, max_ranks));
     return range;
 }
 

@@ -20,14 +20,13 @@ namespace lapwing::tool {
 // ...".
 std::size_t pick(std::string_view what, std::string_view written, std::span<const std::string> valid);
 
-// Throws Error (invalid_argument) that names the nearest collective, in the spelling nearest to what was
-// written.
+// Throws Error (invalid_argument) with the nearest collective, in the nearest spelling.
 Collective read_collective(std::string_view written);
 
 // "4096", "64Ki", "1Mi", "2Gi". Throws Error (invalid_argument).
 std::uint64_t read_bytes(std::string_view written);
 
-// "a,b,c", each once, as `read` makes of it. Throws Error (invalid_argument) that names the option.
+// Reads "a,b,c" with `read`; returns each value once. Throws Error (invalid_argument) that names the option.
 std::vector<std::string> read_list(const char* option, const std::string& written,
                                    const std::function<std::string(const std::string&)>& read);
 
@@ -38,15 +37,15 @@ std::vector<std::uint64_t> read_blocks(const std::string& written);
 // "sum", "user". Throws Error (invalid_argument).
 Operator read_operator(std::string_view written);
 
-// "int32"; "opaque:24" with the bytes of one element, which are 0 for the others. Throws Error
+// "int32"; "opaque:24" with the bytes of one element (0 for all other types). Throws Error
 // (invalid_argument).
 std::pair<Type, std::uint64_t> read_type(std::string_view written);
 
 // "even", "uneven", or the seed of random ones. Throws Error (invalid_argument).
 Sizes read_sizes(std::string_view written);
 
-// The hosts of ranks: "one" or "several", nothing more is known; "2x4", two hosts of four ranks each, in
-// the order of the ranks; "1+3+2", hosts of one, three and two ranks; "0,1,0,1", the host of each rank.
+// The hosts of ranks: "one" or "several" without further detail; "2x4": two hosts of four ranks each, in rank
+// order; "1+3+2": hosts of one, three and two ranks; "0,1,0,1": the host of each rank.
 // Throws Error (invalid_argument).
 struct Hosts {
     bool several = true;
@@ -54,7 +53,7 @@ struct Hosts {
 };
 Hosts read_hosts(std::string_view written);
 
-// Of a group whose lists are shown or proved: what fits into memory.
+// The maximum for groups whose lists are shown or proved: limited by memory.
 inline constexpr int max_ranks = 1 << 20;
 
 // "8" or "1:64". Throws Error (invalid_argument).

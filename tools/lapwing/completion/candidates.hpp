@@ -1,5 +1,4 @@
-// What may stand at a place of the command line: read off the options themselves, so that nothing need be
-// kept in step with them.
+// The words that may stand at a position of the command line. They come from the options themselves.
 #pragma once
 
 #include <string>
@@ -19,7 +18,7 @@ struct Candidate {
 struct Completion {
     enum class Rest {
         nothing,
-        files,    // names of files may stand there, too
+        files,    // file names are possible, too
         command,  // the words from `command_at` on are another program's
     };
     std::vector<Candidate> candidates;
@@ -27,7 +26,7 @@ struct Completion {
     std::size_t command_at = 0;  // among the words
 };
 
-// `words` after the tool's name, up to the one that is being written: the last, perhaps empty.
+// `words`: those after the tool's name; the last one is incomplete and may be empty.
 Completion complete(const CommandLine& tool, const std::vector<std::string>& words);
 
 }  // namespace lapwing::tool

@@ -117,7 +117,7 @@ int print_candidates(const CommandLine& tool, const std::vector<std::string>& wo
 
 Command add_completion(CommandLine& tool) {
     auto shell = std::make_shared<std::string>();
-    CommandLine* app = tool.add_subcommand("completion", "Print what makes a shell complete these commands");
+    CommandLine* app = tool.add_subcommand("completion", "Print the completion script of a shell");
     app->add_option("SHELL", *shell, "bash, zsh or fish")->required();
     app->footer(
         "Examples:\n"

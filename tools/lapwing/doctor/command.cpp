@@ -55,7 +55,7 @@ void examine(const JobToExamine& job, int limit, Examination& found) {
     milliseconds arrival{0};
     found.report = survey_job(job, share(limit, 0.32), found.findings, found.launcher, arrival);
     if (!found.launcher.works) {
-        found.network.words = found.job.words = "not tried: the launcher comes first";
+        found.network.words = found.job.words = "not tried: the launcher failed";
         return;
     }
     found.network.works = true;
@@ -66,12 +66,12 @@ void examine(const JobToExamine& job, int limit, Examination& found) {
         found.networks =
             examine_network(job, found.report, share(limit, 0.3), late, found.findings, found.network);
     }
-    // What is left, but for the same job without Lapwing; less where the network has been found wanting.
+    // The remaining time, except that of the same job without Lapwing; less if the network has a problem.
     const milliseconds without = share(limit, 0.12);
     const auto spent = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begin);
-    const milliseconds least = share(limit, 0.2);
+    const milliseconds min_time = share(limit, 0.2);
     const milliseconds with_lapwing =
-        found.network.works ? std::max(least, share(limit, 0.94) - spent - without) : least;
+        found.network.works ? std::max(min_time, share(limit, 0.94) - spent - without) : min_time;
     found.mpi =
         examine_mpi(job, found.report, found.network.works, with_lapwing, without, found.findings, found.job);
 }
@@ -147,8 +147,8 @@ std::string print(const Examination& found) {
     if (!report.hosts.empty()) text += print_hosts(report);
     text += print_networks(found.networks);
     text += found.findings.any(Severity::problem)
-                ? "Lapwing does not work here as it should: see the problems above.\n"
-                : "Nothing keeps Lapwing from working.\n";
+                ? "Lapwing does not work properly here: see the problems above.\n"
+                : "Lapwing can work here.\n";
     return text;
 }
 
@@ -199,10 +199,11 @@ int doctor(const CommandLine& app, const Options& options, const Words& words) {
                         "--nic examines the cards of this host and starts nothing");
         return examine_nics(options.card, options.json);
     }
-    if (!options.card.empty()) throw Error(ErrorCode::invalid_argument, "--card is for --nic");
+    if (!options.card.empty()) throw Error(ErrorCode::invalid_argument, "--card needs --nic");
     constexpr int min_limit = 5;
     if (options.limit < min_limit)
-        throw Error(ErrorCode::invalid_argument, fmt::format("--limit is at least {} seconds", min_limit));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--limit must be at least {} seconds", min_limit));
     require_words(app, words, "launcher", "lapwing doctor", "no launcher", "mpirun -n 4");
     Settings settings = read_settings(environ);
     // Ranks may start in another directory.
@@ -231,15 +232,15 @@ int doctor(const CommandLine& app, const Options& options, const Words& words) {
 Command add_doctor(CommandLine& tool, const Words& words) {
     auto options = std::make_shared<Options>();
     CommandLine* app =
-        tool.add_subcommand("doctor", "Examine the hosts and networks of a job, and what to do");
+        tool.add_subcommand("doctor", "Examine the hosts and networks of a job, and advise on problems");
     app->usage(
         "Usage: lapwing doctor [OPTIONS] -- LAUNCHER ARGUMENTS...\n"
         "       lapwing doctor --nic [--card NAME] [--json]");
-    app->add_flag("--json", options->json, "As JSON");
-    app->add_option("--limit", options->limit, "Seconds for everything (60)")->type_name("S");
+    app->add_flag("--json", options->json, "Print JSON");
+    app->add_option("--limit", options->limit, "Time limit in seconds for all steps (60)")->type_name("S");
     app->add_flag("--nic", options->nic,
-                  "Ask the ConnectX cards of this host for cross-channel work instead");
-    app->add_option("--card", options->card, "With --nic: this card only")->type_name("NAME");
+                  "Instead, test whether the ConnectX cards of this host do cross-channel work");
+    app->add_option("--card", options->card, "With --nic: test only this card")->type_name("NAME");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
     app->footer(
         "Examples:\n"
@@ -247,15 +248,14 @@ Command add_doctor(CommandLine& tool, const Words& words) {
         "  lapwing doctor --json -- mpiexec -n 16 -ppn 2\n"
         "  lapwing doctor --mpi mpich -- srun -n 64\n"
         "  lapwing doctor --nic\n"
-        "\nIt starts three jobs by the launcher: one that examines each host, one that tries connections "
-        "between the\n"
-        "hosts, and a small MPI program with Lapwing. Problems come first, each with what to do. "
-        "docs/doctor.md "
-        "lists\n"
-        "the checks. The exit status is 1 when something keeps Lapwing from working, 0 with hints only, 2 "
-        "when "
-        "nothing\n"
-        "was started.");
+        "\nThe launcher starts three jobs: the first examines each host, the second tries connections "
+        "between "
+        "the hosts,\n"
+        "the third is a small MPI program with Lapwing. Problems are printed first, each with advice. "
+        "docs/doctor.md lists\n"
+        "the checks. The exit status is 1 if Lapwing cannot work, 0 if there are at most hints, 2 if nothing "
+        "was "
+        "started.");
     return {app, [app, options, &words] { return doctor(*app, *options, words); }, false, true};
 }
 

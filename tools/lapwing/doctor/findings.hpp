@@ -1,4 +1,4 @@
-// What `lapwing doctor` has found wrong.
+// The problems and hints that `lapwing doctor` prints.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,15 +8,15 @@
 namespace lapwing::tool {
 
 enum class Severity {
-    problem,  // keeps Lapwing from working, or from overlapping
-    hint,     // all else that is worth a look
+    problem,  // Lapwing cannot work, or cannot overlap
+    hint,     // anything else worth knowing
 };
 
 struct Finding {
     Severity severity = Severity::hint;
     std::string layer;   // "launcher", "host", "network", "MPI", "Lapwing"
     std::string where;   // "node2", "node1 to node3"; empty: everywhere
-    std::string what;    // a sentence without its stop
+    std::string what;    // a sentence without its full stop
     std::string advice;  // what to do
 };
 

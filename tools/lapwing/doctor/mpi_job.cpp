@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "base/error.hpp"
-#include "lapwing/doctor/launched.hpp"
+#include "lapwing/launch/launched.hpp"
 #include "lapwing/launch/program.hpp"
 
 namespace lapwing::tool {
@@ -17,8 +17,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr const char* program_name = "lapwing-doctor";
-constexpr std::string_view mark = "lapwing-doctor-mpi ";
+constexpr const char* program_name = "lapwing-survey";
+constexpr std::string_view mark = "lapwing-survey ";
 // MPICH 4.0 may hang in MPI_Finalize between hosts.
 constexpr milliseconds time_to_finalize{3000};
 
@@ -74,9 +74,10 @@ struct Trial {
 Trial try_job(const JobToExamine& job, Preload preload, milliseconds limit) {
     const Launch launch = mpi_launch(job, preload, limit.count() / 1000 + 2);
     Trial trial;
-    trial.end = run_with_limit(
-        launch, limit, [&](Stream, const std::string& line) { trial.progress.take(line); },
-        [&] { return trial.progress.complete(); }, time_to_finalize);
+    trial.end = run_with_limits(
+        launch, Streams::both, {limit, time_to_finalize},
+        [&](const std::string& line) { trial.progress.take(line); },
+        [&] { return trial.progress.complete(); });
     return trial;
 }
 
@@ -86,7 +87,7 @@ std::string how_far(const Trial& trial) {
     if (progress.started == 0) {
         where = "before the first rank had started";
     } else if (progress.running.empty()) {
-        where = fmt::format("in MPI_Init: {} of {} ranks came out of it", progress.initialized.size(),
+        where = fmt::format("in MPI_Init: {} of {} ranks returned from MPI_Init", progress.initialized.size(),
                             progress.started);
         std::vector<std::string> inside;
         std::set_difference(progress.hosts_started.begin(), progress.hosts_started.end(),
@@ -127,9 +128,9 @@ void judge_result(const JobToExamine& job, const JobReport& report, const MpiRes
     if (result.engine.empty()) {
         findings.problem(
             "Lapwing", "",
-            "Lapwing took no call: the launcher has not passed on LD_PRELOAD, or the program "
-            "loads another MPI than the launcher's",
-            "let the launcher pass LD_PRELOAD on to all ranks, and load the MPI of this launcher");
+            "Lapwing ran no collective: the launcher did not pass LD_PRELOAD to the ranks, or the program "
+            "loads a different MPI",
+            "make the launcher pass LD_PRELOAD to all ranks, and load the MPI of this launcher");
         return;
     }
     if (!report.several_hosts()) return;
@@ -142,7 +143,7 @@ void judge_result(const JobToExamine& job, const JobReport& report, const MpiRes
             fmt::format("lists run on the {} engine, although the kernel engine is available on all "
                         "hosts",
                         result.engine),
-            "`lapwing run --report` says why");
+            "`lapwing run --report` prints the reason");
     }
 }
 
@@ -151,7 +152,7 @@ void judge_result(const JobToExamine& job, const JobReport& report, const MpiRes
 Launch mpi_launch(const JobToExamine& job, Preload preload, std::int64_t seconds) {
     std::vector<std::string> words = job.launcher;
     words.push_back(find_mpi_program(program_name, *job.starter.family));
-    words.push_back(std::to_string(seconds));
+    words.insert(words.end(), {"collectives", std::to_string(seconds)});
     Settings settings = job.settings;
     settings.report = "none";
     return arrange(job.starter, words, settings, preload);
@@ -180,13 +181,15 @@ MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool net
         result.right = told.value("right", 0);
         result.collectives = told.value("collectives", 0);
         phase.words =
-            fmt::format("{}, {} of {} collectives right", result.version, result.right, result.collectives);
+            fmt::format("{}, {} of {} collectives correct", result.version, result.right, result.collectives);
     } else {
         phase.words = how_far(trial);
     }
     if (!progress.wrong.empty()) {
         findings.problem("Lapwing", "", fmt::format("wrong results: {}", fmt::join(progress.wrong, ", ")),
-                         "compare with LAPWING_ENGINE=mpi, which leaves all to the MPI, and report it");
+                         "run with LAPWING_ENGINE=mpi, which leaves all calls to the MPI. If the results are "
+                         "then right, report a "
+                         "bug of Lapwing");
     }
     if (trial.good()) {
         judge_result(job, report, result, findings);
@@ -194,24 +197,23 @@ MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool net
     }
     if (!network_works) {
         findings.problem("MPI", "", fmt::format("a small job with Lapwing failed: {}", how_far(trial)),
-                         "first see to the network, above");
+                         "repair the network first: see the problem above");
         return result;
     }
     if (!progress.wrong.empty()) return result;
     const Trial without = try_job(job, Preload::none, limit_without);
     if (without.good()) {
-        findings.problem(
-            "Lapwing", "",
-            fmt::format("a small job failed with Lapwing, and works without: {}", how_far(trial)),
-            "run with --engine host, or with LAPWING_ENGINE=mpi, to see which part it is");
+        findings.problem("Lapwing", "",
+                         fmt::format("a small job failed with Lapwing and works without: {}", how_far(trial)),
+                         "run with --engine host, then with LAPWING_ENGINE=mpi, to find the failing part");
     } else {
         findings.problem(
             "MPI", "", fmt::format("a small job failed, also without Lapwing: {}", how_far(without)),
             without.end.status == library_missing && without.progress.started == 0
                 ? library_missing_advice
-                : fmt::format("{} itself does not work here: see its own documentation on networks and "
-                              "interfaces",
-                              job.starter.family->title));
+                : fmt::format(
+                      "{} does not work here by itself: see its documentation on networks and interfaces",
+                      job.starter.family->title));
     }
     return result;
 }

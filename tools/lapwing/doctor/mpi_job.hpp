@@ -1,5 +1,4 @@
-// The third launch of `lapwing doctor`: a small MPI job with Lapwing in it, and once more without if it
-// fails.
+// The third launch of `lapwing doctor`: a small MPI job with Lapwing. If it fails, the same without Lapwing.
 #pragma once
 
 #include <chrono>
@@ -11,18 +10,18 @@
 namespace lapwing::tool {
 
 struct MpiResult {
-    std::string version;  // of the MPI; empty: it gave no result
-    std::string engine;   // of MPI_COMM_WORLD; empty: Lapwing took no call
+    std::string version;  // of the MPI; empty: no result
+    std::string engine;   // of MPI_COMM_WORLD; empty: Lapwing ran no collective
     std::string link_inside_host;
     std::string link_between_hosts;
     int right = 0;
     int collectives = 0;
 };
 
-// Its launch; `seconds` after which its ranks end in any case.
+// The launch of the job, whose ranks end after `seconds` at the latest.
 Launch mpi_launch(const JobToExamine& job, Preload preload, std::int64_t seconds);
 
-// `network_works`: the hosts reach each other, so that a failure says something about the MPI.
+// `network_works`: the hosts reach each other. A failure is then a problem of the MPI or of Lapwing.
 MpiResult examine_mpi(const JobToExamine& job, const JobReport& report, bool network_works,
                       std::chrono::milliseconds limit, std::chrono::milliseconds limit_without,
                       Findings& findings, Phase& phase);

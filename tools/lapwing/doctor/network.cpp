@@ -10,10 +10,10 @@
 #include <set>
 #include <tuple>
 
-#include "lapwing/doctor/launched.hpp"
 #include "lapwing/doctor/places.hpp"
 #include "lapwing/doctor/reach_task.hpp"
 #include "lapwing/doctor/reports.hpp"
+#include "lapwing/launch/launched.hpp"
 #include "links/tcp/addresses.hpp"
 
 namespace lapwing::tool {
@@ -300,9 +300,8 @@ std::vector<NetworkFigures> examine_network(const JobToExamine& job, const JobRe
     ReportReader reader;
     std::vector<std::string> others;
     std::map<int, Json> reports;
-    const LaunchEnd end = run_with_limit(
-        launch, limit,
-        [&](Stream, const std::string& line) {
+    const LaunchEnd end =
+        run_with_limits(launch, Streams::both, {.total = limit, .grace = {}}, [&](const std::string& line) {
             if (!reader.take(line)) others.push_back(line);
             for (const Json& told : reader.take_reports()) {
                 if (told.value("kind", "") != "reach") continue;
@@ -317,8 +316,7 @@ std::vector<NetworkFigures> examine_network(const JobToExamine& job, const JobRe
                     known.update(told);
                 }
             }
-        },
-        [] { return false; }, milliseconds(0));
+        });
     phase.seconds = static_cast<double>(end.time.count()) * 1e-3;
     NetworkFindings network(report, task, reports, findings);
     network.add_silent_agents(end, others);

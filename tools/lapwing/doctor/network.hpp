@@ -1,5 +1,5 @@
-// The second launch of `lapwing doctor`: which hosts reach each other, by which addresses and ports, and how
-// fast.
+// The second launch of `lapwing doctor`: which hosts reach each other by which addresses and ports, and how
+// fast the connections are.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace lapwing::tool {
 
-// Of one network, over all pairs of hosts that were measured.
+// The figures of one network over all measured pairs of hosts.
 struct NetworkFigures {
     std::string network;  // "10.77.0.0/24"
     std::string interface;
@@ -17,7 +17,7 @@ struct NetworkFigures {
     std::vector<double> mbit_per_s;      // of both directions, sorted
 };
 
-// `late`: how long one agent may start after another.
+// `late`: the maximum delay between the starts of two agents.
 std::vector<NetworkFigures> examine_network(const JobToExamine& job, const JobReport& report,
                                             std::chrono::milliseconds limit, std::chrono::milliseconds late,
                                             Findings& findings, Phase& phase);

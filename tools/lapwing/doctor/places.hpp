@@ -1,4 +1,4 @@
-// Addresses and ports as `lapwing doctor` passes them from launch to launch.
+// Addresses and ports in the form in which `lapwing doctor` passes them to the next launch.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ tcp::Address::Place read_place(const std::string& text);
 // "10.77.0.0/24"
 std::string network_of(const tcp::Address::Place& place);
 
-// Some ports that are free now, spread over those that the system chooses from, as it does for Lapwing's
-// connections: a firewall may let some of them pass. Throws Error (system).
+// Returns free ports, spread over the range from which the system chooses ports for Lapwing's connections:
+// a firewall may admit only a part of the range. Throws Error (system).
 std::vector<std::uint16_t> free_ports(const tcp::Options& options);
-// "32768-60999"; empty: not told.
+// "32768-60999"; empty if unknown.
 std::string port_range();
 
 }  // namespace lapwing::tool

@@ -1,4 +1,4 @@
-// Connections that agents of other hosts make to this one: let in by Lapwing's own acceptor.
+// Accepts connections from agents of other hosts, by Lapwing's own acceptor.
 #pragma once
 
 #include <chrono>
@@ -19,11 +19,11 @@
 
 namespace lapwing::tool {
 
-// What an agent connects for, of those that probe the network.
+// The purpose of a connection between agents.
 enum class Probe : std::uint64_t {
-    reach = 1,  // nothing more: it is reached
+    reach = 1,  // to show that the host is reached
     measure,
-    finished,  // it tries nobody any more
+    finished,  // to report that the agent tries no more hosts
 };
 // In a handshake only the higher member may connect to the lower one, and agents try both directions. So each
 // is two members: one that accepts, and a higher one that connects.
@@ -35,7 +35,7 @@ class ProbeAcceptor {
     ProbeAcceptor(const ReachTask& task, const tcp::Options& options, int self);
 
     bool has_reached_us(int peer);
-    // Answers the measurements of a peer, who will connect for them; not for longer than some seconds.
+    // Waits for a peer's connection and serves its measurements, for a few seconds at most.
     void serve(int peer);
     // Until all peers that reached this one, or that it reached, have finished.
     void await_finished(const std::set<int>& reached, std::chrono::milliseconds limit);
@@ -50,7 +50,7 @@ class ProbeAcceptor {
     std::vector<bool> finished_;
     std::multimap<int, tcp::Socket> measurements_;
     std::unique_ptr<tcp::Acceptor> acceptor_;
-    EventLoop event_loop_;  // ends before what it uses
+    EventLoop event_loop_;  // destroyed before the members it uses
 };
 
 }  // namespace lapwing::tool

@@ -1,5 +1,5 @@
-// Which addresses and ports of the other hosts a host reaches, and how fast: connections as Lapwing makes
-// them, handshake included, by one agent on each host.
+// Tests which addresses and ports of the other hosts a host reaches, and how fast, by one agent on each host.
+// The connections are made as Lapwing makes them, with handshake.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace lapwing::tool {
 
-// Tries all the others as one of the members. Tells first
+// Tries to reach all other members. Reports first
 //   {"self": 1, "tried": 6, "reached": [2],
 //    "failures": [{"to": 2, "place": "4/24/0a4d0003", "port": 33000, "why": "no answer within 2 s",
 //                  "silent": true, "reached": "nothing"}]}     (of that member; or "other port", "other

@@ -1,4 +1,4 @@
-// What the agents of `lapwing doctor` are told of each other before they connect.
+// The description of all agents that each agent of `lapwing doctor` gets before it connects.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace lapwing::tool {
 
-// It travels in an environment variable.
+// Passed in an environment variable.
 struct ReachTask {
     struct Member {
         std::uint64_t host = 0;  // its number
@@ -19,7 +19,7 @@ struct ReachTask {
         std::vector<tcp::Address::Place> places;
     };
     tcp::Key key{};
-    std::chrono::milliseconds late{0};  // that one agent may start after another
+    std::chrono::milliseconds late{0};  // maximum delay between the starts of two agents
     std::vector<Member> members;
 
     std::string write() const;

@@ -1,8 +1,8 @@
-// Reports of ranks to `lapwing doctor`, by their standard output: the one way back that every launcher has,
-// also where nothing else reaches from host to host.
+// Reports of ranks to `lapwing doctor` on their standard output. Every launcher forwards it, also if the
+// hosts cannot reach each other.
 //
-// A report is JSON, cut into lines of one length, a power of two: a launcher that reads blocks and forwards
-// them cuts no line in two, and does not mix those of different ranks.
+// A report is JSON, cut into lines of equal length, a power of two: a launcher that forwards blocks of output
+// then does not split lines and does not mix lines of different ranks.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,13 @@ namespace lapwing::tool {
 
 inline constexpr std::size_t report_line_bytes = 512;
 
-// Writes one to standard output. By one thread at a time.
+// Writes a report to standard output. Not thread-safe.
 void write_report(const nlohmann::json& report);
 
 class ReportReader {
   public:
-    // A line of a job's output, which may have a prefix by the launcher. Whether it belongs to a report.
+    // Reads a line of a job's output, which may have a prefix of the launcher. Returns whether it belongs to
+    // a report.
     bool take(std::string_view line);
     // The reports that became complete since the last call.
     std::vector<nlohmann::json> take_reports();

@@ -10,8 +10,8 @@
 #include <random>
 #include <set>
 
-#include "lapwing/doctor/launched.hpp"
 #include "lapwing/doctor/reports.hpp"
+#include "lapwing/launch/launched.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -22,8 +22,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t max_shown = 3;
 
 std::string shorten(const std::string& line) {
-    constexpr std::size_t most = 160;
-    return line.size() <= most ? line : line.substr(0, most) + "...";
+    constexpr std::size_t max_length = 160;
+    return line.size() <= max_length ? line : line.substr(0, max_length) + "...";
 }
 
 HostReport& host_of(JobReport& report, std::uint64_t number) {
@@ -54,7 +54,7 @@ std::size_t ranks_that_answered(const JobReport& report) {
     return ranks;
 }
 
-// Numbers of ranks that have not answered, where they are told.
+// Ranks that have not answered, if the launcher gives their numbers.
 std::vector<int> missing_ranks(const JobReport& report) {
     std::set<int> seen;
     for (const HostReport& host : report.hosts) {
@@ -73,8 +73,23 @@ std::string what_still_runs(const LaunchEnd& end) {
     for (const std::string& line : end.still_running) {
         if (shown.size() < max_shown) shown.push_back(shorten(line));
     }
-    return fmt::format("; it still waits for: {}{}", fmt::join(shown, "; "),
+    return fmt::format("; still running: {}{}", fmt::join(shown, "; "),
                        end.still_running.size() > max_shown ? "; ..." : "");
+}
+
+// What to do about a launcher that ended with an error, by its messages.
+std::string advice_on_refusal(const std::vector<std::string>& lines) {
+    const auto says = [&](std::string_view words) {
+        return std::any_of(lines.begin(), lines.end(),
+                           [&](const std::string& line) { return line.find(words) != std::string::npos; });
+    };
+    if (says("not enough slots"))
+        return "start fewer ranks, name hosts with more slots (--host, --hostfile), or allow more ranks than "
+               "processors: --oversubscribe (Open MPI 4), --map-by :OVERSUBSCRIBE (Open MPI 5)";
+    if (says("run as root"))
+        return "run as an ordinary user, or allow root: add --allow-run-as-root to the launcher's options";
+    return fmt::format("Lapwing must be installed under the same path on all hosts: {}",
+                       std::filesystem::read_symlink("/proc/self/exe").string());
 }
 
 void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds limit,
@@ -84,34 +99,34 @@ void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds li
     HostReports hosts;
     for (const HostReport& host : report.hosts) hosts.push_back(&host);
     const std::string found =
-        answered == 0
-            ? "no rank"
-            : fmt::format("{} of {} ranks, on {}", answered,
-                          report.ranks > 0 ? std::to_string(report.ranks) : "unknown many", names_of(hosts));
+        answered == 0 ? "no rank"
+                      : fmt::format("{} of {} ranks, on {}", answered,
+                                    report.ranks > 0 ? std::to_string(report.ranks) : "an unknown number",
+                                    names_of(hosts));
     if (end.timed_out && (answered == 0 || !missing.empty())) {
         findings.problem(
             "launcher", "",
             fmt::format("the launcher started {} within {:.0f} s{}{}", found,
                         static_cast<double>(limit.count()) * 1e-3, what_still_runs(end), last_words(lines)),
-            "this is before MPI and Lapwing: try `LAUNCHER hostname`, and to reach each host as the launcher "
-            "does (`ssh HOST true`); one host that does not answer can keep all others from starting");
+            "neither MPI nor Lapwing runs yet: try `LAUNCHER hostname`, and connect to each host as the "
+            "launcher "
+            "does (`ssh HOST true`). One host that does not answer can stop all others from starting");
     } else if (end.status != 0 && !end.timed_out) {
         findings.problem("launcher", "",
                          fmt::format("the launcher ended with status {} after {} had answered{}", end.status,
                                      found, last_words(lines)),
-                         fmt::format("Lapwing must be installed under the same path on all hosts: {}",
-                                     std::filesystem::read_symlink("/proc/self/exe").string()));
+                         advice_on_refusal(lines));
     } else if (answered == 0) {
         findings.problem(
             "launcher", "",
             fmt::format("the launcher ended well, but no rank has answered{}", last_words(lines)),
-            "the standard output of ranks must come back through the launcher: leave out options "
-            "that write it to files");
+            "the launcher must forward the standard output of the ranks: remove options that write it to "
+            "files");
     } else if (!missing.empty()) {
-        findings.problem("launcher", "",
-                         fmt::format("nothing was heard of rank{} {}", missing.size() == 1 ? "" : "s",
-                                     fmt::join(missing, ", ")),
-                         "the launcher has lost their output: try again, and look at its own messages");
+        findings.problem(
+            "launcher", "",
+            fmt::format("no answer from rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", ")),
+            "the launcher lost their output: try again, and read the launcher's messages");
     }
     // By the first check that is missing.
     std::map<std::string, HostReports> ended;
@@ -124,10 +139,10 @@ void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds li
             ended[(*missing_check)->name].push_back(&host);
     }
     for (const auto& [check, checked] : ended) {
-        findings.problem("host", names_of(checked),
-                         fmt::format("no result of the check '{}'{}", check,
-                                     end.timed_out ? ", which takes too long" : ""),
-                         "run `lapwing info` there, which shows most of the same");
+        findings.problem(
+            "host", names_of(checked),
+            fmt::format("no result of the check '{}'{}", check, end.timed_out ? ", which took too long" : ""),
+            "run `lapwing info` on that host: it runs most of the checks");
     }
 }
 
@@ -144,16 +159,16 @@ void judge_facts(const JobReport& report, Findings& findings) {
     }
 }
 
-// What ranks must have in common, by the agreement of each variable.
+// Compares the variables of all ranks, by the agreement of each variable.
 void judge_settings(const JobReport& report, Findings& findings) {
     const std::string advice =
-        "pass the LAPWING_* variables to all hosts, as lapwing run does, and set none in a host's own "
-        "profile";
+        "pass the LAPWING_* variables to all hosts, as `lapwing run` does, and set none in the shell profile "
+        "of a single host";
     for (const HostReport& host : report.hosts) {
         for (const RankReport& rank : host.ranks) {
             if (rank.wrong.empty()) continue;
             findings.problem("Lapwing", host.name, rank.wrong,
-                             "the variable comes from that host's own environment: correct it there");
+                             "correct the variable in the environment of that host");
             break;
         }
     }
@@ -191,7 +206,7 @@ void judge_settings(const JobReport& report, Findings& findings) {
 }  // namespace
 
 Launch agent_launch(const JobToExamine& job, const char* task, std::int64_t seconds) {
-    // One word that only this launch has, by which the ranks of a host find out who was first.
+    // An identifier of this launch. With it, the ranks of a host find out which of them was first.
     std::random_device random;
     std::vector<std::string> words = job.launcher;
     words.insert(words.end(), {std::filesystem::read_symlink("/proc/self/exe"), "doctor-agent", task,
@@ -201,14 +216,14 @@ Launch agent_launch(const JobToExamine& job, const char* task, std::int64_t seco
 }
 
 std::string last_words(const std::vector<std::string>& lines) {
-    constexpr std::size_t most = 4;
+    constexpr std::size_t max_lines = 4;
     std::vector<std::string> shown;
     for (const std::string& line : lines) {
         // Frames of dashes and empty lines.
         if (line.find_first_not_of("-=* \t") == std::string::npos) continue;
-        if (shown.size() < most) shown.push_back(shorten(line));
+        if (shown.size() < max_lines) shown.push_back(shorten(line));
     }
-    return shown.empty() ? "" : fmt::format("; it says: {}", fmt::join(shown, " / "));
+    return shown.empty() ? "" : fmt::format("; its output: {}", fmt::join(shown, " / "));
 }
 
 JobReport survey_job(const JobToExamine& job, milliseconds limit, Findings& findings, Phase& phase,
@@ -222,9 +237,8 @@ JobReport survey_job(const JobToExamine& job, milliseconds limit, Findings& find
     std::vector<std::string> others;
     std::optional<Clock::time_point> first;
     Clock::time_point last{};
-    const LaunchEnd end = run_with_limit(
-        launch, limit,
-        [&](Stream, const std::string& line) {
+    const LaunchEnd end =
+        run_with_limits(launch, Streams::both, {.total = limit, .grace = {}}, [&](const std::string& line) {
             if (!reader.take(line)) {
                 others.push_back(line);
                 return;
@@ -235,8 +249,7 @@ JobReport survey_job(const JobToExamine& job, milliseconds limit, Findings& find
                 last = Clock::now();
                 if (!first) first = last;
             }
-        },
-        [] { return false; }, milliseconds(0));
+        });
     arrival = first ? std::chrono::duration_cast<milliseconds>(last - *first) : milliseconds(0);
     for (HostReport& host : report.hosts) {
         std::sort(host.ranks.begin(), host.ranks.end(),

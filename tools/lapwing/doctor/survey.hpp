@@ -1,4 +1,4 @@
-// The first launch of `lapwing doctor`: who answers, and with which facts.
+// The first launch of `lapwing doctor`: collects the facts of all hosts.
 #pragma once
 
 #include <chrono>
@@ -12,11 +12,11 @@
 
 namespace lapwing::tool {
 
-// A launch as the doctor saw it.
+// The outcome of a launch.
 struct Phase {
     bool works = false;
     double seconds = 0;
-    std::string words;  // what came of it, for the table
+    std::string words;  // the outcome, for the table
 };
 
 struct JobToExamine {
@@ -25,15 +25,15 @@ struct JobToExamine {
     Settings settings;
 };
 
-// Starts the survey on all ranks, judges what they say, and gives it. `arrival` becomes the time between the
-// first rank's report and the last one's.
+// Starts the survey on all ranks, judges their reports and returns them. Sets `arrival` to the time between
+// the first and the last report.
 JobReport survey_job(const JobToExamine& job, std::chrono::milliseconds limit, Findings& findings,
                      Phase& phase, std::chrono::milliseconds& arrival);
 
-// Starts this tool on all ranks, as an agent with a task: "survey" or "reach". `seconds` after which it ends
-// in any case.
+// The launch of this tool on all ranks as an agent with a task: "survey" or "reach". The agents end after
+// `seconds` at the latest.
 Launch agent_launch(const JobToExamine& job, const char* task, std::int64_t seconds);
-// For messages: "; it says: ..." of the first lines that say something; empty without any.
+// For messages: "; its output: ..." with the first lines that are not empty; empty without any.
 std::string last_words(const std::vector<std::string>& lines);
 
 }  // namespace lapwing::tool

@@ -79,8 +79,7 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
     Chosen chosen;
     chosen.surroundings = surroundings_of(options, several_hosts, settings);
     if (algorithms_of(problem.collective).empty()) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("there is no algorithm for {}", name(problem.collective)));
+        throw Error(ErrorCode::unsupported, fmt::format("{} has no algorithm", name(problem.collective)));
     }
     if (!options.algorithm.empty()) {
         chosen.choice = parse_choice(problem.collective, options.algorithm);

@@ -63,8 +63,9 @@ AskedProblem read(const Options& options) {
     AskedProblem asked = read_problem(options.problem);
     const int ranks = asked.problem.ranks;
     if (options.rank && (*options.rank < 0 || *options.rank >= ranks)) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("rank {} is none of the {} ranks", *options.rank, ranks));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("rank {} is out of range: the group has ranks 0 to {}", *options.rank, ranks - 1));
     }
     return asked;
 }

@@ -21,10 +21,6 @@ constexpr int max_hosts_told = 16;
     throw Error(ErrorCode::invalid_argument, why);
 }
 
-bool has_neighbors(Collective collective) {
-    return collective == Collective::neighbor_allgather || collective == Collective::neighbor_alltoall;
-}
-
 // The default type is one that the operator supports; the default block is one element of it.
 void read_reduction(const ProblemOptions& options, Problem& problem) {
     if (!is_reduction(problem.collective)) {
@@ -150,7 +146,8 @@ AskedProblem read_problem(const ProblemOptions& options) {
         refuse("give the number of ranks, as in --ranks 4, or their hosts, as in --hosts 2x4");
     }
     problem.ranks = options.ranks ? *options.ranks : hosts.placement->ranks();
-    if (problem.ranks > max_ranks) refuse(fmt::format("--ranks {}: at most {}", problem.ranks, max_ranks));
+    if (problem.ranks > max_ranks)
+        refuse(fmt::format("--ranks must be at most {1}, not {0}", problem.ranks, max_ranks));
     problem.root = options.root;
     problem.in_place = options.in_place;
     read_reduction(options, problem);
@@ -176,7 +173,7 @@ AskedProblem read_problem(const ProblemOptions& options) {
     const bool all_know_all = !has_root(problem.collective) && !has_neighbors(problem.collective);
     if (all_know_all && problem.ranks > max_ranks_with_parts) {
         throw Error(ErrorCode::unsupported,
-                    fmt::format("the blocks of {} ranks are too many to show; use at most {}", problem.ranks,
+                    fmt::format("cannot show the blocks of {} ranks: the maximum is {}", problem.ranks,
                                 max_ranks_with_parts));
     }
     problem = with_blocks(problem, asked.bytes, asked.sizes);

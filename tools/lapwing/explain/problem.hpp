@@ -1,4 +1,4 @@
-// The problem that `lapwing explain` is asked about: its options, and how it is described.
+// The problem of `lapwing explain`: its options and its description.
 #pragma once
 
 #include <optional>
@@ -28,8 +28,8 @@ struct ProblemOptions {
 
 struct AskedProblem {
     Problem problem;
-    std::uint64_t bytes = 0;  // that a block is to have
-    Sizes sizes;              // of blocks, where the problem has parts
+    std::uint64_t bytes = 0;  // of a block
+    Sizes sizes;              // of blocks, if the problem has parts
     bool several_hosts = true;
 
     // "reduce on 4 ranks, root 2, 8 bytes in a block, sum of float64"
@@ -37,7 +37,7 @@ struct AskedProblem {
     // The lengths of the blocks, and the neighbours; empty if neither applies.
     std::string lengths() const;
     std::string neighbors() const;
-    // How many ranks the hosts have, where that is known: "2 with 4 ranks each".
+    // The ranks of each host, if known: "2 with 4 ranks each".
     std::string hosts() const;
 };
 

@@ -1,4 +1,4 @@
-// What lists do in all: sends, bytes and steps.
+// Totals over lists: sends, bytes and steps.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct Totals {
     std::uint64_t sends = 0;
     std::uint64_t bytes = 0;  // over all sends
     // The longest chain of messages in which each can only be sent once the one before has arrived.
-    // Known only when the lists are those of all ranks, and come to an end.
+    // Known only for the lists of all ranks, if they complete.
     std::uint64_t steps = 0;
 };
 

@@ -22,9 +22,9 @@ std::string preload_of(const MpiFamily& family, Preload which) {
     if (!preload) {
         throw Error(
             ErrorCode::system,
-            fmt::format("{} is not installed: looked in {}. To have it, build Lapwing (make build) where "
-                        "{}'s compiler wrapper, mpicc, is installed",
-                        file, fmt::join(searched, ", "), family.title));
+            fmt::format("{} is not installed in {}. Build Lapwing (make build) on a machine that has {}'s "
+                        "compiler wrapper, {}",
+                        file, fmt::join(searched, " or "), family.title, family.compiler_wrapper()));
     }
     if (preload->find_first_of(" :") != std::string::npos) {
         throw Error(ErrorCode::unsupported,

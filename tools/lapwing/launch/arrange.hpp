@@ -1,4 +1,4 @@
-// From the words after "--" to the command that starts them with the preload library of their MPI.
+// Makes the command that starts the words after "--" with the preload library of their MPI.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace lapwing::tool {
 
-// How the first word passes variables on to the ranks.
+// How the first word passes variables to the ranks.
 enum class Way { program, openmpi, hydra, environment };
 
 struct Starter {
@@ -18,20 +18,20 @@ struct Starter {
     Way way = Way::environment;
 };
 
-// `mpi` is the family that the user names; empty: detected. Throws Error (invalid_argument) if the first word
-// is no program, or its MPI is not detected.
+// `mpi`: the family that the user names; empty: detect it. Throws Error (invalid_argument) if the first word
+// is not a program, or if its MPI is not detected.
 Starter find_starter(const std::vector<std::string>& words, const std::string& mpi);
-// The same where the tool adds a program of its own: throws for words that begin with a program, too.
+// The same for a launch of the tool's own program: also throws if the words begin with a program.
 Starter find_launcher(const std::vector<std::string>& words, const std::string& mpi);
 
-// Which library is preloaded: the lists, the clocks of lapwing profile, or none.
+// The preloaded library: the one that runs lists, that of `lapwing profile`, or none.
 enum class Preload { lists, profile, none };
 
-// Throws Error when there is no preload library for the MPI, or none that LD_PRELOAD can name.
+// Throws Error if the MPI has no preload library, or if LD_PRELOAD cannot name its path.
 Launch arrange(const Starter& starter, const std::vector<std::string>& words, const Settings& settings,
                Preload which = Preload::lists);
 
-// Passes one more variable to all ranks, whose value is on no command line, where other users would see it.
+// Passes one more variable to all ranks, but not on a command line, where other users could read its value.
 void pass_unseen(Launch& launch, const Starter& starter, const std::string& variable,
                  const std::string& value);
 

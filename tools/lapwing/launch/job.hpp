@@ -7,8 +7,8 @@
 
 namespace lapwing::tool {
 
-// The caller goes on in a child of this process, which passes signals on to it and ends as it does. When any
-// signal kills this process, the child gets SIGTERM: it can end its job and see to the files of the ranks.
+// Continues in a child process. This process forwards signals to the child and ends with its status. If a
+// signal kills this process, the child gets SIGTERM and can end its job and collect the files of the ranks.
 void leave_guard();
 
 // Runs the launcher and waits for its end. Passes on signals that other processes send to the tool; those of
@@ -16,12 +16,13 @@ void leave_guard();
 // this host. Gives the status as waitpid() does. Throws Error (system) when nothing was started.
 int run_job(const Launch& launch);
 
-// Ends as the launcher has ended, by the same signal if it was one: gives the exit status otherwise.
+// Ends this process as the launcher ended: by the same signal, if a signal ended it. Otherwise returns the
+// exit status.
 int end_as(int wait_status);
 
-// A new directory beside `file`, for what the ranks write. Throws Error (system).
+// Makes a directory beside `file` for files of the ranks. Throws Error (system).
 std::string make_parts_directory(const std::string& file);
-// Throws Error (system) unless a file can be written there; makes an empty one.
+// Makes an empty file. Throws Error (system) if that is impossible.
 void require_writable(const std::string& file, const char* what);
 
 }  // namespace lapwing::tool

@@ -62,7 +62,7 @@ std::string why_missing(const std::string& command) {
         if (std::filesystem::is_regular_file(command, error)) {
             return fmt::format("'{}' is not a program: it is not executable (chmod +x {})", command, command);
         }
-        return fmt::format("'{}' is not a program: there is no such file", command);
+        return fmt::format("'{}' is not a program: no such file", command);
     }
     const std::string text = fmt::format("'{}' is not a program on PATH", command);
     if (std::find(mpi_launchers.begin(), mpi_launchers.end(), command) != mpi_launchers.end()) {
@@ -90,7 +90,7 @@ std::string why_unknown(const std::string& command) {
     }
     const bool has_launcher = !launchers_on_path().empty();
     return fmt::format(
-        "'{0}' is neither a launcher of Open MPI or MPICH nor a program linked to one of them. A script "
+        "'{0}' is not a launcher of Open MPI or MPICH, and not a program linked to either. A script "
         "needs a launcher before it, as in: lapwing run -- mpirun -n 4 {0} ...; a launcher that passes "
         "its environment on to the ranks needs --mpi openmpi, --mpi mpich or --mpi abi; and words such "
         "as 'timeout 60' stand before lapwing{1}",

@@ -1,18 +1,18 @@
-// What to do where the command after "--" is not there, or does not tell its MPI: the first messages that a
-// new user meets.
+// Messages for a command after "--" that does not exist, or whose MPI is unknown. A new user sees them first.
 #pragma once
 
 #include <string>
 
 namespace lapwing::tool {
 
-// Of a command that is on no PATH: why not, perhaps, and how to get it. An MPI's launcher by apt or pip, say.
+// For a command that is not on PATH: a likely reason, and how to install it, such as a launcher by apt or
+// pip.
 std::string why_missing(const std::string& command);
 
-// Of one that is there, but neither an MPI's launcher nor a program linked to an MPI.
+// For a command that exists, but is neither a launcher of an MPI nor a program linked to one.
 std::string why_unknown(const std::string& command);
 
-// A command of a batch system, which starts programs of any MPI and passes its environment on.
+// Whether a command of a batch system starts programs of any MPI and passes its environment to them.
 bool starts_any_mpi(const std::string& command);
 
 }  // namespace lapwing::tool

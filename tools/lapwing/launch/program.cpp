@@ -1,18 +1,11 @@
 #include "lapwing/launch/program.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -20,29 +13,10 @@
 
 #include "base/error.hpp"
 #include "lapwing/common/progress_bar.hpp"
+#include "lapwing/launch/launched.hpp"
 
 namespace lapwing::tool {
 namespace {
-
-constexpr int cannot_start = 127;
-
-[[noreturn]] void refuse(const char* what) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
-// In the child: becomes the launcher, which ends when the tool does.
-[[noreturn]] void become(const Launch& launch, pid_t tool, int output) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != tool) _exit(cannot_start);
-    dup2(output, STDOUT_FILENO);
-    try {
-        execute(launch);
-    } catch (const std::exception& error) {
-        fmt::print(stderr, "lapwing: {}\n", error.what());
-        std::fflush(stderr);
-    }
-    _exit(cannot_start);
-}
 
 class Reader {
   public:
@@ -75,12 +49,6 @@ class Reader {
     std::optional<nlohmann::json> result_;
 };
 
-// Whether there is something to read, or an end, within so much time.
-bool wait_for_input(int descriptor, std::chrono::milliseconds limit) {
-    pollfd ready{descriptor, POLLIN, 0};
-    return poll(&ready, 1, static_cast<int>(limit.count())) != 0;
-}
-
 }  // namespace
 
 std::string find_mpi_program(const std::string& program, const MpiFamily& family) {
@@ -97,20 +65,22 @@ std::string find_mpi_program(const std::string& program, const MpiFamily& family
     throw Error(
         ErrorCode::system,
         fmt::format(
-            "{} is not installed: looked in {}. To have it, build Lapwing (make build) where the MPI's "
-            "compiler wrapper, mpicc, is installed",
-            name, fmt::join(searched, ", ")));
+            "{} is not installed in {}. Build Lapwing (make build) on a machine that has {}'s compiler "
+            "wrapper, {}",
+            name, fmt::join(searched, " or "), family.title, family.compiler_wrapper()));
 }
 
 const char* const library_missing_advice =
-    "Lapwing's programs find no MPI library of the name that they are linked to. Debian's MPICH is "
-    "libmpich.so.12 and needs Lapwing's Debian packages, or a build from source; the wheel's programs need "
-    "libmpi.so.12 (other MPICHs, Intel MPI) or libmpi.so.40 (Open MPI), perhaps by LD_LIBRARY_PATH";
+    "Lapwing's programs cannot load the MPI library that they are linked to. The programs of the wheel need "
+    "libmpi.so.12 (MPICH, Intel MPI) or libmpi.so.40 (Open MPI): add its directory to LD_LIBRARY_PATH. "
+    "Debian's "
+    "MPICH is libmpich.so.12: use Lapwing's Debian packages, or build from source";
 
 std::string why_no_result(int status) {
-    std::string text = fmt::format("no result; the launcher ended with status {}", status);
+    std::string text = fmt::format("no result: the launcher ended with status {}", status);
     if (status == library_missing)
-        text += fmt::format(". If a shared library is missing, above: {}", library_missing_advice);
+        text +=
+            fmt::format(". If a message above names a missing shared library: {}", library_missing_advice);
     return text;
 }
 
@@ -132,46 +102,11 @@ std::string time_of_day() {
 
 ProgramJob run_mpi_program(const Launch& launch, const std::string& program,
                            std::optional<std::chrono::seconds> end_limit) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) refuse("pipe");
-    std::fflush(nullptr);
-    const pid_t tool = getpid();
-    const pid_t child = fork();
-    if (child < 0) refuse("fork");
-    if (child == 0) become(launch, tool, ends[1]);
-    close(ends[1]);
-
-    ProgramJob job;
     Reader reader(program);
-    std::string line;
-    char block[65536];
-    int signal = 0;  // that was sent to the launcher
-    while (true) {
-        if (end_limit && reader.has_result() && !wait_for_input(ends[0], *end_limit)) {
-            if (signal == SIGKILL) break;
-            signal = signal == 0 ? SIGTERM : SIGKILL;
-            kill(child, signal);
-            continue;
-        }
-        const ssize_t length = read(ends[0], block, sizeof block);
-        if (length < 0 && errno == EINTR) continue;
-        if (length <= 0) break;
-        for (const char c : std::string_view(block, static_cast<std::size_t>(length))) {
-            if (c != '\n') {
-                line += c;
-                continue;
-            }
-            reader.take(line);
-            line.clear();
-        }
-    }
-    close(ends[0]);
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-    job.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (signal != 0) job.status = 0;
-    job.result = reader.result();
-    return job;
+    const LaunchEnd end = run_with_limits(
+        launch, Streams::output, {.total = {}, .grace = end_limit},
+        [&](const std::string& line) { reader.take(line); }, [&] { return reader.has_result(); });
+    return {end.status, reader.result()};
 }
 
 }  // namespace lapwing::tool

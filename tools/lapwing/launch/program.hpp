@@ -1,4 +1,4 @@
-// Runs an MPI program of Lapwing's own, such as that of a benchmark, and reads what its rank 0 prints.
+// Runs one of Lapwing's MPI programs, such as that of a benchmark, and reads the output of its rank 0.
 #pragma once
 
 #include <chrono>
@@ -12,15 +12,15 @@
 
 namespace lapwing::tool {
 
-// A program such as "lapwing-bench" for an MPI, beside this tool: in a build tree, or where it was
-// installed. Throws Error (system) when it is not there.
+// The path of a program such as "lapwing-bench" for an MPI: in the build tree, or installed with this tool.
+// Throws Error (system) if it is not installed.
 std::string find_mpi_program(const std::string& program, const MpiFamily& family);
 
-// What to do where a rank could not load the library of its MPI, which ends the launcher with this status.
+// The status of a launcher whose rank could not load the library of its MPI, and advice for this case.
 constexpr int library_missing = 127;
 extern const char* const library_missing_advice;
 
-// "no result; the launcher ended with status 1", with advice where there is some.
+// "no result: the launcher ended with status 1", with advice if there is any.
 std::string why_no_result(int status);
 
 // For the header of results: the command line of this tool, and the time, as 2026-05-31T12:00:00Z.
@@ -29,7 +29,7 @@ std::string time_of_day();
 
 struct ProgramJob {
     int status = 0;                        // the launcher's; 128 + number of the signal that ended it
-    std::optional<nlohmann::json> result;  // none when the program ended without one
+    std::optional<nlohmann::json> result;  // empty if the program ended without a result
 };
 // Reads lines that begin with the program's name: "lapwing-bench progress SHARE WHAT" and "... result
 // JSON". Shows the progress, as a bar on a terminal; elsewhere as a line for each WHAT. Passes other

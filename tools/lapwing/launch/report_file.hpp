@@ -1,4 +1,4 @@
-// The file of a run's report, which rank 0 writes, wherever it runs: whether it could.
+// Checks that rank 0, on whichever host, could write the file of a run's report.
 #pragma once
 
 #include <sys/stat.h>
@@ -9,10 +9,10 @@ namespace lapwing::tool {
 
 class ReportFile {
   public:
-    // Before the job. Throws Error (system) when it is there and takes nothing.
+    // Called before the job. Throws Error (system) if the file exists and cannot be written.
     explicit ReportFile(std::string path);
-    // After the job: rank 0 has left the file empty, as it does when there is no room for the report. A file
-    // that only the host of rank 0 sees counts as written.
+    // Called after the job. Returns whether rank 0 left the file empty, as it does if the disk is full. A
+    // file on the host of rank 0 alone counts as written.
     bool left_empty() const;
 
   private:

@@ -103,8 +103,13 @@ void add_footer(std::string& page, const std::string& footer) {
 
 void add_options(std::string& page, const CommandLine& app) {
     page += ".Bl -tag -width Ds\n";
+    std::string group = app.options().front().group();
     for (const CommandLineOption& option : app.options()) {
         if (option.hidden()) continue;
+        if (option.group() != group) {
+            group = option.group();
+            page += fmt::format(".El\n.Ss {}\n.Bl -tag -width Ds\n", escaped(group));
+        }
         page += ".It";
         if (option.positional()) {
             page += " Ar " + quoted(option.name());
@@ -141,13 +146,18 @@ void add_subcommands(std::string& page, const CommandLine& app) {
     if (!group.empty()) page += ".El\n";
 }
 
-// "lapwing run [OPTIONS] -- ...", as the help has it.
+// "lapwing run [OPTIONS] -- ...", all forms as in the help.
 std::string usage_of(const CommandLine& app, const std::string& called) {
     const std::string help = app.help();
     const std::string title = "Usage: ";
     const std::size_t at = help.find(title);
     if (at == std::string::npos) return called;
-    const std::string usage = first_line(help.substr(at + title.size()));
+    std::istringstream lines(help.substr(at + title.size()));
+    std::string usage;
+    std::getline(lines, usage);
+    const std::string indent(title.size(), ' ');
+    for (std::string line; std::getline(lines, line) && line.starts_with(indent);)
+        usage += "\n" + line.substr(indent.size());
     // Without a usage of its own CLI11 leaves out the tool's name.
     return usage.starts_with(called) ? usage : called.substr(0, called.find(' ') + 1) + usage;
 }

@@ -13,7 +13,10 @@ struct MpiFamily {
     const char* title;                   // for messages
     const char* preload;                 // file name of the preload library
     std::vector<std::string> libraries;  // sonames of the MPI library
-    std::vector<std::string> signs;  // in the answer of its launchers to --version; none: it has no launcher
+    std::vector<std::string> signs;      // in its launchers' answer to --version; empty: it has no launcher
+
+    // The compiler wrapper with which Lapwing is built for this family.
+    const char* compiler_wrapper() const { return signs.empty() ? "mpicc_abi" : "mpicc"; }
 };
 std::span<const MpiFamily> mpi_families();
 
@@ -22,14 +25,14 @@ const MpiFamily& find_mpi_family(const std::string& name);
 
 // A launcher's answer to --version.
 struct Launcher {
-    const MpiFamily* family = nullptr;  // null: it is no launcher of these
+    const MpiFamily* family = nullptr;  // null: not a launcher of any family
     std::string version;
 };
-// Runs the program at `path`, so only if it looks like a launcher or a tool on PATH: a program or
-// script of the user would do its work instead.
+// Runs the program at `path` with --version, but only if it looks like a launcher or a tool on PATH: a
+// user's program or script would start its work.
 Launcher identify_launcher(const std::string& word, const std::string& path);
 
-// The family whose library the program is linked to; null when there is none.
+// The family of the MPI library that the program is linked to; null without one.
 const MpiFamily* family_of_program(const std::string& path);
 
 // The family of the first of these words, from the second on, that is a program linked to one; null when none

@@ -1,4 +1,4 @@
-// lapwing predict: collectives on more ranks than there are, by simulation of their lists.
+// lapwing predict: simulates the lists of collectives, on more ranks than the machine has.
 #include <fmt/format.h>
 
 #include <memory>
@@ -19,7 +19,7 @@
 namespace lapwing::tool {
 namespace {
 
-// Simulates the cases and prints what came out. `too_large` cases were left out before.
+// Simulates the cases and prints the results. `complete`: no case was left out before.
 template <class Cases, class Table, class ToJson>
 int predict(const PredictOptions& options, const Study& study, Cases& cases, bool complete, Table table,
             ToJson to_json) {
@@ -80,13 +80,13 @@ Command add_predict(CommandLine& tool) {
         "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json "
         "noise.json\n"
         "  lapwing predict --pipeline fft:n=512,variables=3 --ranks 16:1Ki --tests 0,100\n"
-        "\nEach rank's task list runs in simulated time: nothing is measured, and constants that were "
-        "measured "
-        "on few\n"
-        "ranks may not hold for many. The same options give the same result. The exit status is 0; 1 when "
-        "cases "
-        "were\n"
-        "left out for want of time or memory; 2 when nothing was simulated.");
+        "\nEach rank's task list runs in simulated time. Nothing is measured: constants from few ranks may "
+        "not "
+        "hold for\n"
+        "many. The same options give the same result. The exit status is 0; 1 if cases were left out for "
+        "lack of "
+        "time\n"
+        "or memory; 2 if nothing was simulated.");
     return {app, [options] { return predict(*options); }};
 }
 

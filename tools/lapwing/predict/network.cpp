@@ -86,7 +86,7 @@ std::unique_ptr<simulate::Network> empty_network(const NetworkOptions& options, 
                                   options.ranks_per_host);
     }
     if (options.hop < simulate::nanosecond) {
-        throw Error(ErrorCode::invalid_argument, "--hop: at least 1ns in a network with links");
+        throw Error(ErrorCode::invalid_argument, "--hop must be at least 1ns in a network with links");
     }
     if (kind == 3) return make_fat_tree(options, shape);
     if (kind == 4) return make_dragonfly(options, shape);

@@ -42,7 +42,7 @@ std::vector<int> read_ranks(const std::string& written) {
     }
     const int first = read(written.substr(0, colon));
     const int last = read(written.substr(colon + 1));
-    if (last < first) refuse(fmt::format("--ranks: '{}' ends before it begins", written));
+    if (last < first) refuse(fmt::format("--ranks: '{}': the last value is smaller than the first", written));
     for (std::uint64_t count = static_cast<std::uint64_t>(first); count <= static_cast<std::uint64_t>(last);
          count *= step_of_range) {
         ranks.push_back(static_cast<int>(count));
@@ -85,7 +85,7 @@ simulate::Lateness read_lateness(const std::string& written) {
     lateness.kind = pick("--late", written.substr(0, colon), kinds) == 0 ? simulate::Lateness::Kind::uniform
                                                                          : simulate::Lateness::Kind::one;
     if (colon == written.size()) refuse("--late: the time is missing, as in uniform:100us or one:1ms");
-    lateness.most = simulate::from_seconds(read_time("--late", written.substr(colon + 1)));
+    lateness.max = simulate::from_seconds(read_time("--late", written.substr(colon + 1)));
     return lateness;
 }
 
@@ -150,62 +150,72 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     };
     app.add_option("COLLECTIVE", options.collectives, "Such as barrier, or ibcast,iallreduce");
     text("--pipeline", options.pipeline, "P",
-         "In place of collectives: fft, cg or lu, such as fft:n=512,variables=3; or a file of one's own");
-    text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, each 4 times the last")
+         "Instead of collectives: fft, cg or lu, such as fft:n=512,variables=3; or your own file");
+    text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, in steps of factor 4")
         ->required();
-    text("--bytes", options.bytes, "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, each 4 times the last (8)");
+    text("--bytes", options.bytes, "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4 (8)");
     text("--algorithm", options.algorithms, "A,...",
-         "Such as ring,pairwise:window=6; chosen: as a run would; all: each that applies (chosen)");
-    text("--engine", options.engines, "E,...", "Some of host,thread,kernel,card (host,kernel)");
-    text("--work", options.work, "X", "Work beside: times the base time, or 1ms; 0: none (1.2)");
-    text("--tests", options.tests, "N,...", "Calls of MPI_Test in the work (0)");
+         "Such as ring,pairwise:window=6; chosen: as in a run; all: each that applies (chosen)");
+    text("--engine", options.engines, "E,...", "One or more of host,thread,kernel,card (host,kernel)");
+
+    app.begin_group("The program");
+    text("--work", options.work, "X",
+         "Computation during the collective: a multiple of its time alone, or 1ms; 0: none (1.2)");
+    text("--tests", options.tests, "N,...", "Calls of MPI_Test during the computation (0)");
+    text("--test-time", options.test, "TIME", "Time of a call of MPI_Test that finds nothing (0us)");
+
+    app.begin_group("Noise and late ranks");
     text("--noise", options.noise, "NOISE,...",
-         "10hz:2500us, periodic; poisson:10hz:2500us; or files of traces, as Netgauge writes them");
-    app.add_flag("--together", options.together, "Noise strikes all processors at the same time");
+         "10hz:2500us: periodic; poisson:10hz:2500us; or trace files of Netgauge");
+    app.add_flag("--together", options.together, "Noise interrupts all processors at the same time");
     text("--late", options.late, "LATE",
-         "Ranks come late: uniform:100us, at most so long; one:1ms, one of them");
+         "Ranks start late: uniform:100us: each by up to 100us; one:1ms: one rank");
+    app.add_option("--iterations", options.iterations, "Iterations with noise or late ranks (100)")
+        ->type_name("N")
+        ->range(1, 1000000);
+    app.add_option("--rounds", options.rounds, "Number of random seeds (3)")->type_name("N")->range(1, 1000);
+    app.add_option("--seed", options.seed, "The first seed (1)")->type_name("N");
+
+    app.begin_group("The network");
     text("--network", options.network, "NET",
          "flat, torus:8x8x16, mesh:8x8, fat-tree:..., dragonfly:... (flat)");
-    app.add_option("--ranks-per-host", options.ranks_per_host, "They share the host's links (1)")
+    text("--hop", options.hop, "TIME", "Latency of each link, except in a flat network (100ns)");
+    app.add_option("--ranks-per-host", options.ranks_per_host, "Ranks that share the links of a host (1)")
         ->type_name("N")
         ->range(1, 4096);
     text("--placement", options.placement, "P",
-         "in-order; random: ranks stand anywhere; random-known: and rings go from host to host (in-order)");
-    text("--hop", options.hop, "TIME", "From link to link in a network with links (100ns)");
+         "in-order; random; or random-known: random, with rings that go from host to host (in-order)");
+
+    app.begin_group("Costs");
     text("--tuning", options.tuning, "FILE",
-         "Constants and choices of this file (LAPWING_TUNING, or what is shipped)");
+         "Constants and choices of this tuning file (LAPWING_TUNING, or the built-in one)");
     text("--constants", options.constants, "C=TIME,...",
-         "In place of the file's: latency=2us,task=1us,per_byte=0.1ns");
+         "Replace the file's constants: latency=2us,task=1us,per_byte=0.1ns");
     text("--rendezvous", options.rendezvous, "N[:N]",
-         "host, thread: messages of so many bytes wait for calls of both sides; and what the sockets take in "
-         "one; none (64Ki:4Mi)");
+         "Engines host and thread: messages from the first size wait for calls of both sides; sockets take "
+         "the second size at once; or none (64Ki:4Mi)");
     text("--burst", options.burst, "N",
-         "Bytes that links pass at once after a pause, as virtual hosts' do (0)");
-    text("--wake-up", options.wake_up, "TIME", "Until a progress thread that sleeps runs (5us)");
+         "Bytes that a link passes at once after a pause, as links of virtual hosts do (0)");
+    text("--wake-up", options.wake_up, "TIME", "Time to wake a sleeping progress thread (5us)");
     app.add_option("--taken", options.taken,
-                   "Of the time of a thread's or the kernel's tasks, the part that the program loses (0)")
+                   "Share of the time of a thread's or the kernel's tasks that the program loses (0)")
         ->type_name("X")
         ->range(0.0, 1.0);
-    text("--test-time", options.test, "TIME", "Of a call of MPI_Test that finds nothing (0us)");
     app.add_flag("--loggopsim", options.loggopsim,
-                 "LogGOPSim's rules for overheads, gaps and bytes; host engine only");
-    app.add_option("--iterations", options.iterations, "With noise or late ranks: so many in a row (100)")
-        ->type_name("N")
-        ->range(1, 1000000);
-    app.add_option("--rounds", options.rounds, "With noise or late ranks: seeds to try (3)")
-        ->type_name("N")
-        ->range(1, 1000);
-    app.add_option("--seed", options.seed, "The first of them (1)")->type_name("N");
+                 "Use LogGOPSim's rules for overheads, gaps and bytes; host engine only");
+
+    app.begin_group("The simulation");
     app.add_option("--threads", options.threads,
-                   "Simulations at a time; they change no result (all processors)")
+                   "Simulations at the same time; no effect on results (all processors)")
         ->type_name("N")
         ->range(1, 1024);
     text("--memory", options.memory, "N",
-         "Refuse what needs more, such as 4Gi (a quarter of this machine's)");
-    app.add_option("--time", options.seconds, "Leave out what would not end in so many seconds (no limit)")
+         "Refuse cases that need more memory, such as 4Gi (a quarter of this machine's)");
+    app.add_option("--time", options.seconds,
+                   "Leave out cases that would run past so many seconds (no limit)")
         ->type_name("S")
         ->range(0.0, 1e9);
-    app.add_flag("--dry-run", options.dry_run, "Say what it needs, and simulate nothing");
+    app.add_flag("--dry-run", options.dry_run, "Print the time and memory needed, simulate nothing");
     text("--json", options.json, "FILE", "Write the result for `lapwing report`; - for standard output");
 }
 
@@ -286,7 +296,7 @@ Study read_study(const PredictOptions& options) {
     if (options.loggopsim) {
         study.rules = simulate::Rules::loggopsim;
         if (study.engines.size() != 1 || std::string_view(study.engines.front()->name) != "host") {
-            refuse("--loggopsim knows no engines: add --engine host");
+            refuse("--loggopsim works without engines only: add --engine host");
         }
         if (options.network != "flat" || options.ranks_per_host > 1)
             refuse("--loggopsim has no links to share");

@@ -239,7 +239,7 @@ Command add_profile(CommandLine& tool, const Words& words) {
     CommandLine* app = tool.add_subcommand(
         "profile", "Measure how long a program's collectives wait, and what overlap would save");
     app->usage("Usage: lapwing profile [OPTIONS] -- LAUNCHER ARGUMENTS...");
-    app->add_flag("--json", options->json, "As JSON");
+    app->add_flag("--json", options->json, "Print JSON");
     app->add_option("--file", options->file, "Write the profile here instead of to standard error")
         ->type_name("FILE");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);

@@ -315,7 +315,7 @@ Json about_trace(const std::vector<RankPart>& parts) {
     }
     about["clock_error_us"] = static_cast<double>(error) * 1e-3;
     about["clock_error_is"] =
-        "half the shortest round trip of a message to rank 0; times of one host have no such error";
+        "half the shortest round trip of a message to rank 0; times within one host have no such error";
     about["clocks"] = clocks;
     about["dropped_events"] = dropped;
     about["ranks_without_end"] = not_ended;

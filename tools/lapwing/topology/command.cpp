@@ -22,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using topology::HostOrder;
 
-constexpr const char* program_name = "lapwing-topology";
+constexpr const char* program_name = "lapwing-survey";
 
 struct Options {
     std::string file;
@@ -64,7 +64,7 @@ int show_job(const Options& options, const Words& words) {
     const HostOrder order = settings.topology.empty() ? HostOrder() : HostOrder::read(settings.topology);
     const Starter starter = find_launcher(words.words, options.mpi);
     std::vector<std::string> command = words.words;
-    command.push_back(find_mpi_program(program_name, *starter.family));
+    command.insert(command.end(), {find_mpi_program(program_name, *starter.family), "places"});
     const Launch launch = arrange(starter, command, settings);
     if (options.dry_run) {
         fmt::print("{}", print(launch));
@@ -109,7 +109,7 @@ Command add_topology(CommandLine& tool, const Words& words) {
     app->add_option("--file", options->file,
                     "The order of hosts in the network; for a job LAPWING_TOPOLOGY by default")
         ->type_name("FILE");
-    app->add_flag("--json", options->json, "As JSON");
+    app->add_flag("--json", options->json, "Print JSON");
     app->add_option("--engine", options->engine, "Engine of the job")->type_name("E");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_launchers);
     app->footer(

@@ -60,7 +60,7 @@ std::string read_measurable(const std::string& written) {
     const std::string name = mpi_name(read_collective(written));
     if (std::find(names.begin(), names.end(), name) != names.end()) return name;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} has only one algorithm: there is nothing to choose", name));
+                fmt::format("{} has only one algorithm, so there is no choice to measure", name));
 }
 
 std::vector<std::string> read_engines(const std::string& written) {
@@ -272,7 +272,7 @@ int fit_file_again(const Options& options) {
     const int fitted = fit_again(file, options.burst.empty() ? 0 : read_bytes(options.burst));
     if (fitted == 0) {
         throw Error(ErrorCode::unsupported,
-                    fmt::format("{} has no table that says what messages cost", options.output));
+                    fmt::format("{} has no table with message costs", options.output));
     }
     const std::string text = print_file(file);
     Tuning::parse(text, options.output);
@@ -311,24 +311,27 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
 
 void add_options(CommandLine& app, Options& options) {
     app.add_option("--engine", options.engines,
-                   "Engines to choose for: kernel, host, triggered, mlx5 (kernel,host)")
+                   "Engines to measure: kernel, host, triggered, mlx5 (kernel,host)")
         ->type_name("E,...");
     app.add_option("--collective", options.collectives,
-                   "Collectives; by default all that have several algorithms")
+                   "Collectives (all that have several algorithms); some calls of Ibcast and Ialltoall are "
+                   "always measured, for the message costs")
         ->type_name("C,...");
     app.add_option("--bytes", options.bytes, "Blocks: 64Ki,256Ki; or 16:1Mi, each 4 times the last (16:1Mi)")
         ->type_name("N,...");
-    app.add_option("--ranks", options.ranks, "Measure groups of so many ranks, such as 2,4,8 (all ranks)")
+    app.add_option("--ranks", options.ranks,
+                   "Measure groups with these numbers of ranks, such as 2,4,8 (all ranks)")
         ->type_name("P,...");
-    app.add_option(
-           "--simulate", options.simulate,
-           "Add choices for so many ranks, by simulation with what the file says of messages; no launcher")
+    app.add_option("--simulate", options.simulate,
+                   "Add simulated choices for these numbers of ranks, from the message costs in the file; "
+                   "needs no launcher")
         ->type_name("P,...");
-    app.add_flag("--fit", options.fit, "Fit again what messages cost, to what the file holds; no launcher");
-    app.add_option("--rounds", options.rounds, "Rounds through all algorithms, at most (25)")
+    app.add_flag("--fit", options.fit,
+                 "Fit the message costs again to the measurements in the file; needs no launcher");
+    app.add_option("--rounds", options.rounds, "Maximum number of rounds through all algorithms (25)")
         ->type_name("N")
         ->range(3, 100000);
-    app.add_option("--time", options.seconds, "About how many seconds all of it takes (300)")
+    app.add_option("--time", options.seconds, "Approximate total time in seconds (300)")
         ->type_name("S")
         ->range(0.0, 1e6);
     app.add_option("--burst", options.burst,
@@ -336,7 +339,7 @@ void add_options(CommandLine& app, Options& options) {
                    "fitted with it (0)")
         ->type_name("N");
     app.add_option("-o,--output", options.output, "The file (lapwing-tuning.json)")->type_name("FILE");
-    app.add_flag("--add", options.add, "Keep the file's tables for other engines, hosts and ranks");
+    app.add_flag("--add", options.add, "Keep the tables of the file for other engines, hosts and ranks");
     add_launch_options(app, options.mpi, options.dry_run, mpis_of_launchers);
 }
 

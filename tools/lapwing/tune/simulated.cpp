@@ -66,9 +66,8 @@ std::vector<MeasuredTable> simulate_tables(const SimulatedChoices& asked, const 
         }
     }
     if (tables.empty()) {
-        throw Error(
-            ErrorCode::unsupported,
-            "the file does not say what a message costs between hosts: measure on some of them first");
+        throw Error(ErrorCode::unsupported,
+                    "the file has no message costs between hosts: measure on several hosts first");
     }
     return tables;
 }

@@ -179,7 +179,7 @@ std::vector<Choice> choices_to_verify(std::optional<Collective> collective, cons
     }
     if (!result.empty()) return result;
     if (valid.empty())
-        throw Error(ErrorCode::unsupported, fmt::format("there is no algorithm for {}", name(*collective)));
+        throw Error(ErrorCode::unsupported, fmt::format("{} has no algorithm", name(*collective)));
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("unknown algorithm '{}'{}", wanted, suggestion(wanted, valid)));
 }

@@ -99,9 +99,10 @@ Json as_json(const Outcome& outcome, RankRange ranks) {
 int verify(const Options& options, bool ranks_given) {
     const bool all = options.all || ranks_given || !options.collective.empty() || !options.algorithm.empty();
     if (all == !options.files.empty()) {
-        throw Error(ErrorCode::invalid_argument,
-                    all ? "either list files, or --all with --ranks, --collective and --algorithm; not both"
-                        : "name the list files to verify, or use --all");
+        throw Error(
+            ErrorCode::invalid_argument,
+            all ? "name list files, or use --all with --ranks, --collective and --algorithm, but not both"
+                : "name the list files to verify, or use --all");
     }
     if (!all) return verify_files(options.files, options.limits, options.chains, options.json);
 
@@ -125,23 +126,25 @@ int verify(const Options& options, bool ranks_given) {
 
 Command add_verify(CommandLine& tool) {
     auto options = std::make_shared<Options>();
-    CommandLine* app = tool.add_subcommand("verify", "Prove task lists, from files or of every algorithm");
+    CommandLine* app =
+        tool.add_subcommand("verify", "Prove task lists: those of files, or those of every algorithm");
     app->add_option("FILE", options->files, "List files, as `lapwing explain --format text` prints them");
     app->add_flag("--all", options->all,
-                  "Every algorithm, with several parameters and problems of every form");
+                  "Prove every algorithm, with several parameters and for problems of every form");
     CommandLineOption* ranks =
         app->add_option("--ranks", options->ranks, "Numbers of ranks, such as 8 or 1:64 (1:64)")
             ->type_name("FIRST:LAST");
     app->add_option("--collective", options->collective, "Only algorithms of this collective")
         ->type_name("C");
     app->add_option("--algorithm", options->algorithm,
-                    "Only this one; pairwise:window=6: only with these values")
+                    "Only this algorithm, such as bruck; pairwise:window=6: only with these parameters")
         ->type_name("A");
     app->add_option("--queue-depth", options->limits.queue_depth, "Longest allowed queue (16384)")
         ->type_name("N");
-    app->add_flag("--chains,!--no-chains", options->chains,
-                  "Also prove the chain forms of the lists, for ranks that share hosts, too (default)");
-    app->add_flag("--json", options->json, "As JSON");
+    app->add_flag(
+        "--no-chains", [options] { options->chains = false; },
+        "Do not prove the chain forms of the lists (for ranks on several hosts and on shared hosts)");
+    app->add_flag("--json", options->json, "Print JSON");
     app->footer(
         "Examples:\n"
         "  lapwing verify --all --ranks 1:64\n"

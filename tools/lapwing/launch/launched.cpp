@@ -1,4 +1,4 @@
-#include "lapwing/doctor/launched.hpp"
+#include "lapwing/launch/launched.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -39,9 +39,12 @@ std::string command_line(pid_t process) {
 
 class Lines {
   public:
-    Lines(Stream stream, int descriptor, const std::function<void(Stream, const std::string&)>& take)
-        : stream_(stream), descriptor_(descriptor), take_(take) {}
-    ~Lines() { close(descriptor_); }
+    // `descriptor`: -1 for a stream that is not read.
+    Lines(int descriptor, const std::function<void(const std::string&)>& take)
+        : descriptor_(descriptor), take_(take), open_(descriptor >= 0) {}
+    ~Lines() {
+        if (descriptor_ >= 0) close(descriptor_);
+    }
     Lines(const Lines&) = delete;
     Lines& operator=(const Lines&) = delete;
 
@@ -53,7 +56,7 @@ class Lines {
         if (length < 0 && (errno == EINTR || errno == EAGAIN)) return;
         if (length <= 0) {
             open_ = false;
-            if (!line_.empty()) take_(stream_, line_);
+            if (!line_.empty()) take_(line_);
             return;
         }
         for (const char c : std::string_view(block, static_cast<std::size_t>(length))) {
@@ -61,31 +64,31 @@ class Lines {
                 if (c != '\r') line_ += c;
                 continue;
             }
-            take_(stream_, line_);
+            take_(line_);
             line_.clear();
         }
     }
 
   private:
-    Stream stream_;
     int descriptor_;
-    const std::function<void(Stream, const std::string&)>& take_;
-    bool open_ = true;
+    const std::function<void(const std::string&)>& take_;
+    bool open_;
     std::string line_;
 };
 
-// In the child: becomes the launcher, which ends when the tool does.
+// In the child: becomes the launcher, which ends when the tool does. `errors`: -1 for the tool's own.
 [[noreturn]] void become(const Launch& launch, pid_t tool, int output, int errors) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != tool) _exit(cannot_start);
-    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    dup2(nothing, STDIN_FILENO);
     dup2(output, STDOUT_FILENO);
-    dup2(errors, STDERR_FILENO);
+    if (errors >= 0) {
+        dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+        dup2(errors, STDERR_FILENO);
+    }
     try {
         execute(launch);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "{}\n", error.what());
+        fmt::print(stderr, "lapwing: {}\n", error.what());
         std::fflush(stderr);
     }
     _exit(cannot_start);
@@ -97,7 +100,7 @@ bool has_ended(pid_t process) {
            ended.si_pid == process;
 }
 
-// First by a signal that launchers answer by ending their ranks; then whatever is left below it.
+// Sends SIGTERM, on which launchers end their ranks; then kills the launcher and its remaining processes.
 void end_launcher(pid_t launcher, std::vector<pid_t> below) {
     const auto ends_in_time = [&] {
         for (const auto end = Clock::now() + patience_after_signal; Clock::now() < end;) {
@@ -118,12 +121,13 @@ void end_launcher(pid_t launcher, std::vector<pid_t> below) {
 
 }  // namespace
 
-LaunchEnd run_with_limit(const Launch& launch, milliseconds limit,
-                         const std::function<void(Stream, const std::string&)>& take,
-                         const std::function<bool()>& complete, milliseconds grace) {
+LaunchEnd run_with_limits(const Launch& launch, Streams streams, const LaunchLimits& limits,
+                          const std::function<void(const std::string&)>& take,
+                          const std::function<bool()>& complete) {
     int outputs[2];
-    int errors[2];
-    if (pipe2(outputs, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0) refuse("pipe");
+    int errors[2] = {-1, -1};
+    if (pipe2(outputs, O_CLOEXEC) != 0 || (streams == Streams::both && pipe2(errors, O_CLOEXEC) != 0))
+        refuse("pipe");
     std::fflush(nullptr);
     const auto begin = Clock::now();
     const pid_t tool = getpid();
@@ -131,14 +135,16 @@ LaunchEnd run_with_limit(const Launch& launch, milliseconds limit,
     if (child < 0) refuse("fork");
     if (child == 0) become(launch, tool, outputs[1], errors[1]);
     close(outputs[1]);
-    close(errors[1]);
+    if (errors[1] >= 0) close(errors[1]);
 
     LaunchEnd end;
     bool ended_here = false;
     {
-        Lines output(Stream::output, outputs[0], take);
-        Lines error(Stream::errors, errors[0], take);
-        auto deadline = begin + limit;
+        Lines output(outputs[0], take);
+        Lines error(errors[0], take);
+        auto deadline = limits.total ? begin + *limits.total : Clock::time_point::max();
+        // Rarely, where there is no limit: a benchmark runs meanwhile.
+        const milliseconds period(limits.total ? 100 : 1000);
         bool all = false;
         const auto read_for = [&](milliseconds time) {
             pollfd ready[] = {{output.descriptor(), POLLIN, 0}, {error.descriptor(), POLLIN, 0}};
@@ -149,9 +155,9 @@ LaunchEnd run_with_limit(const Launch& launch, milliseconds limit,
         };
         // A process that the launcher has left behind may keep the pipes open.
         while ((output.open() || error.open()) && !has_ended(child)) {
-            if (!all && complete()) {
+            if (!all && complete && complete()) {
                 all = true;
-                deadline = std::min(deadline, Clock::now() + grace);
+                if (limits.grace) deadline = std::min(deadline, Clock::now() + *limits.grace);
             }
             const auto left = std::chrono::duration_cast<milliseconds>(deadline - Clock::now());
             if (left.count() <= 0) {
@@ -159,10 +165,10 @@ LaunchEnd run_with_limit(const Launch& launch, milliseconds limit,
                 ended_here = true;
                 break;
             }
-            read_for(std::min(left, milliseconds(100)));
+            read_for(std::min(left, period));
         }
         if (!ended_here && !has_ended(child)) {
-            // It has closed its streams, and goes on.
+            // The launcher closed its streams and still runs.
             while (!has_ended(child) && Clock::now() < deadline) poll(nullptr, 0, 10);
             ended_here = !has_ended(child);
             end.timed_out = ended_here && !all;
@@ -175,7 +181,7 @@ LaunchEnd run_with_limit(const Launch& launch, milliseconds limit,
             }
             end_launcher(child, below);
         }
-        // What it says after it was told to end is of no use.
+        // Output after the launcher was stopped is of no use.
         while (!ended_here && (output.open() || error.open()) && read_for(milliseconds(20))) continue;
     }
     int status = 0;
