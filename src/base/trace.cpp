@@ -22,7 +22,6 @@ namespace detail {
 std::atomic<bool> recording{false};
 constinit thread_local RingPosition position;
 }  // namespace detail
-constinit thread_local std::uint32_t starting = 0;
 
 namespace {
 

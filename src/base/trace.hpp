@@ -128,7 +128,4 @@ bool add_metadata(const std::string& json);
 // Parses "100000". Throws Error (invalid_argument) that names the variable.
 std::uint64_t parse_capacity(const char* variable, const std::string& value);
 
-// The number of the collective that this thread is starting, for the engine.
-extern constinit thread_local std::uint32_t starting;
-
 }  // namespace lapwing::trace

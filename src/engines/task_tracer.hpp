@@ -11,9 +11,9 @@ namespace lapwing {
 
 class TaskTracer {
   public:
-    // The run belongs to the collective that this thread is starting.
-    void start() {
-        operation_ = trace::starting;
+    // The next events belong to the collective with this number: Buffers::operation.
+    void start(std::uint64_t operation) {
+        operation_ = static_cast<std::uint32_t>(operation);
         began_ = 0;
     }
     // A task begins. Further calls before end() have no effect.

@@ -146,8 +146,7 @@ TEST_F(KernelEngine, WithoutTheEventThreadLocalWorkWaitsForACall) {
 }
 
 TEST_F(KernelEngine, TheEventThreadDoesLocalWork) {
-    run_alone(
-        {.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_lists = ProgressLists::all});
+    run_alone({.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_lists = ProgressLists::all});
 }
 
 // line_of_sums with the program's own function.

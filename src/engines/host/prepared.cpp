@@ -81,7 +81,7 @@ Operation* HostPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     run.channel = channel;
     run.step = 0;
     run.messages.restart();
-    if (traced_) run.tracer.start();
+    if (traced_) run.tracer.start(buffers.operation);
     if (progress_thread_ != nullptr) {
         start_shared(run);
     } else if (link_.ready()) {

@@ -22,7 +22,7 @@ KernelPrepared::~KernelPrepared() = default;
 Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     KernelRun& run = runs_.take([this] { return std::make_unique<KernelRun>(plan_, trace_.get()); });
     run.operands.memory.buffers = buffers;
-    if (run.trace != nullptr) run.trace->start();
+    if (run.trace != nullptr) run.trace->start(buffers.operation);
     group_->start(run, channel);
     return &run;
 }

@@ -68,8 +68,8 @@ void TracePlan::find_waits(const std::vector<bool>& intra_node) {
     }
 }
 
-void RunTrace::start() {
-    tracer_.start();
+void RunTrace::start(std::uint64_t operation) {
+    tracer_.start(operation);
     since_.assign(plan_.chains_.size(), 0);
     seen_.assign(plan_.chains_.size(), 0);
     known_.assign(plan_.tasks_.size(), false);

@@ -51,7 +51,7 @@ class TracePlan {
 class RunTrace {
   public:
     explicit RunTrace(const TracePlan& plan) : plan_(plan) {}
-    void start();
+    void start(std::uint64_t operation);
     void submitted(std::size_t chain);
     // Records the steps that have completed since the last call.
     void record_completed(const RunChains& chains);

@@ -1,4 +1,4 @@
-// The arguments that the collectives with blocks share, in the order in which MPI has them.
+// The buffer arguments of the collectives, in the order in which MPI has them.
 #pragma once
 
 #include <mpi.h>
@@ -16,40 +16,79 @@ inline bool plausible(MPI_Count count, MPI_Datatype type) {
     return count >= 0 && type != MPI_DATATYPE_NULL;
 }
 
-// One block, or blocks of one size, side by side.
+inline bool has_rank(const Communicator& group, int rank) {
+    return rank >= 0 && rank < group.ranks;
+}
+
+// All ranks of a communicator, as the peers of a call.
+struct AllRanks {
+    std::size_t number;
+    std::size_t size() const { return number; }
+    int operator[](std::size_t rank) const { return static_cast<int>(rank); }
+};
+
+// Gives the buffer one block for each peer, `block(i)` for the i-th; MPI_PROC_NULL has none.
+template <typename Peers, typename Block>
+void set_blocks(UserBuffer& buffer, const Peers& peers, Block block) {
+    buffer.reserve(peers.size());
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+        if (peers[i] != MPI_PROC_NULL) buffer.add(peers[i], block(i));
+    }
+}
+
+// The three kinds of arguments have in common:
+//   plausible(blocks)   whether the arguments may be right for so many blocks, if not in place
+//   is_like(other)      whether another argument has the same counts and type
+//   set(all, ranks)     makes `all` the buffer with a block for each rank
+//   set_for(all, peers) the same for neighbours
+//   has_parts           whether the problem has Parts, because blocks differ
+//   block_bytes(all)    bytes of one block, where it has no Parts
+
+// One block, or adjacent blocks of one size.
 struct BlockArgument {
+    static constexpr bool has_parts = false;
     const void* buffer;
     MPI_Count count;
     MPI_Datatype type;
 
     bool in_place() const { return buffer == MPI_IN_PLACE; }
-    // Where MPI_IN_PLACE has no meaning, as in the structs below.
     bool plausible(std::size_t = 1) const {
         return lapwing::plausible(count, type) &&
                !(may_be_no_buffer(buffer) && is_no_buffer(buffer, count > 0, type));
     }
     bool is_like(const BlockArgument& other) const { return count == other.count && type == other.type; }
-    // Whether the one block is the rank's own among these, as MPICH compares them. `size`: of its elements.
+    // Whether `one` is the rank's own block among these, as MPICH compares them. `size`: bytes of an element.
     bool has_own(const BlockArgument& one, std::uint64_t size, int rank) const {
         return count != 0 && is_like(one) &&
                is_aliased(one.buffer,
                           static_cast<const char*>(buffer) + rank * count * static_cast<MPI_Count>(size));
     }
-    Elements elements(CallContext& context, std::uint64_t blocks = 1) const {
-        return context.elements(buffer, static_cast<std::uint64_t>(count) * blocks, type);
+    Elements elements(int blocks = 1) const {
+        return {buffer, static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(blocks), type};
     }
+    void set(UserBuffer& all, int ranks) const { all.set(elements(ranks)); }
     template <typename Peers>
-    Blocks blocks(CallContext& context, const Peers& peers) const {
-        const Elements all = context.elements(buffer, 0, type);
-        return CallContext::blocks(peers, [&](std::size_t i) {
-            return all.from(static_cast<std::int64_t>(i) * count, static_cast<std::uint64_t>(count));
+    void set_for(UserBuffer& blocks, const Peers& peers) const {
+        const Elements first(buffer, 0, type);
+        set_blocks(blocks, peers, [&](std::size_t i) {
+            return first.from(static_cast<std::int64_t>(i) * count, static_cast<std::uint64_t>(count));
         });
+    }
+    std::uint64_t block_bytes(const UserBuffer& all) const {
+        return static_cast<std::uint64_t>(count) * all.block().layout.size;
+    }
+    // The rank's own block is in the buffer already.
+    void contribute(UserBuffer& received, int rank) const {
+        const MPI_Count first = rank * count;
+        const Elements own = received.block().from(first, static_cast<std::uint64_t>(count));
+        received.contributes(own, static_cast<std::uint64_t>(first) * own.layout.size);
     }
 };
 
-// Blocks of several sizes at displacements in elements.
+// Blocks of several sizes, at displacements in elements.
 template <typename Count>
 struct BlocksArgument {
+    static constexpr bool has_parts = true;
     const void* buffer;
     const Count* counts;
     const DisplacementOf<Count>* displacements;
@@ -69,20 +108,26 @@ struct BlocksArgument {
         return !may_be_no_buffer(buffer) ||
                !is_no_buffer(buffer, any([](Count one) { return one > 0; }), type);
     }
+    void set(UserBuffer& all, int ranks) const { set_for(all, AllRanks{static_cast<std::size_t>(ranks)}); }
     template <typename Peers>
-    Blocks blocks(CallContext& context, const Peers& peers) const {
-        if (peers.size() == 0) return {};
-        const Elements all = context.elements(buffer, 0, type);
-        return CallContext::blocks(peers, [&](std::size_t i) {
+    void set_for(UserBuffer& blocks, const Peers& peers) const {
+        if (peers.size() == 0) return;
+        const Elements all(buffer, 0, type);
+        set_blocks(blocks, peers, [&](std::size_t i) {
             return all.from(static_cast<std::int64_t>(displacements[i]),
                             static_cast<std::uint64_t>(counts[i]));
         });
     }
+    std::uint64_t block_bytes(const UserBuffer&) const { return 0; }
+    void contribute(UserBuffer& received, int rank) const {
+        received.contributes_block(static_cast<std::size_t>(rank));
+    }
 };
 
-// The same with displacements in bytes and a type for each block.
+// Blocks of several sizes, at displacements in bytes and with a type for each block.
 template <typename Count, typename Displacement>
 struct TypedBlocksArgument {
+    static constexpr bool has_parts = true;
     const void* buffer;
     const Count* counts;
     const Displacement* displacements;
@@ -103,16 +148,27 @@ struct TypedBlocksArgument {
         }
         return true;
     }
+    void set(UserBuffer& all, int ranks) const { set_for(all, AllRanks{static_cast<std::size_t>(ranks)}); }
     template <typename Peers>
-    Blocks blocks(CallContext& context, const Peers& peers) const {
-        return CallContext::blocks(peers, [&](std::size_t i) {
-            // A block without elements need not have a type that makes sense.
+    void set_for(UserBuffer& blocks, const Peers& peers) const {
+        set_blocks(blocks, peers, [&](std::size_t i) {
+            // The type of an empty block may be invalid.
             const auto count = static_cast<std::uint64_t>(counts[i]);
-            return count == 0 ? Elements()
-                              : context.elements(static_cast<const char*>(buffer) + displacements[i], count,
-                                                 types[i]);
+            return count == 0
+                       ? Elements()
+                       : Elements(static_cast<const char*>(buffer) + displacements[i], count, types[i]);
         });
     }
+    std::uint64_t block_bytes(const UserBuffer&) const { return 0; }
 };
+
+// Describes the blocks of a problem: by their parts, or by the size of one block.
+template <typename Argument>
+void describe_blocks(Problem& problem, const UserBuffers& buffers, std::uint64_t block_bytes) {
+    if constexpr (Argument::has_parts)
+        problem.parts.push_back({buffers.sent.parts(), buffers.received.parts()});
+    else
+        problem.bytes = block_bytes;
+}
 
 }  // namespace lapwing

@@ -9,21 +9,18 @@ struct Broadcast {
     BlockArgument data;
     int root;
 
-    // Inline as start_call() is: 2 ns of 50.
-    [[gnu::always_inline]] Started start(CallContext& context) const {
-        if (!data.plausible() || !context.has(root)) return Started::declined();
-        const Elements elements = data.elements(context);
-        if (elements.refused()) return Started::declined();
-        Problem problem = {
-            .collective = collective, .ranks = context.ranks(), .root = root, .bytes = elements.bytes()};
-        const bool is_root = context.rank() == root;
-        const bool moves = context.ranks() > 1;
-        return context.start(problem, [=](Request& request, Buffers& buffers, int* error) {
-            if (!is_root)
-                buffers.out = output(request, elements, error);
-            else if (moves)
-                buffers.in = input(request, elements, error);
-        });
+    [[gnu::always_inline]] bool describe(const Communicator& group, Problem& problem,
+                                         UserBuffers& buffers) const {
+        if (!data.plausible() || !has_rank(group, root)) return false;
+        const Elements elements = data.elements();
+        if (elements.refused()) return false;
+        problem.root = root;
+        problem.bytes = elements.bytes();
+        if (group.rank != root)
+            buffers.received.set(elements);
+        else if (group.ranks > 1)
+            buffers.sent.set(elements);
+        return true;
     }
 };
 
@@ -32,7 +29,6 @@ struct Broadcast {
 
 using namespace lapwing;
 
-#define LAPWING_BROADCAST(suffix, Count)                                                                 \
-    LAPWING_FUNCTIONS(MPI_Ibcast, MPI_Bcast, MPI_Bcast_init, suffix, Broadcast, (LAPWING_BUFFER(Count)), \
-                      (LAPWING_BUFFER_NAMES))
+#define LAPWING_BROADCAST(suffix, Count) \
+    LAPWING_FUNCTIONS(Ibcast, Bcast, suffix, Broadcast, (LAPWING_BUFFER(Count)), (LAPWING_BUFFER_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_BROADCAST)

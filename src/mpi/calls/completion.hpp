@@ -1,4 +1,4 @@
-// Waiting for one of Lapwing's requests.
+// Waiting for one request.
 #pragma once
 
 #include <mpi.h>
@@ -8,8 +8,9 @@
 
 namespace lapwing {
 
-// Waits, gives the request back and sets *handle, which is its own, to null. Returns what the collective
-// returned, after the error handler of its communicator has been called. `call` is what the program waits in.
+// Waits until the request is complete and releases it. `handle` is the program's variable with the request's
+// handle: set to null unless the request is persistent. `call` names the program's call in a trace. Returns
+// the collective's error code, after the error handler of its communicator has been called.
 int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::Call call = trace::Call::wait);
 
 }  // namespace lapwing

@@ -14,7 +14,8 @@
 #include "mpi/native/fortran.hpp"
 #include "mpi/native/hook.hpp"
 #include "mpi/requests/communicator.hpp"
-#include "mpi/requests/in_flight.hpp"
+#include "mpi/requests/request_table.hpp"
+#include "mpi/requests/start.hpp"
 
 namespace lapwing {
 namespace {
@@ -23,7 +24,7 @@ std::mutex start_mutex;
 
 // MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
 int finalize(MPI_Comm, int, void*, void*) {
-    drain_requests();
+    request_table.drain();
     remove_hook();
     end_tracing(runtime.locations);
     report_job();
@@ -53,7 +54,7 @@ bool start_runtime(bool collective) {
     Entry::set_threads(runtime.threads);
     if (runtime.options.engine == "mpi") {
         runtime.why_not = Fallback::engine_mpi;
-    } else if (!install_hook(progress_of_all, live_requests, runtime.threads,
+    } else if (!install_hook(progress_of_all, request_table.live(), runtime.threads,
                              runtime.network->needs_links_of_job() && runtime.network->may_have_thread())) {
         runtime.why_not = Fallback::no_hook;
     } else {

@@ -6,61 +6,58 @@
 namespace lapwing {
 namespace {
 
-// One and the same block for each neighbour.
+// The same block for each neighbour.
 struct SameBlockArgument : BlockArgument {
     template <typename Peers>
-    Blocks blocks(CallContext& context, const Peers& peers) const {
-        const Elements own = elements(context);
-        return CallContext::blocks(peers, [&](std::size_t) { return own; });
+    void set_for(UserBuffer& blocks, const Peers& peers) const {
+        const Elements own = elements();
+        set_blocks(blocks, peers, [&](std::size_t) { return own; });
     }
 };
 
-Started start_among(CallContext& context, Collective collective, const TopologyNeighbors& neighbors,
-                    const Blocks& sent, const Blocks& received) {
-    const bool gathers = collective == Collective::neighbor_allgather;
-    if (sent.refused() || (gathers ? received.refused_where_gathered() : received.refused()))
-        return Started::declined();
-    Problem problem = {.collective = collective, .ranks = context.ranks()};
-    Parts& parts = problem.parts.emplace_back();
-    parts.sends = sent.parts();
-    // In the order in which they arrive.
-    const std::vector<Part> arriving = received.parts();
+// The received parts in the order in which they arrive.
+std::vector<Part> arriving(const TopologyNeighbors& neighbors, const UserBuffer& received) {
+    const std::vector<Part> parts = received.parts();
     std::vector<const Part*> by_source(neighbors.sources.size(), nullptr);
-    auto next = arriving.begin();
+    auto next = parts.begin();
     for (std::size_t i = 0; i < by_source.size(); ++i) {
         if (neighbors.sources[i] != MPI_PROC_NULL) by_source[i] = &*next++;
     }
+    std::vector<Part> ordered;
     for (const std::size_t source : neighbors.arrivals) {
-        if (by_source[source] != nullptr) parts.receives.push_back(*by_source[source]);
+        if (by_source[source] != nullptr) ordered.push_back(*by_source[source]);
     }
-    return context.start(problem, [=](Request& request, Buffers& buffers, int* error) {
-        buffers.in = sent.input(request, error);
-        if (*error == MPI_SUCCESS) buffers.out = received.output(request, error);
-    });
+    return ordered;
 }
 
 template <Collective which, typename Sent, typename Received>
-struct AmongNeighbors {
+struct NeighborCall {
     static constexpr Collective collective = which;
     Sent sent;
     Received received;
 
-    Started start(CallContext& context) const {
+    bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
         TopologyNeighbors neighbors;
-        if (find_neighbors(context.communicator(), neighbors) != MPI_SUCCESS ||
+        if (find_neighbors(group.communicator, neighbors) != MPI_SUCCESS ||
             !sent.plausible(neighbors.destinations.size()) || !received.plausible(neighbors.sources.size())) {
-            return Started::declined();
+            return false;
         }
-        return start_among(context, collective, neighbors, sent.blocks(context, neighbors.destinations),
-                           received.blocks(context, neighbors.sources));
+        sent.set_for(buffers.sent, neighbors.destinations);
+        received.set_for(buffers.received, neighbors.sources);
+        const bool gathers = collective == Collective::neighbor_allgather;
+        if (buffers.sent.refused() ||
+            (gathers ? buffers.received.refused_where_gathered() : buffers.received.refused()))
+            return false;
+        problem.parts.push_back({buffers.sent.parts(), arriving(neighbors, buffers.received)});
+        return true;
     }
 };
 
-using Allgather = AmongNeighbors<Collective::neighbor_allgather, SameBlockArgument, BlockArgument>;
+using Allgather = NeighborCall<Collective::neighbor_allgather, SameBlockArgument, BlockArgument>;
 template <typename Count>
-using Allgatherv = AmongNeighbors<Collective::neighbor_allgather, SameBlockArgument, BlocksArgument<Count>>;
+using Allgatherv = NeighborCall<Collective::neighbor_allgather, SameBlockArgument, BlocksArgument<Count>>;
 template <typename Argument>
-using AlltoallOf = AmongNeighbors<Collective::neighbor_alltoall, Argument, Argument>;
+using AlltoallOf = NeighborCall<Collective::neighbor_alltoall, Argument, Argument>;
 using Alltoall = AlltoallOf<BlockArgument>;
 template <typename Count>
 using Alltoallv = AlltoallOf<BlocksArgument<Count>>;
@@ -72,21 +69,20 @@ using Alltoallw = AlltoallOf<TypedBlocksArgument<Count, MPI_Aint>>;
 
 using namespace lapwing;
 
-#define LAPWING_NEIGHBOR(suffix, Count)                                                                     \
-    LAPWING_FUNCTIONS(MPI_Ineighbor_allgather, MPI_Neighbor_allgather, MPI_Neighbor_allgather_init, suffix, \
-                      Allgather, (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                            \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                         \
-    LAPWING_FUNCTIONS(MPI_Ineighbor_allgatherv, MPI_Neighbor_allgatherv, MPI_Neighbor_allgatherv_init,      \
-                      suffix, Allgatherv<Count>, (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),     \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                  \
-    LAPWING_FUNCTIONS(MPI_Ineighbor_alltoall, MPI_Neighbor_alltoall, MPI_Neighbor_alltoall_init, suffix,    \
-                      Alltoall, (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                             \
-                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                         \
-    LAPWING_FUNCTIONS(MPI_Ineighbor_alltoallv, MPI_Neighbor_alltoallv, MPI_Neighbor_alltoallv_init, suffix, \
-                      Alltoallv<Count>, (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),       \
-                      (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                           \
-    LAPWING_FUNCTIONS(MPI_Ineighbor_alltoallw, MPI_Neighbor_alltoallw, MPI_Neighbor_alltoallw_init, suffix, \
-                      Alltoallw<Count>,                                                                     \
-                      (LAPWING_SENT_TYPED(Count, MPI_Aint), LAPWING_RECEIVED_TYPED(Count, MPI_Aint)),       \
+#define LAPWING_NEIGHBOR(suffix, Count)                                                               \
+    LAPWING_FUNCTIONS(Ineighbor_allgather, Neighbor_allgather, suffix, Allgather,                     \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                 \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                   \
+    LAPWING_FUNCTIONS(Ineighbor_allgatherv, Neighbor_allgatherv, suffix, Allgatherv<Count>,           \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                          \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                            \
+    LAPWING_FUNCTIONS(Ineighbor_alltoall, Neighbor_alltoall, suffix, Alltoall,                        \
+                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                 \
+                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                   \
+    LAPWING_FUNCTIONS(Ineighbor_alltoallv, Neighbor_alltoallv, suffix, Alltoallv<Count>,              \
+                      (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                   \
+                      (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                     \
+    LAPWING_FUNCTIONS(Ineighbor_alltoallw, Neighbor_alltoallw, suffix, Alltoallw<Count>,              \
+                      (LAPWING_SENT_TYPED(Count, MPI_Aint), LAPWING_RECEIVED_TYPED(Count, MPI_Aint)), \
                       (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_NEIGHBOR)

@@ -7,18 +7,13 @@ namespace {
 
 using Arguments = ReductionArguments<MPI_Count>;
 
-Started start_reduction(CallContext& context, Collective collective, const Arguments& arguments, int root,
-                        bool receives) {
-    if (!plausible(arguments.count, arguments.type) || !plausible(arguments.op)) return Started::declined();
-    const ReductionCall call{
-        arguments.op, context.elements(arguments.receive_buffer, static_cast<std::uint64_t>(arguments.count),
-                                       arguments.type)};
-    Problem problem = {.collective = collective,
-                       .ranks = context.ranks(),
-                       .root = root,
-                       .bytes = call.elements.bytes(),
-                       .in_place = arguments.in_place()};
-    return call.start(context, problem, arguments.send_buffer, receives);
+bool describe_reduction(Problem& problem, UserBuffers& buffers, const Arguments& arguments, bool receives) {
+    const auto& [sent, received, count, type, op] = arguments;
+    if (!plausible(count, type) || !plausible(op)) return false;
+    const Elements result(received, static_cast<std::uint64_t>(count), type);
+    problem.bytes = result.bytes();
+    problem.in_place = arguments.in_place();
+    return describe_operands(problem, buffers, {op, sent, result, result.count, receives});
 }
 
 struct Reduce {
@@ -26,41 +21,39 @@ struct Reduce {
     Arguments arguments;
     int root;
 
-    Started start(CallContext& context) const {
-        const bool is_root = context.rank() == root;
-        if (!context.has(root) || (arguments.in_place() && !is_root)) return Started::declined();
-        return start_reduction(context, collective, arguments, root, is_root);
+    bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
+        const bool is_root = group.rank == root;
+        if (!has_rank(group, root) || (arguments.in_place() && !is_root)) return false;
+        problem.root = root;
+        return describe_reduction(problem, buffers, arguments, is_root);
     }
 };
 
-// The three that differ in name only.
 template <Collective which>
-struct OfAllRanks {
+struct ReductionAtAllRanks {
     static constexpr Collective collective = which;
     Arguments arguments;
 
-    Started start(CallContext& context) const {
-        // Rank 0 receives nothing in an exclusive scan; but in place its own vector is in that buffer.
-        const bool receives = collective != Collective::exscan || context.rank() > 0 || arguments.in_place();
-        return start_reduction(context, collective, arguments, 0, receives);
+    bool describe(const Communicator& group, Problem& problem, UserBuffers& buffers) const {
+        // Rank 0 of an exclusive scan receives nothing; but in place, the receive buffer has its input.
+        const bool receives = collective != Collective::exscan || group.rank > 0 || arguments.in_place();
+        return describe_reduction(problem, buffers, arguments, receives);
     }
 };
-using Allreduce = OfAllRanks<Collective::allreduce>;
-using Scan = OfAllRanks<Collective::scan>;
-using Exscan = OfAllRanks<Collective::exscan>;
+using Allreduce = ReductionAtAllRanks<Collective::allreduce>;
+using Scan = ReductionAtAllRanks<Collective::scan>;
+using Exscan = ReductionAtAllRanks<Collective::exscan>;
 
 }  // namespace
 }  // namespace lapwing
 
 using namespace lapwing;
 
-#define LAPWING_REDUCE(suffix, Count)                                                                      \
-    LAPWING_FUNCTIONS(MPI_Ireduce, MPI_Reduce, MPI_Reduce_init, suffix, Reduce,                            \
-                      (LAPWING_OPERANDS(Count), int root), (LAPWING_OPERANDS_NAMES, root))                 \
-    LAPWING_FUNCTIONS(MPI_Iallreduce, MPI_Allreduce, MPI_Allreduce_init, suffix, Allreduce,                \
-                      (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                 \
-    LAPWING_FUNCTIONS(MPI_Iscan, MPI_Scan, MPI_Scan_init, suffix, Scan, (LAPWING_OPERANDS(Count)),         \
-                      (LAPWING_OPERANDS_NAMES))                                                            \
-    LAPWING_FUNCTIONS(MPI_Iexscan, MPI_Exscan, MPI_Exscan_init, suffix, Exscan, (LAPWING_OPERANDS(Count)), \
-                      (LAPWING_OPERANDS_NAMES))
+#define LAPWING_REDUCE(suffix, Count)                                                                 \
+    LAPWING_FUNCTIONS(Ireduce, Reduce, suffix, Reduce, (LAPWING_OPERANDS(Count), int root),           \
+                      (LAPWING_OPERANDS_NAMES, root))                                                 \
+    LAPWING_FUNCTIONS(Iallreduce, Allreduce, suffix, Allreduce, (LAPWING_OPERANDS(Count)),            \
+                      (LAPWING_OPERANDS_NAMES))                                                       \
+    LAPWING_FUNCTIONS(Iscan, Scan, suffix, Scan, (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES)) \
+    LAPWING_FUNCTIONS(Iexscan, Exscan, suffix, Exscan, (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_REDUCE)

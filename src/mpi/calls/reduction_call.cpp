@@ -1,46 +1,44 @@
 #include "mpi/calls/reduction_call.hpp"
 
 namespace lapwing {
+namespace {
 
-// Whether the MPI refuses the type, or a buffer.
-bool ReductionCall::refused(const Problem& problem, const void* send_buffer, bool receives) const {
-    const std::uint64_t sent = input != 0 ? input : elements.count;
-    if (elements.refused() || (sent > 0 && !elements.layout.committed)) return true;
-    // It looks at the result's on a rank without one, too, unless the root alone has one.
+// Whether the MPI refuses the type or a buffer.
+bool refused(const Problem& problem, const Operands& operands) {
+    const auto& [op, send_buffer, result, sent, receives] = operands;
+    if (result.refused() || (sent > 0 && !result.layout.committed)) return true;
+    // The MPI also checks the receive buffer on ranks without a result, except in MPI_Reduce.
     const bool has_result = receives || problem.collective != Collective::reduce;
-    const auto none = [&](const void* buffer, std::uint64_t count) {
-        return may_be_no_buffer(buffer) && is_no_buffer(buffer, count > 0, elements.type);
+    const auto missing = [&type = result.type](const void* buffer, std::uint64_t count) {
+        return may_be_no_buffer(buffer) && is_no_buffer(buffer, count > 0, type);
     };
-    if (has_result && none(elements.address, elements.count)) return true;
-    return !problem.in_place &&
-           (none(send_buffer, sent) || (has_result && send_buffer == elements.address &&
-                                        is_aliased(problem.collective, send_buffer, elements.address, sent)));
+    if (has_result && missing(result.address, result.count)) return true;
+    return !problem.in_place && (missing(send_buffer, sent) ||
+                                 (has_result && send_buffer == result.address &&
+                                  is_aliased(problem.collective, send_buffer, result.address, sent)));
 }
 
-Started ReductionCall::start(CallContext& context, Problem& problem, const void* send_buffer,
-                             bool receives) const {
-    if (refused(problem, send_buffer, receives)) return Started::declined();
+}  // namespace
+
+bool describe_operands(Problem& problem, UserBuffers& buffers, const Operands& operands) {
+    const auto& [op, send_buffer, result, sent, receives] = operands;
     // An element without data is no operand.
-    if (elements.layout.size == 0) return Started::declined();
+    if (refused(problem, operands) || result.layout.size == 0) return false;
     Reduction reduction;
-    if (!reduction_of(op, elements.type, elements.layout, reduction)) return Started::declined();
+    if (!reduction_of(op, result.type, result.layout, reduction)) return false;
     reduction.describe(problem);
-    if (reduction.by_mpi()) context.reduce_by(op, elements);
-    const bool in_place = problem.in_place;
-    return context.start(problem, [=, *this](Request& request, Buffers& buffers, int* failed) {
-        if (reduction.by_mpi()) {
-            request.reducer.hold(op, elements.type, elements.layout);
-            buffers.reducer = &request.reducer;
-        }
-        if (!in_place) {
-            Elements sent = elements;
-            sent.address = send_buffer;
-            if (input != 0) sent.count = input;
-            buffers.in = lapwing::input(request, sent, failed);
-        }
-        if (!receives || *failed != MPI_SUCCESS) return;
-        buffers.out = output_in_place(request, elements, 0, in_place ? elements.count : 0, failed);
-    });
+    if (reduction.by_mpi()) buffers.reduction = {op, result.type, result.layout};
+    if (!problem.in_place) {
+        Elements input = result;
+        input.address = send_buffer;
+        input.count = sent;
+        buffers.sent.set(input);
+    }
+    if (receives) {
+        buffers.received.set(result);
+        if (problem.in_place) buffers.received.contributes(result, 0);
+    }
+    return true;
 }
 
 }  // namespace lapwing

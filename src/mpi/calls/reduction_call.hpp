@@ -14,7 +14,7 @@ inline bool plausible(MPI_Op op) {
     return op != MPI_OP_NULL && op != MPI_REPLACE && op != MPI_NO_OP;
 }
 
-// The arguments of reductions; in those that scatter with `Count` a list of counts, one for each rank.
+// The arguments of a reduction. `Count` is a list of counts, one for each rank, in MPI_Reduce_scatter.
 template <typename Count>
 struct ReductionArguments {
     const void* send_buffer;
@@ -26,17 +26,15 @@ struct ReductionArguments {
     bool in_place() const { return send_buffer == MPI_IN_PLACE; }
 };
 
-struct ReductionCall {
+struct Operands {
     MPI_Op op;
-    Elements elements;        // where the result goes; of a rank without one, for their type and number only
-    std::uint64_t input = 0;  // elements that the rank contributes; 0: as many as `elements`
-
-    // `send_buffer` may be MPI_IN_PLACE; `receives`: the rank has a result, or its input in the place
-    // of one.
-    Started start(CallContext& context, Problem& problem, const void* send_buffer, bool receives) const;
-
-  private:
-    bool refused(const Problem& problem, const void* send_buffer, bool receives) const;
+    const void* send_buffer;  // may be MPI_IN_PLACE
+    Elements result;          // on a rank without a result, only its type and count have a meaning
+    std::uint64_t sent;       // elements that the rank contributes
+    bool receives;            // the rank has a result, or its input is in the receive buffer
 };
+
+// Completes the description of a reduction. Returns false if the native MPI must run it.
+bool describe_operands(Problem& problem, UserBuffers& buffers, const Operands& operands);
 
 }  // namespace lapwing

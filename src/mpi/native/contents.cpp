@@ -5,8 +5,8 @@
 namespace lapwing {
 namespace {
 
-// How much MPI_Type_get_contents gives. Those that were made with large counts have them in a list of their
-// own, of MPI-4, and the older functions refuse these types.
+// The lengths of the lists that MPI_Type_get_contents returns. Large counts of MPI-4 are in a list of their
+// own; the older functions refuse types that were made with large counts.
 struct Envelope {
     MPI_Count integers = 0;
     MPI_Count addresses = 0;
@@ -28,14 +28,14 @@ struct Envelope {
     }
 };
 
-// Room for so many, and an address where there are none.
+// Room for `number` values. Has an address even if there are none.
 template <typename Value>
 std::vector<Value> room_for(MPI_Count number, Value value = {}) {
     return std::vector<Value>(static_cast<std::size_t>(number) + 1, value);
 }
 
 #if MPI_VERSION >= 4
-// The large counts stand for integers, for addresses, or for some of both.
+// Distributes large counts among the integers and the addresses of the older functions.
 void take_large(Contents& contents, const std::vector<int>& integers, const std::vector<MPI_Count>& large) {
     const auto counts = [&](std::size_t first, std::size_t number) {
         return std::vector<std::int64_t>(large.begin() + static_cast<std::ptrdiff_t>(first),

@@ -1,4 +1,4 @@
-// What a datatype was made of.
+// How a datatype was constructed.
 #pragma once
 
 #include <mpi.h>
@@ -8,13 +8,13 @@
 
 namespace lapwing {
 
-// The way in which it was made; MPI_COMBINER_NAMED: it is predefined.
+// The combiner of the type: MPI_COMBINER_NAMED for a predefined type.
 int combiner_of(MPI_Datatype type);
 inline bool is_predefined(MPI_Datatype type) {
     return combiner_of(type) == MPI_COMBINER_NAMED;
 }
 
-// A handle that is freed, unless it is that of a predefined type.
+// Owns a handle, and frees it unless the type is predefined.
 class TypeHandle {
   public:
     explicit TypeHandle(MPI_Datatype handle) : handle_(handle) {}
@@ -37,7 +37,7 @@ struct Contents {
     std::vector<MPI_Aint> addresses;
     std::vector<TypeHandle> types;
 
-    // The MPI's error code. A predefined type has none but its combiner.
+    // Returns the MPI's error code. Of a predefined type, sets only the combiner.
     int read(MPI_Datatype type);
 };
 

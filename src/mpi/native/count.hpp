@@ -1,12 +1,12 @@
-// Counts that are kept up to date in every collective.
+// Counters that every collective changes.
 #pragma once
 
 #include <atomic>
 
 namespace lapwing {
 
-// Changed inside Entry only, by one thread at a time, so that a change needs no locked instruction; read by
-// any. Who reads a count sees what was done before it was changed.
+// Changed inside Entry only, by one thread at a time: a change needs no locked instruction. Any thread may
+// read it, and sees all writes that came before the last change.
 class Count {
   public:
     void operator++() { add(1); }

@@ -6,7 +6,7 @@
 namespace lapwing {
 namespace {
 
-// Whether the data of consecutive elements stand in memory without holes and in the order of the type map.
+// Whether the data of consecutive elements lie in memory without gaps, in the order of the type map.
 // Equal size and extent do not imply it: an indexed type can fill its extent in another order.
 bool is_contiguous(MPI_Datatype type, int combiner) {
     if (combiner == MPI_COMBINER_NAMED) {
@@ -15,7 +15,7 @@ bool is_contiguous(MPI_Datatype type, int combiner) {
         MPI_Count extent = 0;
         PMPI_Type_size_x(type, &size);
         PMPI_Type_get_extent_x(type, &lower, &extent);
-        return lower == 0 && size == extent;  // not MPI_DOUBLE_INT, which has a hole at its end
+        return lower == 0 && size == extent;  // not MPI_DOUBLE_INT, which has a gap at its end
     }
     if (combiner != MPI_COMBINER_CONTIGUOUS && combiner != MPI_COMBINER_DUP) return false;
     Contents contents;
@@ -24,7 +24,7 @@ bool is_contiguous(MPI_Datatype type, int combiner) {
     return is_contiguous(base, combiner_of(base));
 }
 
-// Predefined types live as long as the program, so what is known of them can be kept by handle.
+// Predefined types live as long as the program: their layout can be stored by handle.
 struct Known {
     bool known = false;
     MPI_Datatype type{};  // MPI_DATATYPE_NULL is no constant in some MPIs

@@ -9,17 +9,17 @@
 
 namespace lapwing {
 
-// What a datatype means for its elements in memory.
+// How elements of a datatype lie in memory.
 struct Layout {
     std::uint64_t size = 0;   // bytes of data in one element
     MPI_Aint extent = 0;      // bytes from one element to the next
-    bool contiguous = false;  // the data stand in memory as they travel: no packing
+    bool contiguous = false;  // the bytes in memory are the packed bytes
     bool committed = true;
     int error = MPI_SUCCESS;
 };
 Layout layout_of(MPI_Datatype type);
 
-// Memory that is kept for the next time and only grows.
+// A buffer that is used again and only grows.
 class Staging {
   public:
     std::byte* take(std::uint64_t bytes) {
@@ -29,7 +29,7 @@ class Staging {
         }
         return memory_.get();
     }
-    // Gives back what is too large to keep.
+    // Frees a large buffer.
     void trim() {
         if (size_ > max_kept) {
             memory_.reset();

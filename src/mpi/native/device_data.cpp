@@ -15,7 +15,7 @@
 namespace lapwing {
 namespace {
 
-// The bytes from the first to the last one of elements, counted from their address.
+// The bytes from the first to the last byte of elements, as offsets from their address.
 struct Range {
     MPI_Aint begin;
     MPI_Aint end;
@@ -31,14 +31,14 @@ Range span_of(std::uint64_t count, MPI_Datatype type, const Layout& layout) {
     return {lower + std::min<MPI_Aint>(0, last), lower + extent + std::max<MPI_Aint>(0, last)};
 }
 
-// Addresses of elements may lie outside of all memory, as MPI_BOTTOM does.
+// The address of elements may be outside of all memory, such as MPI_BOTTOM.
 char* moved(const void* address, MPI_Aint distance) {
     return reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(address) +
                                    static_cast<std::uintptr_t>(distance));
 }
 
-// Elements at MPI_BOTTOM may be anywhere: calls `part(address, count, type, layout)` for each of those with
-// bytes that a datatype of addresses is made of, in the order in which they travel.
+// Elements at MPI_BOTTOM may be anywhere. Calls `part(address, count, type, layout)` for each nonempty
+// component of a datatype that is made of addresses, in the order of the type map.
 template <typename Part>
 void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
                    const Part& part) {
@@ -61,7 +61,7 @@ void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type,
                                         : made_by == MPI_COMBINER_HINDEXED_BLOCK ? contents.integers[1]
                                                                                  : contents.integers[i + 1];
             MPI_Datatype base = contents.types[of_several ? i : 0].handle();
-            // Elements of it are packed alone; the program need not have committed it.
+            // Packed alone; the program may not have committed this component.
             if (!is_predefined(base)) PMPI_Type_commit(&base);
             for_each_part(same ? begin : moved(begin, contents.addresses[i]),
                           static_cast<std::uint64_t>(length), base, layout_of(base), part);
@@ -69,8 +69,8 @@ void for_each_part(const void* elements, std::uint64_t count, MPI_Datatype type,
     }
 }
 
-// The same until `work(place, address, count, type, layout, bytes)` gives back an error; `bytes` are the
-// packed ones of the part. `near` is where some of them are.
+// Calls `work(place, address, count, type, layout, bytes)` for each part until it returns an error. `bytes`:
+// the packed bytes of the part. `near`: the place of one of the parts.
 template <typename Bytes, typename Work>
 int for_each_placed_part(const device::Location& near, const void* elements, std::uint64_t count,
                          MPI_Datatype type, const Layout& layout, Bytes bytes, const Work& work) {
@@ -85,9 +85,10 @@ int for_each_placed_part(const device::Location& near, const void* elements, std
     return error;
 }
 
-// `work` gives back an int: MPI_SUCCESS may be an enumerator.
+// Returns the result of `work`, or the MPI's error code for an exception. `work` must return an int:
+// MPI_SUCCESS may be an enumerator.
 template <typename Work>
-int told(Work work) {
+int error_code_from(Work work) {
     try {
         return work();
     } catch (const Error& error) {
@@ -159,7 +160,7 @@ int DeviceData::pack(const device::Location& place, const void* elements, std::u
         std::memcpy(bytes, elements, count * layout.size);
         return MPI_SUCCESS;
     }
-    return told([&]() -> int {
+    return error_code_from([&]() -> int {
         if (place.in_parts) {
             return for_each_placed_part(place, elements, count, type, layout, bytes,
                                         [&](const auto&... part) { return pack(part...); });
@@ -179,7 +180,7 @@ int DeviceData::pack(const device::Location& place, const void* elements, std::u
 int DeviceData::unpack(const device::Location& place, const std::byte* bytes, void* elements,
                        std::uint64_t count, MPI_Datatype type, const Layout& layout) {
     if (!place.on_device()) return lapwing::unpack(bytes, elements, count, type, layout);
-    return told([&]() -> int {
+    return error_code_from([&]() -> int {
         if (place.in_parts) {
             return for_each_placed_part(
                 place, elements, count, type, layout, bytes,
@@ -192,7 +193,7 @@ int DeviceData::unpack(const device::Location& place, const std::byte* bytes, vo
             copies_.to_device(place, elements, bytes, count * layout.size);
             return MPI_SUCCESS;
         }
-        // What is between the data keeps its bytes, those of an earlier part of the same request among them.
+        // Gaps keep their bytes: they may be data of an earlier part of the same request.
         const Range span = span_of(count, type, layout);
         std::byte* const host = take_span(place, span.bytes());
         copies_.to_host(place, host, moved(elements, span.begin), span.bytes());
@@ -204,7 +205,7 @@ int DeviceData::unpack(const device::Location& place, const std::byte* bytes, vo
 }
 
 int DeviceData::finish() {
-    return told([&]() -> int {
+    return error_code_from([&]() -> int {
         copies_.finish();
         return MPI_SUCCESS;
     });

@@ -1,4 +1,4 @@
-// Elements in the memory of a device: copied to host memory, where lists find their bytes, and back.
+// Copies elements between the memory of a device and host memory, which lists use.
 #pragma once
 
 #include <mpi.h>
@@ -13,15 +13,16 @@
 
 namespace lapwing {
 
-// Where the data of elements are. `near`: of other memory, which is asked first. Throws Error (system).
+// Returns the device that has the elements. `near`: the place of other memory, which is tried first. Throws
+// Error (system) if the driver fails.
 device::Location place_of(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout,
                           const device::Location& near);
 
-// The MPI's error code for an error of a driver, with its message.
+// Returns an MPI error code for a driver's error; MPI_Error_string returns the driver's message.
 int device_error(const Error& error);
 
-// pack() and unpack() of elements at any place. What they copy may be in flight until finish(). They return
-// an MPI error code.
+// Packs and unpacks elements in any memory. Copies may be in flight until finish(). All functions return the
+// MPI's error code.
 class DeviceData {
   public:
     int pack(const device::Location& place, const void* elements, std::uint64_t count, MPI_Datatype type,
@@ -33,7 +34,8 @@ class DeviceData {
   private:
     std::byte* take_span(const device::Location& place, std::uint64_t bytes);
 
-    // Of typed elements, one at a time. Before the copies, which in the end wait for what is in flight there.
+    // Staging of noncontiguous elements. Declared before copies_, whose destructor waits for copies from
+    // here.
     device::HostMemory spans_;
     device::Copies copies_;
 };

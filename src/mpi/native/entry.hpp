@@ -1,4 +1,4 @@
-// One thread at a time inside Lapwing.
+// The lock around Lapwing's requests.
 #pragma once
 
 #include <atomic>
@@ -6,8 +6,8 @@
 
 namespace lapwing {
 
-// The lock of all that requests share. The native MPI's progress may call Lapwing while Lapwing is inside the
-// native MPI: it only tries the lock, so no thread ever waits for it while it holds one of the MPI's.
+// Admits one thread at a time. The native MPI's progress may call Lapwing while Lapwing is inside the native
+// MPI: that call only tries the lock, so no thread waits for this lock while it holds one of the MPI's.
 class Entry {
   public:
     Entry() {

@@ -32,7 +32,7 @@ constexpr bool holds_function(std::uint64_t info) {
 #endif
 }
 
-// This library, to look its own functions up.
+// This library, for look-ups of its own functions.
 class Self {
   public:
     Self() {
@@ -47,7 +47,7 @@ class Self {
     Self(const Self&) = delete;
     Self& operator=(const Self&) = delete;
 
-    // Null when it is not defined here; dlsym() looks in the MPI as well.
+    // Null if this library does not define it; dlsym() also finds functions of the MPI.
     void* function(const char* name) const {
         void* const found = handle_ == nullptr ? nullptr : dlsym(handle_, name);
         Dl_info where{};
@@ -96,7 +96,7 @@ class Library {
     void read(const ElfW(Dyn) * entry) {
         bool with_addends = false;
         for (; entry->d_tag != DT_NULL; ++entry) {
-            // The loader may have made addresses of what are offsets in the file.
+            // The loader may have changed offsets in the file to addresses.
             const std::uintptr_t value = entry->d_un.d_ptr;
             const std::uintptr_t address = value < base_ ? base_ + value : value;
             switch (entry->d_tag) {
@@ -161,7 +161,7 @@ int collect(dl_phdr_info* loaded, std::size_t, void* libraries) {
     return 0;
 }
 
-// Before MPI_Init, which a Fortran program calls in a Fortran library.
+// Runs before MPI_Init, which a Fortran program calls in a Fortran library.
 __attribute__((constructor)) void begin() {
     take_fortran();
 }
@@ -169,7 +169,7 @@ __attribute__((constructor)) void begin() {
 }  // namespace
 
 void take_fortran() {
-    // What is done with them takes the loader's lock, which must not happen inside the walk.
+    // Binding takes the loader's lock, which must not be taken inside dl_iterate_phdr.
     std::vector<Library> libraries;
     dl_iterate_phdr(collect, &libraries);
     if (libraries.empty()) return;

@@ -1,4 +1,4 @@
-// What every function that the program calls has around it: no exception leaves it.
+// No exception leaves a function that the program calls.
 #pragma once
 
 #include <mpi.h>
@@ -9,19 +9,18 @@
 
 namespace lapwing {
 
-// Writes why to standard error, and ends all ranks.
+// Writes the message to standard error and ends all ranks.
 [[noreturn]] void end_job(const std::string& message, int status);
 
-// Ends the job with the message of the exception that is being handled, or returns the MPI's error code for
-// want of memory.
+// In a catch clause. Returns the MPI's error code if memory is exhausted; otherwise ends the job with the
+// message of the exception.
 int handle_exception();
 
-// The MPI's error code for what is being handled, where it has one; otherwise goes on with the exception. In
-// a catch clause.
+// In a catch clause. Returns the MPI's error code for the exception, or rethrows it if there is none.
 int error_code_of(const Error& error);
 
-// Calls the error handler of a communicator, or of MPI_COMM_WORLD when that has been freed, unless there is
-// no error. Gives the error back. Outside of Entry.
+// Calls the error handler of the communicator, or of MPI_COMM_WORLD if the communicator has been freed. Does
+// nothing for MPI_SUCCESS. Returns the error. Outside of Entry.
 int raise(MPI_Comm communicator, int error);
 
 template <typename Call>

@@ -16,30 +16,30 @@ namespace lapwing {
 namespace {
 
 // As given to install_hook().
-int (*move_all)() = nullptr;
+int (*progress_all)() = nullptr;
 const Count* in_flight = nullptr;
 
-int try_to_move_all() {
+int try_progress() {
     if (!Entry::try_enter()) return 0;
     // No exception may pass through the MPI.
-    const int completed = guarded(move_all);
+    const int completed = guarded(progress_all);
     Entry::leave();
     return completed;
 }
 
-// How the lists move while the program is inside the MPI.
-enum class Way {
+// How the lists progress while the program is inside the MPI.
+enum class Hook {
     none,
-    callback,     // the MPI calls Lapwing, and may be called from there
-    hook_thread,  // the MPI calls Lapwing, which must not call it back: the hook thread does
-    polling,      // the MPI has no callback: the hook thread looks every now and then
+    callback,     // the MPI calls Lapwing, which may call the MPI
+    hook_thread,  // the MPI calls Lapwing, which must not call the MPI: it wakes the hook thread
+    polling,      // the MPI has no callback: the hook thread polls
 };
-std::atomic<Way> way{Way::none};
-// Whether the hook thread looks every now and then.
-std::atomic<bool> looks{false};
+std::atomic<Hook> hook{Hook::none};
+// Whether the hook thread polls while collectives are in flight.
+std::atomic<bool> polling{false};
 
-// A thread that moves lists in the program's place. Sleeps unless the program waits in the MPI with
-// collectives in flight or, when polling, has any in flight.
+// Advances lists in the program's place. Sleeps unless the program waits in the MPI with collectives in
+// flight, or polling is on and collectives are in flight.
 class HookThread {
   public:
     void start() {
@@ -62,15 +62,14 @@ class HookThread {
     void work() {
         std::uint64_t seen = 0;
         for (;;) {
-            // Not asleep as long as the MPI keeps asking for progress, which it does at least once in the
-            // pause.
+            // Stays awake while the MPI asks for progress at least once per pause.
             calls_.wait(seen);
             if (ending_) return;
             seen = calls_;
-            try_to_move_all();
+            try_progress();
             std::this_thread::sleep_for(std::chrono::microseconds(20));
-            while (looks && !ending_ && *in_flight > 0) {
-                try_to_move_all();
+            while (polling && !ending_ && *in_flight > 0) {
+                try_progress();
                 std::this_thread::sleep_for(std::chrono::microseconds(200));
             }
         }
@@ -80,14 +79,14 @@ class HookThread {
     std::atomic<bool> ending_{false};
     std::atomic<std::uint64_t> calls_{0};
 };
-HookThread& hook_thread = *new HookThread;  // never destroyed, see in_flight.cpp
+HookThread& hook_thread = *new HookThread;  // never destroyed, see request_table.hpp
 
-// Open MPI calls what is registered here in all of its progress, and lets it call the MPI.
+// Open MPI calls registered functions in all of its progress. They may call the MPI.
 using Register = int (*)(int (*)());
 
 int opal_callback() {
     if (*in_flight == 0 || Entry::busy()) return 0;
-    return try_to_move_all();
+    return try_progress();
 }
 
 bool attach_to_opal() {
@@ -108,21 +107,21 @@ bool attach_to_ucx() {
 
 #else
 
-std::atomic<bool> seen{false};
+std::atomic<bool> called{false};
 
 bool attach_to_ucx() {
-    // Any look at a request that is not complete passes through the function below, if at all.
+    // A test of an incomplete request calls ucp_worker_progress, if this MPI is over UCX.
     MPI_Request request = MPI_REQUEST_NULL;
     PMPI_Grequest_start([](void*, MPI_Status*) -> int { return MPI_SUCCESS; },
                         [](void*) -> int { return MPI_SUCCESS; },
                         [](void*, int) -> int { return MPI_SUCCESS; }, nullptr, &request);
-    for (int i = 0; i < 1000 && !seen; ++i) {
+    for (int i = 0; i < 1000 && !called; ++i) {
         int complete = 0;
         PMPI_Test(&request, &complete, MPI_STATUS_IGNORE);
     }
     PMPI_Grequest_complete(request);
     PMPI_Request_free(&request);
-    return seen;
+    return called;
 }
 
 #endif
@@ -135,41 +134,41 @@ bool offers_a_hook() {
 }
 
 bool install_hook(int (*progress)(), const Count& requests, bool threads, bool polls) {
-    move_all = progress;
+    progress_all = progress;
     in_flight = &requests;
     if (attach_to_opal()) {
-        way = Way::callback;
+        hook = Hook::callback;
     } else if (attach_to_ucx()) {
-        // MPICH holds a lock there when threads share it.
-        way = threads ? Way::hook_thread : Way::callback;
+        // With threads, MPICH holds a lock during the callback.
+        hook = threads ? Hook::hook_thread : Hook::callback;
     } else if (threads) {
-        way = Way::polling;
+        hook = Hook::polling;
     }
-    looks = way == Way::polling || (polls && threads && way != Way::none);
-    if (way == Way::hook_thread || looks) hook_thread.start();
-    return way != Way::none;
+    polling = hook == Hook::polling || (polls && threads && hook != Hook::none);
+    if (hook == Hook::hook_thread || polling) hook_thread.start();
+    return hook != Hook::none;
 }
 
 void remove_hook() {
-    if (way.exchange(Way::none) == Way::none) return;
+    if (hook.exchange(Hook::none) == Hook::none) return;
     detach_from_opal();
-    looks = false;
+    polling = false;
     hook_thread.stop();
 }
 
 void collective_started() {
-    if (looks.load(std::memory_order_relaxed)) hook_thread.wake();
+    if (polling.load(std::memory_order_relaxed)) hook_thread.wake();
 }
 
 void native_progress() {
 #ifndef OPEN_MPI
-    seen.store(true, std::memory_order_relaxed);
+    called.store(true, std::memory_order_relaxed);
 #endif
-    const Way now = way.load(std::memory_order_acquire);
-    if (now == Way::none || *in_flight == 0 || Entry::busy()) return;
-    if (now == Way::callback) {
-        try_to_move_all();
-    } else if (now == Way::hook_thread) {
+    const Hook now = hook.load(std::memory_order_acquire);
+    if (now == Hook::none || *in_flight == 0 || Entry::busy()) return;
+    if (now == Hook::callback) {
+        try_progress();
+    } else if (now == Hook::hook_thread) {
         hook_thread.wake();
     }
 }
@@ -178,13 +177,13 @@ void native_progress() {
 
 #ifndef OPEN_MPI
 
-// MPICH over UCX has no place to register a callback, but all of its progress passes through this function of
-// libucp, which this library stands in front of.
+// MPICH over UCX cannot register a callback, but all of its progress calls this function of libucp, which
+// this library replaces.
 extern "C" __attribute__((visibility("default"))) unsigned ucp_worker_progress(void* worker) {
     using Progress = unsigned (*)(void*);
     static const auto next = [] {
-        // What else is preloaded; or UCX, which is not in the scope of a preload library when MPI was loaded
-        // by Python.
+        // The next preloaded library, or UCX. If Python loaded the MPI, UCX is not in the scope of a preload
+        // library.
         void* const found = dlsym(RTLD_NEXT, "ucp_worker_progress");
         return reinterpret_cast<Progress>(
             found != nullptr ? found : lapwing::find_in_libraries("ucp_worker_progress"));

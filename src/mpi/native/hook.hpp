@@ -1,20 +1,19 @@
-// Lapwing's progress inside the native MPI's: while the program is in any call of the MPI (a receive, a wait
-// for something else, a file operation), the collectives in flight must go on, or a correct program could
-// hang.
+// Lapwing's progress inside the native MPI's progress. Collectives in flight must progress while the program
+// is in any call of the MPI (a receive, a wait, a file operation); otherwise a correct program could hang.
 #pragma once
 
 #include "mpi/native/count.hpp"
 
 namespace lapwing {
 
-// Whether the MPI calls others from its progress. Where it does not, a thread of Lapwing's does the progress,
-// which takes MPI_THREAD_MULTIPLE.
+// Whether the MPI's progress calls callbacks. If not, a thread of Lapwing does the progress, which requires
+// MPI_THREAD_MULTIPLE.
 bool offers_a_hook();
 
-// After MPI_Init. From now on the MPI's progress calls `progress` inside Entry, as long as `in_flight` is not
-// 0; it gives back how many collectives have completed. `threads`: the MPI has MPI_THREAD_MULTIPLE. False
-// when there is no way in. `polls`: a thread looks every now and then, too, as far as `threads` lets it: the
-// lists go by messages of the MPI while the program computes.
+// After MPI_Init. From now on the MPI's progress calls `progress` inside Entry while `in_flight` is not 0;
+// `progress` returns how many collectives have completed. `threads`: the MPI provides MPI_THREAD_MULTIPLE.
+// `polls`: a thread polls as well, if `threads` allows it, because messages of the MPI need progress while
+// the program computes. Returns false if nothing can call `progress`.
 bool install_hook(int (*progress)(), const Count& in_flight, bool threads, bool polls);
 // Before MPI_Finalize.
 void remove_hook();
@@ -22,7 +21,7 @@ void remove_hook();
 // After each start.
 void collective_started();
 
-// Called by the MPI while it waits or looks for messages.
+// The MPI calls this while it waits or polls.
 void native_progress();
 
 }  // namespace lapwing

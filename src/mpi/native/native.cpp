@@ -29,7 +29,7 @@ struct Found {
     std::string path;  // of the library of `own`
 };
 
-// What a library calls itself: its file may have another name.
+// The name that a library has for the linker; its file may have another name.
 std::string_view soname_of(const dl_phdr_info& loaded) {
     const ElfW(Dyn)* entry = nullptr;
     for (std::size_t i = 0; i < loaded.dlpi_phnum; ++i) {
@@ -43,7 +43,7 @@ std::string_view soname_of(const dl_phdr_info& loaded) {
         if (entry->d_tag == DT_SONAME) name = entry->d_un.d_val;
     }
     if (strings == 0 || name == 0) return "";
-    // Some loaders leave it as it stands in the file.
+    // Some loaders leave the offset in the file here.
     if (strings < loaded.dlpi_addr) strings += loaded.dlpi_addr;
     return reinterpret_cast<const char*>(strings + name);
 }
@@ -89,8 +89,8 @@ const char* own_title() {
     _exit(2);
 }
 
-// A preload library in a program of another MPI would hand that MPI handles that mean something else to it:
-// the process ends before anything runs. A program that loads its MPI later is refused at its first call.
+// In a program of another MPI, handles would have another meaning: the process ends before anything runs. A
+// program that loads its MPI later is refused at its first call.
 __attribute__((constructor)) void refuse_other_mpi() {
     const Found found = look();
     if (found.own == nullptr && found.other != nullptr) refuse(found);

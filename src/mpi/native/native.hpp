@@ -1,20 +1,20 @@
-// The native MPI. A preload library is linked to none: it finds the one that its process has, wherever
-// that is installed and however it was loaded. (Python, for one, loads MPI where a link would not look, and a
-// link to a library of the same name would load a second MPI beside the program's.)
+// The native MPI. A preload library is not linked to an MPI: it finds the MPI of its process, wherever that
+// is installed and however it was loaded. (Python loads an MPI where the linker would not search; a link to a
+// library of the same name would load a second MPI.)
 //
-// The build makes a header of all functions of mpi.h, which every file is compiled with: in each, PMPI_Send
-// is looked up at its first call.
+// The build generates a header with all functions of mpi.h, which is included in every file: PMPI_Send is
+// looked up at its first call in a file.
 #pragma once
 
 #include <mpi.h>
 
 namespace lapwing {
 
-// A function of the native MPI. Ends the process with a message when there is none.
+// Returns a function of the native MPI. Ends the process with a message if the MPI has no such function.
 void* find_native(const char* name);
-// The same for a variable: the linker may have moved it into the program.
+// Returns a variable of the native MPI; the linker may have copied it into the program.
 void* find_native_variable(const char* name);
-// The same from the MPI or a library that it uses; null when there is none.
+// Returns a symbol of the MPI or of a library that it uses. Null if there is none.
 void* find_in_libraries(const char* name);
 
 }  // namespace lapwing
@@ -27,7 +27,7 @@ void* find_in_libraries(const char* name);
     }())
 
 #ifdef OPEN_MPI
-// Its handles are the addresses of its data.
+// Open MPI's handles are addresses of its variables.
 #undef OMPI_PREDEFINED_GLOBAL
 #define OMPI_PREDEFINED_GLOBAL(type, global)                                                           \
     ([] {                                                                                              \

@@ -7,7 +7,7 @@ namespace lapwing {
 namespace {
 
 std::mutex mutex;
-MPI_Comm own{};  // this library is loaded before MPI_COMM_NULL is
+MPI_Comm own{};  // MPI_COMM_NULL may not be loaded yet
 std::atomic<bool> is_made{false};
 
 }  // namespace

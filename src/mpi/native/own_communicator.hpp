@@ -1,14 +1,14 @@
-// A communicator of this rank alone, for what Lapwing asks of the MPI beside the program's calls. Its errors
-// are returned, so no error handler of the program is called.
+// A communicator of this rank alone, for Lapwing's own calls of the MPI. It returns errors, so no error
+// handler of the program is called.
 #pragma once
 
 #include <mpi.h>
 
 namespace lapwing {
 
-// Made at its first use; MPI_COMM_NULL when the MPI cannot make it.
+// Creates the communicator at the first call. Returns MPI_COMM_NULL if the MPI cannot create it.
 MPI_Comm own_communicator();
-// At the end of MPI.
+// Before MPI_Finalize.
 void free_own_communicator();
 
 }  // namespace lapwing

@@ -8,11 +8,11 @@
 namespace lapwing {
 namespace {
 
-// The MPI's own functions, for elements at MPI_BOTTOM, too: MPICH's refuse its null pointer, so the type is
-// moved down and the address up by the same distance.
-class Placed {
+// Elements as the MPI's functions accept them. MPICH's functions refuse the null pointer of MPI_BOTTOM:
+// there, the type is moved down and the address up by the same distance.
+class AtAddress {
   public:
-    Placed(char* address, int count, MPI_Datatype type) : address_(address), count_(count), type_(type) {
+    AtAddress(char* address, int count, MPI_Datatype type) : address_(address), count_(count), type_(type) {
         if (address != nullptr) return;
         constexpr std::intptr_t distance = 4096;
         const MPI_Aint down = -distance;
@@ -22,11 +22,11 @@ class Placed {
         count_ = 1;
         made_ = true;
     }
-    ~Placed() {
+    ~AtAddress() {
         if (made_) PMPI_Type_free(&type_);
     }
-    Placed(const Placed&) = delete;
-    Placed& operator=(const Placed&) = delete;
+    AtAddress(const AtAddress&) = delete;
+    AtAddress& operator=(const AtAddress&) = delete;
     char* address() const { return address_; }
     int count() const { return count_; }
     MPI_Datatype type() const { return type_; }
@@ -38,45 +38,45 @@ class Placed {
     bool made_ = false;
 };
 
-// Elements in memory, and where their bytes are.
-struct Place {
+// Elements in memory, and their packed bytes.
+struct Cursor {
     char* elements;
     std::byte* bytes;
 };
 
-int pack_run(const Place& at, int count, MPI_Datatype type, std::uint64_t bytes) {
+int pack_run(const Cursor& at, int count, MPI_Datatype type, std::uint64_t bytes) {
     int position = 0;
-    const Placed placed(at.elements, count, type);
+    const AtAddress placed(at.elements, count, type);
     return PMPI_Pack(placed.address(), placed.count(), placed.type(), at.bytes, static_cast<int>(bytes),
                      &position, own_communicator());
 }
 
-int unpack_run(const Place& at, int count, MPI_Datatype type, std::uint64_t bytes) {
+int unpack_run(const Cursor& at, int count, MPI_Datatype type, std::uint64_t bytes) {
     int position = 0;
-    const Placed placed(at.elements, count, type);
+    const AtAddress placed(at.elements, count, type);
     return PMPI_Unpack(at.bytes, static_cast<int>(bytes), &position, placed.address(), placed.count(),
                        placed.type(), own_communicator());
 }
 
-// Calls `some` for as many elements at once as there may be bytes, and for the parts of those that have more.
+// Calls `some` for as many elements at once as have `max` bytes, and for the parts of larger elements.
 template <typename Some>
-int in_runs(Place at, std::uint64_t count, MPI_Datatype type, const Layout& layout, std::uint64_t most,
+int in_runs(Cursor at, std::uint64_t count, MPI_Datatype type, const Layout& layout, std::uint64_t max,
             Some some) {
     if (layout.size == 0) return MPI_SUCCESS;
-    const std::uint64_t at_once = std::max<std::uint64_t>(1, most / layout.size);
+    const std::uint64_t at_once = std::max<std::uint64_t>(1, max / layout.size);
     for (std::uint64_t first = 0; first < count; first += at_once) {
         const std::uint64_t number = std::min(at_once, count - first);
         const std::uint64_t bytes = number * layout.size;
         const int error =
-            bytes <= most
+            bytes <= max
                 ? some(at, static_cast<int>(number), type, bytes)
-                : take_apart(at.elements, type, most, [&](char* run, MPI_Datatype part, std::uint64_t size) {
-                      const int failed = some(Place{run, at.bytes}, 1, part, size);
+                : take_apart(at.elements, type, max, [&](char* run, MPI_Datatype part, std::uint64_t size) {
+                      const int failed = some(Cursor{run, at.bytes}, 1, part, size);
                       at.bytes += size;
                       return failed;
                   });
         if (error != MPI_SUCCESS) return error;
-        if (bytes <= most) at.bytes += bytes;
+        if (bytes <= max) at.bytes += bytes;
         at.elements += static_cast<MPI_Aint>(number) * layout.extent;
     }
     return MPI_SUCCESS;
@@ -85,14 +85,14 @@ int in_runs(Place at, std::uint64_t count, MPI_Datatype type, const Layout& layo
 }  // namespace
 
 int pack(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout, std::byte* bytes,
-         std::uint64_t most) {
+         std::uint64_t max) {
     char* const from = static_cast<char*>(const_cast<void*>(elements));
-    return in_runs({from, bytes}, count, type, layout, most, pack_run);
+    return in_runs({from, bytes}, count, type, layout, max, pack_run);
 }
 
 int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type,
-           const Layout& layout, std::uint64_t most) {
-    return in_runs({static_cast<char*>(elements), const_cast<std::byte*>(bytes)}, count, type, layout, most,
+           const Layout& layout, std::uint64_t max) {
+    return in_runs({static_cast<char*>(elements), const_cast<std::byte*>(bytes)}, count, type, layout, max,
                    unpack_run);
 }
 

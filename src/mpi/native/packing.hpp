@@ -1,5 +1,4 @@
-// Typed elements to bytes and back, in any number and of any size. The MPI's own functions count bytes in
-// ints.
+// Packs and unpacks any number of elements of any size. The MPI's own functions count bytes in ints.
 #pragma once
 
 #include <mpi.h>
@@ -12,10 +11,10 @@
 
 namespace lapwing {
 
-// They return an MPI error code. `most`: so many bytes one call of the MPI packs; tests let it be few.
+// Both return the MPI's error code. `max`: bytes that one call of the MPI packs; tests use small values.
 int pack(const void* elements, std::uint64_t count, MPI_Datatype type, const Layout& layout, std::byte* bytes,
-         std::uint64_t most = INT_MAX);
+         std::uint64_t max = INT_MAX);
 int unpack(const std::byte* bytes, void* elements, std::uint64_t count, MPI_Datatype type,
-           const Layout& layout, std::uint64_t most = INT_MAX);
+           const Layout& layout, std::uint64_t max = INT_MAX);
 
 }  // namespace lapwing

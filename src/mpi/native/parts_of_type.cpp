@@ -10,10 +10,10 @@
 namespace lapwing {
 namespace {
 
-// One dimension of an array of which an element has a part.
+// One dimension of an array. An element has a part of it.
 struct Dimension {
     std::int64_t length;
-    // Indices [first, end), and again at each step.
+    // Indices [first, first + block), and again at each step.
     std::int64_t first;
     std::int64_t block;
     std::int64_t step;
@@ -21,7 +21,7 @@ struct Dimension {
 
 class Parts {
   public:
-    Parts(std::uint64_t most, const EachRun& each) : most_(most), each_(each) {}
+    Parts(std::uint64_t max, const EachRun& each) : max_(max), each_(each) {}
 
     int element(char* at, MPI_Datatype type) const {
         Contents contents;
@@ -34,9 +34,9 @@ class Parts {
             return std::vector<std::int64_t>(integers.begin() + static_cast<std::ptrdiff_t>(first),
                                              integers.begin() + static_cast<std::ptrdiff_t>(first + number));
         };
-        const auto places = [&](std::size_t first) {
+        const auto offsets = [&](std::size_t first) {
             std::vector<MPI_Aint> found;
-            for (const std::int64_t place : listed(first)) found.push_back(place * base.extent());
+            for (const std::int64_t offset : listed(first)) found.push_back(offset * base.extent());
             return found;
         };
         switch (combiner) {
@@ -50,11 +50,11 @@ class Parts {
             case MPI_COMBINER_HVECTOR:
                 return blocks(at, number, integers[1], addresses[0], base);
             case MPI_COMBINER_INDEXED:
-                return list(at, listed(1), places(1 + number), types);
+                return list(at, listed(1), offsets(1 + number), types);
             case MPI_COMBINER_HINDEXED:
                 return list(at, listed(1), addresses, types);
             case MPI_COMBINER_INDEXED_BLOCK:
-                return list(at, std::vector<std::int64_t>(number, integers[1]), places(2), types);
+                return list(at, std::vector<std::int64_t>(number, integers[1]), offsets(2), types);
             case MPI_COMBINER_HINDEXED_BLOCK:
                 return list(at, std::vector<std::int64_t>(number, integers[1]), addresses, types);
             case MPI_COMBINER_STRUCT:
@@ -69,12 +69,12 @@ class Parts {
     }
 
   private:
-    // Blocks of so many elements, one after another by `stride` bytes.
+    // `number` blocks of `length` elements, `stride` bytes apart.
     int blocks(char* at, std::size_t number, std::int64_t length, MPI_Aint stride,
                const TypeHandle& base) const {
         const std::uint64_t bytes = base.size() * static_cast<std::uint64_t>(length);
         if (bytes == 0) return MPI_SUCCESS;
-        if (bytes > most_ && length > 1) {
+        if (bytes > max_ && length > 1) {
             for (std::size_t i = 0; i < number; ++i) {
                 char* const block = at + static_cast<MPI_Aint>(i) * stride;
                 const int error = blocks(block, static_cast<std::size_t>(length), 1, base.extent(), base);
@@ -82,19 +82,19 @@ class Parts {
             }
             return MPI_SUCCESS;
         }
-        const auto at_once = static_cast<std::size_t>(std::max<std::uint64_t>(1, most_ / bytes));
+        const auto at_once = static_cast<std::size_t>(std::max<std::uint64_t>(1, max_ / bytes));
         for (std::size_t i = 0; i < number; i += at_once) {
             char* const run = at + static_cast<MPI_Aint>(i) * stride;
-            const int error = bytes > most_ ? element(run, base.handle())
-                                            : made_run(run, static_cast<int>(std::min(at_once, number - i)),
-                                                       static_cast<int>(length), stride, base.handle());
+            const int error = bytes > max_ ? element(run, base.handle())
+                                           : made_run(run, static_cast<int>(std::min(at_once, number - i)),
+                                                      static_cast<int>(length), stride, base.handle());
             if (error != MPI_SUCCESS) return error;
         }
         return MPI_SUCCESS;
     }
 
-    // Blocks at places of their own, of one type or of as many as there are blocks.
-    int list(char* at, const std::vector<std::int64_t>& lengths, const std::vector<MPI_Aint>& places,
+    // Blocks at offsets, all of one type or each of its own.
+    int list(char* at, const std::vector<std::int64_t>& lengths, const std::vector<MPI_Aint>& offsets,
              const std::vector<TypeHandle>& types) const {
         const auto type = [&](std::size_t i) -> const TypeHandle& {
             return types[types.size() == 1 ? 0 : i];
@@ -103,47 +103,47 @@ class Parts {
             return type(i).size() * static_cast<std::uint64_t>(lengths[i]);
         };
         for (std::size_t i = 0; i < lengths.size();) {
-            if (bytes(i) > most_) {
-                const int error = blocks(at + places[i], static_cast<std::size_t>(lengths[i]), 1,
+            if (bytes(i) > max_) {
+                const int error = blocks(at + offsets[i], static_cast<std::size_t>(lengths[i]), 1,
                                          type(i).extent(), type(i));
                 if (error != MPI_SUCCESS) return error;
                 ++i;
                 continue;
             }
             std::vector<int> some_lengths;
-            std::vector<MPI_Aint> some_places;
+            std::vector<MPI_Aint> some_offsets;
             std::vector<MPI_Datatype> handles;
-            for (std::uint64_t sum = 0; i < lengths.size() && sum + bytes(i) <= most_; ++i) {
+            for (std::uint64_t sum = 0; i < lengths.size() && sum + bytes(i) <= max_; ++i) {
                 if (bytes(i) == 0) continue;
                 sum += bytes(i);
                 some_lengths.push_back(static_cast<int>(lengths[i]));
-                some_places.push_back(places[i]);
+                some_offsets.push_back(offsets[i]);
                 handles.push_back(type(i).handle());
             }
             if (handles.empty()) continue;
             MPI_Datatype made = MPI_DATATYPE_NULL;
             int error = PMPI_Type_create_struct(static_cast<int>(handles.size()), some_lengths.data(),
-                                                some_places.data(), handles.data(), &made);
+                                                some_offsets.data(), handles.data(), &made);
             if (error == MPI_SUCCESS) error = run(at, TypeHandle(made));
             if (error != MPI_SUCCESS) return error;
         }
         return MPI_SUCCESS;
     }
 
-    // From the dimension `which` on; the slowest is the first.
+    // The dimensions from `which` on; the first is the slowest.
     int array(char* at, const std::vector<Dimension>& dimensions, const std::vector<TypeHandle>& base,
               std::size_t which = 0) const {
         const Dimension& slowest = dimensions[which];
         const MPI_Aint stride = stride_of(dimensions, which, base.front());
         const Runs runs(slowest, stride);
-        if (which + 1 == dimensions.size()) return list(at, runs.lengths, runs.places, base);
-        if (size_of(dimensions, which + 1, base.front()) <= most_) {
+        if (which + 1 == dimensions.size()) return list(at, runs.lengths, runs.offsets, base);
+        if (size_of(dimensions, which + 1, base.front()) <= max_) {
             MPI_Datatype made = MPI_DATATYPE_NULL;
             const int error = make_array(dimensions, which + 1, base.front(), &made);
             if (error != MPI_SUCCESS) return error;
             std::vector<TypeHandle> faster;
             faster.emplace_back(made);
-            return list(at, runs.lengths, runs.places, faster);
+            return list(at, runs.lengths, runs.offsets, faster);
         }
         for (std::int64_t first = slowest.first; first < slowest.length; first += slowest.step) {
             for (std::int64_t i = first; i < std::min(first + slowest.block, slowest.length); ++i) {
@@ -154,14 +154,14 @@ class Parts {
         return MPI_SUCCESS;
     }
 
-    // The part of a dimension, each index `stride` bytes after the one before.
+    // The part of a dimension whose indices are `stride` bytes apart.
     struct Runs {
         std::vector<std::int64_t> lengths;
-        std::vector<MPI_Aint> places;
+        std::vector<MPI_Aint> offsets;
         Runs(const Dimension& dimension, MPI_Aint stride) {
             for (std::int64_t first = dimension.first; first < dimension.length; first += dimension.step) {
                 lengths.push_back(std::min(dimension.block, dimension.length - first));
-                places.push_back(first * stride);
+                offsets.push_back(first * stride);
             }
         }
     };
@@ -193,7 +193,7 @@ class Parts {
             const std::vector<int> lengths(runs.lengths.begin(), runs.lengths.end());
             MPI_Datatype part = MPI_DATATYPE_NULL;
             int error = PMPI_Type_create_hindexed(static_cast<int>(runs.lengths.size()), lengths.data(),
-                                                  runs.places.data(), faster, &part);
+                                                  runs.offsets.data(), faster, &part);
             if (faster != base.handle()) PMPI_Type_free(&faster);
             if (error != MPI_SUCCESS) return error;
             error = PMPI_Type_create_resized(part, 0, dimensions[i].length * stride, &faster);
@@ -223,7 +223,7 @@ class Parts {
         std::int64_t rank = integers[1];
         const auto number = static_cast<std::size_t>(integers[2]);
         std::vector<Dimension> dimensions(number);
-        // The ranks are in the order of a grid's, the last dimension the fastest.
+        // Ranks are in row-major order.
         for (std::size_t i = number; i-- > 0;) {
             const std::int64_t length = integers[3 + i];
             const std::int64_t distribution = integers[3 + number + i];
@@ -251,14 +251,14 @@ class Parts {
         const int error = PMPI_Type_commit(&handle);
         return error == MPI_SUCCESS ? each_(at, handle, made.size()) : error;
     }
-    const std::uint64_t most_;
+    const std::uint64_t max_;
     const EachRun& each_;
 };
 
 }  // namespace
 
-int take_apart(char* at, MPI_Datatype type, std::uint64_t most, const EachRun& each) {
-    return Parts(most, each).element(at, type);
+int take_apart(char* at, MPI_Datatype type, std::uint64_t max, const EachRun& each) {
+    return Parts(max, each).element(at, type);
 }
 
 }  // namespace lapwing

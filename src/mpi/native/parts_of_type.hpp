@@ -1,4 +1,4 @@
-// An element of a derived type, taken apart: as runs in the order of the type map, each of a type of its own.
+// Splits an element of a derived type into runs in the order of the type map, each with a type of its own.
 #pragma once
 
 #include <mpi.h>
@@ -8,9 +8,9 @@
 
 namespace lapwing {
 
-// Calls `each(at, type, bytes)` for the runs of the element at `at`, with at most so many bytes each, until
-// one returns an error. The types of the runs are committed, and freed afterwards.
+// Calls `each(at, type, bytes)` for the runs of the element at `at`, of at most `max` bytes each, until one
+// returns an error. The types of the runs are committed, and freed afterwards.
 using EachRun = std::function<int(char* at, MPI_Datatype type, std::uint64_t bytes)>;
-int take_apart(char* at, MPI_Datatype type, std::uint64_t most, const EachRun& each);
+int take_apart(char* at, MPI_Datatype type, std::uint64_t max, const EachRun& each);
 
 }  // namespace lapwing

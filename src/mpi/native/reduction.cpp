@@ -47,11 +47,11 @@ constexpr Type own_integer() {
 struct KnownType {
     MPI_Datatype mpi;
     Type own;
-    bool logical;  // the logical operators are for it
+    bool logical;  // the logical operators apply
     bool arithmetic;
 };
 
-// Types that are MPI_DATATYPE_NULL here are those that this MPI was built without.
+// A type that this MPI was built without is MPI_DATATYPE_NULL here.
 const std::vector<KnownType>& known_types() {
     static const std::vector<KnownType> table = {
         {MPI_INT, own_integer<int>(), true, true},
@@ -89,7 +89,7 @@ bool is_bitwise(Operator op) {
     return op == Operator::bit_and || op == Operator::bit_or || op == Operator::bit_xor;
 }
 
-// Fortran's types, by what they are in this MPI. Its LOGICAL is left to the MPI.
+// Fortran's types, by their size in this MPI. LOGICAL is left to the MPI.
 std::optional<KnownType> fortran_type(MPI_Datatype type) {
     const auto sized = [&](bool real) -> std::optional<KnownType> {
         int size = 0;
@@ -113,7 +113,7 @@ std::optional<KnownType> known_type(MPI_Datatype type) {
     return fortran_type(type);
 }
 
-// Handles that requests need; those that the program frees meanwhile go when the last is released. Inside
+// Handles that requests use. A handle that the program frees meanwhile is freed with its last request. Inside
 // Entry.
 template <typename Handle>
 class Holdings {
@@ -131,7 +131,7 @@ class Holdings {
         if (found->freed) free(&found->handle);
         held_.erase(found);
     }
-    // The program frees it: true when that must wait.
+    // Called when the program frees the handle. Returns true if requests still use it.
     bool keeps(Handle handle) {
         const auto found = find(handle);
         if (found == held_.end()) return false;
@@ -155,7 +155,7 @@ class Holdings {
 auto& operators = *new Holdings<MPI_Op>;
 auto& types = *new Holdings<MPI_Datatype>;
 
-// Room for elements as the program has them in memory, wherever their bytes stand around their addresses.
+// Room for unpacked elements, whose bytes may lie before or after their address.
 class TypedMemory {
   public:
     TypedMemory(Staging& staging, std::uint64_t count, MPI_Datatype type, const Layout& layout) {
@@ -194,13 +194,11 @@ bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction&
     return true;
 }
 
-void MpiReducer::hold(MPI_Op op, MPI_Datatype type, const Layout& layout) {
+void MpiReducer::hold(const MpiOperator& by) {
     holds_ = true;
-    op_ = op;
-    type_ = type;
-    layout_ = layout;
-    operators.hold(op);
-    types.hold(type);
+    by_ = by;
+    operators.hold(by.op);
+    types.hold(by.type);
 }
 
 bool keeps_operator(MPI_Op op) {
@@ -212,8 +210,8 @@ bool keeps_type(MPI_Datatype type) {
 }
 
 void MpiReducer::free() {
-    operators.release(op_, PMPI_Op_free);
-    types.release(type_, PMPI_Type_free);
+    operators.release(by_.op, PMPI_Op_free);
+    types.release(by_.type, PMPI_Type_free);
     holds_ = false;
     error_ = MPI_SUCCESS;
     left_.trim();
@@ -221,30 +219,31 @@ void MpiReducer::free() {
 }
 
 void MpiReducer::reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept {
-    const std::uint64_t most = std::max<std::uint64_t>(1, INT_MAX / layout_.size);
-    for (std::uint64_t left = bytes / layout_.size; left > 0 && error_ == MPI_SUCCESS;) {
+    const std::uint64_t most = std::max<std::uint64_t>(1, INT_MAX / by_.layout.size);
+    for (std::uint64_t left = bytes / by_.layout.size; left > 0 && error_ == MPI_SUCCESS;) {
         const std::uint64_t count = std::min(left, most);
         try {
             error_ = reduce_run(target, source, count);
         } catch (const std::bad_alloc&) {
             error_ = MPI_ERR_NO_MEM;
         }
-        source += count * layout_.size;
-        target += count * layout_.size;
+        source += count * by_.layout.size;
+        target += count * by_.layout.size;
         left -= count;
     }
 }
 
-// So many elements that the MPI takes them at once.
+// `count` fits an int.
 int MpiReducer::reduce_run(std::byte* target, const std::byte* source, std::uint64_t count) {
-    if (layout_.contiguous) return PMPI_Reduce_local(source, target, static_cast<int>(count), type_, op_);
-    const TypedMemory a(left_, count, type_, layout_);
-    const TypedMemory b(right_, count, type_, layout_);
-    int error = unpack(source, a.elements(), count, type_, layout_);
-    if (error == MPI_SUCCESS) error = unpack(target, b.elements(), count, type_, layout_);
+    if (by_.layout.contiguous)
+        return PMPI_Reduce_local(source, target, static_cast<int>(count), by_.type, by_.op);
+    const TypedMemory a(left_, count, by_.type, by_.layout);
+    const TypedMemory b(right_, count, by_.type, by_.layout);
+    int error = unpack(source, a.elements(), count, by_.type, by_.layout);
+    if (error == MPI_SUCCESS) error = unpack(target, b.elements(), count, by_.type, by_.layout);
     if (error == MPI_SUCCESS)
-        error = PMPI_Reduce_local(a.elements(), b.elements(), static_cast<int>(count), type_, op_);
-    return error == MPI_SUCCESS ? pack(b.elements(), count, type_, layout_, target) : error;
+        error = PMPI_Reduce_local(a.elements(), b.elements(), static_cast<int>(count), by_.type, by_.op);
+    return error == MPI_SUCCESS ? pack(b.elements(), count, by_.type, by_.layout, target) : error;
 }
 
 }  // namespace lapwing

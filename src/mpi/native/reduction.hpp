@@ -1,5 +1,5 @@
-// MPI's operators on MPI's types, as tasks reduce: by Lapwing's own code where it has both, by the MPI's
-// otherwise.
+// Reductions by MPI's operators on MPI's types: by Lapwing's own code where it has both, otherwise by the
+// MPI's.
 #pragma once
 
 #include <mpi.h>
@@ -13,12 +13,12 @@
 
 namespace lapwing {
 
-// The part of a Problem that an operator and a type make.
+// The fields of a Problem that follow from an operator and a type.
 struct Reduction {
     Operator op = Operator::user;
     Type type = Type::opaque;
     bool ordered = false;       // the operator does not commute
-    std::uint64_t element = 0;  // bytes of an opaque element, as it travels
+    std::uint64_t element = 0;  // bytes of a packed opaque element
 
     bool by_mpi() const { return op == Operator::user; }
     void describe(Problem& problem) const {
@@ -28,22 +28,29 @@ struct Reduction {
         problem.element = element;
     }
 };
-// `layout` is that of `type`. False when the MPI refuses the operator.
+// `layout` is the layout of `type`. Returns false if the MPI refuses the operator.
 bool reduction_of(MPI_Op op, MPI_Datatype type, const Layout& layout, Reduction& reduction);
 
-// An operator of the MPI or of the program, for one request at a time.
+// An operator of the MPI or of the program, with the type that it reduces.
+struct MpiOperator {
+    MPI_Op op{};
+    MPI_Datatype type{};
+    Layout layout;
+};
+
+// Reduces by an MpiOperator, for one request at a time.
 class MpiReducer final : public Reducer {
   public:
-    // From now to release() the operator and the type stay, even if the program frees them.
-    void hold(MPI_Op op, MPI_Datatype type, const Layout& layout);
+    // The operator and the type stay valid until release(), even if the program frees them.
+    void hold(const MpiOperator& by);
     void release() {
         if (holds_) free();
     }
 
-    // Elements that travel packed are unpacked for the MPI, and packed again. After an error of the MPI's
-    // nothing more is reduced.
+    // Elements that travel packed are unpacked for the MPI, and packed again. Stops at the first error of the
+    // MPI.
     void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override;
-    // The first one between hold() and release().
+    // The first error since hold().
     int error() const { return error_; }
 
   private:
@@ -52,14 +59,13 @@ class MpiReducer final : public Reducer {
 
     bool holds_ = false;
     int error_ = MPI_SUCCESS;
-    MPI_Op op_{};
-    MPI_Datatype type_{};
-    Layout layout_;
+    MpiOperator by_;
     Staging left_;
     Staging right_;
 };
 
-// The program frees a handle: true when a request holds it, which frees it in the end. Inside Entry.
+// Called when the program frees a handle. Returns true if a request still holds the handle: it is then freed
+// with that request. Inside Entry.
 bool keeps_operator(MPI_Op op);
 bool keeps_type(MPI_Datatype type);
 

@@ -12,22 +12,22 @@ constexpr bool open_mpi = true;
 constexpr bool open_mpi = false;
 #endif
 
-// Most programs reduce by one operator and one type.
+// The last answer: most programs reduce by one operator and one type.
 struct Asked {
     bool known = false;
     MPI_Op op{};
-    MPI_Datatype type{};  // predefined: others come and go, and another one gets the same handle
+    MPI_Datatype type{};  // predefined: the handle of a freed type may be used again
     bool unfit = false;
 };
 constinit thread_local Asked last_asked;
 
-// MPICH can be told, or built, not to look at arguments.
-bool looks_for_aliases() {
-    static const bool looks = [] {
+// MPICH can be configured not to check arguments.
+bool checks_aliases() {
+    static const bool checks = [] {
         int both = 0;
         return PMPI_Allreduce(&both, &both, 1, MPI_INT, MPI_SUM, own_communicator()) != MPI_SUCCESS;
     }();
-    return looks;
+    return checks;
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ bool is_unfit(MPI_Op op, MPI_Datatype type) {
 bool is_no_buffer(const void* buffer, bool has_elements, MPI_Datatype type) {
     if (buffer == MPI_IN_PLACE) return open_mpi || has_elements;
     if (open_mpi || buffer != nullptr || !has_elements) return false;
-    // Elements at addresses of their own, from MPI_BOTTOM.
+    // From MPI_BOTTOM, elements have absolute addresses.
     MPI_Count size = 0;
     MPI_Aint lower = 0;
     MPI_Aint extent = 0;
@@ -60,13 +60,13 @@ bool is_no_buffer(const void* buffer, bool has_elements, MPI_Datatype type) {
 
 bool is_aliased(Collective collective, const void* sent, const void* received, std::uint64_t count) {
     if (sent != received || sent == nullptr) return false;
-    if (!open_mpi) return count > 0 && looks_for_aliases();
+    if (!open_mpi) return count > 0 && checks_aliases();
     return (collective == Collective::reduce && count > 0) ||
            (collective == Collective::allreduce && count > 1);
 }
 
 bool is_aliased(const void* sent, const void* received) {
-    return !open_mpi && sent == received && sent != nullptr && looks_for_aliases();
+    return !open_mpi && sent == received && sent != nullptr && checks_aliases();
 }
 
 int answer_for_collective(int (*call)(MPI_Request*)) {

@@ -1,4 +1,4 @@
-// From the program's handles to requests.
+// Maps the program's handles to requests.
 #pragma once
 
 #include <mpi.h>
@@ -12,7 +12,7 @@
 
 namespace lapwing {
 
-// Open addressing, because every wait of the program looks here.
+// Uses open addressing because every wait of the program makes a look-up.
 class HandleTable {
   public:
     Request* find(MPI_Request handle) const {
@@ -31,7 +31,7 @@ class HandleTable {
         while (slots_[at & (slots_.size() - 1)].request != request) ++at;
         slots_[at & (slots_.size() - 1)] = {};
         --used_;
-        // What was pushed on because the slot was taken moves back.
+        // Entries that were moved on because this slot was taken move back.
         for (++at; slots_[at & (slots_.size() - 1)].request != nullptr; ++at) {
             Request* moved = slots_[at & (slots_.size() - 1)].request;
             slots_[at & (slots_.size() - 1)] = {};

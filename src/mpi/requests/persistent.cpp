@@ -8,20 +8,25 @@
 
 #include "base/error.hpp"
 #include "mpi/job/runtime.hpp"
+#include "mpi/native/contents.hpp"
 #include "mpi/native/entry.hpp"
-#include "mpi/requests/in_flight.hpp"
+#include "mpi/requests/request_table.hpp"
+#include "mpi/requests/start.hpp"
 
 namespace lapwing {
+
+std::atomic<int> persistent_requests{0};
+
 namespace {
 
-// Where the program's calls of a function go: the library's address in memory.
+// The address at which the library of a function is loaded.
 const void* library_of(void* function) {
     Dl_info info{};
     return function != nullptr && dladdr(function, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-// Whether all functions that a persistent request may be given to are Lapwing's: a tool that stands before
-// them and calls the MPI's would find the request inactive.
+// Whether the program calls Lapwing's version of each function that takes a persistent request. A tool that
+// is loaded before Lapwing and calls the MPI's versions would find the request inactive.
 bool takes_persistent_requests() {
     static const bool takes = [] {
         const void* const own = library_of(&persistent_requests);
@@ -94,8 +99,31 @@ class PersistentPlan {
 
 }  // namespace
 
-Started make_persistent(Communicator& group, Problem& problem, std::unique_ptr<const Preparation> preparation,
-                        std::unique_ptr<Persistence>& persistence) {
+Persistent::Persistent(const UserBuffers& given) : buffers(given) {
+    const auto replace = [this](MPI_Datatype type) { return duplicate(type); };
+    buffers.sent.replace_types(replace);
+    buffers.received.replace_types(replace);
+    if (buffers.reduction) buffers.reduction->type = replace(buffers.reduction->type);
+}
+
+Persistent::~Persistent() {
+    reduction.release();
+    for (auto& [theirs, ours] : duplicates_) PMPI_Type_free(&ours);
+}
+
+// The same type if it is predefined. If the MPI cannot duplicate it, its error shows when the type is used.
+MPI_Datatype Persistent::duplicate(MPI_Datatype type) {
+    if (type == MPI_DATATYPE_NULL) return type;
+    for (const auto& [theirs, ours] : duplicates_) {
+        if (theirs == type) return ours;
+    }
+    MPI_Datatype ours = MPI_DATATYPE_NULL;
+    if (is_predefined(type) || PMPI_Type_dup(type, &ours) != MPI_SUCCESS) return type;
+    duplicates_.emplace_back(type, ours);
+    return ours;
+}
+
+Started make_persistent(Communicator& group, Problem& problem, const UserBuffers& buffers) {
     if (!takes_persistent_requests()) {
         runtime.report.count_fallback(problem.collective, Fallback::tool);
         return Started::declined();
@@ -114,25 +142,34 @@ Started make_persistent(Communicator& group, Problem& problem, std::unique_ptr<c
         return Started::declined();
     }
     if (plan->error() != MPI_SUCCESS) return Started::failed_by(plan->error());
+    auto persistent = std::make_unique<Persistent>(buffers);
+    persistent->channel = plan->channel();
     MPI_Request handle = MPI_REQUEST_NULL;
     {
         const Entry entry;
-        error = persistence->handle.make(&handle);
+        error = persistent->handle.make(&handle);
     }
     if (error != MPI_SUCCESS) return Started::failed_by(error);
     const Entry entry;
-    Request& request = add_request(handle);
-    request.persistence = std::move(persistence);
-    Persistence& kept = *request.persistence;
-    kept.hold_operator();
-    kept.preparation = std::move(preparation);
-    kept.channel = plan->channel();
+    if (buffers.reduction) persistent->reduction.hold(*persistent->buffers.reduction);
+    Request& request = request_table.add(handle);
+    request.persistent = std::move(persistent);
     request.group = &group;
     request.plan = plan->take();  // in flight as long as the program may start it
     request.collective = problem.collective;
     ++group.in_flight;
     ++persistent_requests;
     return {Outcome::taken, MPI_SUCCESS, &request};
+}
+
+void free_persistent(Request& request) {
+    Persistent& persistent = *request.persistent;
+    persistent.handle.free(request.handle, request.error);
+    request.plan->prepared->release(persistent.channel);
+    request.persistent.reset();
+    --request.plan->in_flight;
+    --request.group->in_flight;
+    --persistent_requests;
 }
 
 }  // namespace lapwing

@@ -1,15 +1,45 @@
-// The making of persistent collectives: requests that MPI_Start starts again and again.
+// Persistent collectives: requests that MPI_Start starts again and again.
 #pragma once
 
-#include <memory>
+#include <mpi.h>
 
-#include "mpi/requests/start.hpp"
+#include <atomic>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "mpi/native/reduction.hpp"
+#include "mpi/requests/communicator.hpp"
+#include "mpi/requests/persistent_handle.hpp"
+#include "mpi/requests/started.hpp"
+#include "mpi/requests/user_buffers.hpp"
 
 namespace lapwing {
 
-// Makes a request that start_again() starts. `persistence` has what the program's arguments need; it is left
-// where no request is made. Collective: waits for the other ranks. Outside of Entry.
-Started make_persistent(Communicator& group, Problem& problem, std::unique_ptr<const Preparation> preparation,
-                        std::unique_ptr<Persistence>& persistence);
+// What a persistent request has beside a nonblocking one, from its creation until the program frees it.
+struct Persistent {
+    PersistentHandle handle;
+    UserBuffers buffers;  // with duplicates of the program's datatypes
+    std::uint32_t channel = 0;
+    MpiReducer reduction;  // holds the operator
+
+    explicit Persistent(const UserBuffers& given);
+    Persistent(const Persistent&) = delete;
+    Persistent& operator=(const Persistent&) = delete;
+    ~Persistent();  // inside Entry if it holds an operator
+
+  private:
+    MPI_Datatype duplicate(MPI_Datatype type);
+    std::vector<std::pair<MPI_Datatype, MPI_Datatype>> duplicates_;  // the program's type, ours
+};
+
+// Makes an inactive request. Collective: waits for the other ranks. Outside of Entry.
+Started make_persistent(Communicator& group, Problem& problem, const UserBuffers& buffers);
+
+// Frees the MPI's request and what the list has reserved. The request must not run. Inside Entry.
+void free_persistent(Request& request);
+
+// The number of persistent requests that the program has not freed. May be read outside of Entry.
+extern std::atomic<int> persistent_requests;
 
 }  // namespace lapwing

@@ -8,61 +8,57 @@
 
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
-#include "mpi/requests/in_flight.hpp"
+#include "mpi/requests/request.hpp"
 
 namespace lapwing {
 namespace {
 
-// Polls without success after which the native MPI progresses.
+// The native MPI advances once in so many unsuccessful polls.
 constexpr unsigned tests_per_native_progress = 16;
 constexpr std::uint64_t polls_per_native_progress = 64;
-constexpr std::uint64_t polls_in_kernel_per_native_progress = 32;
+constexpr std::uint64_t kernel_polls_per_native_progress = 32;
 
-bool connected(Request* const* requests, std::size_t count) {
-    return std::any_of(requests, requests + count, [](const Request* request) {
-        return request->group->is_open() && request->group->group->has_engine_network();
-    });
-}
-
-bool by_fabric(Request* const* requests, std::size_t count) {
-    return std::any_of(requests, requests + count,
-                       [](const Request* request) { return request->group->group->by_fabric(); });
-}
-
-bool none_by_native_link(Request* const* requests, std::size_t count) {
-    return std::none_of(requests, requests + count,
-                        [](const Request* request) { return request->group->group->needs_link(); });
-}
-
-// What others wait for may be a message of the program's that only this rank's MPI can move. It does when it
-// has not found what it looks for; but since MPICH 4.0 not in communicators of one rank.
-void move_native() {
-    constexpr int most_likely_unused_tag = 32767;  // the largest that every MPI has
+// Peers may wait for a message of the program that only this rank's MPI can advance. An MPI advances in a
+// probe that finds no message; MPICH since 4.0 not in communicators of one rank.
+void advance_native_mpi() {
+    constexpr int unlikely_tag = 32767;  // the largest that every MPI has
     static const int self = [] {
         int rank = 0;
         PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
         return rank;
     }();
     int found = 0;
-    PMPI_Iprobe(self, most_likely_unused_tag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    PMPI_Iprobe(self, unlikely_tag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+}
+
+// Prepares the request for a sleep of its waiter. Returns a descriptor that wakes the waiter; -1 if there is
+// none. Inside Entry.
+int prepare_to_sleep(const Request& request) {
+    if (request.operation == nullptr) return -1;
+    return request.plan->prepared->prepare_to_sleep(request.operation);
 }
 
 }  // namespace
 
 void after_unsuccessful_test() {
     static thread_local unsigned tests = 0;
-    if (++tests % tests_per_native_progress == 0) move_native();
+    if (++tests % tests_per_native_progress == 0) advance_native_mpi();
 }
 
 RequestWait::RequestWait() : progress_(runtime.network->progress_thread()) {}
 
-void RequestWait::pause(Request* const* requests, std::size_t count) {
+void RequestWait::pause(std::span<Request* const> requests) {
     progress_.suspend();
-    const bool in_kernel = connected(requests, count);
-    const bool fabric = by_fabric(requests, count);
-    // Messages of the native MPI ring no doorbell, and those of a fabric only that of the progress thread.
-    // And without a progress thread only one thread at a time may sleep at it.
-    const bool doorbell = !in_kernel && none_by_native_link(requests, count);
+    const auto any = [requests](auto is) {
+        return std::ranges::any_of(requests, [&](const Request* request) { return is(*request->group); });
+    };
+    const bool in_kernel =
+        any([](const Communicator& group) { return group.is_open() && group.group->has_engine_network(); });
+    const bool fabric = any([](const Communicator& group) { return group.group->by_fabric(); });
+    // Messages of the native MPI ring no doorbell. Completions of a fabric ring only that of the progress
+    // thread. Without a progress thread, one thread at a time may sleep at the doorbell.
+    const bool doorbell =
+        !in_kernel && !any([](const Communicator& group) { return group.group->needs_link(); });
     const bool may_sleep =
         in_kernel ||
         (doorbell && (runtime.network->progress_thread() != nullptr || (!runtime.threads && !fabric)));
@@ -70,30 +66,26 @@ void RequestWait::pause(Request* const* requests, std::size_t count) {
         strategy_.after_poll({.oversubscribed = runtime.threads || runtime.locations.oversubscribed(),
                               .polls_in_kernel = in_kernel || fabric,
                               .may_sleep = may_sleep});
-    const std::uint64_t per_native =
-        in_kernel ? polls_in_kernel_per_native_progress : polls_per_native_progress;
-    if ((in_kernel || doorbell) && strategy_.polls() % per_native == 0) move_native();
+    const std::uint64_t per_native = in_kernel ? kernel_polls_per_native_progress : polls_per_native_progress;
+    if ((in_kernel || doorbell) && strategy_.polls() % per_native == 0) advance_native_mpi();
     switch (step) {
         case WaitStrategy::Step::poll:
             return;
         case WaitStrategy::Step::yield:
             return std::this_thread::yield();
         case WaitStrategy::Step::sleep:
-            break;
+            return in_kernel ? sleep_at_descriptors(requests)
+                             : sleep_at_doorbell(WaitStrategy::longest_sleep);
     }
-    if (in_kernel)
-        sleep_at_descriptors(requests, count);
-    else
-        sleep_at_doorbell(WaitStrategy::longest_sleep);
 }
 
-// Where there is no progress thread, no other thread uses the node meanwhile.
-void RequestWait::sleep_at_doorbell(std::chrono::nanoseconds longest) {
-    move_native();
+void RequestWait::sleep_at_doorbell(std::chrono::nanoseconds max) {
+    advance_native_mpi();
     ProgressThread* const progress_thread = runtime.network->progress_thread();
+    // Without a progress thread, another thread of the program may use the shared memory meanwhile.
     if (progress_thread == nullptr && runtime.threads) return std::this_thread::yield();
     progress_.resume();
-    strategy_.sleep(longest, [&](std::chrono::nanoseconds limit) {
+    strategy_.sleep(max, [&](std::chrono::nanoseconds limit) {
         if (progress_thread != nullptr) {
             return progress_thread->sleep(limit) ? trace::WakeUp::progress_thread : trace::WakeUp::limit;
         }
@@ -102,23 +94,21 @@ void RequestWait::sleep_at_doorbell(std::chrono::nanoseconds longest) {
     });
 }
 
-void RequestWait::sleep_at_descriptors(Request* const* requests, std::size_t count) {
+void RequestWait::sleep_at_descriptors(std::span<Request* const> requests) {
     std::vector<int> descriptors;
     {
         const Entry entry;
-        for (std::size_t i = 0; i < count; ++i) {
-            if (requests[i]->state == Request::State::running)
-                descriptors.push_back(prepare_to_sleep(*requests[i]));
+        for (const Request* request : requests) {
+            if (request->state == Request::State::running) descriptors.push_back(prepare_to_sleep(*request));
         }
     }
-    const bool all_wake =
-        std::none_of(descriptors.begin(), descriptors.end(), [](int descriptor) { return descriptor < 0; });
-    // What comes through shared memory rings the doorbell, and wakes nobody who polls.
+    const bool all_wake = std::ranges::none_of(descriptors, [](int descriptor) { return descriptor < 0; });
+    // Messages through shared memory ring the doorbell, which no descriptor signals.
     if (!all_wake && runtime.network->node() != nullptr)
         return sleep_at_doorbell(WaitStrategy::shortest_sleep);
-    move_native();
+    advance_native_mpi();
     progress_.resume();
-    // While the rank sleeps, nothing of the native MPI moves: so it never sleeps for long.
+    // Never for long: the native MPI does not advance while the rank sleeps.
     strategy_.sleep(WaitStrategy::longest_sleep,
                     [&](std::chrono::nanoseconds limit) { return sleep_at(descriptors, limit); });
 }

@@ -1,10 +1,8 @@
-// A thread of the program waits for requests: by the wait strategy, with what can wake this rank up. Where
-// the kernel runs the lists, it sleeps until the kernel completes something; where ranks share memory, until
-// one of them rings its doorbell, or until the progress thread has moved something; else it yields.
+// How a thread of the program waits for requests: it polls, yields or sleeps until something can wake it.
 #pragma once
 
 #include <chrono>
-#include <cstddef>
+#include <span>
 
 #include "engines/progress_suspension.hpp"
 #include "engines/wait_strategy.hpp"
@@ -13,21 +11,25 @@ namespace lapwing {
 
 struct Request;
 
-// A rank that only tests keeps the native MPI moving, too: others may wait for a message that it has started.
+// Advances the native MPI every now and then in a program that only tests: other ranks may wait for a message
+// that this rank has started.
 void after_unsuccessful_test();
 
+// Where the kernel runs the lists, the thread sleeps until the kernel completes an operation. Where ranks
+// share memory, it sleeps until a peer rings the doorbell or the progress thread has advanced a list.
+// Otherwise it yields.
 class RequestWait {
   public:
     RequestWait();
     RequestWait(const RequestWait&) = delete;
     RequestWait& operator=(const RequestWait&) = delete;
 
-    // After an unsuccessful look at all of these. Outside of Entry.
-    void pause(Request* const* requests, std::size_t count);
+    // After an unsuccessful test of all these requests. Outside of Entry.
+    void pause(std::span<Request* const> requests);
 
   private:
-    void sleep_at_descriptors(Request* const* requests, std::size_t count);
-    void sleep_at_doorbell(std::chrono::nanoseconds longest);
+    void sleep_at_descriptors(std::span<Request* const> requests);
+    void sleep_at_doorbell(std::chrono::nanoseconds max);
 
     WaitStrategy strategy_;
     ProgressSuspension progress_;

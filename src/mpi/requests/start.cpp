@@ -1,34 +1,55 @@
 #include "mpi/requests/start.hpp"
 
+#include <thread>
+
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
-#include "mpi/requests/in_flight.hpp"
+#include "mpi/requests/request_table.hpp"
+#include "mpi/requests/timeline.hpp"
 
 namespace lapwing {
 namespace {
 
-// Of an idle request; gives back the MPI's error code. Inline: every start of a small collective passes here.
-[[gnu::always_inline]] inline int prepare_and_run(Request& request, const Preparation& preparation,
-                                                  std::uint64_t began, bool blocking) {
-    request.buffers = {};
+// Sets the addresses in request.buffers. Copies and packs where needed. Returns the MPI's error code.
+[[gnu::always_inline]] inline int fill(Request& request, const UserBuffers& user) {
+    if (user.reduction) {
+        request.reducer.hold(*user.reduction);
+        request.buffers.reducer = &request.reducer;
+    }
     int error = MPI_SUCCESS;
-    preparation.prepare(request, request.buffers, &error);
+    // An empty buffer is not stored: 5 ns, because the engine loads both addresses at once.
+    if (!user.sent.empty()) request.buffers.in = user.sent.send_address(request, user.copies_sent, &error);
+    if (!user.received.empty() && error == MPI_SUCCESS)
+        request.buffers.out = user.received.receive_address(request, &error);
+    return error;
+}
+
+// `began`: when the program's call began, where clocks are read. Inline: 2 ns of 50 in each small collective.
+[[gnu::always_inline]] inline int fill_and_run(Request& request, const UserBuffers& buffers,
+                                               std::uint64_t began, bool blocking) {
+    int error = fill(request, buffers);
     if (error == MPI_SUCCESS) {
         try {
-            run(request);
+            request_table.run(request);
         } catch (const Error& failed) {
             error = error_code_of(failed);
         }
     }
     if (error != MPI_SUCCESS) {
-        give_back(request);
+        request_table.release(request);
         return error;
     }
-    ++runtime.report.of(request.collective).taken;
-    if (runtime.measures) measure_start(request, began, blocking);
+    CollectiveCount& count = runtime.report.of(request.collective);
+    ++count.taken;
+    if (runtime.measures) {
+        request.began = began;
+        request.started = nanoseconds();
+        count.start_time += request.started - began;
+        timeline::started(request, blocking);
+    }
     return MPI_SUCCESS;
 }
 
@@ -36,13 +57,13 @@ namespace {
 
 bool fits(const Problem& problem) {
     constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
-    // No number of ranks needs the division then, which takes longer than all else here.
+    // Avoids the division, which takes longer than the rest: no number of ranks is too large here.
     if (problem.bytes < std::uint64_t{1} << 31) return true;
     return problem.bytes <= max_bytes / static_cast<std::uint64_t>(problem.ranks);
 }
 
-Started start(Communicator& group, Problem& problem, const Preparation& preparation, bool blocking) {
-    if (!fits(problem)) return Started::declined();  // for the MPI to refuse
+Started start(Communicator& group, Problem& problem, const UserBuffers& buffers, bool blocking) {
+    if (!fits(problem)) return Started::declined();
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     int error = begin_group(group);
     if (error != MPI_SUCCESS) return Started::failed_by(error);
@@ -50,31 +71,47 @@ Started start(Communicator& group, Problem& problem, const Preparation& preparat
     const Entry entry;
     Plan* plan = nullptr;
     try {
-        if (group.waiting.empty() && open_group(group)) {
+        if (group.waiting.empty() && open_group(group))
             plan = &group.planner().plan(problem);
-        } else {
-            select(problem, group.options.requested);  // whether there will be one
-        }
+        else
+            select(problem, group.options.requested);  // throws if there will be no plan
     } catch (const Error& declined) {
         if (declined.code() != ErrorCode::unsupported) throw;
         runtime.report.count_fallback(problem.collective, Fallback::no_plan);
         return Started::declined();
     }
-    Request* request = take_request(&error);
+    Request* const request = request_table.take(&error);
     if (request == nullptr) return Started::failed_by(error);
     request->group = &group;
     request->plan = plan;
     request->collective = problem.collective;
     if (plan == nullptr) request->problem = problem;
-    error = prepare_and_run(*request, preparation, began, blocking);
+    error = fill_and_run(*request, buffers, began, blocking);
     return error == MPI_SUCCESS ? Started{Outcome::taken, MPI_SUCCESS, request} : Started::failed_by(error);
 }
 
 int start_again(Request& request) {
-    if (request.state != Request::State::idle) return MPI_ERR_REQUEST;
+    if (request.state != Request::State::inactive) return MPI_ERR_REQUEST;
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     request.reset();
-    return prepare_and_run(request, *request.persistence->preparation, began, false);
+    return fill_and_run(request, request.persistent->buffers, began, false);
+}
+
+void finish_group(Communicator& group, std::uint64_t patience) {
+    const std::uint64_t began = nanoseconds();
+    for (bool ready = !group.begun(); !ready && nanoseconds() - began < patience;) {
+        {
+            const Entry entry;
+            // A rank that has yet to make this call may wait for a list of this rank.
+            request_table.progress();
+            ready = (!group.group->needs_link() || group.link.ready()) && open_group(group);
+        }
+        if (!ready) std::this_thread::yield();
+    }
+}
+
+void finish_group(Communicator& group) {
+    finish_group(group, UINT64_MAX);
 }
 
 }  // namespace lapwing

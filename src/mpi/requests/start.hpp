@@ -1,31 +1,27 @@
-// The start of a collective: from the program's problem to a request.
+// The start of a collective: from the program's problem to a request that runs.
 #pragma once
 
-#include <mpi.h>
+#include <cstdint>
 
-#include "mpi/requests/request.hpp"
+#include "mpi/requests/started.hpp"
+#include "mpi/requests/user_buffers.hpp"
 
 namespace lapwing {
 
-enum class Outcome { taken, declined, failed };
+struct Communicator;
 
-struct Started {
-    Outcome outcome;
-    int error = MPI_SUCCESS;
-    Request* request = nullptr;
-
-    // The native MPI must have the call.
-    static Started declined() { return {Outcome::declined}; }
-    static Started failed_by(int code) { return {Outcome::failed, code}; }
-};
-
-// Whether an MPI would take it at all.
+// Whether the problem's bytes can be counted at all. The MPI refuses calls that do not fit.
 bool fits(const Problem& problem);
 
-// A nonblocking or a blocking call's. Outside of Entry.
-Started start(Communicator& group, Problem& problem, const Preparation& preparation, bool blocking);
+// Starts a nonblocking or a blocking call. Never waits for another rank. Outside of Entry.
+Started start(Communicator& group, Problem& problem, const UserBuffers& buffers, bool blocking);
 
-// Of a persistent call's request, inside Entry: the MPI's error code.
+// Starts a persistent request. Returns the MPI's error code. Inside Entry.
 int start_again(Request& request);
+
+// Waits until the group's links are made on all ranks, or until `patience` nanoseconds have passed. Runs what
+// is in flight meanwhile. Only in calls that are collective over the group. Outside of Entry.
+void finish_group(Communicator& group, std::uint64_t patience);
+void finish_group(Communicator& group);
 
 }  // namespace lapwing

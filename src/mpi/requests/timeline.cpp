@@ -13,11 +13,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::uint32_t collectives = 0;  // so far, of this rank
+std::uint32_t collectives = 0;  // of this rank, so far
 std::uint32_t groups = 0;
 std::uint32_t plans = 0;
 
-// Which group it is for its other ranks, too: by the number that they have agreed on, if they have.
+// The number that the group's ranks have agreed on identifies the group on all ranks.
 void add_group(Communicator& group) {
     group.trace_number = ++groups;
     add_metadata({{"fact", "group"},
@@ -47,14 +47,15 @@ void add_plan(Plan& plan) {
 }  // namespace
 
 std::uint32_t number(Request& request) {
-    if (request.operation_number == 0) request.operation_number = ++collectives;
-    return request.operation_number;
+    std::uint64_t& operation = request.buffers.operation;
+    if (operation == 0) operation = ++collectives;
+    return static_cast<std::uint32_t>(operation);
 }
 
 void starts(Request& request) {
     if (!trace::on()) return;
-    trace::starting = number(request);
-    if (request.persistence != nullptr) ++request.starts;
+    number(request);
+    if (request.persistent != nullptr) ++request.starts;
     if (request.group->trace_number == 0) add_group(*request.group);
     if (request.plan->trace_number == 0) add_plan(*request.plan);
 }

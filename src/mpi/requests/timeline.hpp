@@ -1,5 +1,5 @@
-// The timeline of a traced job (base/trace.hpp), as far as requests make it: calls, collectives, and the
-// facts of groups and plans. Called where clocks are read only, so an untraced job pays nothing.
+// Records calls, collectives, groups and plans in the timeline of a traced job (base/trace.hpp). Called only
+// where clocks are read, so an untraced job pays nothing.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ struct Request;
 namespace lapwing::timeline {
 
 // Inside Entry.
-void starts(Request& request);                        // before its engine does
-void started(Request& request, bool blocking);        // the call that has started it returns
-void completed(Request& request, std::uint64_t now);  // its last byte has arrived
-std::uint32_t number(Request& request);               // of its collective, among this rank's
+void starts(Request& request);                        // before the engine starts
+void started(Request& request, bool blocking);        // the starting call returns
+void completed(Request& request, std::uint64_t now);  // the last byte has arrived
+std::uint32_t number(Request& request);               // of the collective among those of this rank
 void called(trace::Call call, std::uint64_t began, std::uint64_t ended, std::uint32_t operation,
             std::size_t requests);
 

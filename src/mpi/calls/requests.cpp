@@ -1,0 +1,111 @@
+// The functions that start, free and cancel requests.
+#include <mpi.h>
+
+#include <algorithm>
+
+#include "device/memory.hpp"
+#include "mpi/calls/exported.hpp"
+#include "mpi/native/entry.hpp"
+#include "mpi/native/guard.hpp"
+#include "mpi/native/refusals.hpp"
+#include "mpi/requests/request_table.hpp"
+#include "mpi/requests/start.hpp"
+
+namespace lapwing {
+namespace {
+
+Request* find_persistent(MPI_Request handle) {
+    const Entry entry;
+    return request_table.find_persistent(handle);
+}
+
+int start_persistent(MPI_Request* handle) {
+    Request* const request = find_persistent(*handle);
+    if (request == nullptr) return PMPI_Start(handle);
+    device::look();
+    MPI_Comm communicator = MPI_COMM_NULL;
+    int error = MPI_SUCCESS;
+    {
+        const Entry entry;
+        communicator = request->group->communicator;
+        error = start_again(*request);
+    }
+    return raise(communicator, error);
+}
+
+// Whether no request of the program can be Lapwing's.
+bool none_exist() {
+    return request_table.live() == 0 && persistent_requests == 0;
+}
+
+}  // namespace
+}  // namespace lapwing
+
+using namespace lapwing;
+
+LAPWING_MPI MPI_Start(MPI_Request* handle) {
+    if (persistent_requests == 0 || handle == nullptr) return PMPI_Start(handle);
+    return guarded([&] { return start_persistent(handle); });
+}
+
+LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
+    if (persistent_requests == 0 || handles == nullptr) return PMPI_Startall(count, handles);
+    return guarded([&]() -> int {
+        const auto is_ours = [](MPI_Request handle) { return find_persistent(handle) != nullptr; };
+        if (count <= 0 || std::none_of(handles, handles + count, is_ours))
+            return PMPI_Startall(count, handles);
+        for (int i = 0; i < count; ++i) {
+            if (const int error = start_persistent(&handles[i]); error != MPI_SUCCESS) return error;
+        }
+        return MPI_SUCCESS;
+    });
+}
+
+// The standard forbids to free the request of a nonblocking collective. Open MPI frees complete ones.
+LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
+    if (none_exist() || handle == nullptr) return PMPI_Request_free(handle);
+    return guarded([&]() -> int {
+        Request* request = find_persistent(*handle);
+        if (request != nullptr) {
+            const Entry entry;
+            request_table.forget(*request);
+            *handle = MPI_REQUEST_NULL;
+            return MPI_SUCCESS;
+        }
+        {
+            const Entry entry;
+            request = request_table.find(*handle);
+        }
+        if (request == nullptr) return PMPI_Request_free(handle);
+        if (const int answer = answer_for_collective(PMPI_Request_free); answer != MPI_SUCCESS) return answer;
+        bool complete = false;
+        {
+            const Entry entry;
+            complete = request_table.test(*request);
+            if (request->state == Request::State::complete) {
+                request_table.release(*request);
+                *handle = MPI_REQUEST_NULL;
+                return MPI_SUCCESS;
+            }
+        }
+        return complete ? PMPI_Request_free(handle) : raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+    });
+}
+
+// The standard forbids to cancel collectives. The MPI would cancel the receive that represents a persistent
+// one.
+LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
+    if (none_exist() || handle == nullptr) return PMPI_Cancel(handle);
+    return guarded([&]() -> int {
+        bool ours = false;
+        {
+            const Entry entry;
+            ours =
+                request_table.find(*handle) != nullptr || request_table.find_persistent(*handle) != nullptr;
+        }
+        if (!ours) return PMPI_Cancel(handle);
+        const int error = answer_for_collective(PMPI_Cancel);
+        // Open MPI returns no error for its own complete collective.
+        return error == MPI_SUCCESS ? raise(MPI_COMM_WORLD, MPI_ERR_REQUEST) : error;
+    });
+}

@@ -1,0 +1,108 @@
+// The collectives in flight, and the requests that can be used again.
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "mpi/native/count.hpp"
+#include "mpi/requests/handle_table.hpp"
+#include "mpi/requests/request.hpp"
+
+namespace lapwing {
+
+// All requests of this process, listed by their state. Every change of a state is here:
+//
+//   bare -> idle -> running -> complete -> idle            nonblocking, completed by Lapwing
+//                              complete -> given_to_mpi -> bare        completed by the MPI
+//   bare -> inactive -> running -> complete -> inactive    persistent
+//           inactive -> bare                               freed by the program
+//
+// All functions inside Entry unless they say otherwise.
+class RequestTable {
+  public:
+    // The requests that the program holds: running or complete, not those that were given to the MPI. May be
+    // read outside of Entry.
+    const Count& live() const { return live_; }
+    const Count& running() const { return running_; }
+
+    // Returns an idle request with a handle for the next nonblocking collective; it stays idle until run().
+    // Null, with the MPI's error code, if the MPI has no handle.
+    Request* take(int* error);
+    // Adds an inactive request with this handle.
+    Request& add(MPI_Request handle);
+
+    // Starts the request, or puts it off until its group's links are known. Throws Error.
+    void run(Request& request);
+    // Makes a complete or unused request idle or inactive. Frees a persistent one that the program has freed.
+    void release(Request& request);
+    // The program frees this persistent request, which may run.
+    void forget(Request& request);
+
+    // Returns the request with this handle, if the program has started it and has not seen its completion.
+    // Null otherwise.
+    Request* find(MPI_Request handle) const;
+    // Returns the persistent request with this handle, active or not; null if there is none.
+    Request* find_persistent(MPI_Request handle) const;
+
+    // Advances everything that runs. Returns how many requests completed.
+    int progress();
+    // Advances everything that runs. Returns whether this request is complete.
+    bool test(Request& request);
+    // As test(), by a caller that waits for this request only.
+    bool progress(Request& request);
+
+    // Completes a complete request in the MPI; does nothing with others.
+    void give_to_mpi(Request& request);
+    // The same for all complete requests that the MPI may wait for.
+    void give_all_to_mpi();
+    // Whether the MPI must complete this complete request, because it was given to the MPI.
+    bool is_with_mpi(Request& request);
+
+    // Before MPI_Finalize, outside of Entry: waits some seconds for what runs, and frees the handles.
+    void drain();
+
+  private:
+    using State = Request::State;
+    static int query(void* request, MPI_Status* status);
+    static int freed(void* request);
+    static int cancel(void* request, int complete);
+
+    std::vector<Request*>& in(State state) { return by_state_[static_cast<std::size_t>(state)]; }
+    void change(Request& request, State from, State to);
+    Request& bare_request();
+    void collect_freed();
+    bool begin_waiting(Communicator& group);
+    bool advance(Request& request, bool waited_for);
+    void finish(Request& request);
+
+    std::vector<std::unique_ptr<Request>> all_;
+    std::array<std::vector<Request*>, Request::states> by_state_;
+    HandleTable handles_;
+    // Requests whose handles the MPI has freed. A stack without a lock: the MPI frees a handle inside a call
+    // of any thread while it holds locks of its own.
+    std::atomic<Request*> freed_{nullptr};
+    static inline constinit Count live_;
+    static inline constinit Count running_;
+};
+
+// Never destroyed: a program may exit without MPI_Finalize while another thread still uses it.
+union NeverDestroyed {
+    NeverDestroyed() : table() {}
+    ~NeverDestroyed() {}
+    RequestTable table;
+};
+extern NeverDestroyed never_destroyed;
+inline RequestTable& request_table = never_destroyed.table;
+
+// Advances everything that runs, from the progress of the native MPI. Inside Entry.
+int progress_of_all();
+
+// Sets the status of a request without a message.
+void set_empty(MPI_Status* status);
+
+}  // namespace lapwing

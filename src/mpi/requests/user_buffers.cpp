@@ -1,0 +1,193 @@
+#include "mpi/requests/user_buffers.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+#include "mpi/job/runtime.hpp"
+#include "mpi/native/packing.hpp"
+#include "mpi/requests/request.hpp"
+
+namespace lapwing {
+namespace {
+
+// Packs elements one after the other. If a driver fails, the packed data become zeros and the request has the
+// error: the list runs anyway, because the other ranks wait for it.
+class Packer {
+  public:
+    Packer(Request& request, std::byte* packed, std::uint64_t bytes,
+           const std::optional<device::Location>& device)
+        : request_(request), packed_(packed), bytes_(bytes), device_(device) {}
+
+    // Returns the MPI's error code.
+    int pack(const Elements& elements, std::byte* to) {
+        if (elements.bytes() == 0) return MPI_SUCCESS;
+        if (!device_) {
+            if (!elements.layout.contiguous)
+                return lapwing::pack(elements.address, elements.count, elements.type, elements.layout, to);
+            std::memcpy(to, elements.address, elements.bytes());
+            return MPI_SUCCESS;
+        }
+        device::Location place;
+        try {
+            place = elements.place(*device_);
+        } catch (const Error& error) {
+            return device_error(error);
+        }
+        if (place.on_device()) {
+            CollectiveCount& count = runtime.report.of(request_.collective);
+            ++count.device_buffers;
+            count.bytes_from_devices += elements.bytes();
+        }
+        if (driver_error_ == MPI_SUCCESS)
+            driver_error_ =
+                data_.pack(place, elements.address, elements.count, elements.type, elements.layout, to);
+        return MPI_SUCCESS;
+    }
+    void finish() {
+        if (!device_) return;
+        if (driver_error_ == MPI_SUCCESS) driver_error_ = data_.finish();
+        if (driver_error_ == MPI_SUCCESS) return;
+        std::memset(packed_, 0, bytes_);
+        request_.error = driver_error_;
+    }
+
+  private:
+    Request& request_;
+    std::byte* packed_;
+    std::uint64_t bytes_;
+    const std::optional<device::Location>& device_;
+    DeviceData data_;
+    int driver_error_ = MPI_SUCCESS;
+};
+
+// Adds `elements` to the data that are unpacked from `packed` when the list is complete.
+int unpack_later(Request& request, const Elements& elements, const std::byte* packed,
+                 const std::optional<device::Location>& device) {
+    if (elements.bytes() == 0) return MPI_SUCCESS;
+    Unpacking unpacking;
+    if (device) {
+        try {
+            unpacking.place = elements.place(*device);
+        } catch (const Error& error) {
+            return device_error(error);
+        }
+    }
+    unpacking.bytes = packed;
+    unpacking.elements = static_cast<char*>(const_cast<void*>(elements.address));
+    unpacking.count = elements.count;
+    unpacking.layout = elements.layout;
+    // The program may free its datatype as soon as the call returns.
+    const int error = PMPI_Type_dup(elements.type, &unpacking.type);
+    if (error == MPI_SUCCESS) request.unpacking.push_back(unpacking);
+    return error;
+}
+
+}  // namespace
+
+void UserBuffer::find_device(const Elements& elements) {
+    try {
+        const device::Location place = elements.place(device_.value_or(device::Location()));
+        if (!place.on_device()) return;
+        device_ = place;
+    } catch (const Error& failed) {
+        device_error_ = device_error(failed);
+    }
+    packs_ = true;
+}
+
+void UserBuffer::contributes_block(std::size_t index) {
+    std::uint64_t offset = 0;
+    for (std::size_t i = 0; i < index; ++i) offset += several_[i].elements.bytes();
+    contributes(several_[index].elements, offset);
+}
+
+bool UserBuffer::refused() const {
+    return std::ranges::any_of(blocks(), [](const Block& block) { return block.elements.refused(); });
+}
+
+bool UserBuffer::refused_where_gathered() const {
+    return std::ranges::any_of(blocks(),
+                               [](const Block& block) { return block.elements.refused_where_gathered(); });
+}
+
+std::uint64_t UserBuffer::bytes() const {
+    std::uint64_t sum = 0;
+    for (const Block& block : blocks()) sum += block.elements.bytes();
+    return sum;
+}
+
+const std::byte* UserBuffer::first_of_several() const {
+    const std::byte* lowest = nullptr;
+    for (const Block& block : several_) {
+        const auto* const address = static_cast<const std::byte*>(block.elements.address);
+        if (block.elements.bytes() > 0 && (lowest == nullptr || std::less<>()(address, lowest)))
+            lowest = address;
+    }
+    return lowest;
+}
+
+std::vector<Part> UserBuffer::parts() const {
+    std::vector<Part> parts;
+    parts.reserve(blocks().size());
+    const std::byte* const lowest = packs_ ? nullptr : first_byte();
+    std::uint64_t packed = 0;
+    for (const auto& [peer, elements] : blocks()) {
+        const std::uint64_t bytes = elements.bytes();
+        const std::uint64_t offset =
+            packs_ ? packed
+                   : static_cast<std::uint64_t>(static_cast<const std::byte*>(elements.address) - lowest);
+        parts.push_back({peer, bytes > 0 ? offset : 0, bytes});
+        packed += bytes;
+    }
+    return parts;
+}
+
+std::byte* UserBuffer::take_room(Request& request, Staging& staging) const {
+    return device_ ? request.device_staging.take(*device_, bytes()) : staging.take(bytes());
+}
+
+const std::byte* UserBuffer::packed_to_send(Request& request, int* error) const {
+    if (!packs_) {
+        // The blocks keep their distances. Memory between them may not be the program's: it is not read.
+        std::uint64_t end = 0;
+        const std::vector<Part> all = parts();
+        for (const Part& part : all) end = std::max(end, part.bytes > 0 ? part.offset + part.bytes : 0);
+        std::byte* const copy = request.in_staging.take(end);
+        const std::byte* const from = first_byte();
+        for (const Part& part : all) {
+            if (part.bytes > 0) std::memcpy(copy + part.offset, from + part.offset, part.bytes);
+        }
+        return copy;
+    }
+    std::byte* const packed = take_room(request, request.in_staging);
+    *error = device_error_;
+    Packer packer(request, packed, bytes(), device_);
+    std::uint64_t at = 0;
+    for (const Block& block : blocks()) {
+        if (*error != MPI_SUCCESS) break;
+        *error = packer.pack(block.elements, packed + at);
+        at += block.elements.bytes();
+    }
+    packer.finish();
+    return packed;
+}
+
+std::byte* UserBuffer::packed_to_receive(Request& request, int* error) const {
+    std::byte* const packed = take_room(request, request.out_staging);
+    *error = device_error_;
+    if (contribution_ && *error == MPI_SUCCESS) {
+        Packer packer(request, packed, bytes(), device_);
+        *error = packer.pack(contribution_->elements, packed + contribution_->offset);
+        packer.finish();
+    }
+    std::uint64_t at = 0;
+    for (const Block& block : blocks()) {
+        if (*error != MPI_SUCCESS) break;
+        *error = unpack_later(request, block.elements, packed + at, device_);
+        at += block.elements.bytes();
+    }
+    return packed;
+}
+
+}  // namespace lapwing

@@ -1,0 +1,152 @@
+// The program's buffers of one collective, described as data. Each start turns the description into the
+// addresses that a list uses. A persistent collective keeps the description.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "device/memory.hpp"
+#include "mpi/native/datatype.hpp"
+#include "mpi/native/device_data.hpp"
+#include "mpi/native/reduction.hpp"
+#include "mpi/native/refusals.hpp"
+#include "task/problem.hpp"
+
+namespace lapwing {
+
+struct Request;
+class Staging;
+
+// Consecutive elements of a datatype in the program's memory.
+struct Elements {
+    const void* address = nullptr;
+    std::uint64_t count = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    Layout layout;
+
+    Elements() = default;
+    Elements(const void* first, std::uint64_t number, MPI_Datatype of)
+        : address(first), count(number), type(of), layout(layout_of(of)) {}
+
+    // Whether the MPI refuses the type.
+    bool refused() const { return layout.error != MPI_SUCCESS || (count > 0 && !layout.committed); }
+    bool refused_where_gathered() const {
+        return checks_gathered_types ? refused() : layout.error != MPI_SUCCESS;
+    }
+    std::uint64_t bytes() const { return count * layout.size; }
+    bool contiguous() const { return layout.contiguous || bytes() == 0; }
+    // The device that has the elements; the default when the processor may use them. `near`: the place of
+    // other memory, which is tried first. Throws Error (system) when a driver fails.
+    device::Location place(const device::Location& near) const {
+        return bytes() > 0 ? place_of(address, count, type, layout, near) : device::Location();
+    }
+    Elements from(std::int64_t first, std::uint64_t number) const {
+        Elements some = *this;
+        some.address = static_cast<const char*>(address) + static_cast<MPI_Aint>(first) * layout.extent;
+        some.count = number;
+        return some;
+    }
+};
+
+// The send buffer or the receive buffer of a call: one block of elements, several blocks, or nothing.
+class UserBuffer {
+  public:
+    UserBuffer() {}  // sets a few members; a defaulted one clears all of them, which takes 10 ns
+
+    // Makes it a buffer of one block. `peer` matters only where the problem has parts.
+    void set(const Elements& elements, int peer = 0) {
+        one_.emplace(peer, elements);
+        packs_ = !elements.contiguous();
+        if (device::present()) find_device(elements);
+    }
+
+    // Of a buffer of several blocks.
+    void reserve(std::size_t count) { several_.reserve(count); }
+    void add(int peer, const Elements& elements) {
+        several_.emplace_back(peer, elements);
+        packs_ = packs_ || !elements.contiguous();
+        if (device::present()) find_device(elements);
+    }
+
+    // The receive buffer already holds this rank's contribution: MPI_IN_PLACE. `offset`: bytes, from the
+    // start of the packed buffer.
+    void contributes(const Elements& own, std::uint64_t offset) { contribution_ = {own, offset}; }
+    void contributes_block(std::size_t index);  // of several
+
+    bool empty() const { return !one_ && several_.empty(); }
+    // The elements of a buffer of one block.
+    const Elements& block() const { return one_->elements; }
+    // Whether the MPI refuses one of the datatypes.
+    bool refused() const;
+    bool refused_where_gathered() const;
+    std::uint64_t bytes() const;
+    // The blocks as a list uses them: offsets count from send_address() or
+    // receive_address().
+    std::vector<Part> parts() const;
+
+    // Calls `replace(type)`, which returns the datatype to use instead, for each block.
+    template <typename Replace>
+    void replace_types(Replace replace) {
+        if (one_) one_->elements.type = replace(one_->elements.type);
+        for (Block& block : several_) block.elements.type = replace(block.elements.type);
+        if (contribution_) contribution_->elements.type = replace(contribution_->elements.type);
+    }
+
+    // The address where a list reads the send buffer, or its packed data. `copies`: always a copy, because
+    // the list may overwrite the program's data before it is sent. Null if there is nothing to send.
+    const std::byte* send_address(Request& request, bool copies, int* error) const {
+        return packs_ || copies ? packed_to_send(request, error) : first_byte();
+    }
+    // The address where a list writes. Data that need unpacking are added to request.unpacking.
+    std::byte* receive_address(Request& request, int* error) const {
+        return packs_ ? packed_to_receive(request, error) : const_cast<std::byte*>(first_byte());
+    }
+
+  private:
+    struct Block {
+        Block(int of, const Elements& with) : peer(of), elements(with) {}
+        int peer;
+        Elements elements;
+    };
+    struct Contribution {
+        Elements elements;
+        std::uint64_t offset;
+    };
+    std::span<const Block> blocks() const {
+        return one_ ? std::span<const Block>(&*one_, 1) : std::span<const Block>(several_);
+    }
+    // The lowest address of a block that has bytes; null if none has.
+    const std::byte* first_byte() const {
+        if (!one_) return several_.empty() ? nullptr : first_of_several();
+        return one_->elements.bytes() > 0 ? static_cast<const std::byte*>(one_->elements.address) : nullptr;
+    }
+    const std::byte* first_of_several() const;
+    const std::byte* packed_to_send(Request& request, int* error) const;
+    std::byte* packed_to_receive(Request& request, int* error) const;
+    void find_device(const Elements& elements);
+    std::byte* take_room(Request& request, Staging& staging) const;
+
+    std::optional<Block> one_;
+    std::vector<Block> several_;
+    std::optional<Contribution> contribution_;
+    std::optional<device::Location> device_;  // of the last block in the memory of a device
+    int device_error_ = MPI_SUCCESS;
+    bool packs_ = false;  // lists do not use the program's memory directly
+};
+
+struct UserBuffers {
+    UserBuffer sent;
+    UserBuffer received;
+    // The list overwrites the send buffer before it is sent: alltoall in place.
+    bool copies_sent = false;
+    std::optional<MpiOperator> reduction;  // by the MPI's code
+
+    UserBuffers() {}
+};
+
+}  // namespace lapwing
