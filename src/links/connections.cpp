@@ -8,8 +8,8 @@
 namespace lapwing {
 namespace {
 
-constexpr const char* ended = "has ended";  // as links/shm says it
-constexpr const char* closed = "closed the connection: its process has ended, or has given up";
+constexpr const char* ended = "has ended";  // a message of links/shm
+constexpr const char* closed = "closed the connection: its process has ended, or has aborted";
 
 }  // namespace
 
@@ -18,7 +18,7 @@ bool peer_knows_better(const std::string& why) {
 }
 
 std::string why_broken(const Connections& connections, int peer, int error) {
-    // The kernel tells ETIMEDOUT once: who asks next sees a connection that is closed.
+    // The kernel reports ETIMEDOUT once: the next caller sees a closed connection.
     if (connections.silent(peer)) error = ETIMEDOUT;
     std::string why;
     switch (error) {
@@ -30,7 +30,7 @@ std::string why_broken(const Connections& connections, int peer, int error) {
         case EHOSTUNREACH:
         case ENETUNREACH:
         case ENETDOWN:
-            why = fmt::format("is out of reach: {} (LAPWING_TIMEOUT says how long the network may be silent)",
+            why = fmt::format("is out of reach: {} (LAPWING_TIMEOUT is the longest silence of the network)",
                               std::strerror(error));
             break;
         default:

@@ -1,5 +1,5 @@
-// A fabric: a network with messages of its own, reached through its library (UCX, libfabric), by one endpoint
-// of each process. What the groups of a job make of it are links.
+// A fabric: a network with messages of its own, by one endpoint of each process. The groups of a job use it
+// through links.
 #pragma once
 
 #include <array>
@@ -15,70 +15,67 @@
 
 namespace lapwing {
 
-// What an endpoint is opened with.
 struct FabricOptions {
     int ranks = 1;  // of the job
-    // Silence after which a peer is lost; 0: peers may be silent, since some have no thread that would
-    // answer.
+    // Silence after which a peer is lost; 0: peers may be silent, since some have no thread that answers
+    // questions.
     std::chrono::seconds patience{10};
-    // Only a transport with remote memory access will do. Where the machine has no device for one, the
-    // library is not even loaded.
+    // Accepts only a transport with remote memory access. On a machine without a device for it the library is
+    // not loaded.
     bool rdma_only = false;
-    // For networks that go by addresses of the Internet, and for what the kernels of silent peers answer.
+    // For networks over the Internet protocols, and for questions to the kernels of silent peers.
     tcp::Options internet = {};
 };
 
-// What only the ranks of a job know, random. Where there is little room the first word must do.
+// Random; known only to the ranks of a job. A fabric with little room uses the first word alone.
 using JobKey = std::array<std::uint64_t, 4>;
 
-// Any thread may use it and its links, several at once.
+// Thread-safe, as are its links.
 class Fabric {
   public:
-    // A rank of the job, as it told the others.
+    // A rank of the job.
     struct Peer {
         std::vector<std::byte> address;
-        std::string host;  // its name, for people
+        std::string host;  // its name, for messages
     };
 
     virtual ~Fabric() = default;
     virtual const char* name() const = 0;  // "ucx"
-    // For people: library, device and transport, as "UCX 1.13.1, tcp on eth0".
+    // Library, device and transport: "UCX 1.13.1, tcp on eth0".
     virtual std::string description() const = 0;
-    // Whether the messages between hosts go by a transport that does not need the processor.
+    // Whether inter-node messages need no processor.
     virtual bool rdma() const = 0;
 
-    // What the others need in order to reach this process: bytes for them alone, of any length.
+    // What the other ranks need to reach this process.
     virtual std::vector<std::byte> address() const = 0;
-    // `peers` are all ranks of the job, `self` the place of this one; once, before the first link. Connects
-    // to nobody: peers are reached at the first message. What arrives without the key is not of this
-    // job. Throws Error (link).
+    // `peers`: all ranks of the job; `self`: this rank. Must be called once, before the first link. Does not
+    // connect: a peer is reached with the first message. Messages without the key are dropped. Throws Error
+    // (link).
     virtual void join(std::vector<Peer> peers, int self, const JobKey& key) = 0;
 
-    // The link of one group: `members` are its ranks' places in the job. No two groups that live at the same
-    // time and share two ranks have the same `group`. The fabric outlives it. All transfers of a link fail
-    // with the same reason once a peer of it is lost.
+    // The link of one group. `members`: its ranks in the job. Two groups that exist at the same time and
+    // share two ranks must have different numbers `group`. The fabric must outlive the link. Once a peer of
+    // the group is lost, all transfers of the link fail with the same reason.
     virtual std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members) = 0;
 
-    // For the progress thread. Moves what is on its way; true when something has moved. Does not throw:
-    // transfers fail by their tests.
+    // For the progress thread. Advances all transfers; returns true if something has moved. Does not throw:
+    // failures are reported by tests.
     virtual bool progress() = 0;
-    // Whether transfers have completed, or failed, that nobody has tested, since forget_completed(). A thread
-    // that tests a transfer of its own may take in what a list of the progress thread's waits for; that
-    // thread is told of it then.
+    // Whether transfers have completed or failed, since forget_completed(), that no thread has tested. A
+    // thread that tests a transfer of its own may also complete one that the progress thread waits for.
     virtual bool has_news() = 0;
-    // What has completed until now is no news.
+    // Marks all completions as seen.
     virtual void forget_completed() = 0;
-    // Before it sleeps. True: descriptor() becomes readable when progress() may go on; false: call progress()
-    // first. Where there is no descriptor, always true.
+    // Before a sleep. True: descriptor() becomes readable when progress() may advance; false: call progress()
+    // first. Always true without a descriptor.
     virtual bool prepare_to_sleep() = 0;
-    // For poll() only; -1: the network cannot wake anybody.
+    // For poll() only; -1: the network cannot wake a thread.
     virtual int descriptor() const = 0;
-    // How long a sleep may last, although nothing has become readable: what the network is known to forget.
-    // Below zero: as long as it likes.
+    // The limit of a sleep, since some networks lose wake-ups. Negative: no limit.
     virtual std::chrono::nanoseconds longest_sleep() = 0;
 
-    // At the end of the job, before an agreement of all ranks after which nobody uses it: true when what was
-    // sent has left this process. Call it until then.
+    // At the end of the job, before all ranks agree that no rank uses the fabric any more: returns true when
+    // all that was sent has left this process. Call it until then.
     virtual bool flush() = 0;
     // From now on all transfers fail with `why`. By any thread.
     virtual void give_up(const std::string& why) = 0;

@@ -9,7 +9,7 @@ namespace lapwing {
 
 class FabricLock {
   public:
-    // By all but drive(), until the end of the scope.
+    // For all callers but drive(), until the end of the scope.
     class [[nodiscard]] Held {
       public:
         explicit Held(FabricLock& lock) : lock_(lock) {
@@ -19,7 +19,8 @@ class FabricLock {
         }
         ~Held() {
             lock_.mutex_.unlock();
-            // Who was woken on this processor and found the lock taken would run after a time slice only.
+            // A thread that was woken on this processor and found the lock taken would otherwise wait for a
+            // time slice.
             if (lock_.waiting_.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
         }
         Held(const Held&) = delete;
@@ -30,9 +31,9 @@ class FabricLock {
     };
     Held hold() { return Held(*this); }
 
-    // Under the lock, steps until one moves nothing; `begin` whenever it has taken the lock. True when
-    // something has moved. As long as messages come there is something to move, and a start shall not wait
-    // for that: so it lets go where somebody waits.
+    // Calls `step` under the lock until it returns false, and `begin` each time that it has taken the lock.
+    // Returns true if a step has. Releases the lock when a caller waits: a start must not wait until no more
+    // messages arrive.
     template <typename Step, typename Begin = decltype([] {})>
     bool drive(Step step, Begin begin = {}) {
         bool moved = false;
@@ -59,7 +60,7 @@ class FabricLock {
     }
 
     std::mutex mutex_;
-    std::atomic<int> callers_{0};  // who wait for it, or are about to
+    std::atomic<int> callers_{0};  // that wait for the lock, or are about to
     std::atomic<int> waiting_{0};
 };
 

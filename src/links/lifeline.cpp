@@ -19,24 +19,24 @@
 namespace lapwing {
 namespace {
 
-// What each rank says to rank 0 first, so that its connection is not forgotten should it end before rank 0
-// knows the group.
+// Sent first to rank 0, which thereby keeps the connection of a rank that ends before rank 0 has made the
+// group.
 constexpr char greets = 'h';
-// A farewell: one of these letters, and behind the second the reason, up to a zero.
+// A farewell: one of these letters. The reason follows the second, up to a zero.
 constexpr char leaves = 'l';
 constexpr char gives_up = 'g';
 constexpr std::size_t longest_reason = 1000;
-// Before that, once: what a rank tells rank 0 for an agreement, and rank 0's answer. Behind the letter, each
-// text up to a zero.
+// Before the farewell, once: the texts of a rank for the agreement, and rank 0's answer. Each text follows
+// the letter, up to a zero.
 constexpr char claims = 'c';
 constexpr char answers = 'a';
 constexpr std::size_t longest_text = 400;
-// All of this from one rank; more is no rank's.
+// The most that one rank sends.
 constexpr std::size_t max_heard = 4096;
 
 using Texts = std::vector<std::string>;
 
-// One message from the front of what was heard, if it is there as a whole.
+// Removes the first message from what was received, if it is complete.
 std::optional<Texts> take_texts(std::string& heard, std::size_t count) {
     Texts texts;
     std::size_t begin = 1;
@@ -70,22 +70,22 @@ struct Lifeline::State {
     const Lost lost;
     std::mutex mutex;
     std::condition_variable changed;
-    std::vector<Line> lines;  // does not change once all stand
-    bool over = false;        // lost has been told, or this rank has left
+    std::vector<Line> lines;  // does not change after the constructor
+    bool over = false;        // `lost` was called, or this rank has left
     std::string why_over;
 
-    std::size_t topics = 0;        // texts of the agreement; 0: this rank has not come to it
+    std::size_t topics = 0;        // texts of the agreement; 0: this rank has not called agree()
     std::map<int, Texts> claimed;  // of rank 0: by rank
     std::optional<Texts> agreement;
 
     State(Connections& all, int own, Lost told) : connections(all), rank(own), lost(std::move(told)) {}
 
-    // All of it fits a socket that nothing else is sent on.
+    // Always fits the socket, which nothing else is sent on.
     static void say(const Line& line, const std::string& text) {
         static_cast<void>(::send(line.descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
     }
 
-    // Whether it is the first time.
+    // Returns false if it was called before.
     bool end(const std::string& farewell, const std::string& why) {
         const std::lock_guard lock(mutex);
         if (std::exchange(over, true)) return false;
@@ -96,13 +96,13 @@ struct Lifeline::State {
     }
 
     void give_up(const std::string& why) {
-        // Rank 0 passes it on to all.
+        // Rank 0 forwards it to all.
         std::string farewell = gives_up + why.substr(0, longest_reason);
         farewell += '\0';
         if (end(farewell, why)) lost(why);
     }
 
-    // With the lock held: what has been heard of the agreement, once this rank has come to it.
+    // With the lock held. Handles messages of the agreement once this rank has called agree().
     void hear_agreement(Line& line) {
         if (topics == 0) return;
         if (rank != 0) {
@@ -131,7 +131,7 @@ struct Lifeline::State {
         } else {
             say(lines.front(), message_of(claims, mine));
         }
-        // Others may have come before.
+        // Other ranks may have called it before.
         for (Line& line : lines) hear_agreement(line);
         if (!changed.wait_for(lock, limit, [this] { return over || agreement; })) {
             std::string late;

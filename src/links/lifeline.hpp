@@ -1,9 +1,8 @@
-// Tells every rank of a group when one of them has ended, also those that exchange nothing with it: each rank
-// keeps a connection to rank 0, over which nothing goes but a farewell, and before it what the ranks agree
-// on.
+// Reports the end of a rank to all ranks of its group, also to those that exchange nothing with it. Each rank
+// has a connection to rank 0, which carries only an agreement at the start and a farewell.
 //
-// A process that ends closes its connections. Rank 0 sees that and tells the others why; when it is rank 0
-// that ends, all see it. A rank that leaves in order says so before.
+// A process that ends closes its connections. Rank 0 sees that and forwards the reason to the others; the end
+// of rank 0 is seen by all. A rank that leaves in order sends a farewell first.
 #pragma once
 
 #include <chrono>
@@ -18,23 +17,23 @@ namespace lapwing {
 
 class Lifeline {
   public:
-    // Gets the reason, once, on the event thread or on the one that gives up.
+    // Called once with the reason, on the event thread or by give_up().
     using Lost = std::function<void(const std::string& why)>;
 
-    // Uses lane 0 of `connections`, alone; they outlive it. Waits until the connections stand, for `limit` at
-    // most. Throws Error (link).
+    // Uses lane 0 of `connections` alone; they must outlive it. Waits for the connections, up to `limit`.
+    // Throws Error (link).
     Lifeline(Connections& connections, int rank, int ranks, std::chrono::milliseconds limit, Lost lost);
-    // This rank leaves in order.
+    // Sends the farewell.
     ~Lifeline();
     Lifeline(const Lifeline&) = delete;
     Lifeline& operator=(const Lifeline&) = delete;
 
-    // Collective, once, with as many texts on all ranks: of each of them, the lowest rank's that is not
-    // empty. Waits for all ranks, for `limit` at most. Throws Error (link), also when one of them ends
-    // meanwhile; all have lost each other then.
+    // Collective; may be called once. All ranks must pass the same number of texts. Returns, of each text,
+    // that of the lowest rank with a text that is not empty. Waits for all ranks, up to `limit`. Throws Error
+    // (link), also if a rank ends meanwhile; the group is broken then.
     std::vector<std::string> agree(std::vector<std::string> mine, std::chrono::milliseconds limit);
 
-    // This rank gives up: all get to know why. By any thread.
+    // Breaks the group: all ranks get the reason. By any thread.
     void give_up(const std::string& why);
 
   private:

@@ -1,4 +1,4 @@
-// Cards of this host that move messages without the processor, as Linux lists them.
+// Cards of this host with RDMA, as Linux lists them.
 #pragma once
 
 #include <string>

@@ -9,14 +9,14 @@ RoutedLink::RoutedLink(Link& intra_node, Link& inter_node, std::vector<bool> int
 
 bool RoutedLink::ready() {
     if (ready_) return true;
-    // Both are asked each time: asking is what lets a link that is being made go on.
+    // Both are called each time: the call advances a link that is being made.
     const bool intra_node = intra_node_.ready();
     const bool inter_node = inter_node_.ready();
     ready_ = intra_node && inter_node;
     return ready_;
 }
 
-// The link fills in the whole transfer, so which one it was is written afterwards.
+// The link overwrites the whole transfer, so `intra_node` is set afterwards.
 void RoutedLink::send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                       Transfer& transfer) {
     const bool intra_node = is_intra_node(peer);

@@ -1,4 +1,4 @@
-// A link made of two: one for intra-node peers (those of the same host), one for all others.
+// A link made of two: one for intra-node peers, one for all others.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,12 @@ namespace lapwing {
 
 class RoutedLink final : public Link {
   public:
-    // `near_peers` by rank, true for those that `near` takes; the same on both sides of each pair. Both links
-    // outlive this one, and neither is a RoutedLink.
+    // `intra_node_peers`: by rank, true for the peers of `intra_node`; both ranks of a pair must agree. Both
+    // links must outlive this one; neither may be a RoutedLink.
     RoutedLink(Link& intra_node, Link& inter_node, std::vector<bool> intra_node_peers);
 
     const char* name() const override { return "routed"; }
     bool any_thread() const override { return intra_node_.any_thread() && inter_node_.any_thread(); }
-    // When both are.
     bool ready() override;
     void send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,
               Transfer& transfer) override;
@@ -25,7 +24,7 @@ class RoutedLink final : public Link {
     bool sends_slowly(int peer, std::uint64_t bytes) const override {
         return (is_intra_node(peer) ? intra_node_ : inter_node_).sends_slowly(peer, bytes);
     }
-    // What waits at one link moves the other, too: a peer may wait for that.
+    // Also advances the other link: a peer may wait for it.
     bool test(Transfer& transfer) override {
         if (!transfer.active) return true;
         Link& other = transfer.intra_node ? inter_node_ : intra_node_;
@@ -38,7 +37,7 @@ class RoutedLink final : public Link {
         intra_node_.flush();
         inter_node_.flush();
     }
-    // That of both; -1 when one of them has none.
+    // -1 if one of the links has none.
     int poll_descriptor() override;
 
   private:

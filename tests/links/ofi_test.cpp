@@ -305,7 +305,7 @@ TEST(Ofi, RanksWithDifferentProvidersSaySo) {
     EXPECT_THAT(error_of([&] {
                     one->join({{one->address(), "a"}, {cut, "b"}}, 0, {1});
                 }),
-                HasSubstr("not whole"));
+                HasSubstr("truncated"));
 }
 
 ofi::BusinessCard card_at(std::uint64_t host, std::array<unsigned char, 4> address) {
@@ -328,7 +328,7 @@ TEST(Ofi, AddressesThatLeadNowhereAreFound) {
     EXPECT_EQ(apart(card_at(1, {10, 0, 0, 1}), card_at(2, {10, 0, 0, 2})), "");
     EXPECT_EQ(apart(card_at(1, {127, 0, 0, 1}), card_at(1, {127, 0, 0, 1})), "");
     EXPECT_EQ(apart(card_at(1, {10, 0, 0, 1}), card_at(2, {127, 0, 0, 1})),
-              "rank 1 can be reached on its own host only, at 127.0.0.1");
+              "rank 1 can be reached only on its own host, at 127.0.0.1");
     EXPECT_EQ(apart(card_at(1, {172, 17, 0, 1}), card_at(2, {172, 17, 0, 1})),
               "rank 0 and rank 1 have the same address 172.17.0.1 (docker0): name the interface by "
               "LAPWING_TCP_INTERFACE");
@@ -360,9 +360,9 @@ TEST(Ofi, TagsTellGroupsAndChannelsApart) {
     ofi::Tags tags(48, 1000, 1);
     const std::uint64_t first = tags.take(5);
     EXPECT_THAT(error_of([&] { tags.take(5 + 65536); }), HasSubstr("only 65536 communicators"));
-    tags.give_back(first);
+    tags.release(first);
     EXPECT_EQ(tags.take(5 + 65536), first);
-    EXPECT_THAT(error_of([&] { tags.take(std::uint64_t{1024} << 32); }), HasSubstr("numbered by no rank"));
+    EXPECT_THAT(error_of([&] { tags.take(std::uint64_t{1024} << 32); }), HasSubstr("not numbered by a rank"));
     EXPECT_THAT(error_of([] { ofi::Tags(24, 1000, 1); }), HasSubstr("too few for 1000 ranks"));
 }
 
@@ -386,11 +386,11 @@ TEST(Ofi, WhoIsNotThereIsLostAndWhoCannotBeAskedIsNot) {
         if (!same_host) {
             address.host += 1;
             // Through an address that is not this host's own, as far as it knows: all of 127.0.0.0/8 is.
-            address.places[0] = {};
-            address.places[0].family = 4;
+            address.ips[0] = {};
+            address.ips[0].family = 4;
             const unsigned char other[4] = {127, 0, 0, 77};
-            std::copy(std::begin(other), std::end(other), address.places[0].bytes);
-            for (std::size_t i = 1; i < tcp::Address::max_places; ++i) address.places[i].family = 0;
+            std::copy(std::begin(other), std::end(other), address.ips[0].bytes);
+            for (std::size_t i = 1; i < tcp::Address::max_ips; ++i) address.ips[i].family = 0;
         }
         self.join({self.address(), address});
         EXPECT_EQ(look(self, 20), "") << "it is there";

@@ -14,10 +14,10 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-Address::Place place(const std::string& written) {
+IpAddress ip(const std::string& written) {
     const auto slash = written.find('/');
     const std::string address = written.substr(0, slash);
-    Address::Place result{};
+    IpAddress result{};
     result.family = address.find(':') == std::string::npos ? 4 : 6;
     result.prefix = static_cast<std::uint8_t>(std::stoi(written.substr(slash + 1)));
     EXPECT_EQ(inet_pton(result.family == 4 ? AF_INET : AF_INET6, address.c_str(), result.bytes), 1);
@@ -26,12 +26,12 @@ Address::Place place(const std::string& written) {
 }
 
 Interface interface(const std::string& name, const std::string& address) {
-    return {name, place(address), true};
+    return {name, ip(address), true};
 }
 
-std::vector<std::string> texts(const std::vector<Address::Place>& places) {
+std::vector<std::string> texts(const std::vector<IpAddress>& ips) {
     std::vector<std::string> result;
-    for (const auto& one : places) result.push_back(text(one));
+    for (const auto& one : ips) result.push_back(text(one));
     return result;
 }
 
@@ -101,11 +101,11 @@ TEST(TcpAddresses, TextsOfAnotherFormAreRefused) {
     EXPECT_THROW(check(options), Error);
 }
 
-Address host(std::uint64_t number, const std::vector<std::string>& places) {
+Address host(std::uint64_t number, const std::vector<std::string>& ips) {
     Address result;
     std::memset(static_cast<void*>(&result), 0, sizeof result);
     result.host = number;
-    for (std::size_t i = 0; i < places.size(); ++i) result.places[i] = place(places[i]);
+    for (std::size_t i = 0; i < ips.size(); ++i) result.ips[i] = ip(ips[i]);
     return result;
 }
 
@@ -134,7 +134,7 @@ TEST(TcpRoutes, WrongBytesDoNoHarm) {
     Address wrong;
     std::memset(static_cast<void*>(&wrong), 0xff, sizeof wrong);
     EXPECT_THAT(routes(wrong, wrong), IsEmpty());
-    for (auto& one : wrong.places) one.family = 6;  // with prefixes of 255 bits
+    for (auto& one : wrong.ips) one.family = 6;  // with prefixes of 255 bits
     EXPECT_EQ(routes(wrong, wrong).size(), 1u);
 }
 
@@ -142,8 +142,8 @@ TEST(TcpAddresses, TheHostHasANumberAndLoopback) {
     EXPECT_EQ(host_number(), host_number());
     EXPECT_NE(host_number(), 0u);
     EXPECT_FALSE(host_name().empty());
-    EXPECT_THAT(interfaces(), testing::Contains(testing::Field(
-                                  &Interface::place, testing::Field(&Address::Place::loopback, 1))));
+    EXPECT_THAT(interfaces(),
+                testing::Contains(testing::Field(&Interface::ip, testing::Field(&IpAddress::loopback, 1))));
 }
 
 TEST(TcpAddresses, HostsAreToldApart) {
@@ -153,11 +153,11 @@ TEST(TcpAddresses, HostsAreToldApart) {
 
 TEST(TcpAddresses, AreWrittenAsUsual) {
     sockaddr_storage address{};
-    socket_address(place("10.0.0.3/8"), 4000, address);
+    socket_address(ip("10.0.0.3/8"), 4000, address);
     EXPECT_EQ(text(address), "10.0.0.3:4000");
-    socket_address(place("fd00::3/64"), 4000, address);
+    socket_address(ip("fd00::3/64"), 4000, address);
     EXPECT_EQ(text(address), "[fd00::3]:4000");
-    socket_address(place("::ffff:10.0.0.3/128"), 4000, address);
+    socket_address(ip("::ffff:10.0.0.3/128"), 4000, address);
     EXPECT_EQ(text(address), "10.0.0.3:4000");
 }
 

@@ -255,17 +255,17 @@ TEST(TcpConnections, SeveralPlacesShareAPort) {
     Options options = loopback();
     options.interfaces = "127.0.0.1,0.0.0.0/0,::/0";
     LocalJob job(2, options, false);
-    if (job.addresses[0].places[1].family == 0) GTEST_SKIP() << "this host has one address only";
-    for (int place = 0; place < 2; ++place) {
+    if (job.addresses[0].ips[1].family == 0) GTEST_SKIP() << "this host has one address only";
+    for (int ip = 0; ip < 2; ++ip) {
         LocalJob each(2, options, false);
         Address only = each.addresses[0];
-        only.places[0] = only.places[place];
-        std::fill(std::begin(only.places) + 1, std::end(only.places), Address::Place{});
+        only.ips[0] = only.ips[ip];
+        std::fill(std::begin(only.ips) + 1, std::end(only.ips), IpAddress{});
         each.endpoints[0]->admit(each.key, each.addresses, 0);
         each.endpoints[1]->admit(each.key, {only, each.addresses[1]}, 1);
         const auto zero = each.group(0);
         const auto one = each.group(1);
-        EXPECT_GE(made(*one, 0), 0) << place;
+        EXPECT_GE(made(*one, 0), 0) << ip;
     }
 }
 
@@ -273,8 +273,8 @@ TEST(TcpConnections, APlaceThatRefusesGivesWayToTheNext) {
     LocalJob job(2, loopback(), false);
     auto addresses = job.addresses;
     // Nobody listens there, and the one that does stands behind it.
-    addresses[0].places[1] = addresses[0].places[0];
-    addresses[0].places[0].bytes[3] = 77;
+    addresses[0].ips[1] = addresses[0].ips[0];
+    addresses[0].ips[0].bytes[3] = 77;
     job.endpoints[0]->admit(job.key, job.addresses, 0);
     job.endpoints[1]->admit(job.key, addresses, 1);
     const auto zero = job.group(0);
@@ -289,15 +289,15 @@ TEST(TcpConnections, AWelcomeThatIsLateIsAwaited) {
     LocalJob job(2, options, false);
     // Member 0 is played by this test.
     const Socket door(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in place{};
-    place.sin_family = AF_INET;
-    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof place;
-    ASSERT_EQ(bind(door.get(), reinterpret_cast<const sockaddr*>(&place), size), 0);
+    sockaddr_in ip{};
+    ip.sin_family = AF_INET;
+    ip.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof ip;
+    ASSERT_EQ(bind(door.get(), reinterpret_cast<const sockaddr*>(&ip), size), 0);
     ASSERT_EQ(listen(door.get(), 5), 0);
-    ASSERT_EQ(getsockname(door.get(), reinterpret_cast<sockaddr*>(&place), &size), 0);
+    ASSERT_EQ(getsockname(door.get(), reinterpret_cast<sockaddr*>(&ip), &size), 0);
     auto addresses = job.addresses;
-    addresses[0].port = ntohs(place.sin_port);
+    addresses[0].port = ntohs(ip.sin_port);
     job.endpoints[1]->admit(job.key, addresses, 1);
     const auto one = job.group(1);
     one->want(0, 0);

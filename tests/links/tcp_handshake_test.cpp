@@ -146,10 +146,10 @@ TEST(TcpHandshake, AMemberMustBeTheRightOne) {
         const char* why;
     };
     const Case cases[] = {
-        {{1, 3, 1, 0}, 2, "looks for another member"},
-        {{1, 1, 2, 0}, 2, "no member that connects"},  // the smaller one does not connect
-        {{1, 2, 2, 0}, 2, "no member that connects"},
-        {{1, 4, 2, 0}, 2, "no member that connects"},  // of four
+        {{1, 3, 1, 0}, 2, "wants another member"},
+        {{1, 1, 2, 0}, 2, "not a member that connects"},  // the smaller one does not connect
+        {{1, 2, 2, 0}, 2, "not a member that connects"},
+        {{1, 4, 2, 0}, 2, "not a member that connects"},  // of four
     };
     const Key key = key_of(1);
     for (const Case& one : cases) {

@@ -28,8 +28,7 @@ using Work = std::function<void()>;
 [[noreturn]] void refuse(const char* what) {
     const int error = errno;
     std::string advice;
-    if (error == EMFILE || error == ENFILE)
-        advice = ": no descriptor is free; raise `ulimit -n`, or close what is not needed";
+    if (error == EMFILE || error == ENFILE) advice = ": no descriptor is free; raise `ulimit -n`";
     throw Error(ErrorCode::system, fmt::format("{}: {}{}", what, std::strerror(error), advice));
 }
 
@@ -52,8 +51,8 @@ struct EventLoop::State {
     std::vector<Work> posted;
     std::map<std::pair<Clock::time_point, std::uint64_t>, Work> later;
     std::uint64_t last_timer = 0;
-    // By a number of their own, which travels in the epoll event: an event that was fetched before its watch
-    // was replaced or forgotten meets none.
+    // By a number that the epoll event carries: an event that was fetched before its watch was replaced or
+    // forgotten finds no watch.
     std::uint64_t last_watch = 0;
     std::unordered_map<std::uint64_t, std::shared_ptr<Watch>> watches;
     std::unordered_map<int, std::uint64_t> by_descriptor;
@@ -73,13 +72,14 @@ struct EventLoop::State {
         if (woken || inside()) return;
         woken = true;
         const std::uint64_t one = 1;
-        // It can only fail when the counter is full: then the bell rings already.
+        // Fails only if the counter is full: then the loop wakes anyway.
         static_cast<void>(!write(wakeup, &one, sizeof one));
     }
 
-    // Runs what is posted and due. Milliseconds until the next of them, -1: none; -2: the end has come.
+    // Runs what is posted and due. Returns the milliseconds until the next timer; -1: no timer; -2: the loop
+    // ends.
     int run_due() {
-        std::vector<Work> batch;  // what is dropped goes after the lock
+        std::vector<Work> batch;  // destroyed after the lock
         std::unique_lock lock(mutex);
         woken = false;
         batch.swap(posted);
@@ -122,7 +122,7 @@ struct EventLoop::State {
         while (true) {
             const int timeout = run_due();
             if (timeout == -2) return;
-            // EINTR happens without any signal, too: where the kernel does this thread's io_uring work.
+            // EINTR also occurs without a signal, when the kernel does io_uring work in this thread.
             const int count = epoll_wait(poller, events, 64, timeout);
             for (int i = 0; i < count; ++i) {
                 if (events[i].data.u64 != 0) {
@@ -146,7 +146,7 @@ EventLoop::EventLoop() : state_(std::make_unique<State>()) {
     event.data.u64 = 0;
     if (epoll_ctl(state_->poller, EPOLL_CTL_ADD, state_->wakeup, &event) != 0) refuse("epoll_ctl");
 
-    // Under the lock, so that the thread finds its own identity in place.
+    // Under the lock: the thread must not run before its id is stored.
     const std::lock_guard lock(state_->mutex);
     state_->thread = start_thread([state = state_.get()] { state->run(); });
 }
@@ -186,7 +186,7 @@ EventLoop::Timer EventLoop::post_after(std::chrono::milliseconds delay, Work wor
 }
 
 void EventLoop::cancel(const Timer& timer) {
-    Work dropped;  // goes after the lock
+    Work dropped;  // destroyed after the lock
     const std::lock_guard lock(state_->mutex);
     const auto found = state_->later.find(std::pair(timer.when, timer.number));
     if (found == state_->later.end()) return;
@@ -196,7 +196,7 @@ void EventLoop::cancel(const Timer& timer) {
 
 void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsigned)> work) {
     auto watch = std::make_shared<State::Watch>(State::Watch{descriptor, std::move(work)});
-    std::shared_ptr<State::Watch> replaced;  // goes after the lock
+    std::shared_ptr<State::Watch> replaced;  // destroyed after the lock
     const std::lock_guard lock(state_->mutex);
     const std::uint64_t number = ++state_->last_watch;
     const auto known = state_->by_descriptor.find(descriptor);
@@ -209,7 +209,7 @@ void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsign
     epoll_event event{};
     event.events = events;
     event.data.u64 = number;
-    // A descriptor that was closed without forget() has left the set by itself.
+    // The kernel removes a descriptor that was closed without forget().
     if (epoll_ctl(state_->poller, EPOLL_CTL_MOD, descriptor, &event) != 0 &&
         (errno != ENOENT || epoll_ctl(state_->poller, EPOLL_CTL_ADD, descriptor, &event) != 0))
         refuse("epoll_ctl");
@@ -218,7 +218,7 @@ void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsign
 }
 
 void EventLoop::forget(int descriptor) {
-    std::shared_ptr<State::Watch> forgotten;  // goes after the lock
+    std::shared_ptr<State::Watch> forgotten;  // destroyed after the lock
     std::unique_lock lock(state_->mutex);
     const auto known = state_->by_descriptor.find(descriptor);
     if (known != state_->by_descriptor.end()) {

@@ -1,4 +1,4 @@
-// A thread that sleeps until a descriptor is ready or somebody has work for it.
+// A thread that sleeps until a descriptor is ready or work is posted.
 #pragma once
 
 #include <chrono>
@@ -17,11 +17,11 @@ class EventLoop {
     EventLoop(const EventLoop&) = delete;
     EventLoop& operator=(const EventLoop&) = delete;
 
-    // The processors that the thread may use from now on; empty: all that the process may.
+    // The processors that the thread may use from now on; empty: all of the process.
     void place(const std::vector<int>& processors);
 
-    // All of these may be called by any thread, also by the event thread's own from inside what it runs. What
-    // it runs must not throw, nor block for long.
+    // These functions may be called by any thread, also by work on the event thread. Work must not throw, nor
+    // block for long.
 
     // Runs `work` soon.
     void post(std::function<void()> work);
@@ -31,13 +31,13 @@ class EventLoop {
         std::uint64_t number = 0;  // 0: none
     };
     Timer post_after(std::chrono::milliseconds delay, std::function<void()> work);
-    // Drops such work, and what it holds. Nothing happens when it runs already, or has run.
+    // Drops such work. Does nothing if it has begun.
     void cancel(const Timer& timer);
     // Runs `work(events)` whenever `descriptor` has one of the epoll `events` (EPOLLIN, ...; EPOLLET for
     // edges). A second call for the same descriptor replaces the first.
     void watch(int descriptor, unsigned events, std::function<void(unsigned)> work);
-    // When it returns, the work of `descriptor` does not run and will not (unless the event thread's own
-    // thread calls it from inside that work). Before the descriptor is closed.
+    // When it returns, the work of `descriptor` does not run any more (unless that work itself has called
+    // it). Must be called before the descriptor is closed.
     void forget(int descriptor);
 
   private:

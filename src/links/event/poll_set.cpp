@@ -24,7 +24,7 @@ int PollSet::of(int first, int second) {
     if (first < 0 || second < 0) return -1;
     if (first == second) return first;
     if (poller_ >= 0 && watched_[0] == first && watched_[1] == second) return poller_;
-    // A new one each time: a descriptor that has been closed in the meantime cannot be taken out.
+    // A new set each time: a descriptor that has been closed meanwhile cannot be removed.
     close();
     poller_ = ::epoll_create1(EPOLL_CLOEXEC);
     const auto watch = [this](int descriptor) {

@@ -3,7 +3,7 @@
 
 namespace lapwing {
 
-// Gives a descriptor that is readable when one of two is; for poll() only.
+// A descriptor that is readable when one of two is; for poll() only.
 class PollSet {
   public:
     PollSet() = default;
@@ -11,8 +11,8 @@ class PollSet {
     PollSet& operator=(const PollSet&) = delete;
     ~PollSet();
 
-    // -1 when one of them is: who has to ask for one again has to ask again. Stays in place until the next
-    // call, and costs no system call while the two stay the same. Throws Error (system).
+    // Returns -1 if one of them is negative. Valid until the next call; makes no system call while the two
+    // stay the same. Throws Error (system).
     int of(int first, int second);
 
   private:

@@ -1,4 +1,4 @@
-// The program's signals, while Lapwing makes threads, and loads and opens the libraries of networks.
+// Protects the program's signals while Lapwing makes threads and opens the libraries of networks.
 #pragma once
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 namespace lapwing {
 
-// Libraries of networks take over the signals of faults when they are loaded. They are the program's.
+// Libraries of networks install handlers of fault signals when they are loaded. This restores the program's.
 class KeptSignals {
   public:
     KeptSignals() {
@@ -25,7 +25,7 @@ class KeptSignals {
     struct sigaction kept_[std::size(signals)]{};
 };
 
-// Threads that are made meanwhile inherit the mask: they take none of the program's signals.
+// Threads that are made meanwhile inherit the mask and receive no signals of the program.
 class BlockedSignals {
   public:
     BlockedSignals() {

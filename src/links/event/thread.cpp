@@ -32,8 +32,8 @@ std::thread start_thread(std::function<void()> work) {
 }
 
 void take_short_slices() {
-    // Among threads of equal rights Linux (EEVDF) lets the one that wakes preempt another if its slices are
-    // shorter. Its share of the processor stays the same. Older systems take no notice.
+    // Linux (EEVDF) lets a thread that wakes preempt another of the same priority if its slices are shorter.
+    // Its share of the processor stays the same. Older systems ignore the slice.
     struct {  // sched_attr, whose header does not go with <sched.h>
         std::uint32_t size;
         std::uint32_t policy;
@@ -57,14 +57,14 @@ void place_thread(std::thread& thread, const std::vector<int>& processors) {
         throw Error(ErrorCode::system, fmt::format("sched_getaffinity: {}", std::strerror(errno)));
     for (const int processor : processors) {
         if (processor < 0 || processor >= CPU_SETSIZE)
-            throw Error(ErrorCode::invalid_argument, fmt::format("there is no processor {}", processor));
+            throw Error(ErrorCode::invalid_argument, fmt::format("processor {} does not exist", processor));
         CPU_SET(processor, &set);
     }
     const int error = pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
     if (error != 0)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("this process may use none of the processors {}: {}; `taskset -cp $$` shows "
-                                "those that it may",
+                    fmt::format("this process may not use the processors {}: {}; `taskset -cp $$` shows "
+                                "those that it may use",
                                 fmt::join(processors, ","), std::strerror(error)));
 }
 

@@ -1,4 +1,4 @@
-// Threads of Lapwing's own, beside the program's.
+// Lapwing's own threads.
 #pragma once
 
 #include <functional>
@@ -7,14 +7,14 @@
 
 namespace lapwing {
 
-// Runs `work` on a thread that takes none of the program's signals. Throws Error (system).
+// Runs `work` on a thread that receives no signals of the program. Throws Error (system).
 std::thread start_thread(std::function<void()> work);
 
-// Called by a thread that sleeps most of the time and has little to do when it is woken: it shall not wait
-// for the end of another's time slice. As far as the system lets it: Linux 6.12 and later.
+// For a thread that sleeps most of the time and runs briefly when it is woken: it does not wait for the end
+// of another thread's time slice. Has an effect on Linux 6.12 and later.
 void take_short_slices();
 
-// The processors that it may use from now on; empty: all that the process may. Throws Error
+// The processors that the thread may use from now on; empty: all of the process. Throws Error
 // (invalid_argument).
 void place_thread(std::thread& thread, const std::vector<int>& processors);
 

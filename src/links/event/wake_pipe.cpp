@@ -27,7 +27,7 @@ void WakePipe::drain() const {
 }
 
 int WakePipe::open_writer(pid_t process, int writer) {
-    // For reading, too: a pipe whose reader has ended would end the writer by SIGPIPE.
+    // Also for reading: otherwise SIGPIPE would end the writer after the reader has ended.
     const int opened =
         ::open(fmt::format("/proc/{}/fd/{}", process, writer).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (opened < 0) {

@@ -1,5 +1,5 @@
-// Wakes a thread that sleeps in poll(), by any thread or process that has the writing end. A pipe, because
-// other processes of the same user can open it under /proc, as they cannot an eventfd.
+// Wakes a thread that sleeps in poll(), from any thread or process that has the writing end. A pipe, because
+// other processes of the same user can open it under /proc; they cannot open an eventfd.
 #pragma once
 
 #include <sys/types.h>
@@ -18,11 +18,12 @@ class WakePipe {
     int descriptor() const { return ends_[0]; }
     void drain() const;
 
-    // The other end, of this process.
+    // The writing end in this process.
     int writer() const { return ends_[1]; }
-    // Opens the one that another process has under this number; the caller closes it. Throws Error (system).
+    // Opens the writing end of another process by its descriptor there; the caller closes it. Throws Error
+    // (system).
     static int open_writer(pid_t process, int writer);
-    // Never waits: what is full wakes as well.
+    // Never waits: a full pipe wakes as well.
     static void wake(int writer);
 
   private:

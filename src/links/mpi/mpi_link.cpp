@@ -18,7 +18,7 @@ void keep(MPI_Request request, Link::Transfer& transfer) {
     transfer.active = true;
 }
 
-// Bytes as a count of one type. Counts of MPI-3 are ints: a longer message is one element of a made type.
+// Bytes as a count of one type. Counts of MPI-3 are ints: a longer message is one element of a derived type.
 class ByteSpan {
   public:
     explicit ByteSpan(std::uint64_t bytes) {
@@ -41,7 +41,7 @@ class ByteSpan {
         count_ = 1;
     }
     ~ByteSpan() {
-        // The MPI keeps the type for as long as a message uses it.
+        // The MPI frees the type when no message uses it any more.
         if (made_) PMPI_Type_free(&type_);
     }
     ByteSpan(const ByteSpan&) = delete;
@@ -87,7 +87,7 @@ bool MpiLink::ready() {
     int complete = 0;
     check(PMPI_Test(&duplication_, &complete, MPI_STATUS_IGNORE));
     ready_ = complete != 0;
-    // It would call the program's handler, with a communicator that the program does not know.
+    // Otherwise errors would call the program's handler with a communicator that the program has not made.
     if (ready_) check(PMPI_Comm_set_errhandler(duplicate_, MPI_ERRORS_RETURN));
     return ready_;
 }
@@ -96,7 +96,7 @@ void MpiLink::free() {
     if (ready_ && duplicate_ != MPI_COMM_NULL) check(PMPI_Comm_free(&duplicate_));
 }
 
-// The upper half of the tags is for kept channels.
+// The upper half of the tags is for persistent channels.
 int MpiLink::tag(std::uint32_t channel) const {
     const std::uint32_t half = tags_ / 2;
     return static_cast<int>(channel < first_kept_channel ? channel % half
@@ -130,7 +130,7 @@ bool MpiLink::test(Transfer& transfer) {
     return true;
 }
 
-// Any call moves all that the MPI has.
+// Any call advances all messages of the MPI.
 void MpiLink::progress() {
     int found = 0;
     check(PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE));

@@ -1,6 +1,5 @@
-// The link over the point-to-point messages of the native MPI, on a private duplicate of the program's
-// communicator, so that they can never meet the program's own. A channel is a tag. Compiled once for each
-// MPI.
+// The link over point-to-point messages of the native MPI. It has a private duplicate of the program's
+// communicator: its messages never match the program's. A channel is a tag. Compiled once for each MPI.
 #pragma once
 
 #include <mpi.h>
@@ -22,17 +21,16 @@ class MpiError : public Error {
 
 class MpiLink : public Link {
   public:
-    // Begins to duplicate `communicator`, without waiting for the other ranks; a group of one needs no
-    // duplicate. Collective over the communicator. The duplicate is made once begin() has been called and
-    // ready() is true.
     MpiLink() = default;
     MpiLink(const MpiLink&) = delete;
     MpiLink& operator=(const MpiLink&) = delete;
-    // The duplicate must have been given up or freed before.
+    // Does not free the duplicate.
     ~MpiLink() override = default;
 
+    // Starts to duplicate `communicator`, without waiting for the other ranks; ready() is true when the
+    // duplicate is made. Collective over the communicator. A group of one rank needs no duplicate.
     void begin(MPI_Comm communicator);
-    // Frees the duplicate; nothing may be in flight. Does nothing before ready().
+    // Frees the duplicate; no transfer may be in flight. Does nothing before ready().
     void free();
 
     const char* name() const override { return "mpi"; }
@@ -50,7 +48,7 @@ class MpiLink : public Link {
     MPI_Comm duplicate_ = MPI_COMM_NULL;
     MPI_Request duplication_ = MPI_REQUEST_NULL;
     bool ready_ = false;
-    std::uint32_t tags_ = 32768;  // the standard's least
+    std::uint32_t tags_ = 32768;  // the minimum of the standard
 };
 
 }  // namespace lapwing

@@ -16,7 +16,7 @@
 namespace lapwing::ofi {
 namespace {
 
-constexpr std::uint32_t mark = 0x4c4f4631;  // "LOF1": what follows has this form
+constexpr std::uint32_t mark = 0x4c4f4631;  // "LOF1": the form of a card
 
 class Writer {
   public:
@@ -60,7 +60,7 @@ class Reader {
   private:
     const std::byte* take(std::size_t size) {
         if (size > bytes_.size() - at_)
-            throw Error(ErrorCode::link, "what a rank told of its libfabric endpoint is not whole");
+            throw Error(ErrorCode::link, "a rank sent a truncated address of its libfabric endpoint");
         at_ += size;
         return bytes_.data() + (at_ - size);
     }
@@ -68,23 +68,15 @@ class Reader {
     std::size_t at_ = 0;
 };
 
-std::optional<tcp::Address::Place> internet_address(const BusinessCard& card) {
-    tcp::Address::Place place{};
-    if (card.format == FI_SOCKADDR_IN && card.address.size() >= sizeof(sockaddr_in)) {
-        place.family = 4;
-        std::memcpy(place.bytes, card.address.data() + offsetof(sockaddr_in, sin_addr), 4);
-        place.loopback = place.bytes[0] == 127 ? 1 : 0;
-        return place;
-    }
-    if (card.format == FI_SOCKADDR_IN6 && card.address.size() >= sizeof(sockaddr_in6)) {
-        place.family = 6;
-        std::memcpy(place.bytes, card.address.data() + offsetof(sockaddr_in6, sin6_addr), 16);
-        in6_addr address{};
-        std::memcpy(&address, place.bytes, sizeof address);
-        place.loopback = IN6_IS_ADDR_LOOPBACK(&address) ? 1 : 0;
-        return place;
-    }
-    return {};
+std::optional<tcp::IpAddress> internet_address(const BusinessCard& card) {
+    const std::size_t size = card.format == FI_SOCKADDR_IN    ? sizeof(sockaddr_in)
+                             : card.format == FI_SOCKADDR_IN6 ? sizeof(sockaddr_in6)
+                                                              : 0;
+    if (size == 0 || card.address.size() < size) return {};
+    sockaddr_storage address{};
+    std::memcpy(&address, card.address.data(), size);
+    address.ss_family = card.format == FI_SOCKADDR_IN ? AF_INET : AF_INET6;
+    return tcp::ip_of(reinterpret_cast<const sockaddr&>(address));
 }
 
 }  // namespace
@@ -105,8 +97,8 @@ BusinessCard card_of(const std::vector<std::byte>& bytes) {
     Reader from(bytes);
     if (from.number<std::uint32_t>() != mark)
         throw Error(ErrorCode::link,
-                    "what a rank told of its libfabric endpoint is of another form: do all "
-                    "ranks run the same Lapwing?");
+                    "a rank sent an address of its libfabric endpoint in another form: do all ranks run the "
+                    "same version of Lapwing?");
     BusinessCard card;
     card.provider = from.text();
     card.device = from.text();
@@ -134,11 +126,11 @@ std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<
                 "{} has an address of another kind than {}: do they have the same libfabric, and "
                 "interfaces of the same family?",
                 names[rank], names[0]);
-        const auto place = internet_address(card);
-        if (!place || !several_hosts) continue;
-        const std::string text = tcp::text(*place);
-        if (place->loopback != 0)
-            return fmt::format("{} can be reached on its own host only, at {}", names[rank], text);
+        const auto ip = internet_address(card);
+        if (!ip || !several_hosts) continue;
+        const std::string text = tcp::text(*ip);
+        if (ip->loopback != 0)
+            return fmt::format("{} can be reached only on its own host, at {}", names[rank], text);
         const auto [known, is_new] = owners.emplace(text, rank);
         if (!is_new && cards[known->second].presence.host != card.presence.host)
             return fmt::format(

@@ -1,4 +1,4 @@
-// The business card of an endpoint: what its process tells the others of it.
+// The business card of an endpoint: its address, for the other processes.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,17 @@ namespace lapwing::ofi {
 struct BusinessCard {
     std::string provider;        // "tcp;ofi_rxm"
     std::string device;          // "eth0"
-    std::uint32_t format = 0;    // libfabric's, of the address
-    std::uint32_t tag_bits = 0;  // that a message can have
+    std::uint32_t format = 0;    // of the address; libfabric's number
+    std::uint32_t tag_bits = 0;  // of a message
     std::vector<std::byte> address;
-    tcp::Address presence{};  // whom to ask whether the process is there
+    tcp::Address presence{};  // of the kernel that answers for the process (tcp/presence.hpp)
 };
 
 std::vector<std::byte> bytes_of(const BusinessCard& card);
-// Throws Error (link) when they are none of a card.
+// Throws Error (link) if the bytes are not a card.
 BusinessCard card_of(const std::vector<std::byte>& bytes);
 
-// Why the ranks with these cards and names cannot reach each other; empty when nothing speaks against it.
+// Why the ranks with these cards and names cannot reach each other; empty if no reason is known.
 std::string why_apart(const std::vector<BusinessCard>& cards, const std::vector<std::string>& names);
 
 }  // namespace lapwing::ofi

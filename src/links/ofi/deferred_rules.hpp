@@ -1,6 +1,6 @@
-// What Slingshot's cards ask of deferred work, beyond what libfabric's interface says: asserted on every
-// provider, so that what passes a test by another one could run there. From fi_cxi(7) and the provider's
-// source (cxip_dom.c).
+// The rules of Slingshot's cards for deferred work, beyond libfabric's interface. They are asserted on every
+// provider, so that tests with another provider find violations. From fi_cxi(7) and the provider's source
+// (cxip_dom.c).
 #pragma once
 
 #include <rdma/fi_trigger.h>
@@ -10,7 +10,7 @@
 
 namespace lapwing::ofi {
 
-// Empty, or the rule that the work breaks. `max_counted`: of a threshold.
+// The rule that the work breaks, or empty. `max_counted`: the largest threshold.
 std::string broken_rule(const fi_deferred_work& work, std::uint64_t max_counted);
 
 }  // namespace lapwing::ofi

@@ -20,9 +20,10 @@
 
 #include "links/event/signals.hpp"
 #include "links/ofi/deferred_rules.hpp"
+#include "links/ofi/endpoint.hpp"
 #include "links/ofi/library.hpp"
-#include "links/ofi/objects.hpp"
 #include "links/ofi/providers.hpp"
+#include "links/ofi/registration.hpp"
 #endif
 
 namespace lapwing {
@@ -31,21 +32,20 @@ namespace lapwing {
 namespace {
 
 using ofi::check;
-using ofi::open;
 using ofi::Open;
 using ofi::why;
 
-// Where a provider does not say.
+// For providers that do not report their number of trigger entries.
 constexpr std::uint64_t default_entries = 1024;
-// Counters that are kept in memory only have no end.
+// Counters in software have no limit.
 constexpr std::uint64_t default_counters = 1024;
-// For works that happen at once.
-constexpr std::uint64_t kept_entries = 16;
+// Left for works that happen at once.
+constexpr std::uint64_t entries_for_immediate_works = 16;
 // Slingshot's counters have 48 bits. libfabric's thresholds pass through 32 bits elsewhere.
 constexpr std::uint64_t max_counted_by_cards = (std::uint64_t{1} << 48) - 1;
 constexpr std::uint64_t max_counted_elsewhere = UINT32_MAX;
 
-// The table of fi_open_ops(domain, "dom_ops_v6", ...) of cxi, up to what is asked of it (fi_cxi_ext.h).
+// The table of fi_open_ops(domain, "dom_ops_v6", ...) of cxi, up to the function that is used (fi_cxi_ext.h).
 struct CxiDomainOperations {
     int (*cntr_read)(fid*, unsigned, std::uint64_t*, void*);
     int (*topology)(fid*, unsigned, unsigned*, unsigned*, unsigned*);
@@ -87,7 +87,7 @@ class OfiRegion final : public DeferredWork::Region {
     const std::uint64_t address_;
 };
 
-// libfabric keeps pointers to all of it.
+// libfabric keeps pointers to all members.
 struct OfiWork final : public DeferredWork::Work {
     fi_deferred_work work{};
     fi_op_rma rma{};
@@ -98,59 +98,33 @@ struct OfiWork final : public DeferredWork::Work {
 
 class OfiDeferredWork final : public DeferredWork {
   public:
-    OfiDeferredWork(ofi::Info info, const DeferredWorkOptions& options) : info_(std::move(info)) {
-        fabric_ = open<fid_fabric>("fi_fabric", [&](fid_fabric** fabric) {
-            return ofi::library().fabric(info_->fabric_attr, fabric, nullptr);
-        });
-        domain_ = open<fid_domain>("fi_domain", [&](fid_domain** domain) {
-            return ::fi_domain(fabric_.get(), info_.get(), domain, nullptr);
-        });
-        addresses_ = open<fid_av>("fi_av_open", [&](fid_av** addresses) {
-            fi_av_attr attributes{};
-            attributes.type = FI_AV_TABLE;
-            return ::fi_av_open(domain_.get(), &attributes, addresses, nullptr);
-        });
-        completions_ = open<fid_cq>("fi_cq_open", [&](fid_cq** completions) {
-            fi_cq_attr attributes{};
-            attributes.format = FI_CQ_FORMAT_CONTEXT;
-            return ::fi_cq_open(domain_.get(), &attributes, completions, nullptr);
-        });
-        endpoint_ = open<fid_ep>("fi_endpoint", [&](fid_ep** endpoint) {
-            return ::fi_endpoint(domain_.get(), info_.get(), endpoint, nullptr);
-        });
-        check(::fi_ep_bind(endpoint_.get(), &addresses_->fid, 0), "fi_ep_bind");
-        // Counters tell of everything; the queue is there for providers that insist on one.
-        check(::fi_ep_bind(endpoint_.get(), &completions_->fid,
-                           FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION),
-              "fi_ep_bind");
-        check(::fi_enable(endpoint_.get()), "fi_enable");
+    OfiDeferredWork(ofi::Info info, const DeferredWorkOptions& options)
+        : endpoint_(std::make_unique<ofi::Endpoint>(std::move(info), 0, ofi::Completions::counters)) {
         probe();
         entries_ = options.entries != 0 ? options.entries : ask_for_entries(options.sharers);
         counters_ = options.counters != 0 ? options.counters
-                    : provider() == "cxi" ? info_->domain_attr->cntr_cnt
+                    : provider() == "cxi" ? endpoint_->info().domain_attr->cntr_cnt
                                           : default_counters;
     }
     ~OfiDeferredWork() override {
-        // A child of fork shares the network's state with its parent.
-        if (process_ == ::getpid()) return;
-        static_cast<void>(endpoint_.release());
-        static_cast<void>(completions_.release());
-        static_cast<void>(addresses_.release());
-        for (auto& counter : kept_counters_) static_cast<void>(counter.release());
-        static_cast<void>(domain_.release());
-        static_cast<void>(fabric_.release());
+        if (process_ == ::getpid()) {
+            endpoint_->close();
+        } else {
+            // A child of fork shares the network's state with its parent.
+            for (auto& counter : kept_counters_) static_cast<void>(counter.release());
+            static_cast<void>(endpoint_.release());
+        }
     }
     OfiDeferredWork(const OfiDeferredWork&) = delete;
     OfiDeferredWork& operator=(const OfiDeferredWork&) = delete;
 
     std::string description() const override {
-        return fmt::format("{}, {} on {}", ofi::library().name, provider(),
-                           info_->domain_attr->name == nullptr ? "?" : info_->domain_attr->name);
+        return fmt::format("{}, {} on {}", ofi::library().name, provider(), endpoint_->device());
     }
     std::uint64_t entries() const override { return entries_; }
     bool reserve(std::uint64_t entries, bool waits) override {
         const std::lock_guard lock(mutex_);
-        const std::uint64_t kept = waits ? std::min(entries_ / 4, kept_entries) : 0;
+        const std::uint64_t kept = waits ? std::min(entries_ / 4, entries_for_immediate_works) : 0;
         if (reserved_ + entries + kept > entries_) return false;
         reserved_ += entries;
         return true;
@@ -175,23 +149,15 @@ class OfiDeferredWork final : public DeferredWork {
     }
 
     std::vector<std::byte> address() const override {
-        std::vector<std::byte> bytes(256);
-        std::size_t size = bytes.size();
         const auto lock = hold();
-        check(::fi_getname(&endpoint_->fid, bytes.data(), &size), "fi_getname");
-        bytes.resize(size);
-        return bytes;
+        return endpoint_->address();
     }
     std::uint64_t reach(const std::vector<std::byte>& address) override {
         const auto lock = hold();
         const std::string name(reinterpret_cast<const char*>(address.data()), address.size());
         const auto known = peers_.find(name);
         if (known != peers_.end()) return known->second;
-        fi_addr_t peer = FI_ADDR_UNSPEC;
-        if (::fi_av_insert(addresses_.get(), address.data(), 1, &peer, 0, nullptr) != 1)
-            throw Error(ErrorCode::link, "libfabric does not take the address of a peer");
-        peers_.emplace(name, peer);
-        return peer;
+        return peers_.emplace(name, endpoint_->insert(address, 1).front()).first->second;
     }
 
     std::unique_ptr<Counter> make_counter() override {
@@ -212,28 +178,28 @@ class OfiDeferredWork final : public DeferredWork {
 
     std::uint64_t calls() const override { return calls_.load(std::memory_order_relaxed); }
 
-    // Every call of libfabric's functions is made by who holds this.
+    // Must be held for every call of a function of libfabric.
     std::unique_lock<std::mutex> hold() const {
         calls_.fetch_add(1, std::memory_order_relaxed);
         return std::unique_lock(mutex_);
     }
 
   private:
-    std::string provider() const { return info_->fabric_attr->prov_name; }
+    std::string provider() const { return endpoint_->provider(); }
 
     Open<fid_cntr> open_counter() {
         fi_cntr_attr attributes{};
         attributes.events = FI_CNTR_EVENTS_COMP;
         attributes.wait_obj = FI_WAIT_NONE;
         fid_cntr* counter = nullptr;
-        const int result = ::fi_cntr_open(domain_.get(), &attributes, &counter, nullptr);
+        const int result = ::fi_cntr_open(endpoint_->domain(), &attributes, &counter, nullptr);
         if (result != 0)
             throw Error(ErrorCode::system,
                         fmt::format("libfabric ({}) has no more counters: {}", provider(), why(result)));
         return Open<fid_cntr>(counter);
     }
 
-    // Nothing but trying tells whether a provider has deferred work.
+    // Only a trial shows whether a provider has deferred work.
     void probe() {
         auto counter = open_counter();
         auto raised = open_counter();
@@ -243,7 +209,7 @@ class OfiDeferredWork final : public DeferredWork {
         work.threshold = 1;
         work.op_type = FI_OP_CNTR_ADD;
         work.op.cntr = &operation;
-        const int result = ::fi_control(&domain_->fid, FI_QUEUE_WORK, &work);
+        const int result = ::fi_control(&endpoint_->domain()->fid, FI_QUEUE_WORK, &work);
         if (result != 0)
             throw Error(ErrorCode::unsupported,
                         fmt::format("it has no deferred work (FI_QUEUE_WORK: {})", why(result)));
@@ -259,11 +225,11 @@ class OfiDeferredWork final : public DeferredWork {
         if (provider() != "cxi") return default_entries;
         CxiDomainOperations* operations = nullptr;
         std::size_t depth = 0;
-        if (::fi_open_ops(&domain_->fid, "dom_ops_v6", 0, reinterpret_cast<void**>(&operations), nullptr) !=
-                0 ||
-            operations->get_dwq_depth(&domain_->fid, &depth) != 0)
+        if (::fi_open_ops(&endpoint_->domain()->fid, "dom_ops_v6", 0, reinterpret_cast<void**>(&operations),
+                          nullptr) != 0 ||
+            operations->get_dwq_depth(&endpoint_->domain()->fid, &depth) != 0)
             throw Error(ErrorCode::unsupported,
-                        "it does not say how many trigger entries there are: set LAPWING_TRIGGER_ENTRIES "
+                        "it does not report its number of trigger entries: set LAPWING_TRIGGER_ENTRIES "
                         "(with Slurm: srun --network=def_tles=N)");
         return depth / static_cast<std::size_t>(sharers);
     }
@@ -272,23 +238,18 @@ class OfiDeferredWork final : public DeferredWork {
         const std::string broken = ofi::broken_rule(work.work, max_counted());
         if (!broken.empty()) throw Error(ErrorCode::internal, "deferred work breaks a rule: " + broken);
         const auto lock = hold();
-        const int result = ::fi_control(&domain_->fid, FI_QUEUE_WORK, &work.work);
+        const int result = ::fi_control(&endpoint_->domain()->fid, FI_QUEUE_WORK, &work.work);
         if (result != 0)
-            throw Error(ErrorCode::link, fmt::format("libfabric ({}) does not take deferred work: {}",
-                                                     provider(), why(result)));
+            throw Error(ErrorCode::link,
+                        fmt::format("libfabric ({}) refuses deferred work: {}", provider(), why(result)));
     }
 
     const pid_t process_ = ::getpid();
     mutable std::mutex mutex_;
     std::vector<std::unique_ptr<Work>> kept_;  // outlive the endpoint
     mutable std::atomic<std::uint64_t> calls_{0};
-    ofi::Info info_;
-    Open<fid_fabric> fabric_;
-    Open<fid_domain> domain_;
-    std::vector<std::unique_ptr<Counter>> kept_counters_;  // the same
-    Open<fid_av> addresses_;
-    Open<fid_cq> completions_;
-    Open<fid_ep> endpoint_;
+    std::unique_ptr<ofi::Endpoint> endpoint_;
+    std::vector<std::unique_ptr<Counter>> kept_counters_;  // closed before the endpoint's domain
     std::uint64_t entries_ = 0;
     std::uint64_t reserved_ = 0;
     std::uint64_t counters_ = 0;
@@ -331,32 +292,17 @@ OfiRegion::~OfiRegion() {
 std::unique_ptr<DeferredWork::Region> OfiDeferredWork::expose(std::byte* memory, std::size_t bytes,
                                                               Counter* raised) {
     const auto lock = hold();
-    const int mode = info_->domain_attr->mr_mode;
-    // Keys are random: who does not know one writes nowhere.
-    std::uint64_t key = 0;
-    fid_mr* made = nullptr;
-    long result = -FI_ENOKEY;
-    for (int tries = 0; tries < 10 && result == -FI_ENOKEY; ++tries) {
-        if ((mode & FI_MR_PROV_KEY) == 0) {
-            ::randombytes_buf(&key, sizeof key);
-            const std::size_t width = std::min<std::size_t>(info_->domain_attr->mr_key_size, 4) * 8;
-            if (width < 64) key &= (std::uint64_t{1} << width) - 1;
-        }
-        result = ::fi_mr_reg(domain_.get(), memory, bytes, FI_REMOTE_WRITE, 0, key,
-                             raised == nullptr ? 0 : FI_RMA_EVENT, &made, nullptr);
-    }
-    Open<fid_mr> region(result == 0 ? made : nullptr);
-    if (result == 0 && raised != nullptr)
-        result = ::fi_mr_bind(made, &static_cast<OfiCounter*>(raised)->get()->fid, FI_REMOTE_WRITE);
-    if (result == 0 && (mode & FI_MR_ENDPOINT) != 0) {
-        result = ::fi_mr_bind(made, &endpoint_->fid, 0);
-        if (result == 0) result = ::fi_mr_enable(made);
-    }
-    if (result != 0)
-        throw Error(ErrorCode::system, fmt::format("libfabric ({}) cannot register {} bytes of memory: {}",
-                                                   provider(), bytes, why(result)));
-    const std::uint64_t address =
-        (mode & FI_MR_VIRT_ADDR) != 0 ? reinterpret_cast<std::uintptr_t>(memory) : 0;
+    // Keys are random: a process that does not know a key cannot write.
+    const auto random_key = [this] {
+        std::uint64_t key = 0;
+        ::randombytes_buf(&key, sizeof key);
+        const std::size_t width = std::min<std::size_t>(endpoint_->info().domain_attr->mr_key_size, 4) * 8;
+        return width < 64 ? key & ((std::uint64_t{1} << width) - 1) : key;
+    };
+    fid_cntr* const counter = raised == nullptr ? nullptr : static_cast<OfiCounter*>(raised)->get();
+    Open<fid_mr> region = register_memory(*endpoint_, memory, bytes, FI_REMOTE_WRITE, random_key, counter);
+    const bool virtual_addresses = (endpoint_->info().domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+    const std::uint64_t address = virtual_addresses ? reinterpret_cast<std::uintptr_t>(memory) : 0;
     return std::make_unique<OfiRegion>(*this, std::move(region), address);
 }
 
@@ -366,7 +312,7 @@ std::unique_ptr<DeferredWork::Work> OfiDeferredWork::write(Counter& trigger, std
     auto made = std::make_unique<OfiWork>();
     made->from = {const_cast<std::byte*>(source), bytes};  // it is only read
     made->to = {target.address, bytes, target.key};
-    made->rma.ep = endpoint_.get();
+    made->rma.ep = endpoint_->endpoint();
     made->rma.msg.msg_iov = &made->from;
     made->rma.msg.iov_count = 1;
     made->rma.msg.addr = target.peer;

@@ -6,6 +6,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_eq.h>
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -13,7 +14,9 @@
 #include "links/ofi/library.hpp"
 
 namespace lapwing::ofi {
-Endpoint::Endpoint(Info info, int ranks) : info_(std::move(info)), traits_(ofi::traits(*info_)) {
+Endpoint::Endpoint(Info info, int peers, Completions completions)
+    : info_(std::move(info)), traits_(ofi::traits(*info_)) {
+    const bool events = completions == Completions::events;
     fabric_ = open<fid_fabric>("fi_fabric", [&](fid_fabric** fabric) {
         return library().fabric(info_->fabric_attr, fabric, nullptr);
     });
@@ -23,17 +26,17 @@ Endpoint::Endpoint(Info info, int ranks) : info_(std::move(info)), traits_(ofi::
     addresses_ = open<fid_av>("fi_av_open", [&](fid_av** addresses) {
         fi_av_attr attributes{};
         attributes.type = FI_AV_TABLE;
-        attributes.count = static_cast<std::size_t>(ranks);
+        attributes.count = static_cast<std::size_t>(peers);
         return ::fi_av_open(domain_.get(), &attributes, addresses, nullptr);
     });
     fi_cq_attr attributes{};
-    attributes.format = FI_CQ_FORMAT_MSG;
+    attributes.format = events ? FI_CQ_FORMAT_MSG : FI_CQ_FORMAT_CONTEXT;
     attributes.wait_obj = FI_WAIT_FD;
-    const auto open_completions = [&](fid_cq** completions) {
-        return ::fi_cq_open(domain_.get(), &attributes, completions, nullptr);
+    const auto open_completions = [&](fid_cq** opened) {
+        return ::fi_cq_open(domain_.get(), &attributes, opened, nullptr);
     };
     fid_cq* with_descriptor = nullptr;
-    if (open_completions(&with_descriptor) == 0) {
+    if (events && open_completions(&with_descriptor) == 0) {
         completions_.reset(with_descriptor);
     } else {
         attributes.wait_obj = FI_WAIT_NONE;
@@ -43,7 +46,9 @@ Endpoint::Endpoint(Info info, int ranks) : info_(std::move(info)), traits_(ofi::
         return ::fi_endpoint(domain_.get(), info_.get(), endpoint, nullptr);
     });
     check(::fi_ep_bind(endpoint_.get(), &addresses_->fid, 0), "fi_ep_bind");
-    check(::fi_ep_bind(endpoint_.get(), &completions_->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+    // Without events the queue is only for providers that insist on one.
+    const std::uint64_t selective = events ? 0 : FI_SELECTIVE_COMPLETION;
+    check(::fi_ep_bind(endpoint_.get(), &completions_->fid, FI_TRANSMIT | FI_RECV | selective), "fi_ep_bind");
     check(::fi_enable(endpoint_.get()), "fi_enable");
     if (attributes.wait_obj == FI_WAIT_FD && ::fi_control(&completions_->fid, FI_GETWAIT, &descriptor_) != 0)
         descriptor_ = -1;
@@ -59,28 +64,30 @@ BusinessCard Endpoint::card() const {
     card.device = device();
     card.format = info_->addr_format;
     const std::uint64_t format = info_->ep_attr->mem_tag_format;
-    // Providers that do not say have at least those of Slingshot.
+    // Providers that do not report the number have at least as many as Slingshot.
     card.tag_bits = format == 0 ? 48 : static_cast<std::uint32_t>(std::bit_width(format));
-    std::size_t size = 256;
-    card.address.resize(size);
-    long result = ::fi_getname(&endpoint_->fid, card.address.data(), &size);
-    card.address.resize(size);
-    if (result == -FI_ETOOSMALL) result = ::fi_getname(&endpoint_->fid, card.address.data(), &size);
-    check(result, "fi_getname");
+    card.address = address();
     return card;
 }
 
-std::vector<fi_addr_t> Endpoint::insert(const std::vector<BusinessCard>& cards) {
-    std::vector<std::byte> all;
-    for (const BusinessCard& card : cards) all.insert(all.end(), card.address.begin(), card.address.end());
-    std::vector<fi_addr_t> result(cards.size(), FI_ADDR_UNSPEC);
-    const int inserted =
-        ::fi_av_insert(addresses_.get(), all.data(), cards.size(), result.data(), 0, nullptr);
-    if (inserted != static_cast<int>(cards.size()))
+std::vector<std::byte> Endpoint::address() const {
+    std::size_t size = 256;
+    std::vector<std::byte> bytes(size);
+    long result = ::fi_getname(&endpoint_->fid, bytes.data(), &size);
+    bytes.resize(size);
+    if (result == -FI_ETOOSMALL) result = ::fi_getname(&endpoint_->fid, bytes.data(), &size);
+    check(result, "fi_getname");
+    return bytes;
+}
+
+std::vector<fi_addr_t> Endpoint::insert(const std::vector<std::byte>& addresses, std::size_t count) {
+    std::vector<fi_addr_t> result(count, FI_ADDR_UNSPEC);
+    const int inserted = ::fi_av_insert(addresses_.get(), addresses.data(), count, result.data(), 0, nullptr);
+    if (inserted != static_cast<int>(count))
         throw Error(
             ErrorCode::link,
-            fmt::format("libfabric ({}) takes {} of {} addresses{}", provider(), inserted < 0 ? 0 : inserted,
-                        cards.size(), inserted < 0 ? fmt::format(": {}", why(inserted)) : std::string()));
+            fmt::format("libfabric ({}) accepts only {} of {} addresses{}", provider(), std::max(inserted, 0),
+                        count, inserted < 0 ? fmt::format(": {}", why(inserted)) : std::string()));
     return result;
 }
 

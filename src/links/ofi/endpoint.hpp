@@ -1,4 +1,5 @@
-// One endpoint of libfabric with what it needs: fabric, domain, address vector and completion queue.
+// One endpoint of libfabric and the objects that it needs: fabric, domain, address vector and completion
+// queue.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -15,12 +16,15 @@
 
 namespace lapwing::ofi {
 
+// How an endpoint's completions are reported: by events of the completion queue, or by counters alone.
+enum class Completions { events, counters };
+
 // Not thread-safe. Its members close in the right order.
 class Endpoint {
   public:
-    // Throws Error (unsupported) with the provider's reason: no card, no rights, no room for a second
-    // endpoint beside the MPI's.
-    Endpoint(Info info, int ranks);
+    // `peers`: how many will be inserted; 0: unknown. Throws Error (unsupported) with the provider's reason:
+    // no card, no permission, no room for a second endpoint beside the MPI's.
+    Endpoint(Info info, int peers, Completions completions = Completions::events);
 
     const fi_info& info() const { return *info_; }
     const ProviderTraits& traits() const { return traits_; }
@@ -30,14 +34,15 @@ class Endpoint {
     std::string provider() const { return info_->fabric_attr->prov_name; }
     std::string device() const;  // "eth0"
 
+    std::vector<std::byte> address() const;
     BusinessCard card() const;  // without the presence
-    // The endpoints of the cards, by their place. Throws Error (link).
-    std::vector<fi_addr_t> insert(const std::vector<BusinessCard>& cards);
+    // Inserts `count` addresses, one after the other in `addresses`. Throws Error (link).
+    std::vector<fi_addr_t> insert(const std::vector<std::byte>& addresses, std::size_t count);
 
-    int descriptor() const { return descriptor_; }  // -1: there is none
+    int descriptor() const { return descriptor_; }  // -1: the provider has none
     bool may_sleep();
 
-    // Ends all transfers. The domain stays, for memory that is registered there.
+    // Ends all transfers. The domain stays open, for memory that is registered there.
     void close();
 
   private:
@@ -51,8 +56,8 @@ class Endpoint {
     int descriptor_ = -1;
 };
 
-// The first of `candidates` that opens, for a job of so many ranks. Throws Error (unsupported) that says why
-// each did not.
+// Opens the first of `candidates` that can be opened, for a job of `ranks`. Throws Error (unsupported) with
+// the reason of each.
 std::unique_ptr<Endpoint> open_first(std::vector<Info> candidates, int ranks);
 
 }  // namespace lapwing::ofi

@@ -89,7 +89,9 @@ void OfiFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {
     for (std::size_t rank = 0; rank < peers.size(); ++rank) names.push_back(describe(static_cast<int>(rank)));
     const std::string apart = why_apart(cards, names);
     if (!apart.empty()) throw Error(ErrorCode::link, apart);
-    const std::vector<fi_addr_t> addresses = endpoint_->insert(cards);
+    std::vector<std::byte> all;
+    for (const BusinessCard& card : cards) all.insert(all.end(), card.address.begin(), card.address.end());
+    const std::vector<fi_addr_t> addresses = endpoint_->insert(all, cards.size());
     peers_.resize(cards.size());
     for (std::size_t rank = 0; rank < cards.size(); ++rank) peers_[rank].address = addresses[rank];
     tags_ = Tags(cards.at(static_cast<std::size_t>(self)).tag_bits, static_cast<int>(cards.size()), key[0]);

@@ -1,6 +1,6 @@
-// libfabric, bound at run time: the copy that the process has already, because libraries that watch memory
-// must not be there twice, or the system's. Most of libfabric's interface is inline functions over tables of
-// the provider; these are the functions that need a symbol.
+// libfabric, loaded at run time: the copy that the process has loaded already, because two copies of a
+// library that watches memory would disturb each other; otherwise the system's. Most of libfabric's interface
+// is inline functions over tables of the provider; these are the functions that need a symbol.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -19,13 +19,13 @@ struct Library {
     std::string name;  // "libfabric 1.17.0"
 };
 
-// Loads it at the first call; it stays. Throws Error (unsupported).
+// Loads it at the first call; it stays loaded. Throws Error (unsupported).
 const Library& library();
 
-// What is asked of libfabric's interface, whatever the headers offer: old libraries do, too.
+// The requested version of the interface, whatever the headers offer, so that old libraries serve, too.
 constexpr std::uint32_t api_version = FI_VERSION(1, 9);
 
-// "Connection refused": of what libfabric's functions return, negative or not.
+// "Connection refused": the text of an error number, negative or not.
 std::string why(long result);
 
 }  // namespace lapwing::ofi

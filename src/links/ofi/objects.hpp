@@ -21,12 +21,12 @@ struct Close {
 template <typename Object>
 using Open = std::unique_ptr<Object, Close>;
 
-// Throws Error (unsupported) with the function's reason, unless it has returned 0.
+// Throws Error (unsupported) with the reason, unless `result` is 0.
 inline void check(long result, const char* function) {
     if (result != 0) throw Error(ErrorCode::unsupported, fmt::format("{}: {}", function, why(result)));
 }
 
-// Calls `function` with a place for the object that it opens.
+// Calls `function` with the address of a pointer to the object that it opens.
 template <typename Object, typename Function>
 Open<Object> open(const char* name, Function&& function) {
     Object* object = nullptr;

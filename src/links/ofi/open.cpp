@@ -13,8 +13,8 @@ std::unique_ptr<Fabric> open_ofi(const FabricOptions& options) {
 #if __has_include(<rdma/fi_tagged.h>)
     if (options.rdma_only && infiniband_devices().empty() && slingshot_devices().empty())
         throw Error(ErrorCode::system, "no InfiniBand, RoCE, EFA, Omni-Path or Slingshot device");
-    // libfabric's own variable; who names one provider there means that one, also where it is not taken by
-    // itself. A list, or one that is to be left out, libfabric heeds alone.
+    // libfabric's own variable. A single provider is used even if it is not worth using by default. A list,
+    // and exclusions, are left to libfabric.
     const char* wanted = std::getenv("FI_PROVIDER");
     const std::string provider = wanted == nullptr ? "" : wanted;
     return ofi_fabric(provider.find_first_of(",^") == std::string::npos ? provider : "", options);

@@ -18,8 +18,8 @@
 namespace lapwing::ofi {
 namespace {
 
-// In the order in which they are tried. `sockets` is slow and on its way out, and `shm` reaches one host
-// only: both serve who names them.
+// In the order in which they are tried. `sockets` is slow and deprecated, and `shm` reaches only one host:
+// users must name them.
 constexpr ProviderTraits by_themselves[] = {
     {.name = "cxi", .rdma = true},
     {.name = "efa", .rdma = true},
@@ -31,15 +31,14 @@ constexpr ProviderTraits by_themselves[] = {
 };
 constexpr ProviderTraits others;
 
-// Whether the user who writes `named` means `provider`: "tcp" is "tcp;ofi_rxm", too.
+// Whether `named`, as the user writes it, is `provider`: "tcp" is also "tcp;ofi_rxm".
 bool means(std::string_view named, std::string_view provider) {
     return provider == named || provider == std::string(named) + ";ofi_rxm";
 }
 
-// The memory modes that cost a user who only sends and receives nothing, whatever of them a provider wants.
+// The memory modes that cost nothing for sends and receives.
 constexpr int memory_modes = FI_MR_ENDPOINT | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
 
-// What providers are looked for.
 enum class Use { messages, deferred_work };
 
 Info ask(Use use, const std::string& provider, int memory, bool manual_progress) {
@@ -67,12 +66,12 @@ Info ask(Use use, const std::string& provider, int memory, bool manual_progress)
     return Info(found);
 }
 
-// Those that want the user's memory registered come last: it costs each message a call.
+// Providers that require the registration of memory come last: it costs each message a call.
 std::vector<Info> ask_all(Use use, const std::string& provider) {
     std::vector<Info> result;
     for (const int memory : {memory_modes, memory_modes | FI_MR_LOCAL}) {
         for (const bool manual : {true, false}) {
-            // Nobody makes progress for deferred work, nor registers what it sends.
+            // No thread makes progress for deferred work or registers the memory that it sends.
             if (use == Use::deferred_work && (manual || (memory & FI_MR_LOCAL) != 0)) continue;
             Info found = ask(use, provider, memory, manual);
             if (found) result.push_back(std::move(found));
@@ -86,9 +85,9 @@ bool is_bridge(const std::string& interface) {
     return ::stat(fmt::format("/sys/class/net/{}/bridge", interface).c_str(), &there) == 0;
 }
 
-// The addresses of this host, the best first. What peers on other hosts reach through a bridge of this host's
-// own they reach without it, too; so bridges come last, but before the loopback.
-std::vector<tcp::Address::Place> places(const tcp::Options& options) {
+// The addresses of this host, best first. Peers on other hosts reach this host without its bridges, too;
+// therefore bridges come last, but before the loopback.
+std::vector<tcp::IpAddress> ips(const tcp::Options& options) {
     std::vector<tcp::Interface> present = tcp::interfaces();
     if (options.interfaces.empty())
         std::stable_partition(present.begin(), present.end(),
@@ -96,27 +95,20 @@ std::vector<tcp::Address::Place> places(const tcp::Options& options) {
     return tcp::choose(options, present);
 }
 
-// The rank of the address of `info` among `allowed`; past their end when it is none of them. Addresses that
-// are none of the Internet's are all alike.
-std::size_t rank_of(const fi_info& info, const std::vector<tcp::Address::Place>& allowed) {
-    tcp::Address::Place own{};
+// The position of the address of `info` among `allowed`; their number if it is not among them. Addresses that
+// are not Internet addresses have position 0.
+std::size_t rank_of(const fi_info& info, const std::vector<tcp::IpAddress>& allowed) {
     if (info.src_addr == nullptr) return 0;
-    if (info.addr_format == FI_SOCKADDR_IN) {
-        own.family = 4;
-        std::memcpy(own.bytes, &static_cast<const sockaddr_in*>(info.src_addr)->sin_addr, 4);
-    } else if (info.addr_format == FI_SOCKADDR_IN6) {
-        own.family = 6;
-        std::memcpy(own.bytes, &static_cast<const sockaddr_in6*>(info.src_addr)->sin6_addr, 16);
-    } else {
-        return 0;
-    }
+    if (info.addr_format != FI_SOCKADDR_IN && info.addr_format != FI_SOCKADDR_IN6) return 0;
+    const auto own = tcp::ip_of(*static_cast<const sockaddr*>(info.src_addr));
+    if (!own) return 0;
     return static_cast<std::size_t>(
         std::find_if(allowed.begin(), allowed.end(),
-                     [&](const tcp::Address::Place& place) { return tcp::same_address(place, own); }) -
+                     [&](const tcp::IpAddress& ip) { return tcp::same_address(ip, *own); }) -
         allowed.begin());
 }
 
-// Whether it goes by an interface of the kernel's, as psm3 may, and not by a card of its own.
+// Whether it uses an interface of the kernel, as psm3 may, and not a card of its own.
 bool by_interface(const fi_info& info) {
     struct stat there {};
     return info.domain_attr->name != nullptr &&
@@ -136,7 +128,7 @@ std::string names(const std::vector<Info>& offers) {
 
 std::vector<Info> ask_everywhere(Use use, const std::string& named) {
     std::vector<Info> offers = ask_all(use, "");
-    // Some are offered to those who name them only.
+    // Some are offered only if they are named.
     if (!named.empty())
         for (Info& offer : ask_all(use, named)) offers.push_back(std::move(offer));
     return offers;
@@ -157,11 +149,11 @@ ProviderTraits traits(const fi_info& info) {
 }
 
 std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp::Options& options) {
-    // Its descriptor stays readable in libfabric 1.17 although there is nothing to read: a sleeper would take
-    // a whole core.
+    // Its descriptor stays readable in libfabric 1.17 although there is nothing to read: a sleeping thread
+    // would occupy a core.
     if (means("net", named))
         throw Error(ErrorCode::unsupported, "libfabric's provider 'net' cannot wake a thread; use tcp");
-    const std::vector<tcp::Address::Place> allowed = places(options);
+    const std::vector<tcp::IpAddress> allowed = ips(options);
     std::vector<Info> offers = ask_everywhere(Use::messages, named);
 
     const auto best_of = [&](const auto& wanted) {
@@ -186,7 +178,7 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp
             if (best) result.push_back(std::move(best));
         }
     } else {
-        // What libfabric builds of rxm knows more than a provider's own kind, where there are both.
+        // If there are both, the provider with rxm has more features.
         for (const bool with_rxm : {true, false}) {
             Info best = best_of([&](const fi_info& one) {
                 const std::string name = name_of(one);
@@ -207,7 +199,7 @@ std::vector<Info> candidates(const std::string& named, bool rdma_only, const tcp
 }
 
 Info candidate_for_deferred_work(const std::string& provider, const tcp::Options& options) {
-    const std::vector<tcp::Address::Place> allowed = places(options);
+    const std::vector<tcp::IpAddress> allowed = ips(options);
     const std::vector<Info> offers = ask_everywhere(Use::deferred_work, provider);
     const fi_info* best = nullptr;
     for (const Info& list : offers) {

@@ -24,19 +24,19 @@ std::uint64_t Tags::take(std::uint64_t group) {
     const std::uint64_t leader = group >> 32;
     if (leader >> leader_bits_ != 0)
         throw Error(ErrorCode::internal,
-                    fmt::format("group {:#x} was numbered by no rank of the job", group));
+                    fmt::format("group {:#x} was not numbered by a rank of the job", group));
     const std::uint64_t count = group & ((std::uint64_t{1} << count_bits_) - 1);
     const std::uint64_t tag = key_ | (leader << count_bits_ | count) << channel_bits;
     if (!live_.insert(tag).second)
         throw Error(
             ErrorCode::unsupported,
-            fmt::format("libfabric's tags tell only {} communicators of one rank 0 apart, and another "
-                        "one that still lives has the number of this one",
+            fmt::format("libfabric's tags distinguish only {} communicators with the same rank 0, and "
+                        "another one that is not freed has the number of this one",
                         std::uint64_t{1} << count_bits_));
     return tag;
 }
 
-void Tags::give_back(std::uint64_t tag) {
+void Tags::release(std::uint64_t tag) {
     live_.erase(tag);
 }
 

@@ -1,5 +1,4 @@
-// The tags of messages: which group and which channel they belong to. The sender is not in them, since
-// receives name it.
+// The tags of messages: their group and channel. Receives select the sender without a tag.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +6,22 @@
 
 namespace lapwing::ofi {
 
-// From the top: as much of the job's key as there is room for; the place in the job of the rank that numbered
-// the group, in as many bits as the job needs; that rank's count of its groups; the channel, 16 bits.
-// Slingshot has 48 bits in all, other providers up to 64.
+// From the highest bit: as many bits of the job's key as fit; the rank in the job that numbered the group, in
+// as many bits as the job needs; that rank's count of its groups; the channel, 16 bits. Slingshot's tags have
+// 48 bits, other providers' up to 64.
 class Tags {
   public:
     Tags() = default;
-    // Throws Error (unsupported) when the provider's tags are too short for so many ranks.
+    // Throws Error (unsupported) if the provider's tags are too short for so many ranks.
     Tags(std::uint32_t bits, int ranks, std::uint64_t key);
 
-    // The tag of a group, with room for the channel. `group`: the leader's place plus one above 32 bits, its
-    // count below. Throws Error (unsupported) when a group that still lives has the same tag: counts come
-    // around.
+    // The tag of a group, with room for the channel. `group`: the numbering rank plus one in the upper 32
+    // bits, its count in the lower. Counts wrap around: throws Error (unsupported) if another group has this
+    // tag until release().
     std::uint64_t take(std::uint64_t group);
-    void give_back(std::uint64_t tag);
+    void release(std::uint64_t tag);
 
-    // Channels come around, too: below and above first_kept_channel there are 32768 each.
+    // Channels wrap around, too: below and above first_kept_channel there are 32768 each.
     static std::uint64_t of_channel(std::uint32_t channel);
 
   private:

@@ -82,7 +82,7 @@ OfiFabric::Posted OfiFabric::post(Piece& piece) {
     const long result = silent ? ::fi_tinject(endpoint, piece.data, piece.bytes, request.addr, request.tag)
                         : piece.receive ? ::fi_trecvmsg(endpoint, &request, flags)
                                         : ::fi_tsendmsg(endpoint, &request, flags);
-    if (result != 0) registration_->give_back(piece.span);
+    if (result != 0) registration_->release(piece.span);
     if (result == -FI_EAGAIN) return Posted::full;
     if (result != 0 && piece.peer == any_peer) {
         fail(message, ErrorCode::link, why(result));
@@ -174,7 +174,7 @@ void OfiFabric::settle(Piece& piece) {
 }
 
 void OfiFabric::free(Piece& piece) {
-    registration_->give_back(piece.span);
+    registration_->release(piece.span);
     piece.message = nullptr;
     pieces_.release(piece);
 }

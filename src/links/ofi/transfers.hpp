@@ -68,7 +68,7 @@ class OfiFabric final : public FabricBase {
     bool step() override;
     bool flushed() override;
     void open_group(FabricGroup& group) override { group.tag = tags_.take(group.number); }
-    void close_group(FabricGroup& group) override { tags_.give_back(group.tag); }
+    void close_group(FabricGroup& group) override { tags_.release(group.tag); }
     void ask(int peer) override { tell(peer, question_); }
 
     PeerState& peer_of(int peer) { return peers_[static_cast<std::size_t>(peer)]; }

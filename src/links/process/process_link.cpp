@@ -12,7 +12,7 @@
 namespace lapwing {
 namespace {
 
-// Half a message: what is known of it before the other side has come.
+// A send or receive that has not met its counterpart.
 struct Entry {
     const std::byte* source = nullptr;  // of a send that is not buffered
     std::vector<std::byte> copy;        // of a buffered one
@@ -61,8 +61,7 @@ class Switchboard {
 
     bool complete(const Shared& entry) {
         const std::lock_guard lock(mutex_);
-        if (entry->truncated)
-            throw Error(ErrorCode::link, "a message is longer than the span that was offered");
+        if (entry->truncated) throw Error(ErrorCode::link, "a message is longer than its receive");
         return entry->complete;
     }
 
@@ -80,7 +79,7 @@ class Switchboard {
             queue.sends.pop_front();
             queue.receives.pop_front();
         }
-        // A channel that is idle costs nothing.
+        // An idle channel takes no memory.
         if (queue.sends.empty() && queue.receives.empty()) queues_.erase({from, to, channel});
     }
 

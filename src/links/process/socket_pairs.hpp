@@ -1,5 +1,5 @@
-// Connections between ranks that are threads of one process, as socket pairs: for running the kernel engine
-// without a network.
+// Connections between ranks that are threads of one process, as socket pairs: runs the kernel engine without
+// a network.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace lapwing {
 
-// One for each of `ranks` ranks. With `buffer_bytes` the sockets hold about as much as that (the system has a
-// least), else what is usual. All of them share one event loop.
+// Connections for each of `ranks` ranks, which share one event loop. `buffer_bytes`: size of the sockets'
+// buffers, which the system may round up; 0: the default.
 std::vector<std::unique_ptr<Connections>> socket_pairs(int ranks, int lanes, int buffer_bytes = 0);
 
 }  // namespace lapwing

@@ -16,15 +16,15 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Connections that have not said a sound hello, and those that have but are not done: more of them push the
-// oldest out. A member that is pushed out comes again.
+// Connections without a valid hello, and those with one whose handshake is not complete. More of them push
+// out the oldest; a member that is pushed out connects again.
 constexpr std::size_t max_strangers = 128;
 constexpr std::size_t max_greeted = 1024;
-constexpr int at_once = 64;  // accepted before those that are there are served
+constexpr int at_once = 64;  // accepted before pending connections are served
 constexpr milliseconds starving_pause{100};
 constexpr milliseconds starving_limit{1000};
-constexpr int lines_said = 10;  // then only how many there were
-constexpr milliseconds count_said{10'000};
+constexpr int max_log_lines = 10;  // of the log; then only their number is logged
+constexpr milliseconds count_interval{10'000};
 
 }  // namespace
 
@@ -35,10 +35,10 @@ Acceptor::Acceptor(EventLoop& event_loop, const Job& job, std::vector<Socket> li
       callbacks_(std::move(callbacks)) {}
 
 void Acceptor::open() {
-    watch_doors();
+    watch_listeners();
 }
 
-void Acceptor::watch_doors() {
+void Acceptor::watch_listeners() {
     for (const Socket& listener : listeners_)
         event_loop_.watch(listener.get(), EPOLLIN,
                           [this, descriptor = listener.get()](unsigned) { accept_from(descriptor); });
@@ -52,37 +52,37 @@ void Acceptor::accept_from(int listener) {
             accept4(listener, reinterpret_cast<sockaddr*>(&address), &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (accepted >= 0) {
             starves_ = false;
-            let_wait(Socket(accepted), text(address));
+            add_pending(Socket(accepted), text(address));
             continue;
         }
         const int error = errno;
         if (error == EAGAIN || error == EWOULDBLOCK) return;
-        if (!out_of_descriptors(error)) continue;  // of that one connection: it is gone
-        // Without a free descriptor the system does not say whether there is anybody at all.
-        pollfd door{listener, POLLIN, 0};
-        if (poll(&door, 1, 0) <= 0) return;
-        // A stranger makes room for whoever may be a member.
-        if (!turn_oldest_away(false, "descriptors are short")) return pause(error);
+        if (!out_of_descriptors(error)) continue;  // an error of that one connection
+        // Without a free descriptor accept4() does not report whether a connection waits.
+        pollfd waiting{listener, POLLIN, 0};
+        if (poll(&waiting, 1, 0) <= 0) return;
+        // A stranger makes room for a connection that may be a member's.
+        if (!reject_oldest(false, "descriptors are short")) return pause(error);
     }
 }
 
-// Stops to accept for a moment: whoever waits at the door keeps waiting, and descriptors may become free.
+// Stops accepting for a moment: connections keep waiting, and descriptors may become free.
 void Acceptor::pause(int error) {
     const auto now = Clock::now();
     if (!std::exchange(starves_, true)) starving_ = now;
     if (now - starving_ >= starving_limit) {
         starving_ = now;
-        say(told(error));
-        callbacks_.starved(told(error));
+        log(describe_error(error));
+        callbacks_.starved(describe_error(error));
     }
     for (const Socket& listener : listeners_) event_loop_.forget(listener.get());
-    event_loop_.post_after(starving_pause, [this] { watch_doors(); });
+    event_loop_.post_after(starving_pause, [this] { watch_listeners(); });
 }
 
-void Acceptor::let_wait(Socket socket, const std::string& address) {
+void Acceptor::add_pending(Socket socket, const std::string& address) {
     set_alive(socket.get(), job_.options);
-    if (pending_.size() - greeted_ >= max_strangers) turn_oldest_away(false, "too many strangers at once");
-    if (greeted_ >= max_greeted) turn_oldest_away(true, "too many members at once");
+    if (pending_.size() - greeted_ >= max_strangers) reject_oldest(false, "too many strangers at once");
+    if (greeted_ >= max_greeted) reject_oldest(true, "too many members at once");
     const std::uint64_t number = ++last_pending_;
     pending_.emplace(
         number, PendingConnection{
@@ -93,13 +93,13 @@ void Acceptor::let_wait(Socket socket, const std::string& address) {
     pending_.at(number).timer = event_loop_.post_after(job_.options.handshake, [this, number] {
         const auto connection = pending_.find(number);
         if (connection != pending_.end())
-            turn_away(connection,
-                      fmt::format("it did not prove itself within {} s", job_.options.handshake.count()));
+            reject(connection,
+                   fmt::format("it did not prove itself within {} s", job_.options.handshake.count()));
     });
-    go_on(number);
+    advance_pending(number);
 }
 
-void Acceptor::go_on(std::uint64_t number) {
+void Acceptor::advance_pending(std::uint64_t number) {
     const auto found = pending_.find(number);
     if (found == pending_.end()) return;
     PendingConnection& connection = found->second;
@@ -109,18 +109,17 @@ void Acceptor::go_on(std::uint64_t number) {
     const std::string why = advance(descriptor, handshake);
     if (!greeted && handshake.greeted()) ++greeted_;
     if (!why.empty()) {
-        // A member may have given the connection up; that is its own affair.
+        // A member may have closed the connection: no error here.
         const bool gone = handshake.greeted() && handshake.failure() == nullptr;
-        return gone ? let_go(found) : turn_away(found, why);
+        return gone ? drop(found) : reject(found, why);
     }
     if (handshake.greeted()) {
-        if (const char* const refused = callbacks_.refuses(handshake.claim()))
-            return turn_away(found, refused);
+        if (const char* const refused = callbacks_.refuses(handshake.claim())) return reject(found, refused);
     }
     if (!handshake.done()) {
         const unsigned events = handshake.output().empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
         if (std::exchange(connection.waits, events) != events)
-            event_loop_.watch(descriptor, events, [this, number](unsigned) { go_on(number); });
+            event_loop_.watch(descriptor, events, [this, number](unsigned) { advance_pending(number); });
         return;
     }
     event_loop_.forget(descriptor);
@@ -128,43 +127,44 @@ void Acceptor::go_on(std::uint64_t number) {
     PendingConnection in = std::move(connection);
     pending_.erase(found);
     --greeted_;
-    callbacks_.take_in(in.handshake.claim(), std::move(in.socket), in.address);
+    callbacks_.admit(in.handshake.claim(), std::move(in.socket), in.address);
 }
 
-void Acceptor::turn_away(PendingConnections::iterator connection, const std::string& why) {
+void Acceptor::reject(PendingConnections::iterator connection, const std::string& why) {
     const std::string line = fmt::format("turned away {}: {}", connection->second.address, why);
-    let_go(connection);
-    say(line);
+    drop(connection);
+    log(line);
 }
 
-void Acceptor::let_go(PendingConnections::iterator connection) {
+void Acceptor::drop(PendingConnections::iterator connection) {
     event_loop_.forget(connection->second.socket.get());
     event_loop_.cancel(connection->second.timer);
     if (connection->second.handshake.greeted()) --greeted_;
     pending_.erase(connection);
 }
 
-bool Acceptor::turn_oldest_away(bool greeted, const char* why) {
+bool Acceptor::reject_oldest(bool greeted, const char* why) {
     const auto oldest = std::find_if(pending_.begin(), pending_.end(), [&](const auto& connection) {
         return connection.second.handshake.greeted() == greeted;
     });
     if (oldest == pending_.end()) return false;
-    turn_away(oldest, why);
+    reject(oldest, why);
     return true;
 }
 
-void Acceptor::say(const std::string& line) {
+void Acceptor::log(const std::string& line) {
     if (!callbacks_.log) return;
-    if (said_ < lines_said) {
-        ++said_;
+    if (logged_ < max_log_lines) {
+        ++logged_;
         return callbacks_.log(line);
     }
-    if (++unsaid_ == 1) event_loop_.post_after(count_said, [this] { say_how_many(); });
+    if (++not_logged_ == 1) event_loop_.post_after(count_interval, [this] { log_count(); });
 }
 
-void Acceptor::say_how_many() {
-    callbacks_.log(fmt::format("turned away {} more in the last {} s", unsaid_, count_said.count() / 1000));
-    unsaid_ = 0;
+void Acceptor::log_count() {
+    callbacks_.log(
+        fmt::format("turned away {} more in the last {} s", not_logged_, count_interval.count() / 1000));
+    not_logged_ = 0;
 }
 
 }  // namespace lapwing::tcp

@@ -1,4 +1,4 @@
-// Accepts connections and lets in those that prove themselves. Lives on the event thread.
+// Accepts connections and admits those that prove themselves. Runs on the event thread.
 #pragma once
 
 #include <chrono>
@@ -18,17 +18,17 @@ namespace lapwing::tcp {
 class Acceptor {
   public:
     struct Callbacks {
-        // Why a member that has proven itself is not let in; null: it is.
+        // Why a member that has proven itself is not admitted; null if it is.
         std::function<const char*(const Claim&)> refuses;
-        // A connection, proven and welcomed. Its address is the other side's.
-        std::function<void(const Claim&, Socket, const std::string& address)> take_in;
+        // A connection whose handshake is complete. `address`: the other side's.
+        std::function<void(const Claim&, Socket, const std::string& address)> admit;
         // Nothing can be accepted for lack of descriptors or memory.
         std::function<void(const std::string& why)> starved;
         std::function<void(const std::string&)> log;
     };
 
     Acceptor(EventLoop& event_loop, const Job& job, std::vector<Socket> listeners, Callbacks callbacks);
-    // On the event thread: begins to accept.
+    // Starts accepting.
     void open();
 
   private:
@@ -38,21 +38,21 @@ class Acceptor {
         Handshake handshake;
         std::string address;
         unsigned waits = 0;
-        EventLoop::Timer timer{};  // until it must have proved itself
+        EventLoop::Timer timer{};  // for the handshake
     };
-    // By arrival; the oldest first.
+    // In the order of arrival.
     using PendingConnections = std::map<std::uint64_t, PendingConnection>;
 
-    void watch_doors();
+    void watch_listeners();
     void accept_from(int listener);
     void pause(int error);
-    void let_wait(Socket socket, const std::string& address);
-    void go_on(std::uint64_t number);
-    void turn_away(PendingConnections::iterator connection, const std::string& why);
-    void let_go(PendingConnections::iterator connection);
-    bool turn_oldest_away(bool greeted, const char* why);
-    void say(const std::string& line);
-    void say_how_many();
+    void add_pending(Socket socket, const std::string& address);
+    void advance_pending(std::uint64_t number);
+    void reject(PendingConnections::iterator connection, const std::string& why);
+    void drop(PendingConnections::iterator connection);
+    bool reject_oldest(bool greeted, const char* why);
+    void log(const std::string& line);
+    void log_count();
 
     EventLoop& event_loop_;
     const Job& job_;
@@ -60,11 +60,11 @@ class Acceptor {
     Callbacks callbacks_;
     PendingConnections pending_;
     std::uint64_t last_pending_ = 0;
-    std::size_t greeted_ = 0;  // of the pending connections, those whose hello was sound
+    std::size_t greeted_ = 0;  // pending connections with a valid hello
     Clock::time_point starving_{};
     bool starves_ = false;
-    int said_ = 0;
-    std::uint64_t unsaid_ = 0;
+    int logged_ = 0;
+    std::uint64_t not_logged_ = 0;
 };
 
 }  // namespace lapwing::tcp

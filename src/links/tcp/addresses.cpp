@@ -23,55 +23,43 @@
 namespace lapwing::tcp {
 namespace {
 
-using Place = Address::Place;
-
-std::size_t size_of(const Place& place) {
-    return place.family == 4 ? 4 : 16;
+std::size_t size_of(const IpAddress& ip) {
+    return ip.family == 4 ? 4 : 16;
 }
 
-void set_address(Place& place, const sockaddr* address) {
-    if (address->sa_family == AF_INET) {
-        place.family = 4;
-        std::memcpy(place.bytes, &reinterpret_cast<const sockaddr_in*>(address)->sin_addr, 4);
-    } else {
-        place.family = 6;
-        std::memcpy(place.bytes, &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr, 16);
-    }
-}
-
-std::uint8_t prefix_of(const Place& place, const sockaddr* mask) {
-    Place ones{};
-    if (mask != nullptr) set_address(ones, mask);
+std::uint8_t prefix_of(const IpAddress& ip, const sockaddr* mask) {
+    const IpAddress ones = mask == nullptr ? IpAddress{} : ip_of(*mask).value_or(IpAddress{});
     int bits = 0;
-    for (std::size_t i = 0; i < size_of(place); ++i) bits += std::popcount(ones.bytes[i]);
+    for (std::size_t i = 0; i < size_of(ip); ++i) bits += std::popcount(ones.bytes[i]);
     return static_cast<std::uint8_t>(bits);
 }
 
-// What one entry of the option asks for.
-struct Wish {
-    std::string name;            // of an interface, or
-    std::optional<Place> place;  // an address with the prefix of its network
+// One entry of the option.
+struct Wanted {
+    std::string name;             // of an interface; or
+    std::optional<IpAddress> ip;  // an address with the prefix of its network
 };
 
 [[noreturn]] void refuse(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, "LAPWING_TCP_INTERFACE: " + why);
 }
 
-Wish wish(const std::string& entry) {
+Wanted wanted_by(const std::string& entry) {
     const auto slash = entry.find('/');
     const std::string address = entry.substr(0, slash);
-    Place place{};
-    if (inet_pton(AF_INET, address.c_str(), place.bytes) == 1) {
-        place.family = 4;
-        place.prefix = 32;
-    } else if (inet_pton(AF_INET6, address.c_str(), place.bytes) == 1) {
-        place.family = 6;
-        place.prefix = 128;
+    IpAddress ip{};
+    if (inet_pton(AF_INET, address.c_str(), ip.bytes) == 1) {
+        ip.family = 4;
+        ip.prefix = 32;
+    } else if (inet_pton(AF_INET6, address.c_str(), ip.bytes) == 1) {
+        ip.family = 6;
+        ip.prefix = 128;
     } else if (slash != std::string::npos) {
-        refuse(fmt::format("'{}' is no network; write it as 10.1.0.0/16 or fd00::/64", entry));
+        refuse(fmt::format("'{}' is not a network; write it as 10.1.0.0/16 or fd00::/64", entry));
     } else if (entry.empty() || entry.size() >= IFNAMSIZ || entry.find_first_of(" \t") != std::string::npos) {
         refuse(fmt::format(
-            "'{}' is no interface, address or network; write it as eth0, 10.1.0.3 or 10.1.0.0/16", entry));
+            "'{}' is not an interface, address or network; write it as eth0, 10.1.0.3 or 10.1.0.0/16",
+            entry));
     } else {
         return {entry, {}};
     }
@@ -79,49 +67,48 @@ Wish wish(const std::string& entry) {
         const std::string digits = entry.substr(slash + 1);
         const bool number = !digits.empty() && digits.size() <= 3 &&
                             digits.find_first_not_of("0123456789") == std::string::npos;
-        if (!number || std::stoi(digits) > place.prefix)
-            refuse(fmt::format("'{}': the length of the network's prefix is 0 to {}", entry, place.prefix));
-        place.prefix = static_cast<std::uint8_t>(std::stoi(digits));
+        if (!number || std::stoi(digits) > ip.prefix)
+            refuse(fmt::format("'{}': the length of the network's prefix must be 0 to {}", entry, ip.prefix));
+        ip.prefix = static_cast<std::uint8_t>(std::stoi(digits));
     }
-    return {{}, place};
+    return {{}, ip};
 }
 
-std::vector<Wish> requested(const std::string& text) {
-    std::vector<Wish> result;
+std::vector<Wanted> requested(const std::string& text) {
+    std::vector<Wanted> result;
     for (std::size_t begin = 0; begin <= text.size() && !text.empty();) {
         const std::size_t end = std::min(text.find(',', begin), text.size());
         std::string entry = text.substr(begin, end - begin);
         entry.erase(0, entry.find_first_not_of(" \t"));
         entry.erase(entry.find_last_not_of(" \t") + 1);
-        result.push_back(wish(entry));
+        result.push_back(wanted_by(entry));
         begin = end + 1;
     }
     return result;
 }
 
-bool equal_bits(const Place& one, const Place& other, unsigned bits) {
+bool equal_bits(const IpAddress& one, const IpAddress& other, unsigned bits) {
     const std::size_t whole = bits / 8;
     if (std::memcmp(one.bytes, other.bytes, whole) != 0) return false;
     const unsigned rest = bits % 8;
     return rest == 0 || ((one.bytes[whole] ^ other.bytes[whole]) >> (8 - rest)) == 0;
 }
 
-bool fits(const Wish& wish, const Interface& present) {
-    if (!wish.place) return present.name == wish.name;
-    return present.place.family == wish.place->family &&
-           equal_bits(present.place, *wish.place, wish.place->prefix);
+bool fits(const Wanted& wanted, const Interface& present) {
+    if (!wanted.ip) return present.name == wanted.name;
+    return present.ip.family == wanted.ip->family && equal_bits(present.ip, *wanted.ip, wanted.ip->prefix);
 }
 
-// 169.254.0.0/16: management controllers have such addresses, the same on every host.
-bool link_local(const Place& place) {
-    return place.family == 4 && place.bytes[0] == 169 && place.bytes[1] == 254;
+// 169.254.0.0/16: management controllers have the same such addresses on every host.
+bool link_local(const IpAddress& ip) {
+    return ip.family == 4 && ip.bytes[0] == 169 && ip.bytes[1] == 254;
 }
 
 std::string list(const std::vector<Interface>& present) {
     std::string result;
     for (const Interface& one : present)
-        result += fmt::format("{}{} ({}/{})", result.empty() ? "" : ", ", one.name, text(one.place),
-                              one.place.prefix);
+        result +=
+            fmt::format("{}{} ({}/{})", result.empty() ? "" : ", ", one.name, text(one.ip), one.ip.prefix);
     return result.empty() ? "none" : result;
 }
 
@@ -138,73 +125,73 @@ void check(const Options& options) {
     requested(options.interfaces);
     if (options.family != "auto" && options.family != "ipv4" && options.family != "ipv6")
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("LAPWING_TCP_FAMILY: '{}' is none of auto, ipv4, ipv6", options.family));
+                    fmt::format("LAPWING_TCP_FAMILY must be auto, ipv4 or ipv6, not '{}'", options.family));
     if (options.patience < std::chrono::seconds(1) || options.patience > std::chrono::hours(24))
         throw Error(
             ErrorCode::invalid_argument,
-            fmt::format("LAPWING_TIMEOUT: {} is not from 1 to 86400 seconds", options.patience.count()));
+            fmt::format("LAPWING_TIMEOUT must be 1 to 86400 seconds, not {}", options.patience.count()));
     if (options.handshake < std::chrono::seconds(1) || options.handshake > std::chrono::hours(1))
-        throw Error(ErrorCode::invalid_argument, "the limit of a handshake is from 1 to 3600 seconds");
+        throw Error(ErrorCode::invalid_argument, "the limit of a handshake must be 1 to 3600 seconds");
     if (options.buffer_bytes < 0)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("LAPWING_TCP_BUFFER: {} is less than 0 bytes", options.buffer_bytes));
+                    fmt::format("LAPWING_TCP_BUFFER must not be negative, as {} is", options.buffer_bytes));
 }
 
 std::vector<Interface> interfaces() {
     ifaddrs* first = nullptr;
     if (getifaddrs(&first) != 0)
         throw Error(ErrorCode::system,
-                    fmt::format("the addresses of this host cannot be read: {}", std::strerror(errno)));
+                    fmt::format("cannot read the addresses of this host: {}", std::strerror(errno)));
     const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
     std::vector<Interface> result;
     for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
         if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
-        const int family = one->ifa_addr->sa_family;
-        if (family != AF_INET && family != AF_INET6) continue;
-        if (family == AF_INET6 &&
+        const auto ip = ip_of(*one->ifa_addr);
+        if (!ip) continue;
+        if (ip->family == 6 &&
             IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr))
             continue;
         Interface found;
         found.name = one->ifa_name;
-        set_address(found.place, one->ifa_addr);
-        found.place.prefix = prefix_of(found.place, one->ifa_netmask);
-        found.place.loopback = (one->ifa_flags & IFF_LOOPBACK) != 0 ? 1 : 0;
+        found.ip = *ip;
+        found.ip.prefix = prefix_of(found.ip, one->ifa_netmask);
+        found.ip.loopback = (one->ifa_flags & IFF_LOOPBACK) != 0 ? 1 : 0;
         found.running = (one->ifa_flags & IFF_RUNNING) != 0;
         result.push_back(std::move(found));
     }
     return result;
 }
 
-std::vector<Place> choose(const Options& options, const std::vector<Interface>& present) {
+std::vector<IpAddress> choose(const Options& options, const std::vector<Interface>& present) {
     std::vector<Interface> allowed;
     for (const Interface& one : present)
-        if (options.family == "auto" || options.family == (one.place.family == 4 ? "ipv4" : "ipv6"))
+        if (options.family == "auto" || options.family == (one.ip.family == 4 ? "ipv4" : "ipv6"))
             allowed.push_back(one);
-    std::vector<Place> result;
-    const auto add = [&](const Place& place) {
-        if (result.size() < Address::max_places &&
+    std::vector<IpAddress> result;
+    const auto add = [&](const IpAddress& ip) {
+        if (result.size() < Address::max_ips &&
             std::none_of(result.begin(), result.end(),
-                         [&](const Place& old) { return same_address(old, place); }))
-            result.push_back(place);
+                         [&](const IpAddress& old) { return same_address(old, ip); }))
+            result.push_back(ip);
     };
-    const std::vector<Wish> asked = requested(options.interfaces);
-    for (const Wish& one : asked)
+    const std::vector<Wanted> asked = requested(options.interfaces);
+    for (const Wanted& one : asked)
         for (const Interface& candidate : allowed)
-            if (fits(one, candidate)) add(candidate.place);
+            if (fits(one, candidate)) add(candidate.ip);
     if (!asked.empty() && result.empty())
         refuse(fmt::format("no interface that is up fits '{}'{}; there are: {}", options.interfaces,
                            options.family == "auto" ? "" : " and LAPWING_TCP_FAMILY=" + options.family,
                            list(present)));
     if (!asked.empty()) return result;
 
-    // Two are kept free for the loopback's addresses.
+    // Leaves room for the two addresses of the loopback.
     for (const bool last_choice : {false, true})
         for (const Interface& one : allowed)
-            if (one.place.loopback == 0 && one.running && link_local(one.place) == last_choice &&
-                result.size() + 2 < Address::max_places)
-                add(one.place);
+            if (one.ip.loopback == 0 && one.running && link_local(one.ip) == last_choice &&
+                result.size() + 2 < Address::max_ips)
+                add(one.ip);
     for (const Interface& one : allowed)
-        if (one.place.loopback != 0) add(one.place);
+        if (one.ip.loopback != 0) add(one.ip);
     if (result.empty())
         throw Error(ErrorCode::system, fmt::format("no interface of family {} is up; there are: {}",
                                                    options.family, list(present)));
@@ -214,9 +201,9 @@ std::vector<Place> choose(const Options& options, const std::vector<Interface>& 
 std::string names_of_interfaces(const Options& options) {
     const std::vector<Interface> present = interfaces();
     std::vector<std::string> names;
-    for (const Place& place : choose(options, present)) {
+    for (const IpAddress& ip : choose(options, present)) {
         for (const Interface& one : present) {
-            if (place.loopback == 0 && same_address(one.place, place) &&
+            if (ip.loopback == 0 && same_address(one.ip, ip) &&
                 std::find(names.begin(), names.end(), one.name) == names.end())
                 names.push_back(one.name);
         }
@@ -224,84 +211,100 @@ std::string names_of_interfaces(const Options& options) {
     return names.empty() ? "loopback" : fmt::format("{}", fmt::join(names, ", "));
 }
 
-bool same_address(const Place& one, const Place& other) {
+bool same_address(const IpAddress& one, const IpAddress& other) {
     return one.family == other.family && std::memcmp(one.bytes, other.bytes, size_of(one)) == 0;
 }
 
-bool same_network(const Place& one, const Place& other) {
+bool same_network(const IpAddress& one, const IpAddress& other) {
     return one.family == other.family && one.prefix == other.prefix && one.prefix <= 8 * size_of(one) &&
            equal_bits(one, other, one.prefix);
 }
 
-std::vector<Place> routes(const Address& self, const Address& peer) {
-    std::vector<Place> result;
-    const auto add = [&](const Place& place) {
+std::vector<IpAddress> routes(const Address& self, const Address& peer) {
+    std::vector<IpAddress> result;
+    const auto add = [&](const IpAddress& ip) {
         if (std::none_of(result.begin(), result.end(),
-                         [&](const Place& old) { return same_address(old, place); }))
-            result.push_back(place);
+                         [&](const IpAddress& old) { return same_address(old, ip); }))
+            result.push_back(ip);
     };
     const auto each = [](const Address& address, const auto& work) {
-        for (const Place& place : address.places)
-            if (place.family == 4 || place.family == 6) work(place);
+        for (const IpAddress& ip : address.ips)
+            if (ip.family == 4 || ip.family == 6) work(ip);
     };
     const bool local = self.host == peer.host;
-    // An address that this host has, too, leads nowhere but here: bridges of containers have the same one on
+    // An address that this host has, too, leads to this host: bridges of containers have the same address on
     // every host.
-    const auto own = [&](const Place& place) {
+    const auto own = [&](const IpAddress& ip) {
         bool found = false;
-        each(self, [&](const Place& mine) { found = found || same_address(mine, place); });
+        each(self, [&](const IpAddress& mine) { found = found || same_address(mine, ip); });
         return found;
     };
-    const auto meant = [&](const Place& place) { return local || (place.loopback == 0 && !own(place)); };
+    const auto leads_to_peer = [&](const IpAddress& ip) { return local || (ip.loopback == 0 && !own(ip)); };
     if (local)
-        each(peer, [&](const Place& place) {
-            if (place.loopback != 0) add(place);
+        each(peer, [&](const IpAddress& ip) {
+            if (ip.loopback != 0) add(ip);
         });
-    each(self, [&](const Place& mine) {
-        each(peer, [&](const Place& place) {
-            if (meant(place) && same_network(mine, place)) add(place);
+    each(self, [&](const IpAddress& mine) {
+        each(peer, [&](const IpAddress& ip) {
+            if (leads_to_peer(ip) && same_network(mine, ip)) add(ip);
         });
     });
-    each(peer, [&](const Place& place) {
-        if (meant(place)) add(place);
+    each(peer, [&](const IpAddress& ip) {
+        if (leads_to_peer(ip)) add(ip);
     });
     return result;
 }
 
-std::string text(const Place& place) {
+std::optional<IpAddress> ip_of(const sockaddr& address) {
+    IpAddress ip{};
+    if (address.sa_family == AF_INET) {
+        ip.family = 4;
+        std::memcpy(ip.bytes, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, 4);
+        ip.loopback = ip.bytes[0] == 127 ? 1 : 0;
+    } else if (address.sa_family == AF_INET6) {
+        const in6_addr& v6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+        ip.family = 6;
+        std::memcpy(ip.bytes, &v6, 16);
+        ip.loopback = IN6_IS_ADDR_LOOPBACK(&v6) ? 1 : 0;
+    } else {
+        return {};
+    }
+    return ip;
+}
+
+std::string text(const IpAddress& ip) {
     char buffer[INET6_ADDRSTRLEN] = "?";
-    inet_ntop(place.family == 4 ? AF_INET : AF_INET6, place.bytes, buffer, sizeof buffer);
+    inet_ntop(ip.family == 4 ? AF_INET : AF_INET6, ip.bytes, buffer, sizeof buffer);
     return buffer;
 }
 
 std::string text(const sockaddr_storage& address) {
-    if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return "an unknown address";
-    Place place{};
-    set_address(place, reinterpret_cast<const sockaddr*>(&address));
-    // Both families have their port in the same place.
+    const auto found = ip_of(reinterpret_cast<const sockaddr&>(address));
+    if (!found) return "an unknown address";
+    IpAddress ip = *found;
+    // Both families have their port at the same offset.
     const unsigned port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
     static constexpr unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    if (place.family == 6 && std::memcmp(place.bytes, mapped, sizeof mapped) == 0) {
-        std::memmove(place.bytes, place.bytes + 12, 4);
-        place.family = 4;
+    if (ip.family == 6 && std::memcmp(ip.bytes, mapped, sizeof mapped) == 0) {
+        std::memmove(ip.bytes, ip.bytes + 12, 4);
+        ip.family = 4;
     }
-    return place.family == 4 ? fmt::format("{}:{}", text(place), port)
-                             : fmt::format("[{}]:{}", text(place), port);
+    return ip.family == 4 ? fmt::format("{}:{}", text(ip), port) : fmt::format("[{}]:{}", text(ip), port);
 }
 
-socklen_t socket_address(const Place& place, std::uint16_t port, sockaddr_storage& address) {
+socklen_t socket_address(const IpAddress& ip, std::uint16_t port, sockaddr_storage& address) {
     address = {};
-    if (place.family == 4) {
+    if (ip.family == 4) {
         auto& v4 = reinterpret_cast<sockaddr_in&>(address);
         v4.sin_family = AF_INET;
         v4.sin_port = htons(port);
-        std::memcpy(&v4.sin_addr, place.bytes, 4);
+        std::memcpy(&v4.sin_addr, ip.bytes, 4);
         return sizeof v4;
     }
     auto& v6 = reinterpret_cast<sockaddr_in6&>(address);
     v6.sin6_family = AF_INET6;
     v6.sin6_port = htons(port);
-    std::memcpy(&v6.sin6_addr, place.bytes, 16);
+    std::memcpy(&v6.sin6_addr, ip.bytes, 16);
     return sizeof v6;
 }
 
@@ -314,7 +317,7 @@ std::string host_name() {
 std::uint64_t host_number() {
     std::string parts = first_line("/proc/sys/kernel/random/boot_id");
     if (parts.empty()) parts = host_name();
-    // Two network namespaces of one kernel do not share their loopback: they are two hosts.
+    // Network namespaces do not share their loopback: two of one kernel are two hosts.
     struct stat space {};
     if (stat("/proc/self/ns/net", &space) == 0)
         parts += fmt::format(" {} {}", static_cast<std::uint64_t>(space.st_dev),

@@ -25,22 +25,22 @@ int ConnectionTable::rank_of(int member) const {
 }
 
 ConnectionTable::Peer* ConnectionTable::find(int peer) const {
-    const auto place = static_cast<std::size_t>(peer);
-    const Block* block = blocks_[place / block_peers].load(std::memory_order_acquire);
-    return block == nullptr ? nullptr : block->peers[place % block_peers].load(std::memory_order_acquire);
+    const auto index = static_cast<std::size_t>(peer);
+    const Block* block = blocks_[index / block_peers].load(std::memory_order_acquire);
+    return block == nullptr ? nullptr : block->peers[index % block_peers].load(std::memory_order_acquire);
 }
 
 ConnectionTable::Peer& ConnectionTable::make(int peer) {
     if (Peer* const found = find(peer)) return *found;
-    const auto place = static_cast<std::size_t>(peer);
-    auto& block = blocks_[place / block_peers];
+    const auto index = static_cast<std::size_t>(peer);
+    auto& block = blocks_[index / block_peers];
     if (block.load(std::memory_order_relaxed) == nullptr) {
         own_blocks_.push_back(std::make_unique<Block>());
         block.store(own_blocks_.back().get(), std::memory_order_release);
     }
     own_peers_.emplace_back(peer, std::make_unique<Peer>(lanes_));
     Peer* const made = own_peers_.back().second.get();
-    block.load(std::memory_order_relaxed)->peers[place % block_peers].store(made, std::memory_order_release);
+    block.load(std::memory_order_relaxed)->peers[index % block_peers].store(made, std::memory_order_release);
     return *made;
 }
 
@@ -55,36 +55,36 @@ void ConnectionTable::check(int peer, int lane) const {
 bool ConnectionTable::want(int peer, int lane) {
     check(peer, lane);
     Peer* found = find(peer);
-    const auto place = static_cast<std::size_t>(lane);
-    if (found != nullptr && found->lanes[place].state.load(std::memory_order_relaxed) != none) return false;
+    const auto index = static_cast<std::size_t>(lane);
+    if (found != nullptr && found->lanes[index].state.load(std::memory_order_relaxed) != none) return false;
     const std::lock_guard lock(mutex_);
     found = &make(peer);
     int expected = none;
-    return found->lanes[place].state.compare_exchange_strong(expected, making) && own_member() > member(peer);
+    return found->lanes[index].state.compare_exchange_strong(expected, making) && own_member() > member(peer);
 }
 
 int ConnectionTable::descriptor(int peer, int lane) {
     check(peer, lane);
     Peer* const found = find(peer);
     if (found == nullptr) {
-        fail_if_given_up();
+        fail_if_aborted();
         return -1;
     }
     auto& state = found->lanes[static_cast<std::size_t>(lane)].state;
     int value = state.load(std::memory_order_acquire);
-    // From now on the program uses it: it is not exchanged for a newer one any more.
+    // The program uses it from now on: a newer connection does not replace it any more.
     while (value >= 0 && (value & 1) != 0 && !state.compare_exchange_weak(value, value & ~1)) {
     }
     if (value >= 0) return value >> 1;
     if (value != failed) {
-        fail_if_given_up();
+        fail_if_aborted();
         return -1;
     }
     const std::lock_guard lock(mutex_);
     throw Error(ErrorCode::link, found->lanes[static_cast<std::size_t>(lane)].failure);
 }
 
-void ConnectionTable::fail_if_given_up() {
+void ConnectionTable::fail_if_aborted() {
     if (!closed()) return;
     const std::lock_guard lock(mutex_);
     throw Error(ErrorCode::link, given_up_);
@@ -113,7 +113,7 @@ bool ConnectionTable::take_in(int member, int lane, int descriptor, const std::s
         if (before >= 0 && (before & 1) == 0) return false;
         if (state.compare_exchange_weak(before, descriptor * 2 + 1)) break;
     }
-    // The peer has given up the older one before it made a newer one.
+    // The peer closed the older one before it made a newer one.
     if (before >= 0) ::close(before >> 1);
     peer.address = address;
     return true;
@@ -150,7 +150,7 @@ void ConnectionTable::on_change(std::function<void()> work) {
 
 void ConnectionTable::tell() {
     const std::lock_guard lock(telling_);
-    // It may replace itself.
+    // The work may call on_change().
     const auto work = change_;
     if (work) (*work)();
 }
@@ -176,7 +176,7 @@ void ConnectionTable::close() {
         for (Lane& lane : peer.lanes) {
             const int value = lane.state.exchange(none);
             if (value < 0) continue;
-            // What the kernel still does for this connection ends now, and not when it has let go of it.
+            // Ends the kernel's operations on this connection now, not when the kernel releases the socket.
             shutdown(value >> 1, SHUT_RDWR);
             ::close(value >> 1);
         }

@@ -20,12 +20,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds connect_limit{2000};  // for one place
-constexpr milliseconds first_pause{10};      // before the places are tried again
+constexpr milliseconds connect_limit{2000};  // for one address
+constexpr milliseconds first_pause{10};      // before the addresses are tried again
 constexpr milliseconds longest_pause{1000};
 constexpr milliseconds descriptor_limit{1000};  // descriptors may become free
-// A place that takes connections and says nothing belongs to a process that is stopped, in a debugger say, or
-// to a stranger. It gets so many times the patience.
+// An address that accepts connections and sends nothing belongs to a stranger, or to a process that is
+// stopped, for example in a debugger. It gets so many times the patience.
 constexpr int silent_patience = 6;
 
 }  // namespace
@@ -34,19 +34,19 @@ struct Connector::Attempt {
     std::shared_ptr<ConnectionTable> table;
     int peer = 0;
     int lane = 0;
-    std::vector<Address::Place> places;
-    std::size_t place = 0;  // the one that is being tried
+    std::vector<IpAddress> ips;
+    std::size_t ip = 0;  // that is being tried
     Socket socket;
-    std::optional<Handshake> handshake;  // the socket is connected
-    unsigned step = 0;                   // counts what is waited for: a timer of an earlier step does nothing
+    std::optional<Handshake> handshake;  // once the socket is connected
+    unsigned step = 0;                   // a timer of an earlier step does nothing
     EventLoop::Timer timer;              // of this step
-    unsigned waits = 0;                  // the events that are watched
+    unsigned waits = 0;                  // epoll events
     milliseconds pause = first_pause;
     Clock::time_point begin = Clock::now();
     Clock::time_point sign_of_life = begin;
-    bool silent = false;               // in this round a place connected and said nothing
-    bool starved = false;              // in this round there was no descriptor
-    std::vector<std::string> reasons;  // by place, of the last round
+    bool silent = false;               // in this round an address accepted and sent nothing
+    bool starved = false;              // in this round no descriptor was free
+    std::vector<std::string> reasons;  // by address, of the last round
 };
 
 Connector::Connector(EventLoop& event_loop, const Job& job) : event_loop_(event_loop), job_(job) {}
@@ -58,31 +58,31 @@ void Connector::connect(const std::shared_ptr<ConnectionTable>& table, int peer,
     attempt->peer = peer;
     attempt->lane = lane;
     const int member = table->member(peer);
-    attempt->places = routes(job_.own, job_.members[static_cast<std::size_t>(member)]);
+    attempt->ips = routes(job_.own, job_.members[static_cast<std::size_t>(member)]);
     const auto good = last_good_.find(member);
     if (good != last_good_.end())
-        std::stable_partition(attempt->places.begin(), attempt->places.end(),
-                              [&](const Address::Place& place) { return same_address(place, good->second); });
+        std::stable_partition(attempt->ips.begin(), attempt->ips.end(),
+                              [&](const IpAddress& ip) { return same_address(ip, good->second); });
     attempts_.insert(attempt);
-    next_place(attempt);
+    next_ip(attempt);
 }
 
 void Connector::drop_closed() {
     std::vector<Shared> closed;
     for (const Shared& attempt : attempts_)
         if (attempt->table->closed()) closed.push_back(attempt);
-    for (const Shared& attempt : closed) given_up(attempt);
+    for (const Shared& attempt : closed) cancelled(attempt);
 }
 
-// Whether nobody waits for this connection any more.
-bool Connector::given_up(const Shared& attempt) {
+// Ends an attempt whose group is closed.
+bool Connector::cancelled(const Shared& attempt) {
     if (!attempt->table->closed()) return false;
     close_attempt(*attempt);
     end(attempt);
     return true;
 }
 
-// Its timer would keep its memory for seconds: of every connection, where communicators come and go.
+// The timer would keep the memory of each connection for seconds.
 void Connector::end(const Shared& attempt) {
     event_loop_.cancel(attempt->timer);
     attempts_.erase(attempt);
@@ -104,32 +104,32 @@ void Connector::after(const Shared& attempt, milliseconds delay, void (Connector
     });
 }
 
-void Connector::next_place(const Shared& attempt) {
-    if (given_up(attempt)) return;
-    if (attempt->place == 0) attempt->reasons.clear();
-    if (attempt->place == attempt->places.size()) return round_failed(attempt);
-    const Address::Place& place = attempt->places[attempt->place];
+void Connector::next_ip(const Shared& attempt) {
+    if (cancelled(attempt)) return;
+    if (attempt->ip == 0) attempt->reasons.clear();
+    if (attempt->ip == attempt->ips.size()) return round_failed(attempt);
+    const IpAddress& ip = attempt->ips[attempt->ip];
     const Address& peer = job_.members[static_cast<std::size_t>(attempt->table->member(attempt->peer))];
     sockaddr_storage address{};
-    const socklen_t size = socket_address(place, peer.port, address);
+    const socklen_t size = socket_address(ip, peer.port, address);
     attempt->socket = Socket(socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!attempt->socket) {
         attempt->starved = out_of_descriptors(errno);
-        return place_failed(attempt, told(errno));
+        return ip_failed(attempt, describe_error(errno));
     }
     const int descriptor = attempt->socket.get();
     set_buffers(descriptor, job_.options);
     if (::connect(descriptor, reinterpret_cast<const sockaddr*>(&address), size) == 0)
         return connected(attempt);
-    if (errno != EINPROGRESS && errno != EINTR) return place_failed(attempt, told(errno));
+    if (errno != EINPROGRESS && errno != EINTR) return ip_failed(attempt, describe_error(errno));
     after(attempt, connect_limit, &Connector::too_late);
     event_loop_.watch(descriptor, EPOLLOUT, [this, weak = std::weak_ptr(attempt)](unsigned) {
         const Shared alive = weak.lock();
-        if (!alive || given_up(alive)) return;
+        if (!alive || cancelled(alive)) return;
         int error = 0;
         socklen_t length = sizeof error;
         getsockopt(alive->socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-        if (error != 0) return place_failed(alive, told(error));
+        if (error != 0) return ip_failed(alive, describe_error(error));
         connected(alive);
     });
 }
@@ -144,52 +144,52 @@ void Connector::connected(const Shared& attempt) {
     attempt->handshake = Handshake::connecting(job_.key, claim, random_nonce());
     after(attempt, job_.options.handshake, &Connector::too_late);
     attempt->waits = 0;
-    go_on(attempt);
+    advance_handshake(attempt);
 }
 
-void Connector::go_on(const Shared& attempt) {
-    if (given_up(attempt)) return;
+void Connector::advance_handshake(const Shared& attempt) {
+    if (cancelled(attempt)) return;
     const std::string why = advance(attempt->socket.get(), *attempt->handshake);
-    if (!why.empty()) return place_failed(attempt, why);
+    if (!why.empty()) return ip_failed(attempt, why);
     if (!attempt->handshake->done()) {
         const unsigned events = attempt->handshake->output().empty() ? EPOLLIN : EPOLLIN | EPOLLOUT;
         if (events == attempt->waits) return;
         attempt->waits = events;
         return event_loop_.watch(attempt->socket.get(), events,
                                  [this, weak = std::weak_ptr(attempt)](unsigned) {
-                                     if (const Shared alive = weak.lock()) go_on(alive);
+                                     if (const Shared alive = weak.lock()) advance_handshake(alive);
                                  });
     }
     event_loop_.forget(attempt->socket.get());
     ConnectionTable& table = *attempt->table;
     const int member = table.member(attempt->peer);
-    const Address::Place& place = attempt->places[attempt->place];
-    if (table.take_in(member, attempt->lane, attempt->socket.get(), text(place))) {
+    const IpAddress& ip = attempt->ips[attempt->ip];
+    if (table.take_in(member, attempt->lane, attempt->socket.get(), text(ip))) {
         attempt->socket.release();
-        last_good_[member] = place;
+        last_good_[member] = ip;
         table.tell();
     }
     end(attempt);
 }
 
 void Connector::too_late(const Shared& attempt) {
-    if (given_up(attempt)) return;
+    if (cancelled(attempt)) return;
     if (!attempt->handshake)
-        return place_failed(attempt, fmt::format("no answer within {} s", connect_limit.count() / 1000));
-    // The peer, which is only late, may have taken the connection in and sent its messages by it. So it alone
-    // may give it up now; that it is still there is the kernel's care.
+        return ip_failed(attempt, fmt::format("no answer within {} s", connect_limit.count() / 1000));
+    // The peer is only late: it may have admitted the connection and sent messages on it, so only the peer
+    // may close it. The kernel detects the peer's end.
     if (attempt->handshake->answered()) return;
     attempt->silent = true;
-    place_failed(attempt,
-                 fmt::format("it connects, but says nothing for {} s", job_.options.handshake.count()));
+    ip_failed(attempt, fmt::format("it accepts the connection but sends nothing for {} s",
+                                   job_.options.handshake.count()));
 }
 
-void Connector::place_failed(const Shared& attempt, const std::string& why) {
+void Connector::ip_failed(const Shared& attempt, const std::string& why) {
     close_attempt(*attempt);
-    const std::string where = text(attempt->places[attempt->place]);
+    const std::string where = text(attempt->ips[attempt->ip]);
     attempt->reasons.push_back(fmt::format("{}: {}", where, why));
-    ++attempt->place;
-    next_place(attempt);
+    ++attempt->ip;
+    next_ip(attempt);
 }
 
 void Connector::round_failed(const Shared& attempt) {
@@ -199,31 +199,31 @@ void Connector::round_failed(const Shared& attempt) {
     milliseconds limit = patience;
     if (attempt->starved) limit = std::min(limit, descriptor_limit);
     if (now - attempt->sign_of_life >= limit || now - attempt->begin >= silent_patience * patience ||
-        attempt->places.empty()) {
+        attempt->ips.empty()) {
         attempt->table->fail(attempt->peer, attempt->lane, failure(*attempt));
         const std::shared_ptr<ConnectionTable> table = attempt->table;
         end(attempt);
         return table->tell();
     }
-    attempt->place = 0;
+    attempt->ip = 0;
     attempt->silent = attempt->starved = false;
     const milliseconds pause = attempt->pause;
     attempt->pause = std::min(2 * pause, longest_pause);
-    after(attempt, pause, &Connector::next_place);
+    after(attempt, pause, &Connector::next_ip);
 }
 
 std::string Connector::failure(const Attempt& attempt) const {
     const Address& peer = job_.members[static_cast<std::size_t>(attempt.table->member(attempt.peer))];
     const auto seconds = std::chrono::duration<double>(Clock::now() - attempt.begin).count();
-    if (attempt.places.empty())
+    if (attempt.ips.empty())
         return fmt::format(
-            "no connection to rank {} ({}): it has no address that could lead there; see "
+            "no connection to rank {} ({}): it has no address that leads there; see "
             "LAPWING_TCP_INTERFACE and LAPWING_TCP_FAMILY",
             attempt.peer, peer.name);
     std::string advice;
     if (!attempt.starved)
         advice =
-            "; is the process still there, does a firewall forbid it, and is it the right network "
+            "; has the process ended, does a firewall block the port, or is it the wrong network "
             "(LAPWING_TCP_INTERFACE)?";
     return fmt::format("no connection to rank {} ({}, port {}) within {:.0f} s: {}{}", attempt.peer,
                        peer.name, peer.port, seconds, fmt::join(attempt.reasons, "; "), advice);

@@ -1,4 +1,4 @@
-// Makes the connections that this process has to make. Lives on the event thread.
+// Makes the connections that this process must make. Runs on the event thread.
 #pragma once
 
 #include <chrono>
@@ -15,37 +15,36 @@ namespace lapwing::tcp {
 class Connector {
   public:
     Connector(EventLoop& event_loop, const Job& job);
-    // When the event thread has ended.
+    // Only after the event thread has ended.
     ~Connector();
 
-    // All on the event thread.
-    // Tries until the connection stands or has failed, which `table` are told.
+    // Tries until the connection is made or has failed; reports either to `table`.
     void connect(const std::shared_ptr<ConnectionTable>& table, int peer, int lane);
-    // Gives up what is on its way for lines that are closed.
+    // Ends the attempts of groups that are closed.
     void drop_closed();
 
   private:
     struct Attempt;
     using Shared = std::shared_ptr<Attempt>;
 
-    void next_place(const Shared& attempt);
-    void go_on(const Shared& attempt);
+    void next_ip(const Shared& attempt);
+    void advance_handshake(const Shared& attempt);
     void connected(const Shared& attempt);
-    void place_failed(const Shared& attempt, const std::string& why);
+    void ip_failed(const Shared& attempt, const std::string& why);
     void round_failed(const Shared& attempt);
     void close_attempt(Attempt& attempt);
-    // The attempt is over, whatever came of it.
+    // Removes the attempt.
     void end(const Shared& attempt);
     void after(const Shared& attempt, std::chrono::milliseconds delay,
                void (Connector::*work)(const Shared&));
     void too_late(const Shared& attempt);
-    bool given_up(const Shared& attempt);
+    bool cancelled(const Shared& attempt);
     std::string failure(const Attempt& attempt) const;
 
     EventLoop& event_loop_;
     const Job& job_;
     std::unordered_set<Shared> attempts_;
-    std::unordered_map<int, Address::Place> last_good_;  // by member
+    std::unordered_map<int, IpAddress> last_good_;  // by member
 };
 
 }  // namespace lapwing::tcp

@@ -16,7 +16,7 @@ std::uint64_t free_descriptors() {
     std::error_code error;
     std::filesystem::directory_iterator at("/proc/self/fd", error);
     if (error.value() == EMFILE) return 0;
-    // The limit is one of numbers: those above it, from before it was lowered, do not count.
+    // The limit is for the numbers of descriptors: larger ones, from before it was lowered, do not count.
     std::uint64_t used = 0;
     for (const std::filesystem::directory_iterator end; !error && at != end; at.increment(error))
         if (std::strtoull(at->path().filename().c_str(), nullptr, 10) < limit.rlim_cur) ++used;

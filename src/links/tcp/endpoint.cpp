@@ -27,7 +27,8 @@ namespace {
 
 void start_sodium() {
     if (sodium_init() < 0)
-        throw Error(ErrorCode::system, "the system gives no random numbers: is getrandom() forbidden here?");
+        throw Error(ErrorCode::system,
+                    "the system returns no random numbers: is getrandom() forbidden here?");
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ Job::~Job() {
     sodium_memzero(key.data(), key.size());
 }
 
-// A connection whose group is not known here yet.
+// A connection whose group does not exist here yet.
 struct Parked {
     Claim claim;
     Socket socket;
@@ -62,7 +63,7 @@ struct Endpoint::State {
     std::unordered_map<std::uint64_t, std::shared_ptr<ConnectionTable>> groups;
     std::unordered_map<std::uint64_t, std::vector<Parked>> parked;
 
-    EventLoop event_loop;  // ends before what it uses
+    EventLoop event_loop;  // last: its work uses the other members
 
     std::shared_ptr<ConnectionTable> find(std::uint64_t group) {
         const std::lock_guard lock(mutex);
@@ -77,7 +78,7 @@ struct Endpoint::State {
         return result;
     }
 
-    // What follows runs on the event thread.
+    // On the event thread:
 
     const char* refuses(const Claim& claim) {
         const auto table = find(claim.group);
@@ -105,7 +106,7 @@ struct Endpoint::State {
     void park(const Claim& claim, Socket socket, const std::string& address) {
         const int descriptor = socket.get();
         auto& waiting = parked[claim.group];
-        // The newest counts: its peer has given up the older one.
+        // The peer has closed an older one before it made this one.
         const auto older = std::find_if(waiting.begin(), waiting.end(),
                                         [&](const Parked& one) { return one.claim == claim; });
         if (older != waiting.end()) {
@@ -113,7 +114,7 @@ struct Endpoint::State {
             waiting.erase(older);
         }
         waiting.push_back({claim, std::move(socket), address});
-        // For one time, at the edge: when its peer leaves.
+        // Edge-triggered: runs once, when the peer leaves.
         event_loop.watch(
             descriptor, EPOLLRDHUP | EPOLLET,
             [this, group = claim.group, descriptor](unsigned events) { unpark(group, descriptor, events); });
@@ -126,7 +127,7 @@ struct Endpoint::State {
         const auto left = std::find_if(waiting->second.begin(), waiting->second.end(),
                                        [&](const Parked& one) { return one.socket.get() == descriptor; });
         if (left == waiting->second.end()) return;
-        // What it has sent before it left may be all that this side needs.
+        // The peer's messages before it left may be all that this side needs.
         int unread = 0;
         if ((events & EPOLLERR) == 0 && ioctl(descriptor, FIONREAD, &unread) == 0 && unread > 0) return;
         event_loop.forget(descriptor);
@@ -141,9 +142,9 @@ struct Endpoint::State {
         }
     }
 
-    void feel_pulses() {
+    void check_connections() {
         for (const auto& table : all()) check_liveness(*table);
-        event_loop.post_after(liveness_interval(job.options.patience), [this] { feel_pulses(); });
+        event_loop.post_after(liveness_interval(job.options.patience), [this] { check_connections(); });
     }
 };
 
@@ -154,17 +155,17 @@ Endpoint::Endpoint(const Options& options, Log log) {
     State& state = *state_;
     state.job.options = options;
     state.log = std::move(log);
-    const auto places = choose(options, interfaces());
+    const auto ips = choose(options, interfaces());
     Address& own = state.job.own;
     std::memset(static_cast<void*>(&own), 0, sizeof own);
-    std::copy(places.begin(), places.end(), std::begin(own.places));
+    std::copy(ips.begin(), ips.end(), std::begin(own.ips));
     own.host = host_number();
     host_name().copy(own.name, sizeof own.name - 1);
-    state.listeners = listen_on(places, options, own.port);
+    state.listeners = listen_on(ips, options, own.port);
 }
 
 Endpoint::~Endpoint() {
-    // In a child of fork: all of this is the parent's.
+    // In a child of fork all of the state is the parent's.
     if (state_->process != getpid()) static_cast<void>(state_.release());
 }
 
@@ -174,11 +175,11 @@ Address Endpoint::address() const {
 
 void Endpoint::admit(const Key& key, std::vector<Address> members, int self) {
     State& state = *state_;
-    if (state.job.self >= 0) throw Error(ErrorCode::internal, "an endpoint is admitted once");
+    if (state.job.self >= 0) throw Error(ErrorCode::internal, "admit() was called twice on this endpoint");
     if (self < 0 || self >= static_cast<int>(members.size()))
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("a job of {} members has no member {}", members.size(), self));
-    // They come from outside.
+                    fmt::format("member {1} is out of range: the job has {0} members", members.size(), self));
+    // The names come from other processes.
     for (Address& member : members) member.name[sizeof member.name - 1] = '\0';
     state.job.key = key;
     state.job.members = std::move(members);
@@ -186,7 +187,7 @@ void Endpoint::admit(const Key& key, std::vector<Address> members, int self) {
     state.connector = std::make_unique<Connector>(state.event_loop, state.job);
     Acceptor::Callbacks callbacks;
     callbacks.refuses = [&state](const Claim& claim) { return state.refuses(claim); };
-    callbacks.take_in = [&state](const Claim& claim, Socket socket, const std::string& address) {
+    callbacks.admit = [&state](const Claim& claim, Socket socket, const std::string& address) {
         state.take_in(claim, std::move(socket), address);
     };
     callbacks.starved = [&state](const std::string& why) { state.starved(why); };
@@ -195,29 +196,31 @@ void Endpoint::admit(const Key& key, std::vector<Address> members, int self) {
                                                 std::move(callbacks));
     state.event_loop.post([&state] {
         state.acceptor->open();
-        state.feel_pulses();
+        state.check_connections();
     });
 }
 
 std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<int> members, int rank,
                                              int lanes) {
     State& state = *state_;
-    if (state.job.self < 0) throw Error(ErrorCode::internal, "an endpoint makes groups once it is admitted");
+    if (state.job.self < 0)
+        throw Error(ErrorCode::internal, "group() was called before admit() on this endpoint");
     const auto ranks = static_cast<int>(members.size());
     const auto in_job = [&](int member) {
         return member >= 0 && member < static_cast<int>(state.job.members.size());
     };
     if (rank < 0 || rank >= ranks || lanes < 1 || !std::all_of(members.begin(), members.end(), in_job) ||
         members[static_cast<std::size_t>(rank)] != state.job.self)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("group {}: rank {} of {} is not member {} of this job, or there are {} lanes",
-                                group, rank, ranks, state.job.self, lanes));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("group {}: rank {} of {} is not member {} of this job, or {} lanes are too few",
+                        group, rank, ranks, state.job.self, lanes));
     auto table = std::make_shared<ConnectionTable>(group, std::move(members), rank, lanes);
     std::vector<Parked> waiting;
     {
         const std::lock_guard lock(state.mutex);
         if (!state.groups.emplace(group, table).second)
-            throw Error(ErrorCode::invalid_argument, fmt::format("there is a group {} already", group));
+            throw Error(ErrorCode::invalid_argument, fmt::format("group {} exists already", group));
         const auto found = state.parked.find(group);
         if (found != state.parked.end()) {
             waiting = std::move(found->second);

@@ -17,7 +17,7 @@ GroupConnections::GroupConnections(std::shared_ptr<ConnectionTable> table, const
       makers_(std::move(makers)) {}
 
 GroupConnections::~GroupConnections() {
-    // In a child of fork the connections are the parent's: to shut them down would end them there, too.
+    // In a child of fork the connections are the parent's, which a shutdown would end, too.
     if (process_ != getpid()) return;
     table_->close();
     makers_.closed();
@@ -31,8 +31,8 @@ std::string GroupConnections::describe(int peer) const {
     const Address& address = job_.members[static_cast<std::size_t>(table_->member(peer))];
     std::string where = table_->address(peer);
     if (where.empty()) {
-        const auto places = routes(job_.own, address);
-        if (!places.empty()) where = text(places.front());
+        const auto ips = routes(job_.own, address);
+        if (!ips.empty()) where = text(ips.front());
     }
     return fmt::format("rank {} ({}{}{})", peer, address.name, where.empty() ? "" : ", ", where);
 }

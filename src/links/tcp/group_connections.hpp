@@ -1,4 +1,4 @@
-// The connections of one group, as an engine gets them.
+// The connections of one group, for engines.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ namespace lapwing::tcp {
 
 class GroupConnections final : public Connections {
   public:
-    // What the endpoint does for it.
+    // Calls into the endpoint.
     struct Makers {
         std::function<void(int peer, int lane)> connect;
         std::function<void()> closed;

@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned char magic[8] = {'L', 'a', 'p', 'w', 'i', 'n', 'g', '\n'};
 constexpr std::uint32_t version = 1;
 
-// Numbers travel with their least byte first.
+// Numbers are sent in little-endian order.
 template <typename Number>
 unsigned char* put(unsigned char* to, Number number) {
     for (std::size_t i = 0; i < sizeof number; ++i) *to++ = static_cast<unsigned char>(number >> (8 * i));
@@ -101,9 +101,9 @@ std::size_t Handshake::wanted() const {
 void Handshake::take(std::span<const unsigned char> bytes) {
     input_.append(bytes.data(), std::min(bytes.size(), wanted()));
     if (failure_ != nullptr) return;
-    // Whoever begins otherwise need not be waited for.
+    // Another beginning fails at once.
     if (step_ == Step::hello && std::memcmp(input_.data(), magic, std::min(input_.size(), sizeof magic)) != 0)
-        return fail("what it sends is no hello of Lapwing");
+        return fail("it sends something else than a hello of Lapwing");
     if (wanted() > 0) return;
     switch (step_) {
         case Step::hello:
@@ -140,10 +140,10 @@ void Handshake::take_hello() {
     said(input_.data(), hello_bytes - proof_bytes);
     if (!proven("hello", input_.data() + hello_bytes - proof_bytes))
         return fail("it does not know the key of this job");
-    if (claim.to != claim_.to) return fail("it is of this job, but looks for another member");
+    if (claim.to != claim_.to) return fail("it is of this job, but wants another member");
     // Of two members the one with the larger number connects.
     if (claim.from <= claim.to || claim.from >= members_)
-        return fail("it is of this job, but no member that connects to this one");
+        return fail("it is of this job, but not a member that connects to this one");
     claim_ = claim;
     greeted_ = true;
     say(nonce_.data(), nonce_.size());
@@ -162,7 +162,7 @@ void Handshake::take_challenge() {
 Handshake::Proof Handshake::proof(const char* of) const {
     crypto_auth_hmacsha256_state state;
     crypto_auth_hmacsha256_init(&state, key_->data(), key_->size());
-    // The names have different lengths and end with zero: no two proofs are of the same bytes.
+    // The names have different lengths and end with zero: no two proofs cover the same bytes.
     crypto_auth_hmacsha256_update(&state, reinterpret_cast<const unsigned char*>(of), std::strlen(of) + 1);
     crypto_auth_hmacsha256_update(&state, transcript_.data(), transcript_.size());
     Proof result;

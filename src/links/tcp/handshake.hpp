@@ -6,8 +6,8 @@
 //   answer: proof                         ->
 //                                         <-     welcome: proof
 //
-// A proof is an HMAC by the job's key of the message's name and all that both have said before. Every message
-// has one size. A hello that is recorded and sent again gets a challenge that its sender cannot answer.
+// A proof is an HMAC with the job's key of the message's name and all earlier messages of both sides. Every
+// message has a fixed size. The sender of a recorded hello gets a challenge that it cannot answer.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@
 
 namespace lapwing::tcp {
 
-// What a connection is for. Members by their place in the job.
+// The purpose of a connection. Members are ranks in the job.
 struct Claim {
     std::uint64_t group = 0;
     std::uint32_t from = 0;  // who connects
@@ -34,29 +34,28 @@ Nonce random_nonce();
 
 class Handshake {
   public:
-    // `key` outlives the handshake.
+    // `key` must outlive the handshake.
     static Handshake connecting(const Key& key, const Claim& claim, const Nonce& nonce);
     // By member `self` of a job of `members`.
     static Handshake accepting(const Key& key, std::uint32_t self, std::uint32_t members, const Nonce& nonce);
 
-    // What is to be sent now; sent() says how much of it was.
+    // The bytes to send now; the caller reports by sent() how many it has sent.
     std::span<const unsigned char> output() const;
     void sent(std::size_t bytes);
-    // How many bytes may be read next, never more than belong to the handshake; take() gets what was read.
+    // How many bytes to read next, never more than belong to the handshake; the caller passes them to take().
     std::size_t wanted() const;
     void take(std::span<const unsigned char> bytes);
 
-    // Both sides have proven themselves and all is sent.
+    // Both sides have proven themselves, and all bytes are sent.
     bool done() const { return step_ == Step::done && output().empty(); }
-    // What is wrong with the other side; null: nothing so far. Nothing is sent nor wanted after it.
+    // Why the handshake has failed; null if it has not. No bytes are sent or wanted afterwards.
     const char* failure() const { return failure_; }
-    // The other side has proven that it knew the key at some time: its hello is sound (of the accepting
-    // side).
+    // Of the accepting side: the other side's hello is valid; it, or the recorded sender, knew the key.
     bool greeted() const { return greeted_; }
-    // The other side has proven itself, and only its welcome is awaited: it may have taken the connection in
-    // (of the connecting side).
+    // Of the connecting side: the other side has proven itself, and only its welcome is awaited; it may have
+    // admitted the connection.
     bool answered() const { return step_ == Step::welcome; }
-    // Known to the accepting side once greeted.
+    // On the accepting side valid once greeted().
     const Claim& claim() const { return claim_; }
 
     static constexpr std::size_t proof_bytes = 32;
@@ -65,14 +64,14 @@ class Handshake {
     static constexpr std::size_t challenge_bytes = sizeof(Nonce) + proof_bytes;
 
   private:
-    enum class Step { hello, challenge, answer, welcome, done };  // the message that is awaited
+    enum class Step { hello, challenge, answer, welcome, done };  // the message to receive next
     using Proof = std::array<unsigned char, proof_bytes>;
     class Bytes {
       public:
         const unsigned char* data() const { return bytes_.data(); }
         std::size_t size() const { return size_; }
         void clear() { size_ = 0; }
-        // Neither goes beyond the longest message.
+        // Neither exceeds the longest message.
         void append(const unsigned char* from, std::size_t count);
         void drop_front(std::size_t count);
 
@@ -98,9 +97,9 @@ class Handshake {
     std::uint32_t members_ = 0;  // of the accepting side
     bool greeted_ = false;
     const char* failure_ = nullptr;
-    Bytes input_;       // of the message that is awaited
+    Bytes input_;       // of the message to receive next
     Bytes output_;      // not yet sent
-    Bytes transcript_;  // what both have said, without proofs
+    Bytes transcript_;  // messages of both sides, without proofs
 };
 
 }  // namespace lapwing::tcp

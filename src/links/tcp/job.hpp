@@ -1,5 +1,4 @@
-// What the parts of an endpoint share. All of it stands before the first connection is made and does not
-// change after.
+// Data that the parts of an endpoint share. They do not change after the first connection.
 #pragma once
 
 #include <vector>
@@ -12,9 +11,9 @@ namespace lapwing::tcp {
 struct Job {
     Options options;
     Address own;
-    Key key{};  // wiped with the job
+    Key key{};  // zeroed by the destructor
     std::vector<Address> members;
-    int self = -1;  // not admitted yet
+    int self = -1;  // -1: admit() was not called yet
 
     Job() = default;
     Job(const Job&) = delete;

@@ -8,23 +8,23 @@
 namespace lapwing::tcp {
 namespace {
 
-constexpr int looks = 8;      // in the time of the patience
-constexpr int convicted = 6;  // looks in sequence, without an answer
-constexpr int forced = 10;    // the kernel's own timer has not come by: the connection is shut down
+constexpr int checks_of_patience = 8;  // in the time of the patience
+constexpr int convicted = 6;           // successive checks without an answer
+constexpr int forced = 10;             // the kernel's own timer has not expired: the connection is shut down
 
 }  // namespace
 
 bool unanswered(const tcp_info& info) {
-    // An answer takes back the count of probes; but a host answers at most two of them a second, so one says
-    // nothing. The count of repetitions stays until something new is acknowledged, so there it is the time of
-    // the answer that counts.
+    // An answer resets the count of probes; but a host answers at most two probes a second, so one unanswered
+    // probe proves nothing. The count of retransmissions stays until new bytes are acknowledged, so the time
+    // of the last answer decides.
     return info.tcpi_probes > 1 ||
            (info.tcpi_retransmits > 0 && info.tcpi_last_ack_recv > info.tcpi_last_data_sent);
 }
 
 std::chrono::milliseconds liveness_interval(std::chrono::seconds patience) {
-    // A host that is well may leave probes without an answer for nearly a second.
-    return std::chrono::milliseconds(std::max(patience, std::chrono::seconds(2))) / looks;
+    // A healthy host may leave probes unanswered for nearly a second.
+    return std::chrono::milliseconds(std::max(patience, std::chrono::seconds(2))) / checks_of_patience;
 }
 
 void check_liveness(ConnectionTable& table) {
@@ -36,10 +36,10 @@ void check_liveness(ConnectionTable& table) {
             suspicion = 0;
             return;
         }
-        // Its conviction stays.
+        // A convicted connection stays so.
         suspicion = std::min(suspicion + 1, forced + 1);
         if (suspicion == convicted) {
-            // The next time that the kernel repeats, it finds that the limit has passed.
+            // At its next retransmission the kernel finds that the limit has passed.
             const unsigned limit = 1;  // ms
             setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit);
         }
@@ -53,7 +53,7 @@ bool silent(ConnectionTable& table, int peer) {
         if (rank != peer) return;
         tcp_info info{};
         socklen_t size = sizeof info;
-        // Or the kernel's own timer was first, and has told another of the operations in flight.
+        // Or the kernel's own timer expired first, and was reported to another operation in flight.
         found = found || suspicion >= convicted ||
                 (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
                  info.tcpi_state == TCP_CLOSE && unanswered(info));

@@ -1,4 +1,4 @@
-// How the connections of a job are made.
+// Options of the connections of a job.
 #pragma once
 
 #include <chrono>
@@ -8,11 +8,11 @@ namespace lapwing::tcp {
 
 struct Options {
     // Interfaces to use: names (eth0), addresses (10.0.0.3) or networks (10.0.0.0/24), separated by commas,
-    // tried in this order; empty: all that are up, loopback for peers on the same host only.
+    // tried in this order; empty: all that are up, loopback only for intra-node peers.
     std::string interfaces;
     std::string family = "auto";        // auto, ipv4, ipv6
-    std::chrono::seconds patience{10};  // a peer that the network does not reach for so long is lost
-    std::chrono::seconds handshake{5};  // a stranger that does not prove itself within is turned away
+    std::chrono::seconds patience{10};  // LAPWING_TIMEOUT: a peer is lost after so long a silence
+    std::chrono::seconds handshake{5};  // a connection that does not prove itself in time is turned away
     int buffer_bytes = 0;               // of each socket, each direction; 0: the system's choice
     // Bytes that may wait in a socket until the network takes them; 0: no bound. A bound shortens the start
     // of a collective, because the kernel copies the rest of a message while the program computes. With
@@ -21,7 +21,7 @@ struct Options {
     int unsent_bytes = 32768;
 };
 
-// Checks the texts. Throws Error (invalid_argument) that names the variable and what is wrong.
+// Throws Error (invalid_argument) that names the variable with an invalid value.
 void check(const Options& options);
 
 }  // namespace lapwing::tcp

@@ -13,7 +13,7 @@
 namespace lapwing::tcp {
 namespace {
 
-// Of more peers some are asked, and after a while others: descriptors are the program's.
+// Of more peers some are asked, and others after a while: the program needs its descriptors.
 constexpr std::size_t max_watches = 32;
 constexpr unsigned looks_at_each = 4;
 
@@ -22,9 +22,9 @@ constexpr const char* process_ended = "its process has ended";
 }  // namespace
 
 Presence::Presence(const Options& options) : options_(options) {
-    const std::vector<Address::Place> places = tcp::choose(options_, interfaces());
-    listeners_ = listen_on(places, options_, own_.port);
-    std::copy(places.begin(), places.end(), own_.places);
+    const std::vector<IpAddress> ips = tcp::choose(options_, interfaces());
+    listeners_ = listen_on(ips, options_, own_.port);
+    std::copy(ips.begin(), ips.end(), own_.ips);
     own_.host = host_number();
     host_name().copy(own_.name, sizeof own_.name - 1);
     reached_.insert(own_.host);
@@ -77,7 +77,7 @@ std::string Presence::connect(Watch& watch, const Address& peer) {
     return errno == EINPROGRESS ? "" : ended(watch, peer, errno);
 }
 
-// The attempt to connect has.
+// Called when the attempt to connect has ended.
 std::string Presence::ended(Watch& watch, const Address& peer, int error) {
     if (error == 0) {
         watch.connected = true;
@@ -98,13 +98,13 @@ std::string Presence::look(Watch& watch, const Address& peer) {
     socklen_t size = sizeof error;
     ::getsockopt(watch.socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (!watch.connected) return ended(watch, peer, error);
-    // Nothing is ever sent there: what can be read is the end.
+    // No bytes are ever sent on it: it is readable when the connection has ended.
     watch.socket.reset();
     if (error == 0 || error == ECONNRESET || error == EPIPE) return process_ended;
-    return fmt::format("{} (LAPWING_TIMEOUT says how long the network may be silent)", std::strerror(error));
+    return fmt::format("{} (LAPWING_TIMEOUT is the longest silence of the network)", std::strerror(error));
 }
 
-// A firewall may answer in place of a host that was never reached otherwise.
+// A host that was never reached may have a firewall that refuses in its place.
 std::string Presence::refused(Watch& watch, const Address& peer) {
     if (reached_.count(peer.host) != 0) return process_ended;
     const auto now = Clock::now();

@@ -1,11 +1,10 @@
-// Tells when the process of a peer has ended, or its host is cut off, to who waits for it without a
-// connection: over libfabric, which says neither to a rank that waits for a message, and over rxm not even to
-// one that sends (it connects again for ever); and over TCP, where one of two ranks waits for the other to
-// connect.
+// Finds out whether the process of a peer has ended, or its host is cut off, without a connection to the
+// process: over libfabric, which reports neither to a rank that waits for a message, and over rxm not even to
+// one that sends (it reconnects for ever); and over TCP, when a rank waits for the other to connect.
 //
-// Each process listens on a TCP socket and never accepts anything there. Who waits for long for a peer
-// connects to it: the kernels keep that connection, without either process, and it breaks when the process
-// ends or the network is silent.
+// Each process listens on a TCP socket and never accepts there. A rank that waits long for a peer connects to
+// it: the kernels keep that connection without either process, and it breaks when the process ends or the
+// network is silent.
 #pragma once
 
 #include <chrono>
@@ -20,7 +19,7 @@
 
 namespace lapwing::tcp {
 
-// Not thread-safe. Nothing waits.
+// Not thread-safe. No call waits.
 class Presence {
   public:
     // Throws Error (system, invalid_argument).
@@ -29,18 +28,19 @@ class Presence {
     const Address& address() const { return own_; }
     void join(std::vector<Address> members);
 
-    // These peers are waited for, and no others. Why one of them is lost, and which; empty when nothing
-    // speaks against any. A peer that cannot be asked, behind a firewall perhaps, is not lost.
+    // Checks `all` peers that this rank waits for, and closes connections to others. Returns why one of them
+    // is lost, and sets `lost`; empty if none is. A peer that cannot be reached, perhaps behind a firewall,
+    // is not lost.
     std::string look(const std::vector<int>& all, int& lost);
 
   private:
     using Clock = std::chrono::steady_clock;
     struct Watch {
-        std::vector<Address::Place> routes;
+        std::vector<IpAddress> routes;
         std::size_t route = 0;
         Socket socket;
         bool connected = false;
-        Clock::time_point refused{};  // since when, by a host that was never reached
+        Clock::time_point refused{};  // since when connections are refused, by a host that was never reached
     };
 
     std::vector<int> choose(const std::vector<int>& peers);
@@ -56,7 +56,7 @@ class Presence {
     std::map<int, Watch> watches_;
     std::set<std::uint64_t> reached_;  // hosts
     unsigned looks_ = 0;
-    std::size_t next_ = 0;  // of many peers, who is asked
+    std::size_t next_ = 0;  // of many peers, the first that is asked
 };
 
 }  // namespace lapwing::tcp

@@ -18,11 +18,11 @@ namespace lapwing::tcp {
 namespace {
 
 void set(int descriptor, int level, int name, int value) {
-    // Each of them only helps: a kernel that does not know one still connects.
+    // Options are only improvements: without one the kernel still connects.
     static_cast<void>(setsockopt(descriptor, level, name, &value, sizeof value));
 }
 
-// One listening socket; none when the address, or IPv6 as such, is not to be had: errno says why.
+// One listening socket; empty if the address, or IPv6, is unavailable; errno has the reason.
 Socket listen_at(const sockaddr_storage& address, socklen_t size, bool only_v6, const Options& options) {
     Socket result(socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!result) return {};
@@ -41,11 +41,11 @@ std::uint16_t port_of(const Socket& socket) {
 }
 
 [[noreturn]] void refuse(const std::string& where) {
-    throw Error(ErrorCode::system, fmt::format("cannot listen on {}: {}", where, told(errno)));
+    throw Error(ErrorCode::system, fmt::format("cannot listen on {}: {}", where, describe_error(errno)));
 }
 
 Socket listen_anywhere(const Options& options, std::uint16_t port) {
-    Address::Place any{};  // all zero: any address
+    IpAddress any{};  // all zero: any address
     sockaddr_storage address{};
     if (options.family != "ipv4") {
         any.family = 6;
@@ -80,7 +80,7 @@ int Socket::release() {
     return result;
 }
 
-std::vector<Socket> listen_on(const std::vector<Address::Place>& places, const Options& options,
+std::vector<Socket> listen_on(const std::vector<IpAddress>& ips, const Options& options,
                               std::uint16_t& port) {
     std::vector<Socket> result;
     if (options.interfaces.empty()) {
@@ -89,21 +89,21 @@ std::vector<Socket> listen_on(const std::vector<Address::Place>& places, const O
         port = port_of(result.back());
         return result;
     }
-    // The first place gets a free port of the system's choice; another may have it in use already.
+    // The first address gets a free port of the system's choice, which may be in use at another address.
     const int attempts = port == 0 ? 20 : 1;
     const std::uint16_t wanted = port;
     for (int attempt = 1;; ++attempt) {
         result.clear();
         port = wanted;
-        for (const Address::Place& place : places) {
+        for (const IpAddress& ip : ips) {
             sockaddr_storage address{};
-            const socklen_t size = socket_address(place, port, address);
+            const socklen_t size = socket_address(ip, port, address);
             result.push_back(listen_at(address, size, true, options));
             if (result.back()) {
                 port = port_of(result.back());
                 continue;
             }
-            if (errno != EADDRINUSE || port == 0 || attempt == attempts) refuse(text(place));
+            if (errno != EADDRINUSE || port == 0 || attempt == attempts) refuse(text(ip));
             break;
         }
         if (result.back()) return result;
@@ -121,14 +121,14 @@ void set_alive(int descriptor, const Options& options) {
     const auto seconds = static_cast<int>(options.patience.count());
     set(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
     set(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
-    // First probe after half of the patience, and two more that may get lost.
-    constexpr int most = 32767;  // seconds that the kernel takes
-    set(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, std::clamp(seconds / 2, 1, most));
-    set(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, std::clamp(seconds / 6, 1, most));
+    // First probe after half of the patience; two more in case probes are lost.
+    constexpr int max_seconds = 32767;  // of the kernel
+    set(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, std::clamp(seconds / 2, 1, max_seconds));
+    set(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, std::clamp(seconds / 6, 1, max_seconds));
     set(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
-    // While bytes are on their way the kernel does not probe, it repeats them, in intervals that it doubles;
-    // up to this one. Not TCP_USER_TIMEOUT: that would also end a connection whose peer is well, but too busy
-    // to read (its window is closed). liveness.hpp tells the two apart.
+    // While bytes are unacknowledged the kernel does not probe but retransmits, in intervals that double up
+    // to this one. TCP_USER_TIMEOUT would also end a connection whose peer is too busy to read (its window is
+    // closed); liveness.hpp distinguishes the two.
     constexpr int rto_max_ms = 44;  // TCP_RTO_MAX_MS, of Linux 6.15
     set(descriptor, IPPROTO_TCP, rto_max_ms, std::clamp(seconds * 1000 / 8, 1000, 120'000));
 }
@@ -160,17 +160,17 @@ bool out_of_descriptors(int error) {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-std::string told(int error) {
+std::string describe_error(int error) {
     if (error == EMFILE) {
         rlimit limit{};
         getrlimit(RLIMIT_NOFILE, &limit);
         return fmt::format(
-            "no descriptor is free: this process may have {}; raise `ulimit -n`, or set "
+            "no descriptor is free: the limit of this process is {}; raise `ulimit -n`, or set "
             "LAPWING_ENGINE=host",
             limit.rlim_cur);
     }
     if (error == ENFILE) return "no descriptor is free on this host: raise the sysctl fs.file-max";
-    if (error == ENOBUFS || error == ENOMEM) return "the system has no memory for one more connection";
+    if (error == ENOBUFS || error == ENOMEM) return "the system has no memory for another connection";
     return std::strerror(error);
 }
 

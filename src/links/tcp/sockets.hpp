@@ -1,4 +1,4 @@
-// Sockets as the connections of a job are set up, and what their errors mean.
+// Sets up the sockets of a job's connections, and explains their errors.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace lapwing::tcp {
 
-// A descriptor that is closed with its owner.
+// Owns a descriptor.
 class Socket {
   public:
     Socket() = default;
@@ -21,7 +21,7 @@ class Socket {
 
     int get() const { return descriptor_; }
     explicit operator bool() const { return descriptor_ >= 0; }
-    // Gives the descriptor to the caller.
+    // The caller owns the descriptor from now on.
     int release();
     void reset();
 
@@ -29,22 +29,21 @@ class Socket {
     int descriptor_ = -1;
 };
 
-// Listens on the places, or on all addresses of the families that `options` allows when it names no
-// interfaces; all on one `port`, where 0 becomes one of the system's choice. Throws Error (system).
-std::vector<Socket> listen_on(const std::vector<Address::Place>& places, const Options& options,
-                              std::uint16_t& port);
+// Listens on `ips`, or on all addresses of the families that `options` allows if it names no interfaces; all
+// on one `port`; 0 is replaced by a port of the system's choice. Throws Error (system).
+std::vector<Socket> listen_on(const std::vector<IpAddress>& ips, const Options& options, std::uint16_t& port);
 
-// Before it connects: sizes of buffers.
+// Before connect(): sets sizes of buffers.
 void set_buffers(int descriptor, const Options& options);
-// Of an established connection: no delay, and a network or host that is gone shows as ETIMEDOUT.
+// After connect(): no delay of short messages; ETIMEDOUT if the network or host is cut off.
 void set_alive(int descriptor, const Options& options);
 
-// Moves the handshake as far as the socket goes now. Why it ended, or empty: it is done or waits for more.
+// Advances the handshake without waiting. Returns why it has ended; empty if it is done or waits for more.
 std::string advance(int descriptor, Handshake& handshake);
 
-// Whether `error` says that this process or system has no room for one more descriptor.
+// Whether `error` means that this process or system has no descriptor or memory for a connection.
 bool out_of_descriptors(int error);
 // "no descriptor is free: ..." with what to raise.
-std::string told(int error);
+std::string describe_error(int error);
 
 }  // namespace lapwing::tcp

@@ -1,4 +1,5 @@
-// libucp, which is not linked: the one that the process has loaded (the MPI's, often), or the system's.
+// libucp, loaded at run time: the copy that the process has loaded already (often the MPI's), or the
+// system's.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -7,7 +8,7 @@
 
 namespace lapwing::ucx {
 
-// Its functions, by their names there without the prefix.
+// The functions that Lapwing uses.
 #define LAPWING_UCX_FUNCTIONS(FUNCTION)      \
     FUNCTION(ucp_get_version)                \
     FUNCTION(ucp_config_read)                \
@@ -41,7 +42,7 @@ struct Library {
     std::string version;  // "1.13.1"
 };
 
-// Found once; it stays loaded. Throws Error (system) that says what is missing.
+// Loads it at the first call; it stays loaded. Throws Error (system) with what is missing.
 const Library& library();
 
 }  // namespace lapwing::ucx
