@@ -5,8 +5,8 @@
 namespace lapwing {
 namespace {
 
-// How many bytes the character at the beginning of `text` has in UTF-8; 0 when it is none, or is one of those
-// that control terminals (C0, C1 and delete).
+// Returns the bytes of the first UTF-8 character, or 0 if it is invalid or controls terminals (C0, C1,
+// delete).
 std::size_t printable_bytes(std::string_view text) {
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
     const unsigned first = byte(0);

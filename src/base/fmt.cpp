@@ -1,5 +1,5 @@
-// The library fmt, compiled once. Debian has it as a shared library, which the hosts that run programs need
-// not have; and compiled in each file that formats, it takes two thirds of a build.
+// Compiles the library fmt once. Debian's shared library may be missing on the hosts that run programs, and
+// fmt as a header-only library takes two thirds of a build.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

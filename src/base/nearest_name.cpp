@@ -31,12 +31,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::string nearest_name(std::string_view written, std::span<const std::string> valid) {
     std::string best;
-    // A third of the letters may be wrong, and always two: "bruk", "ENGIEN".
-    std::size_t least = std::max<std::size_t>(2, written.size() / 3) + 1;
+    // A third of the letters may be wrong, and two in any case: "bruk", "ENGIEN".
+    std::size_t best_distance = std::max<std::size_t>(2, written.size() / 3) + 1;
     for (const std::string& name : valid) {
         const std::size_t d = distance(written, name);
-        if (d < least) {
-            least = d;
+        if (d < best_distance) {
+            best_distance = d;
             best = name;
         }
     }

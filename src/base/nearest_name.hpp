@@ -1,4 +1,4 @@
-// "Did you mean ...?": the valid name that is closest to what was written.
+// "Did you mean ...?": suggests the valid name that is nearest to a misspelled one.
 #pragma once
 
 #include <span>
@@ -7,10 +7,10 @@
 
 namespace lapwing {
 
-// Levenshtein distance, ignoring case. Empty when nothing is near enough to be meant.
+// By the Levenshtein distance, ignoring case. Returns an empty string if no name is near enough.
 std::string nearest_name(std::string_view written, std::span<const std::string> valid);
 
-// "; did you mean 'pairwise'?" when something is near, else "; valid: flat, pairwise, ring".
+// Returns "; did you mean 'pairwise'?", or "; valid: flat, pairwise, ring" if no name is near enough.
 std::string suggestion(std::string_view written, std::span<const std::string> valid);
 
 }  // namespace lapwing

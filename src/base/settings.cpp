@@ -74,7 +74,7 @@ SettingHashes shared_setting_hashes(const Settings& settings) {
 bool parse_switch(const char* variable, const std::string& value) {
     if (value == "1" || value == "true" || value == "yes" || value == "on") return true;
     if (value.empty() || value == "0" || value == "false" || value == "no" || value == "off") return false;
-    throw Error(ErrorCode::invalid_argument, fmt::format("{} is 0 or 1, not '{}'", variable, value));
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} must be 0 or 1, not '{}'", variable, value));
 }
 
 void check_word(const char* variable, const std::string& value, const std::vector<std::string>& words) {

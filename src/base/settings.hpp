@@ -1,4 +1,4 @@
-// The environment variables LAPWING_*, read once. Their table is settings.def.
+// The environment variables LAPWING_*. Their table is settings.def.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ struct Settings {
 #include "base/settings.def"
 };
 
-// What ranks must have in common.
+// What must be equal on all ranks.
 enum class Agreement {
     same,  // the value
     set,   // whether it differs from the default
@@ -29,11 +29,11 @@ struct SettingRow {
 };
 std::span<const SettingRow> setting_rows();
 
-// Reads an environment of "NAME=value" strings that ends with null. Throws Error (invalid_argument) for a
-// variable LAPWING_* that does not exist, naming the nearest that does. Values are checked by who uses them.
+// Reads an environment of "NAME=value" strings that ends with null. Throws Error (invalid_argument) for an
+// unknown variable LAPWING_*, with the nearest valid name. Does not check values.
 Settings read_settings(const char* const* environment);
 
-// For each row, in its order, a hash of what all ranks must have in common; 0 where that is nothing.
+// For each row, a hash of what must be equal on all ranks; 0 for Agreement::own.
 inline constexpr std::size_t setting_count = 0
 #define LAPWING_SETTING(field, NAME, usual, agreement, meaning) +1
 #include "base/settings.def"
@@ -41,10 +41,10 @@ inline constexpr std::size_t setting_count = 0
 using SettingHashes = std::array<std::uint64_t, setting_count>;
 SettingHashes shared_setting_hashes(const Settings& settings);
 
-// "1", "true", "yes", "on" and their opposites; throws Error (invalid_argument) naming `variable` otherwise.
+// Parses "1", "true", "yes", "on" and their opposites. Throws Error (invalid_argument) for any other value.
 bool parse_switch(const char* variable, const std::string& value);
 
-// One of the words; throws Error (invalid_argument) naming `variable` and the nearest word otherwise.
+// Throws Error (invalid_argument), with the nearest word, if `value` is not one of `words`.
 void check_word(const char* variable, const std::string& value, const std::vector<std::string>& words);
 
 }  // namespace lapwing

@@ -18,7 +18,8 @@ std::string read_text_file(const std::string& path, const char* what) {
     if (!file) throw Error(ErrorCode::system, fmt::format("the {} '{}' cannot be read", what, path));
     const std::streamoff size = file.tellg();
     if (size < 0 || size > max_bytes_of_file) {
-        throw Error(ErrorCode::system, fmt::format("'{}' is no {}: it is no file or too long", path, what));
+        throw Error(ErrorCode::system,
+                    fmt::format("'{}' is not a {}: not a file, or larger than 16 MiB", path, what));
     }
     file.seekg(0);
     std::string text(static_cast<std::size_t>(size), '\0');

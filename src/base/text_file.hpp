@@ -1,4 +1,4 @@
-// Small text files that people or tools write, the same for all ranks.
+// Small text files that people or tools write.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,11 @@
 
 namespace lapwing {
 
-// All of a file of up to 16 MiB. `what` it is, for messages: "tuning file". Throws Error (system).
+// Reads a file of up to 16 MiB. `what`: the kind of file for messages, such as "tuning file". Throws Error
+// (system).
 std::string read_text_file(const std::string& path, const char* what);
 
-// Tells texts apart; the same in every build.
+// A hash of the text, the same in every build.
 std::uint64_t fingerprint_of(std::string_view text);
 
 }  // namespace lapwing

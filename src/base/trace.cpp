@@ -20,7 +20,7 @@ namespace lapwing::trace {
 
 namespace detail {
 std::atomic<bool> recording{false};
-constinit thread_local Place place;
+constinit thread_local RingPosition position;
 }  // namespace detail
 constinit thread_local std::uint32_t starting = 0;
 
@@ -29,8 +29,7 @@ namespace {
 constexpr std::size_t max_rings = 64;
 constexpr std::uint64_t max_fact_bytes = 16U << 20;
 
-// A file of its own, mapped. Its blocks are there from the beginning: a disk that is full later would end the
-// process in the middle of a store.
+// A mapped file. Its blocks are allocated at once, because a store to a full disk would end the process.
 class Ring {
   public:
     Ring(const std::string& path, std::uint64_t capacity)
@@ -55,16 +54,16 @@ class Ring {
         events_ = reinterpret_cast<Event*>(static_cast<std::byte*>(memory) + Header::events_at);
     }
 
-    detail::Place place(std::uint16_t thread) const {
+    detail::RingPosition position(std::uint16_t thread) const {
         return {header_, events_, header_->written.load() % header_->capacity, thread};
     }
     void count_lost() { header_->written.fetch_add(1, std::memory_order_relaxed); }
 
     [[noreturn]] static void refuse(const std::string& path, int error) {
         throw Error(ErrorCode::system,
-                    fmt::format("the trace can not be written to {}: {}{}", path, std::strerror(error),
+                    fmt::format("cannot write the trace to {}: {}{}", path, std::strerror(error),
                                 error == ENOENT   ? "; its directory must be there on every host"
-                                : error == EEXIST ? "; one run traces one job"
+                                : error == EEXIST ? "; a directory must be used for one job only"
                                                   : ""));
     }
 
@@ -76,18 +75,17 @@ class Ring {
 
 struct Recorder {
     std::mutex mutex;
-    std::string path;  // of the rank's files, without their ends
+    std::string path;  // of the rank's files, without suffixes
     std::uint64_t capacity = 0;
     std::vector<std::unique_ptr<Ring>> rings;
-    std::vector<Ring*> idle;  // whose threads have ended
+    std::vector<Ring*> idle;  // of threads that have ended
     std::uint16_t threads = 0;
     int facts = -1;
-    int error = 0;  // why metadata were lost
+    int error = 0;  // errno of lost facts
     std::uint64_t fact_bytes = 0;
-    std::unique_ptr<Ring> lost;  // counts what found no ring
+    std::unique_ptr<Ring> lost;  // counts events without a ring
 };
-// Never destroyed: threads of the program may still record when it exits. The maps last as long as the
-// process.
+// Never destroyed, because threads of the program may still record when it exits.
 Recorder& recorder = *new Recorder;
 
 void append_fact(const std::string& json) {
@@ -99,10 +97,10 @@ void append_fact(const std::string& json) {
         return;
     }
     recorder.error = written < 0 ? errno : ENOSPC;
-    recorder.fact_bytes = max_fact_bytes;  // what stands behind half a line could not be read
+    recorder.fact_bytes = max_fact_bytes;  // a line after half a line could not be read
 }
 
-// The ring of this thread; given back when the thread ends.
+// The ring of this thread, which it releases at its end.
 struct Own {
     Ring* ring = nullptr;
     bool tried = false;
@@ -125,7 +123,7 @@ struct Own {
                 return;
             }
         }
-        detail::place = ring->place(thread);
+        detail::position = ring->position(thread);
         char name[16] = "";
         ::pthread_getname_np(::pthread_self(), name, sizeof name);
         const bool ours = std::strcmp(name, "lapwing") == 0;
@@ -136,7 +134,7 @@ struct Own {
         const std::lock_guard lock(recorder.mutex);
         recorder.idle.push_back(ring);
         ring = nullptr;
-        detail::place = {};
+        detail::position = {};
     }
 };
 thread_local Own own;
@@ -150,7 +148,7 @@ void open(const std::string& directory, int rank, std::uint64_t capacity) {
     const std::string facts = recorder.path + ".facts";
     recorder.facts = ::open(facts.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
     if (recorder.facts < 0) Ring::refuse(facts, errno);
-    // The first ring now, so that a disk without room is told of before the program runs.
+    // Makes the first ring now, so that a full disk is reported before the program runs.
     recorder.rings.push_back(std::make_unique<Ring>(recorder.path + ".0.events", capacity));
     recorder.idle.push_back(recorder.rings.back().get());
     recorder.lost = std::make_unique<Ring>(recorder.path + ".lost.events", 0);
@@ -181,7 +179,7 @@ std::uint64_t parse_capacity(const char* variable, const std::string& value) {
     const auto capacity = parse_number(value);
     if (!capacity || *capacity < min_events || *capacity > max_events) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} is a number of events from {} to {}, not '{}'", variable, min_events,
+                    fmt::format("{} must be a number of events from {} to {}, not '{}'", variable, min_events,
                                 max_events, value));
     }
     return *capacity;

@@ -26,7 +26,7 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 }
 
 std::optional<std::vector<int>> parse_processors(std::string_view text) {
-    constexpr std::uint64_t most = 1 << 16;
+    constexpr std::uint64_t max_processors = 1 << 16;
     std::vector<int> processors;
     for (bool more = true; more;) {
         const std::size_t comma = text.find(',');
@@ -36,7 +36,7 @@ std::optional<std::vector<int>> parse_processors(std::string_view text) {
         const std::size_t dash = entry.find('-');
         const auto first = parse_number(entry.substr(0, dash));
         const auto last = dash == std::string_view::npos ? first : parse_number(entry.substr(dash + 1));
-        if (!first || !last || *last < *first || *last >= most) return std::nullopt;
+        if (!first || !last || *last < *first || *last >= max_processors) return std::nullopt;
         for (std::uint64_t number = *first; number <= *last; ++number)
             processors.push_back(static_cast<int>(number));
     }

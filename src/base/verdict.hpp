@@ -1,4 +1,4 @@
-// A yes, or a no that carries its reason.
+// Yes, or no with a reason.
 #pragma once
 
 namespace lapwing {
@@ -6,11 +6,11 @@ namespace lapwing {
 class Verdict {
   public:
     static constexpr Verdict yes() { return Verdict(nullptr); }
-    // `reason` is a string literal or outlives the verdict; it completes the sentence "no: ...".
+    // `reason` must outlive the verdict. It completes "no: ...".
     static constexpr Verdict no(const char* reason) { return Verdict(reason); }
 
     constexpr explicit operator bool() const { return reason_ == nullptr; }
-    // Why not; null when the answer is yes.
+    // Null if the answer is yes.
     constexpr const char* reason() const { return reason_; }
 
   private:

@@ -20,8 +20,7 @@ Choice parse_choice(Collective collective, std::string_view text);
 // the problem moves no bytes and is no barrier.
 List build(const Problem& problem, int rank, const Choice& choice);
 
-// Returns the lists of all ranks. Builds without NDEBUG prove them, and throw Error (internal) with the
-// algorithm's name if they are wrong.
+// Returns the lists of all ranks.
 ListSet build_all(const Problem& problem, const Choice& choice);
 
 }  // namespace lapwing

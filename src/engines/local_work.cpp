@@ -11,11 +11,12 @@ namespace lapwing {
 namespace {
 
 #if defined(__SSE2__)
-// More than a processor's own caches hold.
+// Larger than a processor's private caches.
 constexpr std::uint64_t min_past_caches = std::uint64_t{4} << 20;
 
-// Writes without reading the target's lines first, a third of the traffic. memcpy does so only from a share
-// of the last cache on, and what a virtual machine says of that is often many times what it has.
+// Writes without reading the target's cache lines first, which saves a third of the traffic. memcpy does so
+// only above a share of the last-level cache, and virtual machines often report many times the size that they
+// have.
 void copy_past_caches(std::byte* target, const std::byte* source, std::uint64_t bytes) {
     constexpr std::uint64_t line = 64;
     const std::uint64_t head = -reinterpret_cast<std::uintptr_t>(target) % line;
@@ -34,7 +35,7 @@ void copy_past_caches(std::byte* target, const std::byte* source, std::uint64_t 
         _mm_stream_si128(to + 3, d);
     }
     std::memcpy(target + at, source + at, bytes - at);
-    // Other threads see it before whatever says that it is there.
+    // Makes the copy visible before later stores that announce it.
     _mm_sfence();
 }
 #endif
@@ -48,7 +49,7 @@ void copy(std::byte* target, const std::byte* source, std::uint64_t bytes) {
 
 template <Operator op, typename Element>
 Element combine(Element first, Element second) {
-    // Sums and products of integers wrap around, also those of signed ones, as the hardware's do.
+    // Sums and products of integers wrap around, also of signed ones, as in hardware.
     constexpr bool wraps = std::is_integral_v<Element> && (op == Operator::sum || op == Operator::product);
     using Wide = std::conditional_t<wraps, std::uint64_t, Element>;
     const Wide a = static_cast<Wide>(first);

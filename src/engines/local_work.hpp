@@ -1,4 +1,4 @@
-// The tasks that need the processor, on any engine: copy and reduce.
+// Copies and reductions by the processor, for all engines.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,11 @@
 
 namespace lapwing {
 
-// target = source op target, element by element; `bytes` are whole elements; no alignment needed.
+// target = source op target, element by element. `bytes` must be a multiple of the element. No alignment is
+// needed.
 void reduce(Operator op, Type type, std::byte* target, const std::byte* source, std::uint64_t bytes);
 
-// Does copies and reductions, in order; `tasks` are nothing else.
+// Does the tasks in order. All of them must be copies and reductions.
 void work(const Memory& memory, std::span<const Task> tasks);
 
 }  // namespace lapwing

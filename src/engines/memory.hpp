@@ -14,7 +14,7 @@ struct Memory {
     Buffers buffers;
     std::unique_ptr<std::byte[]> scratch;
 
-    // Not zeroed: the checker proves that nothing is read before it is written.
+    // Not zeroed, because the checker proves that no byte is read before it is written.
     void make_scratch(std::uint64_t bytes) {
         if (bytes > 0) scratch.reset(new std::byte[bytes]);
     }

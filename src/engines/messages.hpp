@@ -1,5 +1,5 @@
-// The messages of a list on a link: what the host engine does with all of them, and the kernel engine with
-// those of intra-node peers.
+// The messages of a list on a link. The host engine uses this for all messages, the kernel engine for those
+// of intra-node peers.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace lapwing {
 
-// Which transfers the tasks of a list start and wait for. Made once; tasks are added in the list's order.
+// The transfers that the tasks of a list start and wait for. Made once; tasks are added in the list's order.
 class MessagePlan {
   public:
-    // Each gives back the place of its transfer.
+    // send() and recv() return the index of the transfer.
     std::size_t send() {
         sends_.push_back(transfers_);
         return transfers_++;
@@ -24,7 +24,7 @@ class MessagePlan {
         receives_[peer].transfers.push_back(transfers_);
         return transfers_++;
     }
-    // Gives back where its receives end among those that are awaited.
+    // Returns the end of the wait's receives in awaited().
     std::size_t wait(int peer, std::uint64_t count) {
         Receives& of_peer = receives_[peer];
         if (of_peer.transfers.size() - of_peer.waited < count)
@@ -55,27 +55,29 @@ class Messages {
     void make(const MessagePlan& plan) { transfers_.resize(plan.transfers()); }
     void restart() { awaited_ = sent_ = 0; }
 
-    Link::Transfer& operator[](std::size_t place) { return transfers_[place]; }
-    // Whether all that is awaited up to `end` has come; it must have been posted. Throws as Link::test().
+    Link::Transfer& operator[](std::size_t index) { return transfers_[index]; }
+    // Tests the awaited receives up to `end`, which must have been posted; returns whether all have arrived.
+    // Throws as Link::test().
     bool arrived(Link& link, const MessagePlan& plan, std::size_t end) {
         for (; awaited_ < end; ++awaited_) {
             if (!link.test(transfers_[plan.awaited()[awaited_]])) return false;
         }
         return true;
     }
-    // The same without asking the link: whether all of it has come when it was posted.
+    // Returns whether the receives were complete when they were posted. Does not call the link.
     bool came_at_once(const MessagePlan& plan, std::size_t end) {
         while (awaited_ < end && !transfers_[plan.awaited()[awaited_]].active) ++awaited_;
         return awaited_ >= end;
     }
-    // Whether it is known to have come, without asking the link.
+    // Returns whether the receives are known to have arrived. Does not call the link.
     bool seen(std::size_t end) const { return awaited_ >= end; }
-    // Whether all sends were complete when they were started.
+    // Returns whether all sends were complete when they were started.
     bool went_at_once(const MessagePlan& plan) {
         while (sent_ < plan.sends().size() && !transfers_[plan.sends()[sent_]].active) ++sent_;
         return sent_ == plan.sends().size();
     }
-    // Whether the first `count` sends are complete; they must have been started. Throws as Link::test().
+    // Tests the first `count` sends, which must have been started; returns whether all are complete. Throws
+    // as Link::test().
     bool sent(Link& link, const MessagePlan& plan, std::size_t count) {
         for (; sent_ < count; ++sent_) {
             if (!link.test(transfers_[plan.sends()[sent_]])) return false;
@@ -85,8 +87,8 @@ class Messages {
 
   private:
     std::vector<Link::Transfer> transfers_;
-    std::size_t awaited_ = 0;  // the next of those awaited
-    std::size_t sent_ = 0;     // the next of the sends
+    std::size_t awaited_ = 0;  // index in awaited(): the next receive
+    std::size_t sent_ = 0;     // index in sends(): the next send
 };
 
 }  // namespace lapwing

@@ -1,4 +1,4 @@
-// Whether a progress thread would have paid inside a host, in words.
+// Advises a progress thread inside a host, in words.
 #pragma once
 
 #include <fmt/format.h>
@@ -7,8 +7,8 @@
 
 namespace lapwing {
 
-// What one rank's lists took: seconds in calls that waited for them, and in flight while the program was
-// elsewhere; on `processors`, which its host has, of `ranks`.
+// The lists of one rank: seconds in calls that waited for them, and seconds in flight outside of calls. Its
+// host has `processors` processors and `ranks` ranks.
 struct Progressed {
     double waited = 0;
     double elsewhere = 0;
@@ -16,8 +16,8 @@ struct Progressed {
     int ranks = 0;
 };
 
-// Empty: no. A thread needs a processor that no rank has, a program that computes meanwhile, and waits that
-// are worth it.
+// Returns an empty string if a thread would not pay. It pays if a processor is free, the program computes
+// while lists are in flight, and waits take long enough.
 inline std::string advise_progress_thread(const Progressed& lists) {
     constexpr double min_seconds = 0.01;
     constexpr double min_share = 0.1;

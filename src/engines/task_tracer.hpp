@@ -1,4 +1,4 @@
-// Records the tasks of one run that the processor does, in a traced job.
+// Records the tasks that the processor does for one run, in a traced job.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@ namespace lapwing {
 
 class TaskTracer {
   public:
-    // What follows belongs to the collective that this thread starts.
+    // The run belongs to the collective that this thread is starting.
     void start() {
         operation_ = trace::starting;
         began_ = 0;
     }
-    // The run has come to a task, perhaps not for the first time.
+    // A task begins. Further calls before end() have no effect.
     void begin() {
         if (began_ == 0) began_ = trace::now();
     }
-    // The task is done; `index` is its place in the list. The next begins now.
+    // The task with this index in the list is done, and the next task begins.
     void end(const Task& task, std::size_t index) {
         const std::uint64_t now = trace::now();
         trace::record({.began = began_,

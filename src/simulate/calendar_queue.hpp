@@ -1,6 +1,6 @@
-// Events in the order of time: a calendar queue (Brown 1988) whose buckets are as wide as the shortest time
-// from an event to one that it causes. So nothing that happens in a bucket adds to it, and a bucket is sorted
-// once.
+// A priority queue of events by time: a calendar queue (Brown 1988). A bucket is as wide as the shortest time
+// from an event to an event that it causes. Events of a bucket therefore add nothing to it, and each bucket
+// is sorted once.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace lapwing::simulate {
 
-// Event has a `time` and is ordered by <, times first.
+// Event has a member `time`; operator < orders events by time first.
 template <class Event>
 class CalendarQueue {
   public:
     explicit CalendarQueue(Time width) : width_(width), ring_(days) {}
 
-    // No earlier than the end of the bucket that was taken last.
+    // Events must not be earlier than bucket_end().
     void push(const Event& event) {
         const Time day = event.time / width_;
         if (day < today_ + static_cast<Time>(days)) {
@@ -37,7 +37,7 @@ class CalendarQueue {
     bool empty() const { return near_ == 0 && far_.empty(); }
     Time bucket_end() const { return today_ * width_; }  // of the bucket that was taken last
 
-    // All events of the next bucket that has any, in order; the queue is not empty.
+    // Takes all events of the next bucket that is not empty, in order. The queue must not be empty.
     void take(std::vector<Event>& events) {
         events.clear();
         if (near_ == 0) today_ = std::max(today_, far_.begin()->first);
@@ -45,7 +45,7 @@ class CalendarQueue {
                (far_.empty() || far_.begin()->first != today_)) {
             ++today_;
         }
-        // What buckets have held is memory for a few to come, not for all of the ring.
+        // Reuse the memory of a few buckets, not of the whole ring.
         if (spare_.size() < max_spare) spare_.push_back(std::move(events));
         events = std::move(ring_[static_cast<std::size_t>(today_) % days]);
         ring_[static_cast<std::size_t>(today_) % days] = {};

@@ -1,4 +1,4 @@
-// What each length that occurs costs, computed once.
+// The costs of each message length, computed once.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ struct Cost {
     Time near_wire = 0;
     Time copy = 0;
     Time reduce = 0;
-    // By rendezvous: how many windows follow the request, 0 for an eager message; and each one's share of
-    // `wire`.
+    // By rendezvous: the number of windows after the request, 0 for an eager message; and the share of `wire`
+    // of each window.
     std::uint64_t windows = 0;
     Time window_wire = 0;
 };
@@ -27,7 +27,7 @@ inline std::vector<Cost> costs_of(const Lists& lists, const Parameters& paramete
     std::vector<Cost> costs;
     costs.reserve(lists.lengths.size());
     for (const std::uint64_t length : lists.lengths) {
-        // LogGP counts the bytes after the first; a message has one at least.
+        // LogGP counts the bytes after the first; a message has at least one.
         const std::uint64_t counted =
             parameters.rules == Rules::loggopsim ? std::max<std::uint64_t>(length, 1) - 1 : length;
         const auto of = [](std::uint64_t bytes, double each) {

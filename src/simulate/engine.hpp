@@ -1,4 +1,4 @@
-// An engine as the simulation sees it: who runs a task, and when.
+// The engines of the simulation: what runs each task, and when.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace lapwing::simulate {
 
-// engines.def says what they mean.
+// See engines.def.
 enum class Runner : std::uint8_t { calls, thread, offload };
 
 struct Engine {
@@ -16,19 +16,19 @@ struct Engine {
     Runner messages;
     Runner local;
     Runner long_local;
-    const char* tuned;  // the engine of a tuning file whose constants it has
+    const char* tuned;  // the engine whose constants in a tuning file apply
     const char* meaning;
 };
 
 std::span<const Engine> engines();
 
-// What of an engine is not in the tuning file.
+// The costs of an engine that are not in the tuning file.
 struct EngineCosts {
     Time wake_up = 0;  // of a progress thread that sleeps until a message arrives
-    // Of the time that a thread or the kernel takes for tasks, the part that the program loses while it
-    // works: 0 with a processor of their own, 1 without.
+    // The fraction of the thread's or kernel's processor time that the program loses while it computes: 0
+    // with a processor of their own, 1 without.
     double taken = 0;
-    Time test = 0;  // of a call of MPI_Test that finds nothing
+    Time test = 0;  // of a call of MPI_Test without effect
 };
 
 }  // namespace lapwing::simulate

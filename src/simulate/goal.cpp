@@ -81,8 +81,8 @@ class Schedule {
     std::string text_;
     int labels_ = 0;
     int last_send_ = 0;
-    std::map<int, std::deque<int>> posted_;  // by peer: receives that are not waited for
-    std::vector<int> waited_;                // what the next operation requires
+    std::map<int, std::deque<int>> posted_;  // by peer: receives without a wait so far
+    std::vector<int> waited_;                // operations that the next operation requires
 };
 
 }  // namespace

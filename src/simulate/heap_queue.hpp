@@ -1,4 +1,4 @@
-// Events in the order of time, one by one: a binary heap. An event may cause others at the same time, which a
+// A priority queue of events by time: a binary heap. An event may cause others at the same time, which a
 // CalendarQueue does not allow.
 #pragma once
 
@@ -9,8 +9,7 @@
 
 namespace lapwing::simulate {
 
-// Event has a `time` and is ordered by <, times first. The same interface as CalendarQueue, with buckets of
-// one event.
+// The interface of CalendarQueue, with buckets of one event.
 template <class Event>
 class HeapQueue {
   public:
@@ -21,7 +20,6 @@ class HeapQueue {
         std::push_heap(heap_.begin(), heap_.end(), later);
     }
     bool empty() const { return heap_.empty(); }
-    // What is earlier than this is known: all up to the event that was taken last.
     Time bucket_end() const { return end_; }
     void take(std::vector<Event>& events) {
         std::pop_heap(heap_.begin(), heap_.end(), later);

@@ -12,15 +12,15 @@ namespace lapwing::simulate {
 namespace {
 
 constexpr int sampled_ranks = 48;
-// Long lists are all alike, and take their time.
+// Long lists are similar, and building them takes long.
 constexpr int sampled_ranks_of_long_lists = 3;
 constexpr std::size_t long_list = 100000;
 constexpr int lists_between_reports = 1024;
-// Of a rank besides its steps and slots, and of an arrival with its place in the queue.
+// Memory of a rank besides its steps and slots, and of an arrival with its queue entry.
 constexpr std::uint64_t bytes_of_rank = 192;
 constexpr std::uint64_t bytes_of_message = 16;
 
-// How often each peer has occurred in one list: the third message from a peer is its third receive.
+// Counts the messages of each peer in one list: the third message from a peer is its third receive.
 class Counts {
   public:
     explicit Counts(int ranks) : counts_(static_cast<std::size_t>(ranks)) {}
@@ -73,8 +73,7 @@ class Maker {
         if (needs.memory() > max_memory_ || needs.steps > max_steps || needs.messages > max_steps) {
             throw Error(
                 ErrorCode::unsupported,
-                fmt::format("the lists of {} of {} ranks have {} messages already: more than the memory "
-                            "that may be used holds",
+                fmt::format("the lists of {} of {} ranks have {} messages: they exceed the memory limit",
                             list.rank + 1, lists_.ranks, needs.messages));
         }
         lists_.first_step.push_back(static_cast<std::uint32_t>(lists_.steps.size()));
@@ -192,7 +191,7 @@ std::uint64_t Needs::memory() const {
 Needs estimate(const Problem& problem, const Choice& choice) {
     double messages = 0;
     double steps = 0;
-    // Rank 0 stands for itself, as it is the root; of the others a random choice for all.
+    // Rank 0, the root, represents itself; a random sample represents the other ranks.
     const auto count = [&](int rank, double weight) {
         for (const Task& task : build(problem, rank, choice).tasks) {
             if (task.kind == Kind::recv) {
@@ -207,11 +206,11 @@ Needs estimate(const Problem& problem, const Choice& choice) {
     const bool are_long = build(problem, others, choice).tasks.size() > long_list;
     const int sampled = std::min(others, are_long ? sampled_ranks_of_long_lists : sampled_ranks);
     for (int i = 0; i < sampled; ++i) {
-        // One of each of so many parts of equal size.
+        // One rank of each of `sampled` parts of equal size.
         const auto begin = static_cast<std::int64_t>(others) * i / sampled;
         const auto end = static_cast<std::int64_t>(others) * (i + 1) / sampled;
-        const auto place = static_cast<std::uint64_t>(i);
-        const auto within = random_bits(0, 0, place) % static_cast<std::uint64_t>(end - begin);
+        const auto within =
+            random_bits(0, 0, static_cast<std::uint64_t>(i)) % static_cast<std::uint64_t>(end - begin);
         count(static_cast<int>(1 + begin + static_cast<std::int64_t>(within)),
               static_cast<double>(end - begin));
     }

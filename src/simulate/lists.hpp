@@ -1,6 +1,5 @@
-// The lists of all ranks in a compact form: 12 bytes a step, made once and then only read. Receives, which
-// stand at the top of a list, are no steps; each is a slot, and a send names the slot of the receive that it
-// meets, as a wait does.
+// The lists of all ranks in a compact, read-only form with 12 bytes per step. Receives, which are at the top
+// of a list, are not steps. Each receive is a slot, and its send and its wait name the slot.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +28,9 @@ struct Lists {
     std::vector<Step> steps;                // rank after rank
     std::vector<std::uint32_t> first_step;  // of each rank, and the end
     std::vector<std::uint32_t> first_slot;  // of each rank, and the end
-    std::vector<std::uint64_t> lengths;     // those that occur
+    std::vector<std::uint64_t> lengths;     // all that occur
     std::uint64_t bytes_sent = 0;
-    std::uint64_t max_bytes_of_a_rank = 0;  // that one sends and receives
+    std::uint64_t max_bytes_of_a_rank = 0;  // that one rank sends and receives
 
     std::uint64_t messages() const { return first_slot.back(); }
     std::span<const Step> of(int rank) const {
@@ -40,23 +39,23 @@ struct Lists {
     }
 };
 
-// What a simulation of lists needs. Of a problem it is an estimate, from the lists of some ranks.
+// The resources of a simulation. estimate() estimates them from the lists of some ranks.
 struct Needs {
     std::uint64_t messages = 0;
     std::uint64_t steps = 0;
     int ranks = 0;
 
-    // Bytes of memory while it runs.
+    // Returns the bytes of memory of the running simulation.
     std::uint64_t memory() const;
 };
 Needs estimate(const Problem& problem, const Choice& choice);
 
-// Makes the lists of a problem that the algorithm applies to, one after the other. `advance`, where there is
-// one, is told how many are made. Throws Error (unsupported) as soon as the simulation would take more than
-// `max_memory` bytes, or when a list is not of the form above.
+// Builds the lists of a problem, one after the other. The algorithm must apply to the problem. Calls
+// `advance`, if any, with the number of lists built since the last call. Throws Error (unsupported) as soon
+// as the simulation would need more than `max_memory` bytes, or if a list does not have the form above.
 Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t max_memory = UINT64_MAX,
                  const std::function<void(int lists)>& advance = {});
-// The same of lists from elsewhere, one for each rank in order, which the checker has found right.
+// The same for given lists, one per rank in order, proven by the checker.
 Lists make_lists(std::span<const List> lists);
 
 }  // namespace lapwing::simulate

@@ -1,4 +1,4 @@
-// Noise: what takes a processor away from the program, as interruptions by the operating system do. It delays
+// Noise: interruptions of the program on its processor, for example by the operating system. Noise delays
 // work, never the network.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace lapwing::simulate {
 
-// Interruptions as they were recorded, repeated for ever. The form of Netgauge's pattern `noise`, which
-// LogGOPSim reads, too: lines of start and duration in nanoseconds, comments behind #.
+// Recorded interruptions, repeated forever, in the format of Netgauge's pattern `noise`, which LogGOPSim
+// reads as well: lines of start and duration in nanoseconds, comments after #.
 struct NoiseTrace {
     struct Interruption {
         Time start = 0;

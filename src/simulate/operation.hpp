@@ -1,4 +1,4 @@
-// A collective of a program: its lists, and which ranks run them together.
+// A collective of a program: its lists, and the groups of ranks that run them.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,10 @@
 
 namespace lapwing::simulate {
 
-// Groups of `lists->ranks` ranks each, `stride` apart: with 1, ranks that follow each other; with the ranks
-// of a row, those of a column. Each group runs the lists by itself. The first of a group runs list
-// `rotation`, and so on: one set of lists serves for every root.
+// All ranks form groups of `lists->ranks` ranks, `stride` apart. With stride 1, a group has consecutive
+// ranks; with the ranks of a row as stride, a group is a column. Each group runs the lists by itself. The
+// first rank of a group runs list `rotation`, the next rank the next list, and so on: one set of lists serves
+// every root.
 struct Operation {
     const Lists* lists = nullptr;
     int stride = 1;

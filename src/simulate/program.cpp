@@ -10,7 +10,7 @@
 namespace lapwing::simulate {
 namespace {
 
-// Apart from the numbers of the noise.
+// Distinct from the streams of the noise.
 constexpr std::uint64_t stream_of_lateness = std::uint64_t{1} << 40;
 constexpr int max_requests = 1024;
 
@@ -28,9 +28,9 @@ Time Lateness::of(int of_rank, int iteration) const {
             return static_cast<Time>(random_share(seed,
                                                   stream_of_lateness + static_cast<std::uint64_t>(of_rank),
                                                   static_cast<std::uint64_t>(iteration)) *
-                                     static_cast<double>(most));
+                                     static_cast<double>(max));
         case Kind::one:
-            return of_rank == rank ? most : 0;
+            return of_rank == rank ? max : 0;
     }
     return 0;
 }
@@ -44,17 +44,18 @@ int check(const std::vector<Action>& actions, int operations) {
     std::vector<bool> started;
     for (const Action& action : actions) {
         if (action.kind == Action::Kind::compute) {
-            if (action.work < 0 || action.tests < 0) refuse("no work is shorter than nothing");
+            if (action.work < 0 || action.tests < 0) refuse("work and tests must not be negative");
             continue;
         }
         if (action.request < 0 || action.request >= max_requests) {
-            refuse(fmt::format("request {} is not from 0 to {}", action.request, max_requests - 1));
+            refuse(fmt::format("request {} is out of range: it must be from 0 to {}", action.request,
+                               max_requests - 1));
         }
         const auto request = static_cast<std::size_t>(action.request);
         if (started.size() <= request) started.resize(request + 1);
         const bool starts = action.kind == Action::Kind::start;
         if (starts && (action.operation < 0 || action.operation >= operations)) {
-            refuse(fmt::format("there is no collective {}", action.operation));
+            refuse(fmt::format("collective {} does not exist", action.operation));
         }
         if (started[request] == starts) {
             refuse(fmt::format(
@@ -70,12 +71,12 @@ int check(const std::vector<Action>& actions, int operations) {
 
 int max_in_flight(const std::vector<Action>& actions) {
     int open = 0;
-    int most = 0;
+    int max_open = 0;
     for (const Action& action : actions) {
-        if (action.kind == Action::Kind::start) most = std::max(most, ++open);
+        if (action.kind == Action::Kind::start) max_open = std::max(max_open, ++open);
         if (action.kind == Action::Kind::wait) --open;
     }
-    return most;
+    return max_open;
 }
 
 std::vector<Action> blocking(const std::vector<Action>& actions) {

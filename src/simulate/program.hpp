@@ -1,4 +1,4 @@
-// What each rank does: a program of steps, again and again; and ranks that come late.
+// The program of all ranks: a repeated sequence of actions; and the lateness of ranks.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,22 @@
 
 namespace lapwing::simulate {
 
-// Before a rank begins an iteration it loses time that is neither work nor noise.
+// Time that a rank loses before each iteration, apart from work and noise.
 struct Lateness {
     enum class Kind : std::uint8_t {
         none,
-        uniform,  // each rank from nothing to `most`, drawn anew each time
-        one       // rank `rank` by `most`, each time
+        uniform,  // each rank from 0 to `max`, at random for each iteration
+        one       // rank `rank` by `max` in each iteration
     };
     Kind kind = Kind::none;
-    Time most = 0;
+    Time max = 0;
     int rank = 0;
     std::uint64_t seed = 1;
 
     Time of(int rank, int iteration) const;
 };
 
-// Some of the ranks: `count` from `first` on, behind the last one the first; all where count is 0.
+// `count` ranks from `first` on, modulo the number of ranks; all ranks if count is 0.
 struct SomeRanks {
     int first = 0;
     int count = 0;
@@ -33,16 +33,16 @@ struct SomeRanks {
     }
 };
 
-// One line of a program. All ranks have the same lines; what they compute may differ.
+// One action of a program. All ranks have the same actions, but may compute for different times.
 struct Action {
     enum class Kind : std::uint8_t { start, compute, wait };
 
     Kind kind = Kind::compute;
     int operation = 0;     // start: the collective, by its index
-    int request = 0;       // start, wait: numbered from 0 on, like MPI_Requests in an array
+    int request = 0;       // start, wait: index, like MPI_Requests in an array
     Time work = 0;         // compute
-    int tests = 0;         // compute: calls of MPI_Test, for all requests, at even distances in the work
-    SomeRanks ranks = {};  // compute: who does
+    int tests = 0;         // compute: calls of MPI_Test for all requests, evenly spaced in the work
+    SomeRanks ranks = {};  // compute: the ranks that do
 };
 
 inline Action start(int operation, int request = 0) {
@@ -57,27 +57,27 @@ inline Action wait(int request = 0) {
 
 struct Program {
     int iterations = 1;
-    // Of an iteration; each request that is started is waited for before it is started again and before the
-    // end. Empty: start, the work with its tests, wait.
+    // The actions of an iteration. Each started request must be waited for before it is started again and
+    // before the end. Empty: start, `work` with `tests`, wait.
     std::vector<Action> actions = {};
     Time work = 0;
     int tests = 0;
-    bool together = false;  // no rank begins an iteration before all have ended the one before
+    bool together = false;  // all ranks begin each iteration together
     Lateness lateness = {};
 
     std::vector<Action> steps() const;
 };
 
-// How many requests the actions have. Throws Error (invalid_argument) for actions that are not as above or
-// name an operation that there is not.
+// Returns the number of requests. Throws Error (invalid_argument) for invalid actions or an operation that
+// does not exist.
 int check(const std::vector<Action>& actions, int operations);
-// The most requests that are started and not waited for at one time.
+// Returns the maximum number of requests in flight.
 int max_in_flight(const std::vector<Action>& actions);
-// The same without overlap: each start is followed by its wait.
+// Returns the actions without overlap: each start is followed by its wait.
 std::vector<Action> blocking(const std::vector<Action>& actions);
-// What one rank computes, and only that.
+// Returns the computation time of one rank.
 Time computation(const std::vector<Action>& actions, int rank, int ranks);
-// Its collectives, in their order, without computation.
+// Returns the collectives alone, in order, without computation.
 std::vector<Action> communication(const std::vector<Action>& actions);
 
 }  // namespace lapwing::simulate

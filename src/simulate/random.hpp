@@ -1,5 +1,5 @@
-// Random numbers by counter: the same for the same seed, stream and number, in whatever order they are asked
-// for. SplitMix64 (Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number Generators", figure 16).
+// Counter-based random numbers: they depend only on seed, stream and number. SplitMix64 (Steele, Lea, Flood
+// 2014, "Fast Splittable Pseudorandom Number Generators", figure 16).
 #pragma once
 
 #include <cstdint>

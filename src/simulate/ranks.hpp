@@ -20,8 +20,8 @@
 
 namespace lapwing::simulate {
 
-// A message of a rank, by what it is in the whole simulation.
-struct Message {
+// A message that a rank has sent.
+struct SentMessage {
     std::uint32_t slot = 0;
     std::int32_t peer = 0;  // the receiver
     std::uint32_t cost = 0;
@@ -238,7 +238,7 @@ void Ranks::perform_step(int rank, State& state, Flight& flight, Send&& send) {
         case Step::Kind::send: {
             const std::int32_t peer = channel.rank(flight.first_rank, step.peer);
             const auto request = static_cast<std::int32_t>(&flight - &flight_of(rank, 0));
-            const Message message{flight.first_slot + step.slot, peer, cost_index, request};
+            const SentMessage message{flight.first_slot + step.slot, peer, cost_index, request};
             if (parameters_.rules == Rules::loggopsim) {
                 send(rank, message, send_by_loggopsim(rank, state, cost));
             } else if (is_near(rank, peer)) {

@@ -1,4 +1,4 @@
-// Everything that a simulation depends on besides the lists.
+// All inputs of a simulation besides the lists.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,13 @@ struct Setting {
     Engine engine = engines().front();
     EngineCosts costs = {};
     Parameters parameters = {};
-    const Network* network =
-        nullptr;           // null: every rank on a host of its own, all equally far from each other
-    bool drained = false;  // links begin without the burst that a pause would have left them
+    const Network* network = nullptr;  // null: every rank on a host of its own, all equally distant
+    bool drained = false;              // links begin without burst credit
     Noise noise = {};
     Program program = {};
     Evaluation evaluation = Evaluation::automatic;
-    bool backwards = false;  // begin with the last rank: for tests, since it changes nothing
-    // Told how many messages have been sent since the last call, from time to time.
+    bool backwards = false;  // evaluate the last rank first; for tests: the result must not change
+    // Called from time to time with the number of messages since the last call.
     std::function<void(std::uint64_t messages)> advance = {};
 };
 

@@ -52,7 +52,7 @@ Outcome by_worklist(int count, std::span<const Operation> operations, const Sett
     Ranks ranks(count, operations, setting, false);
     Reports reports(setting);
     std::vector<int> ready;
-    const auto send = [&](int rank, const Message& message, Time done) {
+    const auto send = [&](int rank, const SentMessage& message, Time done) {
         const Cost& cost = ranks.cost(message.cost);
         const Time begin = setting.parameters.rules == Rules::loggopsim
                                ? done
@@ -96,8 +96,8 @@ struct Event {
     Time time = 0;
     Time last = 0;  // of a message, when its last byte follows
     std::uint32_t slot = 0;
-    std::int32_t peer = 0;   // the receiver, or the rank that goes on
-    std::int32_t place = 0;  // with a network: where the message is
+    std::int32_t peer = 0;  // the receiver, or the rank that goes on
+    std::int32_t node = 0;  // with a network: of the message
     std::int32_t via = -1;
     std::uint32_t cost = 0;
     Kind kind = Kind::message;
@@ -154,7 +154,7 @@ class Queue {
   private:
     // A long message between its request and its last window.
     struct Rendezvous {
-        Message message;
+        SentMessage message;
         std::int32_t sender = 0;
         std::uint64_t start = 0;    // of the sender's request
         std::uint64_t windows = 0;  // not handed over yet
@@ -168,9 +168,9 @@ class Queue {
         while (!ready.empty()) {
             const int rank = ready.back();
             ready.pop_back();
-            const Ranks::Turn turn =
-                ranks_.run(rank, ranks_.timed() ? bucket_end : never,
-                           [&](int from, const Message& message, Time done) { send(from, message, done); });
+            const Ranks::Turn turn = ranks_.run(
+                rank, ranks_.timed() ? bucket_end : never,
+                [&](int from, const SentMessage& message, Time done) { send(from, message, done); });
             if (turn.progress == Ranks::Progress::ends) ++ended_;
             if (turn.progress == Ranks::Progress::waits) {
                 if (!early_requests_.empty()) answer_early(rank);
@@ -214,7 +214,7 @@ class Queue {
         }
     }
 
-    void send(int rank, const Message& message, Time done) {
+    void send(int rank, const SentMessage& message, Time done) {
         if (!ranks_.by_rendezvous(message.cost)) {
             send(rank, message, done, Event::Kind::message);
             return;
@@ -225,16 +225,16 @@ class Queue {
     }
 
     // Returns when the last byte has left.
-    Time send(int rank, const Message& message, Time done, Event::Kind kind) {
+    Time send(int rank, const SentMessage& message, Time done, Event::Kind kind) {
         Event event{.slot = message.slot, .peer = message.peer, .cost = message.cost, .kind = kind};
         const Time wire = wire_of(event);
         Passage passage{done, ranks_.burst() == 0 ? done + wire : done};
         if (network_ == nullptr) {
             passage = ranks_.enter_interface(rank, done, wire);
         } else {
-            event.place = host_of_[static_cast<std::size_t>(rank)];
+            event.node = host_of_[static_cast<std::size_t>(rank)];
             event.via =
-                network_->via(event.place, host_of_[static_cast<std::size_t>(message.peer)], message.slot);
+                network_->via(event.node, host_of_[static_cast<std::size_t>(message.peer)], message.slot);
         }
         event.time = passage.first + latency_;
         event.last = passage.last + latency_;
@@ -278,15 +278,15 @@ class Queue {
         std::int32_t to = 0;
         if (network_ != nullptr) {
             to = host_of_[static_cast<std::size_t>(event.peer)];
-            hop = network_->next(event.place, to, event.via);
+            hop = network_->next(event.node, to, event.via);
         }
         const Passage passage =
             links_[hop.link].pass(event.time, event.last, setting_.parameters.gap, wire, ranks_.burst());
-        if (network_ != nullptr && hop.place != to) {
+        if (network_ != nullptr && hop.node != to) {
             Event next = event;
             next.time = passage.first + hop_;
             next.last = passage.last + hop_;
-            next.place = hop.place;
+            next.node = hop.node;
             next.via = hop.via;
             queue_->push(next);
             return;
@@ -311,14 +311,14 @@ class Queue {
     // The receiver has posted its receive when it has started the collective.
     void answer(std::uint32_t slot, Time requested) {
         const Rendezvous& one = rendezvous_.at(slot);
-        const Message& message = one.message;
+        const SentMessage& message = one.message;
         if (!ranks_.has_started(message.peer, message.request, one.start)) {
             early_requests_[message.peer].push_back(slot);
             return;
         }
         const Time answered = ranks_.attend(message.peer, message.request, requested);
         // It stands behind what the receiver sends.
-        Message back = message;
+        SentMessage back = message;
         back.peer = one.sender;
         send(message.peer, back, answered, Event::Kind::answer);
     }
@@ -342,7 +342,7 @@ class Queue {
     void go_on(std::uint32_t slot, Time ready) {
         Rendezvous& one = rendezvous_.at(slot);
         const int sender = one.sender;
-        const Message message = one.message;
+        const SentMessage message = one.message;
         while (--one.windows > 0) {
             ready = send(sender, message, ranks_.attend(sender, message.request, ready), Event::Kind::window);
             if (ready >= queue_->bucket_end()) {

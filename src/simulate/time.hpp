@@ -1,4 +1,4 @@
-// Simulated time: whole picoseconds, so that sums do not depend on their order and results repeat exactly.
+// Simulated time in whole picoseconds: sums do not depend on their order, and results are reproducible.
 #pragma once
 
 #include <cmath>
@@ -7,14 +7,14 @@
 
 namespace lapwing::simulate {
 
-// Picoseconds since the start of the simulation, or a length of time. Reaches 106 days.
+// Picoseconds since the start of the simulation, or a duration; up to 106 days.
 using Time = std::int64_t;
 
 inline constexpr Time nanosecond = 1000;
 inline constexpr Time never = std::numeric_limits<Time>::max();
-// What a program's times may be at most, in seconds.
+// The maximum of the times in a program, in seconds.
 inline constexpr double max_seconds = 1000;
-// When a simulation is given up, so that no sum overflows: 26 days.
+// The limit of a simulation, 26 days: no sum overflows.
 inline constexpr Time latest = never / 4;
 
 inline Time from_seconds(double seconds) {

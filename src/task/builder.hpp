@@ -1,4 +1,4 @@
-// Writes a list, task by task. Every algorithm builds with it.
+// Builds a list, task by task.
 #pragma once
 
 #include <utility>
@@ -16,20 +16,20 @@ inline Span out(std::uint64_t offset, std::uint64_t length) {
 
 class Builder {
   public:
-    // `expected_tasks` reserves memory once; a list may grow past it.
+    // Reserves memory for `expected_tasks`; the list may have more.
     Builder(const Problem& problem, int rank, std::uint64_t expected_tasks = 0);
 
-    // A fresh span of scratch, aligned to 16 bytes.
+    // Allocates a span of scratch, aligned to 16 bytes.
     Span scratch(std::uint64_t bytes);
 
-    // Of zero bytes these carry a signal: matched and counted like any other.
+    // A message of zero bytes is a signal, which is matched and counted as any other message.
     void send(int peer, Span source = {});
     void recv(int peer, Span target = {});
     void wait(int peer, std::uint64_t count = 1);
-    // Of zero bytes these are left out, and a copy of a span to itself. A copy that continues the one just
-    // before it is joined to it.
+    // Copies and reductions of zero bytes are omitted, as are copies of a span to itself. A copy that
+    // continues the previous one is merged with it.
     void copy(Span target, Span source);
-    // By the problem's operator; `source` stands on the left.
+    // target = source op target, by the problem's operator.
     void reduce(Span target, Span source);
 
     List finish() { return std::move(list_); }

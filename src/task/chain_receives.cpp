@@ -18,9 +18,9 @@ ChainReceives::ChainReceives(const List& list, const ChainLimits& limits, const 
 }
 
 PeerReceives& ChainReceives::of(int peer) {
-    const auto [place, added] = index_.try_emplace(peer, peers_.size());
+    const auto [found, added] = index_.try_emplace(peer, peers_.size());
     if (added) peers_.emplace_back().rank = peer;
-    return peers_[place->second];
+    return peers_[found->second];
 }
 
 void ChainReceives::find_tail(const List& list) {
@@ -30,8 +30,8 @@ void ChainReceives::find_tail(const List& list) {
         --tail_;
 }
 
-// Which wait takes which receive. Waits that follow one another directly are one group. Gives back how many
-// groups there are which a send follows, or local work that is not the last.
+// Finds the wait that completes each receive. Adjacent waits form one group. Returns the number of groups
+// that are followed by a send, or by a copy or reduction that is not at the end of the list.
 int ChainReceives::find_receives(const List& list, const HostSequence& host) {
     std::vector<std::size_t> waited;  // receives of each peer
     int groups = 0;
@@ -61,8 +61,9 @@ int ChainReceives::find_receives(const List& list, const HostSequence& host) {
     return followed;
 }
 
-// Gates belong to groups of waits, or to peers: whichever needs fewer. In both ways a gate's signals come in
-// the order in which they are awaited. What a peer sends for one group needs one signal: its last.
+// Gates belong to groups of waits, or to peers: whichever needs fewer gates. Either way, a gate's signals
+// arrive in the order of its awaits. The messages of a peer for one group need one signal, after the last
+// message.
 void ChainReceives::choose_gates(const ChainLimits& limits) {
     using Signals = std::unordered_map<int, std::uint64_t>;   // by group, or by the peer's place
     std::vector<std::pair<PlannedReceive*, int>> signalling;  // with its peer's place
@@ -78,10 +79,10 @@ void ChainReceives::choose_gates(const ChainLimits& limits) {
             ++of_peer[static_cast<int>(place)];
         }
     }
-    const std::uint64_t most = std::max<std::uint64_t>(limits.gate_signals, 1);
-    const auto gates_for = [most](const Signals& signals) {
+    const std::uint64_t max_signals = std::max<std::uint64_t>(limits.gate_signals, 1);
+    const auto gates_for = [max_signals](const Signals& signals) {
         std::uint64_t gates = 0;
-        for (const auto& [owner, count] : signals) gates += (count - 1) / most + 1;
+        for (const auto& [owner, count] : signals) gates += (count - 1) / max_signals + 1;
         return gates;
     };
     const bool by_group = gates_for(of_group) <= gates_for(of_peer);
@@ -92,7 +93,7 @@ void ChainReceives::choose_gates(const ChainLimits& limits) {
     std::unordered_map<int, Owner> owners;
     for (const auto& [receive, place] : signalling) {
         Owner& owner = owners[by_group ? receive->group : place];
-        if (owner.signals++ % most == 0) owner.gate = gates_++;
+        if (owner.signals++ % max_signals == 0) owner.gate = gates_++;
         receive->gate = owner.gate;
     }
 }

@@ -15,7 +15,7 @@ namespace lapwing {
 namespace {
 
 void check_waits(const List& list) {
-    std::unordered_map<int, std::uint64_t> open;  // receives of each peer that no wait has taken yet
+    std::unordered_map<int, std::uint64_t> open;  // receives of each peer without a wait so far
     for (const Task& task : list.tasks) {
         if (task.kind == Kind::recv) ++open[task.peer];
         if (task.kind != Kind::wait) continue;
@@ -53,9 +53,8 @@ class Lowering {
   private:
     void add(const Task& task, std::uint32_t index) {
         if (task.kind == Kind::enable_send || task.kind == Kind::enable_recv) {
-            throw Error(
-                ErrorCode::invalid_argument,
-                fmt::format("{} is made by lowering only: a list that holds it is not lowered", print(task)));
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("only lowering makes {}: a list must not hold it", print(task)));
         }
         if (host_.takes(task)) {
             host_.add(task, chains_.stages.back(), {.sends = !sending_.empty(), .waits = waits_in_stage_});
@@ -69,8 +68,8 @@ class Lowering {
         }
     }
 
-    // Before the first wait of a stage it may overtake the stage's sends: they do not write, and it does not
-    // write what they read, nor anything that a receive may still write (rule hazard).
+    // Before the first wait of a stage, local work may overtake the stage's sends: they do not write, and
+    // local work does not write their sources, nor targets of pending receives (rule hazard).
     void add_local(const Task& task, std::uint32_t index) {
         if (waits_in_stage_) {
             if (index >= receives_.tail()) {
@@ -115,8 +114,8 @@ class Lowering {
     void add_message(Chain& chain, Step::Kind kind, int peer, const Span& span, std::uint32_t task) const {
         std::uint64_t done = 0;
         do {
-            const std::uint64_t most = std::max<std::uint64_t>(limits_.step_bytes, 1);
-            const std::uint64_t part = std::min(span.length - done, most);
+            const std::uint64_t max_part = std::max<std::uint64_t>(limits_.step_bytes, 1);
+            const std::uint64_t part = std::min(span.length - done, max_part);
             chain.push_back({kind, peer, -1, 0, span.part(done, part), task});
             done += part;
         } while (done < span.length);
@@ -135,14 +134,14 @@ class Lowering {
     }
 
     void cut(Chain chain, std::vector<Chain>& pieces) {
-        const std::size_t most = std::max<std::size_t>(limits_.chain_steps, 3);
+        const std::size_t max_steps = std::max<std::size_t>(limits_.chain_steps, 3);
         std::size_t at = 0;
         bool continues = false;
         while (at < chain.size()) {
             Chain piece;
             if (continues) piece.push_back({Step::Kind::await, -1, chains_.gates - 1, 1, {}, chain[at].task});
-            // One more step may take the place of the signal when it is the last.
-            const std::size_t room = most - piece.size();
+            // The last piece has no signal, and room for one more step.
+            const std::size_t room = max_steps - piece.size();
             const std::size_t left = chain.size() - at;
             const std::size_t taken = left <= room ? left : room - 1;
             const auto from = chain.begin() + static_cast<std::ptrdiff_t>(at);
@@ -161,7 +160,7 @@ class Lowering {
     HostSequence host_;
     ChainReceives receives_;
     Chains chains_;
-    Chain sending_;  // of the present stage
+    Chain sending_;  // of the current stage
     bool waits_in_stage_ = false;
 };
 

@@ -1,25 +1,25 @@
-// From a list to its chain form (task/chain_form.hpp).
+// Lowers a list to its chain form (task/chain_form.hpp).
 //
-// - The list's sends stand in one chain, in the list's order. As waits allow no send to overtake, this is
+// - The list's sends form one chain, in list order. Waits in this chain prevent sends from overtaking, as in
 //   the management queue of CORE-Direct (Graham et al. 2010, section III-A).
-// - Receives are posted early: a peer's receives are a chain of their own, handed over at the start. A
-//   send and the receive that must drain it may not share a chain, or two ranks could wait for each other.
-// - But what a peer sends in the whole list fits the buffers of its connection when it is short: such
-//   receives stand in the sending chain, in place of their waits. That saves the gates.
-// - A wait that something follows is an `await` for the signals of its receives. Waits that follow each other
-//   directly are one group: a peer signals once for all that it sends to a group. Waits at the end are the
+// - Receives are posted early: the receives of each peer form a chain of their own, which starts with the
+//   collective. A send must not share a chain with the receive that drains it, or two ranks could deadlock.
+// - If all messages of a peer in the whole list fit the buffers of its connection, its receives are placed in
+//   the sending chain instead of their waits. This saves gates.
+// - A wait that later tasks depend on becomes an `await` for the signals of its receives. Adjacent waits form
+//   a group: a peer signals once for all its messages to a group. Waits at the end of the list become the
 //   completion of the chains.
-// - Copies and reductions need the processor. They divide the sending chain into stages. Those before the
-//   first wait of a stage move to its beginning. There they overtake sends only, and what a list has sent it
-//   does not overwrite (rule hazard), so the sends carry the same bytes.
-// - A message of no bytes is one byte on the connection.
-// - Where some peers are intra-node, the processor has a sequence of its own (task/host_sequence.hpp).
+// - Copies and reductions need the processor. They divide the sending chain into stages. Copies and
+// reductions
+//   before the first wait of a stage move to the beginning of the stage. They overtake only sends, and a list
+//   does not overwrite spans that it has sent (rule hazard), so the sends carry the same bytes.
+// - A message of zero bytes is one byte on the connection.
+// - With intra-node peers, the processor has a sequence of its own (task/host_sequence.hpp).
 //
-// Why it comes to its end: a receive chain waits for its peer's bytes only, and what is received among the
-// sends fits the connection. So no send waits for anything that its peer does later, and an await or a
-// receive waits only for what the list waits for. A gate must hold all its signals for this: a signal never
-// waits. Intra-node receives are posted at the start, and the processor waits for nothing that stands later
-// in the list.
+// Why chains complete: a receive chain waits only for its peer's bytes, and receives among sends fit the
+// connection. Therefore no send waits for a later action of its peer, and an await or a receive waits only
+// for what the list waits for. This requires that a gate holds all its signals: a signal never waits.
+// Intra-node receives are posted at the start, and the processor waits for no later task of the list.
 #pragma once
 
 #include <span>
@@ -31,16 +31,16 @@
 
 namespace lapwing {
 
-// Whether a list has a chain form: its receives, which are posted at the start, must stand at its top, as
-// those of every list of the catalogue do. Makes no other statement about a list that is wrong.
+// Returns whether a list has a chain form: all its receives must be at its top, because they are posted at
+// the start. All lists of the catalogue have one. Does not check the list otherwise.
 Verdict has_chains(const List& list);
 
-// `intra_node`: by rank, whether it is an intra-node peer; empty when none is. Takes time in proportion to
-// the list's length. Throws Error (invalid_argument) for a list that holds enable tasks, that waits for
-// receives it has not posted, or that does not wait for one it has.
+// Returns the chain form, in time proportional to the list's length. `intra_node`: by rank, whether the rank
+// is an intra-node peer; empty if no rank is. Throws Error (invalid_argument) if the list has enable tasks,
+// waits for receives that it has not posted, or has a receive without a wait.
 Chains lower_to_chains(const List& list, const ChainLimits& limits = {},
                        const std::vector<bool>& intra_node = {});
-// Which peers share a host with `rank`, where hosts[r] is the host of rank r.
+// Returns which ranks share a host with `rank`; hosts[r] is the host of rank r.
 std::vector<bool> intra_node_peers(std::span<const int> hosts, int rank);
 
 }  // namespace lapwing

@@ -1,21 +1,22 @@
-// The checker: given the lists of all ranks it proves them, or shows a counter-example.
+// clang-format off
+// The checker: proves the lists of all ranks, or reports a counter-example.
 //
-// form        one list per rank, of the problem's sizes; every span lies inside its space, every peer is
-//             another rank; nothing writes in, or out between the blocks of the result
-// matching    every send is met by a receive of the same length, in order, and every receive is waited for
-// deadlock    every list comes to its end, even when a send goes no further until its receive is posted
-// hazard      no span is read or written while the network may still touch it: a receive's from its posting
-//             to the wait that completes it, a send's from its start to the end of the list
-// provenance  the problem's result (task/result.hpp) stands in the right place: each byte of out comes from
-//             the right byte of the right rank; in reductions each contribution counts exactly once, and in
-//             rank order where the operator does not commute; after a barrier every rank knows of every
-//             other's arrival
-// queue_depth no queue of the lowered list is longer than the engine's
-// chains      tried apart, by check_chains(): the chain form of the lists does what they say, in every order
-//             of events that is tried
+// form         There is one list per rank, with the problem's sizes. Every span lies inside its space, and
+//              every peer is another rank. No task writes to in, or to out between the blocks of the result.
+// matching     Every send matches a receive of the same length, in order, and every receive has a wait.
+// deadlock     Every list completes, even if a send blocks until its receive is posted.
+// hazard       No task reads or writes a span that the network may still access: a receive's span from its
+//              posting to the wait that completes it, a send's span from its start to the end of the list.
+// provenance   Every byte of the result (task/result.hpp) comes from the right byte of the right rank. In
+//              reductions each contribution counts exactly once, in rank order if the operator does not
+//              commute. No rank leaves a barrier before all ranks have arrived.
+// queue_depth  No queue of the lowered list is longer than the limit.
+// chains       Checked separately, by check_chains(): the chain forms do what the lists say, in every order
+//              of events that is tried.
 //
-// Lists are deterministic: each rank runs in one order and bytes between two ranks keep theirs, so one run
-// stands for all (a Kahn process network), and hazards can be told from each rank's list alone.
+// Lists are deterministic: each rank runs in one order, and messages between two ranks keep their order (a
+// Kahn process network). One run therefore represents all runs, and each list shows its own hazards.
+// clang-format on
 #pragma once
 
 #include <cstdint>
@@ -34,41 +35,41 @@ const char* name(Rule rule);
 
 struct Violation {
     Rule rule;
-    int rank;                         // where it shows
-    std::optional<std::size_t> task;  // index in that rank's list, from 0; none when the list as a whole
-    std::string why;                  // one sentence, with the tasks in their text form
+    int rank;
+    std::optional<std::size_t> task;  // index in that rank's list, from 0; none for the list as a whole
+    std::string why;                  // one sentence, with the tasks in text form
 
-    // "deadlock: rank 2, task 3 (wait 1 1): ..."
+    // Returns the violation as text: "deadlock: rank 2, task 3 (wait 1 1): ..."
     std::string what(std::span<const List> lists) const;
 };
 
 struct CheckLimits {
     std::uint64_t queue_depth = 16384;  // CORE-Direct: about 16 Ki (Graham et al. 2010, section IV)
-    std::size_t violations = 8;         // stop after so many
+    std::size_t violations = 8;         // stop after this many
 };
 
-// Empty when the lists are proven. The first violation is the earliest cause that was found: rules are tried
-// in the order of the enumeration, and a later rule is not tried on lists that break an earlier one (except
-// queue_depth, which is tried whenever the form is right). Throws Error (invalid_argument) when the problem
-// itself makes no sense.
+// Returns the violations; none if the lists are proven. Rules are checked in the order of the enumeration. A
+// rule is checked only if the lists pass all earlier rules, except queue_depth, which requires only form.
+// Throws Error (invalid_argument) if the problem is invalid.
 std::vector<Violation> check(const Problem& problem, std::span<const List> lists,
                              const CheckLimits& limits = {});
 
-// Proves the chain forms of lists that check() has proven: all chains of all ranks run together, in orders
-// that are chosen to do harm (receives as late as can be, one rank or one connection behind all others, one
-// rank ahead, at random; up to three collectives in a row), over connections that hold as few bytes as
-// `limits` allows or any number. Looked for: deadlock; a step that begins before what stands before it in the
-// list; two steps in one direction of one connection; bytes that land in another receive; tasks left out or
-// done twice; gates whose signals and awaits differ. What holds for `limits` must hold without receives among
-// sends (connections of one byte), and with chains cut short and messages in parts; these are tried, too.
-// Ends with the first chain form that is wrong. Where `hosts` says on which host each rank is, ranks of one
-// host are intra-node peers of each other; the processors' own lines are then as late as can be, too. Throws
-// Error (invalid_argument) for lists whose sends and receives do not meet, or that send more than
-// max_bytes_of_chains in all, and for hosts of another number of ranks.
+// Proves the chain forms of lists that check() has proven. Runs all chains of all ranks together, in the
+// orders that are most likely to fail: receives as late as possible, one rank or one connection behind all
+// others, one rank ahead, and random orders, for up to three collectives in a row. Connections hold either
+// the fewest bytes that `limits` allows or any number. Finds: deadlock; a step that begins before an earlier
+// task of the list is done; two steps in one direction of one connection; bytes that arrive in the wrong
+// receive; tasks that are missing or done twice; gates with different numbers of signals and awaits. Also
+// tries chain forms without receives among sends (connections of one byte), with short chains, and with
+// messages in parts. Stops at the first wrong chain form.
+//
+// `hosts`: the host of each rank, or empty. Ranks of one host are intra-node peers, and orders in which the
+// processors are late are tried as well. Throws Error (invalid_argument) if sends and receives do not match,
+// if the lists send more than max_bytes_of_chains in total, or if `hosts` has the wrong size.
 constexpr std::uint64_t max_bytes_of_chains = std::uint64_t{1} << 40;
 std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimits& limits = {},
                                     std::size_t violations = 8, std::span<const int> hosts = {});
-// The same for chain forms that are given, one per list, made with `limits` and `hosts`.
+// The same for given chain forms, one per list, made with `limits` and `hosts`.
 std::vector<Violation> check_chains(std::span<const List> lists, std::span<const Chains> chains,
                                     const ChainLimits& limits, std::size_t violations = 8,
                                     std::span<const int> hosts = {});

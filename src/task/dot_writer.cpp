@@ -62,7 +62,7 @@ double DotWriter::width(std::size_t characters) {
     return static_cast<double>(characters) * character_width + 16;
 }
 
-void DotWriter::node(Place place, double node_width, std::string_view text) {
+void DotWriter::node(Point place, double node_width, std::string_view text) {
     left_ = nodes_.empty() ? place.x - node_width / 2 : std::min(left_, place.x - node_width / 2);
     top_ = nodes_.empty() ? place.y : std::min(top_, place.y);
     text_ += fmt::format("  n{} [pos=\"{:.1f},{:.1f}\" width={:.3f} label={}", nodes_.size(), place.x,
@@ -70,7 +70,7 @@ void DotWriter::node(Place place, double node_width, std::string_view text) {
     nodes_.push_back({place, node_width});
 }
 
-DotWriter::Node DotWriter::box(Place place, double box_width, Kind kind, std::string_view text,
+DotWriter::Node DotWriter::box(Point place, double box_width, Kind kind, std::string_view text,
                                std::string_view tooltip, Line border) {
     node(place, box_width, text);
     text_ += fmt::format(" fillcolor=\"{}\" tooltip={}{}];\n", fill(kind), escaped(tooltip),
@@ -78,14 +78,14 @@ DotWriter::Node DotWriter::box(Place place, double box_width, Kind kind, std::st
     return nodes_.size() - 1;
 }
 
-DotWriter::Node DotWriter::words(Place place, std::string_view text, std::string_view colour, bool bold) {
+DotWriter::Node DotWriter::words(Point place, std::string_view text, std::string_view colour, bool bold) {
     node(place, width(text.size()), text);
     text_ += fmt::format(" shape=plaintext style=\"\" fontcolor=\"{}\" fontname=\"{}\"];\n", colour,
                          bold ? "sans-serif bold" : "sans-serif");
     return nodes_.size() - 1;
 }
 
-DotWriter::Place DotWriter::meeting(End end) const {
+DotWriter::Point DotWriter::meeting(End end) const {
     const Extent& extent = nodes_[end.node];
     return {extent.place.x + outward(end.edge) * extent.width / 2, extent.place.y};
 }
@@ -94,14 +94,14 @@ DotWriter::Place DotWriter::meeting(End end) const {
 // the points.
 void DotWriter::arrow(End from, End to, std::string_view colour, Line line,
                       std::span<const Passage> passages) {
-    const Place tip = meeting(to);
+    const Point tip = meeting(to);
     const double to_side = outward(to.edge);
     const double from_side = outward(from.edge);
     text_ += fmt::format("  n{} -> n{} [color=\"{}\"{} pos=\"e,{:.1f},{:.1f}", from.node, to.node, colour,
                          line == Line::dashed ? " style=dashed" : "", tip.x, -tip.y);
-    Place here = meeting(from);
+    Point here = meeting(from);
     text_ += fmt::format(" {:.1f},{:.1f}", here.x, -here.y);
-    const auto curve_to = [&](Place there, double end_side) {
+    const auto curve_to = [&](Point there, double end_side) {
         const double reach = std::max(12.0, std::abs(there.x - here.x) / 2);
         text_ += fmt::format(" {:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}", here.x + from_side * reach,
                              -here.y, there.x + end_side * reach, -there.y, there.x, -there.y);

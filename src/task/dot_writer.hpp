@@ -1,5 +1,4 @@
-// Writes a drawing in Graphviz' dot language: boxes and words at given places, and arrows that pass
-// between the boxes.
+// Writes a drawing in Graphviz' dot language: boxes and words at given points, and arrows between the boxes.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +15,18 @@ class DotWriter {
   public:
     using Node = std::size_t;
 
-    // Places are in points, x to the right and y downwards, and name the middle of a node.
-    struct Place {
+    // The center of a node, in typographic points: x to the right, y downwards.
+    struct Point {
         double x = 0;
         double y = 0;
     };
-    enum class Edge { left, right };  // where an arrow meets a node
+    enum class Edge { left, right };  // the side at which an arrow meets a node
     struct End {
         Node node;
         Edge edge;
     };
     enum class Line { solid, dashed };
-    // A stretch that an arrow takes horizontally, to come through a column of boxes.
+    // A horizontal section of an arrow, through a column of boxes.
     struct Passage {
         double from_x = 0;
         double to_x = 0;
@@ -36,13 +35,13 @@ class DotWriter {
 
     explicit DotWriter(const std::string& title);
 
-    // How wide a box for so many characters is.
+    // Returns the width of a box for text of that length.
     static double width(std::size_t characters);
 
-    // `tooltip` shows where the viewer of an SVG points.
-    Node box(Place place, double box_width, Kind kind, std::string_view text, std::string_view tooltip,
+    // `tooltip`: shown when the pointer is over the box in an SVG.
+    Node box(Point place, double box_width, Kind kind, std::string_view text, std::string_view tooltip,
              Line border = Line::solid);
-    Node words(Place place, std::string_view text, std::string_view colour = "#404040", bool bold = false);
+    Node words(Point place, std::string_view text, std::string_view colour = "#404040", bool bold = false);
     void arrow(End from, End to, std::string_view colour, Line line = Line::solid,
                std::span<const Passage> passages = {});
 
@@ -50,11 +49,11 @@ class DotWriter {
 
   private:
     struct Extent {
-        Place place;
+        Point place;
         double width;
     };
-    void node(Place place, double node_width, std::string_view text);
-    Place meeting(End end) const;
+    void node(Point place, double node_width, std::string_view text);
+    Point meeting(End end) const;
 
     std::string title_;
     std::string text_;
@@ -66,7 +65,7 @@ class DotWriter {
 constexpr double row_height = 30;  // from one box of a column to the next
 constexpr double box_height = 19;
 
-// A colour that tells arrows of one rank from those of the next.
+// Returns the colour of the arrows of a rank.
 std::string_view rank_colour(std::size_t index);
 
 }  // namespace lapwing

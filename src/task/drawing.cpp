@@ -51,13 +51,13 @@ class ListDrawing {
         std::size_t met = 0;
     };
 
-    DotWriter::Place place(std::size_t column, std::size_t row) const {
+    DotWriter::Point place(std::size_t column, std::size_t row) const {
         return {static_cast<double>(column) * (width_ + column_gap), static_cast<double>(row) * row_height};
     }
 
     void draw_column(std::size_t column) {
         const List& list = lists_[column];
-        const DotWriter::Place top = place(column, 0);
+        const DotWriter::Point top = place(column, 0);
         dot_.words({top.x, top.y - row_height}, fmt::format("rank {}", list.rank), rank_colour(column), true);
         for (std::size_t i = 0; i < list.tasks.size(); ++i) {
             const Task& task = list.tasks[i];
@@ -95,8 +95,8 @@ class ListDrawing {
     std::vector<DotWriter::Passage> passages(std::size_t column, std::size_t task,
                                              const Receive& receive) const {
         std::vector<DotWriter::Passage> result;
-        const DotWriter::Place from = place(column, task);
-        const DotWriter::Place to = place(receive.column, receive.task);
+        const DotWriter::Point from = place(column, task);
+        const DotWriter::Point to = place(receive.column, receive.task);
         const std::size_t between = std::max(column, receive.column) - std::min(column, receive.column);
         const double side = receive.column > column ? 1 : -1;
         const double lane = lanes[column % lanes.size()];
@@ -124,7 +124,7 @@ class ListDrawing {
         const bool drawn = peer_column != column_of_rank_.end();
         const bool to_the_right = drawn ? peer_column->second >= column : peer > lists_[column].rank;
         const std::string text = drawn ? "unmet" : fmt::format("{} {}", outward ? "to" : "from", peer);
-        DotWriter::Place stub = place(column, task);
+        DotWriter::Point stub = place(column, task);
         stub.x += (to_the_right ? 1 : -1) * (width_ / 2 + 20 + DotWriter::width(text.size()) / 2);
         const Node words = dot_.words(stub, text);
         const DotWriter::End here{boxes_[column][task], to_the_right ? Edge::right : Edge::left};

@@ -9,8 +9,8 @@ HostSequence::HostSequence(const List& list, const std::vector<bool>& intra_node
                           [this](const Task& task) { return is_intra_node(task); });
 }
 
-// Copies, reductions and intra-node sends may overtake the stage's sends before its first wait. An intra-node
-// wait may not: the sends shall not wait for it.
+// Before the first wait of a stage, copies, reductions and intra-node sends may overtake the stage's sends.
+// An intra-node wait may not, because the sends must not wait for it.
 void HostSequence::add(const Task& task, Stage& stage, Before before) {
     const bool is_wait = task.kind == Kind::wait;
     if (is_wait && task.count == 0) return;
@@ -27,14 +27,14 @@ void HostSequence::add(const Task& task, Stage& stage, Before before) {
 
 void HostSequence::note_wait(int peer, std::uint64_t receives) {
     if (!exists_) return;
-    std::size_t& place = place_[peer];
-    if (place >= awaited_.size() || awaited_[place].peer != peer) {
-        place = awaited_.size();
+    std::size_t& index = index_[peer];
+    if (index >= awaited_.size() || awaited_[index].peer != peer) {
+        index = awaited_.size();
         Task& wait = awaited_.emplace_back();
         wait.kind = Kind::wait;
         wait.peer = peer;
     }
-    awaited_[place].count = receives;
+    awaited_[index].count = receives;
 }
 
 }  // namespace lapwing

@@ -24,14 +24,14 @@ namespace lapwing {
 
 class HostSequence {
   public:
-    // `intra_node` by rank; it outlives this.
+    // `intra_node`: by rank; must outlive this object.
     HostSequence(const List& list, const std::vector<bool>& intra_node);
 
-    // Whether the task belongs into the sequence.
+    // Returns whether the task belongs to the sequence.
     bool takes(const Task& task) const {
         return exists_ && (task.kind == Kind::copy || task.kind == Kind::reduce || is_intra_node(task));
     }
-    // What stands in the chain of sends of the present stage before a task.
+    // Whether sends and waits precede a task in the chain of sends of the current stage.
     struct Before {
         bool sends = false;
         bool waits = false;
@@ -39,7 +39,7 @@ class HostSequence {
     void add(const Task& task, Stage& stage, Before before);
     // The list has waited for the first `receives` receives of an inter-node peer.
     void note_wait(int peer, std::uint64_t receives);
-    // Whether an inter-node send must begin a new stage, to wait for what the processor does.
+    // Returns whether an inter-node send must begin a new stage, to wait for the processor.
     bool next_send_waits() const { return next_send_waits_; }
     void finish_stage() { next_send_waits_ = false; }
 
@@ -52,9 +52,8 @@ class HostSequence {
     const std::vector<bool>& intra_node_;
     bool exists_ = false;
     bool next_send_waits_ = false;
-    // Waits for inter-node peers since the last task of the sequence, and where that of each peer stands.
-    std::vector<Task> awaited_;
-    std::unordered_map<int, std::size_t> place_;
+    std::vector<Task> awaited_;  // waits for inter-node peers since the last task of the sequence
+    std::unordered_map<int, std::size_t> index_;  // peer to index in awaited_
 };
 
 }  // namespace lapwing

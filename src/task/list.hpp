@@ -25,10 +25,10 @@ struct List {
     }
 };
 
-// The lists of all ranks of one group, with what they claim to do: what a list file holds.
+// The contents of a list file: the lists of all ranks of a group, and their problem.
 struct ListSet {
     Problem problem;
-    std::string algorithm;    // who built them; empty when unknown. Word characters and ":=" only
+    std::string algorithm;    // that built the lists; empty if unknown. Word characters and ":=" only
     std::vector<List> lists;  // one per rank, in rank order
 
     bool operator==(const ListSet&) const = default;

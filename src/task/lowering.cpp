@@ -40,18 +40,17 @@ class Lowering {
             case Kind::enable_recv:
                 break;
         }
-        throw Error(
-            ErrorCode::invalid_argument,
-            fmt::format("{} is made by lowering only: a list that holds it is not lowered", print(task)));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("only lowering makes {}: a list must not hold it", print(task)));
     }
 
     Queues finish() { return std::move(queues_); }
 
   private:
     PeerQueues& queues_of(int peer) {
-        const auto [place, added] = index_.try_emplace(peer, queues_.peers.size());
+        const auto [found, added] = index_.try_emplace(peer, queues_.peers.size());
         if (added) queues_.peers.emplace_back().peer = peer;
-        return queues_.peers[place->second];
+        return queues_.peers[found->second];
     }
 
     void enable(Kind kind, int peer) {
@@ -69,7 +68,7 @@ class Lowering {
     }
 
     Queues queues_;
-    std::unordered_map<int, std::size_t> index_;  // peer to its place in queues_.peers
+    std::unordered_map<int, std::size_t> index_;  // peer to index in queues_.peers
     bool held_ = false;  // the management queue holds a task that later sends and receives must not overtake
 };
 

@@ -1,11 +1,12 @@
 // Lowering: from a list to the queues of CORE-Direct (Graham et al. 2010, section III-A, Tables II to IV):
 // a send queue and a receive queue per peer, and the management queue, whose last task signals completion.
 //
-// - Waits, copies and reductions stand in the management queue, in the list's order.
-// - A send or receive that follows one of those is posted not enabled; the management queue enables it.
-// - The management queue enables every send, also one that was posted enabled: Table IV writes it so, and
-//   enabling twice is harmless. A receive that was posted enabled needs no enable.
-// - Enables of one queue that would follow each other directly are one enable that counts them.
+// - Waits, copies and reductions go to the management queue, in list order.
+// - A send or receive after one of these is posted disabled; the management queue enables it.
+// - The management queue enables every send, even if it was posted enabled: Table IV does so, and enabling
+// twice
+//   is harmless. A receive that was posted enabled needs no enable.
+// - Adjacent enables of one queue are merged into one enable with a count.
 #pragma once
 
 #include <cstdint>

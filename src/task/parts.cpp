@@ -7,7 +7,7 @@
 namespace lapwing {
 namespace {
 
-// Writes parts side by side.
+// Appends adjacent parts.
 class Row {
   public:
     explicit Row(std::vector<Part>& parts) : parts_(parts) {}
@@ -65,11 +65,7 @@ std::vector<Neighbors> graph_of(int ranks, const BlockLength& bytes) {
     return graph;
 }
 
-// Whether one rank's parts say how long all blocks are.
-bool one_knows_all(Collective collective) {
-    return collective == Collective::allgatherv || collective == Collective::reduce_scatter;
-}
-// Those, of each rank one.
+// If one rank's parts give the lengths of all blocks: these blocks, one for each rank.
 const std::vector<Part>& all_blocks(const Problem& p) {
     return p.collective == Collective::reduce_scatter ? p.parts.front().sends : p.parts.front().receives;
 }
@@ -77,8 +73,7 @@ const std::vector<Part>& all_blocks(const Problem& p) {
 }  // namespace
 
 std::vector<Parts> all_parts(const Problem& problem, const BlockLength& bytes) {
-    if (problem.collective == Collective::neighbor_allgather ||
-        problem.collective == Collective::neighbor_alltoall) {
+    if (has_neighbors(problem.collective)) {
         return parts_of_graph(problem, graph_of(problem.ranks, bytes), bytes);
     }
     std::vector<Parts> parts;
@@ -116,7 +111,7 @@ std::vector<Parts> parts_of_graph(const Problem& problem, std::span<const Neighb
 }
 
 Problem with_parts_of_all(const Problem& problem) {
-    if (problem.parts.size() != 1 || !one_knows_all(problem.collective)) return problem;
+    if (problem.parts.size() != 1 || !all_ranks_know_all_parts(problem.collective)) return problem;
     const std::vector<Part>& blocks = all_blocks(problem);
     Problem whole = problem;
     whole.parts = all_parts(problem, [&](int from, int to) {
@@ -127,7 +122,7 @@ Problem with_parts_of_all(const Problem& problem) {
 }
 
 std::uint64_t average_block(const Problem& p) {
-    if (p.parts.empty() || !one_knows_all(p.collective)) return 0;
+    if (p.parts.empty() || !all_ranks_know_all_parts(p.collective)) return 0;
     std::uint64_t sum = 0;
     for (const Part& part : all_blocks(p)) sum += part.bytes;
     const std::uint64_t element = p.collective == Collective::reduce_scatter ? p.element_bytes() : 1;
@@ -136,7 +131,7 @@ std::uint64_t average_block(const Problem& p) {
 
 std::vector<std::size_t> meetings(const Problem& p, int rank) {
     std::vector<std::size_t> result;
-    std::map<int, std::size_t> next;  // by peer, the first of its sends that is not met yet
+    std::map<int, std::size_t> next;  // by peer, its first send without a receive
     for (const Part& receive : p.parts_of(rank).receives) {
         const std::vector<Part>& sends = p.parts_of(receive.peer).sends;
         std::size_t& at = next[receive.peer];

@@ -1,4 +1,4 @@
-// Blocks of several lengths: made and measured.
+// Functions on parts: the blocks of collectives with blocks of different lengths.
 #pragma once
 
 #include <functional>
@@ -9,37 +9,37 @@
 
 namespace lapwing {
 
-// The parts of all ranks, blocks side by side in the order of their peers; `bytes(from, to)` is the length of
-// a block. Ranks are neighbours where that is not 0; a gatherv or allgatherv asks for the block of `from`
-// only (to is the root, or 0), a scatterv or reduce_scatter for that of `to` (from is the root, or 0), a
-// neighbor_allgather for that of any neighbour. Heeds the problem's collective, ranks, root and in_place.
+// Returns the parts of all ranks, with adjacent blocks in the order of their peers. `bytes(from, to)` is the
+// length of a block. In neighbour collectives, ranks are neighbours if their block is not empty. The block
+// depends only on `from` in gatherv and allgatherv (`to` is the root, or 0), and only on `to` in scatterv and
+// reduce_scatter (`from` is the root, or 0). Uses the problem's collective, ranks, root and in_place.
 using BlockLength = std::function<std::uint64_t(int from, int to)>;
 std::vector<Parts> all_parts(const Problem& problem, const BlockLength& bytes);
 
-// Who sends to a rank, and to whom it sends, each in an order of its own; a rank may be there several times.
+// The neighbours of a rank, in any order; a neighbour may occur several times.
 struct Neighbors {
     std::vector<int> sources;
     std::vector<int> destinations;
 };
-// A line of ranks whose ends meet: each sends to the one before it and the one behind it.
+// Returns a ring of ranks: each rank sends to the previous and to the next rank.
 std::vector<Neighbors> periodic_line(int ranks);
 
-// The parts of all ranks of a neighbour collective, one of `neighbors` for each rank. Blocks between the same
-// two ranks have one length; those of zero bytes are there, too.
+// Returns the parts of all ranks of a neighbour collective; `neighbors` has one entry per rank. Blocks
+// between the same two ranks have one length. Empty blocks are included.
 std::vector<Parts> parts_of_graph(const Problem& problem, std::span<const Neighbors> neighbors,
                                   const BlockLength& bytes);
 
-// Of a problem with one rank's parts: the same with those of all ranks, where one rank knows how long all
-// blocks are (allgatherv, reduce_scatter). Where the others keep theirs it does not know: blocks stand side
-// by side. Other problems stay as they are.
+// Given a problem with the parts of one rank, returns the problem with the parts of all ranks, if
+// all_ranks_know_all_parts(). The offsets of other ranks are unknown, and their blocks are assumed adjacent.
+// Returns other problems unchanged.
 Problem with_parts_of_all(const Problem& problem);
 
-// What problem.bytes is to be, given the parts: the average block, in whole elements, where all ranks know
-// all of them; else 0.
+// Returns the value of problem.bytes that belongs to the parts: the average block, in whole elements, if
+// all_ranks_know_all_parts(); else 0.
 std::uint64_t average_block(const Problem& problem);
 
-// For each receive of `rank` the index of the send that it meets, among those of its peer. The problem is
-// valid and has the parts of all ranks.
+// Returns, for each receive of `rank`, the index of its send among the sends of the peer. The problem must be
+// valid and have the parts of all ranks.
 std::vector<std::size_t> meetings(const Problem& problem, int rank);
 
 }  // namespace lapwing

@@ -1,4 +1,4 @@
-// Whether the parts of all ranks make one collective.
+// Checks that the parts of all ranks match.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -53,49 +53,49 @@ Peers peers_of_receives(const Problem& p, int rank) {
 
 void check_peers(const Problem& p, int rank, const std::vector<Part>& parts, Peers wanted, const char* what) {
     const auto wants = [&](const std::string& peers) {
-        refuse(rank, "in this {} rank {} has {} {}", name(p.collective), rank, what, peers);
+        refuse(rank, "{}: the {} of rank {} must be with {}", name(p.collective), what, rank, peers);
     };
     switch (wanted) {
         case Peers::none:
-            if (!parts.empty()) refuse(rank, "in this {} rank {} has no {}", name(p.collective), rank, what);
+            if (!parts.empty()) refuse(rank, "{}: rank {} must have no {}", name(p.collective), rank, what);
             break;
         case Peers::root:
         case Peers::self: {
             const int peer = wanted == Peers::root ? p.root : rank;
-            if (parts.size() != 1 || parts[0].peer != peer) wants(fmt::format("with rank {} alone", peer));
+            if (parts.size() != 1 || parts[0].peer != peer) wants(fmt::format("rank {} only", peer));
             break;
         }
         case Peers::all_in_order:
             for (std::size_t i = 0; i < parts.size(); ++i) {
-                if (parts[i].peer != static_cast<int>(i)) wants("with all ranks, in their order");
+                if (parts[i].peer != static_cast<int>(i)) wants("all ranks, in rank order");
             }
-            if (parts.size() != static_cast<std::size_t>(p.ranks)) wants("with all ranks, in their order");
+            if (parts.size() != static_cast<std::size_t>(p.ranks)) wants("all ranks, in rank order");
             break;
         case Peers::any:
             for (const Part& part : parts) {
                 if (part.peer < 0 || part.peer >= p.ranks) {
-                    refuse(rank, "rank {} has a neighbour {}, which is none of the {} ranks", rank, part.peer,
-                           p.ranks);
+                    refuse(rank, "neighbour {} of rank {} is out of range: the group has ranks 0 to {}",
+                           part.peer, rank, p.ranks - 1);
                 }
             }
             break;
     }
     for (const Part& part : parts) {
         if (part.bytes > max_bytes || part.offset > max_bytes - part.bytes) {
-            refuse(rank, "a block of rank {} is too long or too far away", rank);
+            refuse(rank, "a block of rank {} ends beyond 2^62 bytes", rank);
         }
     }
 }
 
-// No two bytes arrive in one place.
+// No two blocks overlap.
 void check_apart(int rank, std::vector<Part> receives) {
     std::erase_if(receives, [](const Part& part) { return part.bytes == 0; });
     std::sort(receives.begin(), receives.end(),
               [](const Part& a, const Part& b) { return a.offset < b.offset; });
     for (std::size_t i = 1; i < receives.size(); ++i) {
         if (receives[i].offset < receives[i - 1].offset + receives[i - 1].bytes) {
-            refuse(rank, "in out of rank {} the blocks from ranks {} and {} overlap", rank,
-                   receives[i - 1].peer, receives[i].peer);
+            refuse(rank, "the blocks from ranks {} and {} overlap in out of rank {}", receives[i - 1].peer,
+                   receives[i].peer, rank);
         }
     }
 }
@@ -114,29 +114,29 @@ void check_rank(const Problem& p, const Parts& parts, int rank) {
         std::uint64_t end = 0;
         for (const Part& part : parts.sends) {
             if (part.bytes > 0 && part.offset != end)
-                refuse(rank, "in the input of rank {} the blocks do not stand side by side", rank);
+                refuse(rank, "the blocks in the input of rank {} must be adjacent", rank);
             end += part.bytes;
         }
         if (parts.receives[0].bytes > 0 && parts.receives[0].offset != 0)
-            refuse(rank, "the block of rank {} is not at the beginning of its out", rank);
+            refuse(rank, "the block of rank {} must be at the beginning of its out", rank);
     }
 }
 
-// The block that `from` has for `to` in the one place, and `to` expects in the other.
+// The block that `from` sends to `to`, as both ranks describe it.
 void check_equal(const Problem& p, int from, int to, std::uint64_t sent, std::uint64_t received) {
     if (sent == received) return;
-    refuse(to, "rank {} has {} bytes for rank {}, which expects {} in this {}", from, sent, to, received,
-           name(p.collective));
+    refuse(to, "{}: rank {} sends {} bytes to rank {}, which expects {}", name(p.collective), from, sent, to,
+           received);
 }
 
-// The block of `of` is of one length for two ranks.
+// The block of rank `of`, as rank 0 and `rank` describe it.
 void check_agreement(const Problem& p, int of, std::uint64_t bytes_at_0, int rank, std::uint64_t bytes) {
     if (bytes_at_0 == bytes) return;
-    refuse(rank, "the block of rank {} has {} bytes for rank 0 and {} for rank {} in this {}", of, bytes_at_0,
-           bytes, rank, name(p.collective));
+    refuse(rank, "{}: the block of rank {} has {} bytes at rank 0 and {} at rank {}", name(p.collective), of,
+           bytes_at_0, bytes, rank);
 }
 
-// What neighbours send each other, as both sides see it: the first block between two ranks meets the first.
+// The blocks between neighbours, as both sides describe them: the first send matches the first receive.
 void check_graph(const Problem& p) {
     struct Block {
         int from;
@@ -158,12 +158,12 @@ void check_graph(const Problem& p) {
         const bool no_more_sent = i == sent.size();
         const bool no_more_expected = i == expected.size();
         if (no_more_expected || (!no_more_sent && sent[i].pair() < expected[i].pair())) {
-            refuse(sent[i].to, "rank {} expects fewer blocks from rank {} than that sends", sent[i].to,
-                   sent[i].from);
+            refuse(sent[i].to, "rank {} sends rank {} more blocks than rank {} expects", sent[i].from,
+                   sent[i].to, sent[i].to);
         }
         if (no_more_sent || expected[i].pair() < sent[i].pair()) {
-            refuse(expected[i].to, "rank {} expects more blocks from rank {} than that sends", expected[i].to,
-                   expected[i].from);
+            refuse(expected[i].to, "rank {} sends rank {} fewer blocks than rank {} expects",
+                   expected[i].from, expected[i].to, expected[i].to);
         }
         check_equal(p, sent[i].from, sent[i].to, sent[i].bytes, expected[i].bytes);
     }
@@ -223,9 +223,7 @@ void validate_parts(const Problem& p) {
     }
     if (p.parts.size() != ranks) return;
     for (int rank = 0; rank < p.ranks; ++rank) check_rank(p, p.parts_of(rank), rank);
-    if (p.collective == Collective::neighbor_allgather || p.collective == Collective::neighbor_alltoall) {
-        return check_graph(p);
-    }
+    if (has_neighbors(p.collective)) return check_graph(p);
     for (int rank = 0; rank < p.ranks; ++rank) check_meeting(p, rank);
 }
 

@@ -73,10 +73,10 @@ void Placement::describe() {
         smallest_ = std::min(smallest_, count);
         pairs += static_cast<double>(count) * (count - 1);
         for (std::size_t i = 1; i < own.size(); ++i) {
-            usual_ = usual_ && own[i - 1] < own[i];
+            default_order_ = default_order_ && own[i - 1] < own[i];
             runs_ = runs_ && own[i - 1] + 1 == own[i];
         }
-        usual_ = usual_ && (host == 0 || ranks_of(host - 1).front() < own.front());
+        default_order_ = default_order_ && (host == 0 || ranks_of(host - 1).front() < own.front());
     }
     if (ranks() > 1) intra_node_pairs_ = pairs / (static_cast<double>(ranks()) * (ranks() - 1));
     hash_ = 0xcbf29ce484222325U;

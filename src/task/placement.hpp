@@ -1,4 +1,4 @@
-// Where the ranks of a group stand: which of them share a host, and in which order lists go through them.
+// The hosts of the ranks of a group, and the order in which lists visit the ranks.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@ namespace lapwing {
 // Equal on all ranks.
 class Placement {
   public:
-    // host_of[r]: any number that is equal for the ranks of one host. `order`: all ranks, in the order in
-    // which lists shall go through them (neighbours in the machine next to each other); empty: 0, 1, 2, ...
-    // Hosts are numbered by their first rank in that order, and a host's ranks stand in that order. Throws
-    // Error (invalid_argument) when there is no rank, or when the order does not hold every rank once.
+    // host_of[r]: any number that identifies the host of rank r. `order`: all ranks in the order in which
+    // lists visit them, with neighbours in the machine next to each other; empty: 0, 1, 2, ... Hosts are
+    // numbered by their first rank in that order, and the ranks of a host keep that order. Throws Error
+    // (invalid_argument) if there is no rank, or if the order does not have every rank once.
     explicit Placement(std::span<const std::uint64_t> host_of, std::span<const int> order = {});
 
     int ranks() const { return static_cast<int>(order_.size()); }
     int hosts() const { return static_cast<int>(begins_.size()) - 1; }
     int host_of(int rank) const { return host_of_[static_cast<std::size_t>(rank)]; }  // 0 ... hosts() - 1
-    // In order; never empty.
+    // The ranks of a host, in order; never empty.
     std::span<const int> ranks_of(int host) const {
         return std::span(order_).subspan(begin(host), begin(host + 1) - begin(host));
     }
@@ -30,15 +30,15 @@ class Placement {
     int place(int rank) const { return place_[static_cast<std::size_t>(rank)]; }
     int place_on_host(int rank) const { return place(rank) - static_cast<int>(begin(host_of(rank))); }
 
-    // Whether the order is the one that the hosts alone give: what "order" need not be said of.
-    bool in_usual_order() const { return usual_; }
-    // Whether the ranks of each host are numbers that follow one another, in order.
+    // Returns whether the order is the default for these hosts, so that the text form omits "order".
+    bool in_default_order() const { return default_order_; }
+    // Returns whether the ranks of each host are consecutive numbers, in order.
     bool has_runs() const { return runs_; }
-    // Whether order() is 0, 1, 2, ...
+    // Returns whether order() is 0, 1, 2, ...
     bool in_rank_order() const { return rank_order_; }
-    int largest_host() const { return largest_; }  // ranks of the host that has most
+    int largest_host() const { return largest_; }  // ranks of the host with the most ranks
     int smallest_host() const { return smallest_; }
-    // Of all pairs of two ranks, the share of those on one host.
+    // The fraction of all pairs of ranks that share a host.
     double intra_node_pairs() const { return intra_node_pairs_; }
     std::uint64_t hash() const { return hash_; }
 
@@ -54,7 +54,7 @@ class Placement {
     std::vector<int> order_;           // host by host
     std::vector<int> place_;           // by rank
     std::vector<std::size_t> begins_;  // of each host in order_, and the end
-    bool usual_ = true;
+    bool default_order_ = true;
     bool runs_ = true;
     bool rank_order_ = true;
     int largest_ = 0;
@@ -63,7 +63,7 @@ class Placement {
     std::uint64_t hash_ = 0;
 };
 
-// Null where there is nothing for lists to follow: all ranks on one host, or each on a host of its own.
+// Returns null if hosts do not matter: all ranks on one host, or every rank on a host of its own.
 std::shared_ptr<const Placement> placement_on_hosts(std::span<const std::uint64_t> host_of);
 
 }  // namespace lapwing

@@ -8,7 +8,7 @@
 namespace lapwing {
 namespace {
 
-enum Trait : unsigned { ROOTED = 1, REDUCES = 2, PARTS = 4 };
+enum Trait : unsigned { ROOTED = 1, REDUCES = 2, IN_PLACE = 4, PARTS = 8, SHARED_PARTS = 16, NEIGHBORS = 32 };
 
 struct Row {
     const char* name;
@@ -32,7 +32,8 @@ std::string lower_case(std::string_view text) {
     return result;
 }
 
-// "MPI_Ibcast" is meant by mpi_ibcast, mpi_bcast, ibcast and bcast.
+// Returns whether `text` is a spelling of `mpi_name`: of "MPI_Ibcast", these are mpi_ibcast, mpi_bcast,
+// ibcast and bcast.
 bool means(std::string_view text, std::string_view mpi_name) {
     const std::string nonblocking = lower_case(mpi_name);
     const std::string blocking = "mpi_" + nonblocking.substr(5);
@@ -66,17 +67,13 @@ bool has_parts(Collective collective) {
     return (row(collective).traits & PARTS) != 0;
 }
 bool may_be_in_place(Collective collective) {
-    switch (collective) {
-        case Collective::barrier:
-        case Collective::broadcast:
-        case Collective::alltoall:
-        case Collective::alltoallv:
-        case Collective::neighbor_allgather:
-        case Collective::neighbor_alltoall:
-            return false;
-        default:
-            return true;
-    }
+    return (row(collective).traits & IN_PLACE) != 0;
+}
+bool all_ranks_know_all_parts(Collective collective) {
+    return (row(collective).traits & SHARED_PARTS) != 0;
+}
+bool has_neighbors(Collective collective) {
+    return (row(collective).traits & NEIGHBORS) != 0;
 }
 
 bool in_place_by_itself(Collective collective) {
@@ -179,8 +176,8 @@ Span whole_input(const Problem& p, int rank) {
         case Collective::gatherv:
         case Collective::allgatherv:
             if (p.in_place && (root || p.collective == Collective::allgatherv)) {
-                const Part& kept = p.parts_of(rank).receives[static_cast<std::size_t>(rank)];
-                return {Space::out, kept.offset, kept.bytes};
+                const Part& own_part = p.parts_of(rank).receives[static_cast<std::size_t>(rank)];
+                return {Space::out, own_part.offset, own_part.bytes};
             }
             break;
         case Collective::scatterv:

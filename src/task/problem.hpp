@@ -130,6 +130,9 @@ bool has_root(Collective collective);
 bool is_reduction(Collective collective);
 bool has_parts(Collective collective);
 bool may_be_in_place(Collective collective);
+bool has_neighbors(Collective collective);
+// Returns whether the parts of one rank give the lengths of the blocks of all ranks.
+bool all_ranks_know_all_parts(Collective collective);
 // Returns whether in_place may differ between the ranks: only the root chooses it in rooted collectives, and
 // each rank chooses it in scan and exscan. A rank does not know what other ranks chose.
 bool in_place_by_itself(Collective collective);

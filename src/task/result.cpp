@@ -22,7 +22,7 @@ class Results {
     std::vector<Result> results_;
 };
 
-// Where in its input the rank's only block begins: at 0 when that is all of its input, in place.
+// Returns the offset of a rank's only block in its input; 0 in place, where the block is the whole input.
 std::uint64_t own_offset(const Parts& parts) {
     return parts.sends.empty() ? 0 : parts.sends[0].offset;
 }
@@ -32,7 +32,7 @@ std::uint64_t own_offset(const Parts& parts) {
 std::vector<Result> results(const Problem& p, int rank) {
     Results results;
     const bool root = rank == p.root;
-    const auto place = static_cast<std::size_t>(rank);
+    const auto index = static_cast<std::size_t>(rank);
     const std::uint64_t own = p.bytes * static_cast<std::uint64_t>(rank);
     switch (p.collective) {
         case Collective::barrier:
@@ -59,19 +59,19 @@ std::vector<Result> results(const Problem& p, int rank) {
             break;
         case Collective::scatterv:
             for (const Part& part : p.parts_of(rank).receives)
-                results.add(part, p.root, p.parts_of(p.root).sends[place].offset);
+                results.add(part, p.root, p.parts_of(p.root).sends[index].offset);
             break;
         case Collective::alltoallv:
             for (const Part& part : p.parts_of(rank).receives)
-                results.add(part, part.peer, p.parts_of(part.peer).sends[place].offset);
+                results.add(part, part.peer, p.parts_of(part.peer).sends[index].offset);
             break;
         case Collective::neighbor_allgather:
         case Collective::neighbor_alltoall: {
             const std::vector<Part>& receives = p.parts_of(rank).receives;
-            const std::vector<std::size_t> met = meetings(p, rank);
+            const std::vector<std::size_t> matching = meetings(p, rank);
             for (std::size_t i = 0; i < receives.size(); ++i) {
                 const int from = receives[i].peer;
-                results.add(receives[i], from, p.parts_of(from).sends[met[i]].offset);
+                results.add(receives[i], from, p.parts_of(from).sends[matching[i]].offset);
             }
             break;
         }
@@ -86,7 +86,7 @@ std::vector<Result> results(const Problem& p, int rank) {
             break;
         case Collective::reduce_scatter:
             results.add(0, p.parts_of(rank).receives[0].bytes, 0, p.ranks - 1,
-                        p.parts_of(rank).sends[place].offset);
+                        p.parts_of(rank).sends[index].offset);
             break;
         case Collective::scan:
             results.add(0, p.bytes, 0, rank, 0);

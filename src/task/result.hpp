@@ -1,5 +1,5 @@
-// What a collective is: what stands where when it is done. The checker proves lists against this, and the
-// tests of engines and of the drop-in compute expected bytes from it.
+// The definition of each collective: the contents of out when it is done. The checker proves lists against
+// it, and tests compute expected bytes from it.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace lapwing {
 
-// A span of a rank's out, at the end.
+// The final contents of a span of a rank's out.
 struct Result {
     Span out;
-    // Whose input stands there: of one rank, as it was; of several, reduced, in this order when the problem
-    // is ordered.
+    // The input of rank `first`, or the reduction of the inputs of ranks `first` to `last`, in this order if
+    // the problem is ordered.
     int first = 0;
-    int last = 0;              // the last of them
-    std::uint64_t offset = 0;  // in their input, in bytes
+    int last = 0;
+    std::uint64_t offset = 0;  // bytes, in the input
 
     bool operator==(const Result&) const = default;
 };
 
-// All that `rank` must have in out; spans do not overlap, empty ones are left out. The problem is valid and
-// has the parts of all ranks.
+// Returns the contents that out of `rank` must have. Spans do not overlap and are not empty. The problem must
+// be valid and have the parts of all ranks.
 std::vector<Result> results(const Problem& problem, int rank);
 
 }  // namespace lapwing

@@ -9,10 +9,6 @@
 namespace lapwing {
 namespace {
 
-bool has_neighbors(Collective collective) {
-    return collective == Collective::neighbor_allgather || collective == Collective::neighbor_alltoall;
-}
-
 // Numbers that look random, the same everywhere (splitmix64).
 std::uint64_t mixed(std::uint64_t number) {
     number += 0x9e3779b97f4a7c15U;
@@ -36,9 +32,9 @@ BlockLength lengths(const Problem& problem, std::uint64_t bytes, const Sizes& si
             case Sizes::Kind::uneven: {
                 constexpr std::uint64_t halves[] = {2, 0, 4, 1, 3};
                 // No two of the ranks that follow each other have the same lengths for the same others.
-                const std::size_t host_step =
+                const std::size_t turn =
                     (static_cast<std::size_t>(from) + 2 * static_cast<std::size_t>(to)) % 5;
-                return elements * halves[host_step] / 2 * element;
+                return elements * halves[turn] / 2 * element;
             }
             case Sizes::Kind::random:
                 return mixed(sizes.seed, from, to) % (2 * elements + 1) * element;
@@ -222,14 +218,14 @@ std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, 
     const auto placements = placements_of_every_kind(ranks);
     std::vector<Problem> problems;
     const std::size_t each = ranks <= max_ranks_everywhere ? placements.size() : 1;
-    std::size_t host_step = static_cast<std::size_t>(ranks);
+    std::size_t turn = static_cast<std::size_t>(ranks);
     for (const Problem& problem : sample_problems(collective, ranks, bytes)) {
         for (std::size_t i = 0; i < each; ++i) {
             problems.push_back(problem);
-            problems.back().placement = placements[host_step++ % placements.size()];
+            problems.back().placement = placements[turn++ % placements.size()];
         }
         // What changes from problem to problem in a period of its own meets other hosts the next time.
-        if (problems.size() / each % placements.size() == 0) ++host_step;
+        if (problems.size() / each % placements.size() == 0) ++turn;
     }
     return problems;
 }

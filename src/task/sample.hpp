@@ -1,4 +1,4 @@
-// Problems to try algorithms with: by the tool, by tests.
+// Sample problems, for the tool and for tests.
 #pragma once
 
 #include <cstdint>
@@ -10,37 +10,38 @@
 
 namespace lapwing {
 
-// The blocks of a collective with parts.
+// The lengths of the blocks of a collective with parts.
 struct Sizes {
     enum class Kind {
-        even,    // of one length
-        uneven,  // of none, half of it, all of it, one and a half times and twice it, in turn
-        random,  // of any length up to twice it
+        even,    // the given length
+        uneven,  // 0, 1/2, 1, 3/2 and 2 times the given length, in turn
+        random,  // any length up to twice the given length
     };
     Kind kind = Kind::even;
-    std::uint64_t seed = 0;  // of random lengths
-    bool apart = false;      // in an order of their own, with gaps, not side by side
+    std::uint64_t seed = 0;  // for random lengths
+    bool apart = false;      // with gaps and in another order than that of the peers
 };
 
-// The problem with blocks of about so many bytes, in whole elements of a reduction: problem.bytes, or parts
-// of all ranks. Neighbours stand in a periodic line.
+// Returns the problem with blocks of about `bytes` bytes, in whole elements for reductions: sets
+// problem.bytes, or the parts of all ranks. The graph of neighbour collectives is periodic_line().
 Problem with_blocks(Problem problem, std::uint64_t bytes, const Sizes& sizes = {});
-// The same for a neighbour collective on any graph.
+// The same with a given graph.
 Problem with_blocks(Problem problem, std::uint64_t bytes, const Sizes& sizes,
                     std::span<const Neighbors> graph);
 
-// Problems of every form that the collective has, with blocks of about so many bytes: roots, in place and
-// not, with operators that commute and one that does not, blocks of several lengths, graphs with loops and
-// double edges.
+// Returns problems of every form of the collective, with blocks of about `bytes` bytes: several roots, in
+// place and not, operators that commute and one that does not, blocks of different lengths, graphs with loops
+// and double edges.
 std::vector<Problem> sample_problems(Collective collective, int ranks, std::uint64_t bytes);
 
-// Ways in which ranks may stand on hosts, as the host of each rank, for proofs: first none, so that all are
-// far from each other, then hosts of several sizes, then, of up to eight ranks, dealt round robin.
+// Returns placements for proofs, each as the host of every rank: first an empty one (no rank shares a host),
+// then hosts of different sizes, then, for up to eight ranks, round robin.
 std::vector<std::vector<int>> sample_hosts(int ranks);
 
-// The same problems on hosts of every kind: of several sizes with one rank alone, dealt round robin, in
-// blocks of one size, gone through in an order of their own. Of few ranks each on all of them; of many, where
-// that would be much to prove, in turn. From three ranks on there are hosts with several ranks.
+// Returns the same problems with placements of every kind: hosts of different sizes, round robin, blocks of
+// one size, and an order of their own. Few ranks get each problem with every placement. For many ranks,
+// problems take the placements in turn, to limit the time of proofs. From three ranks on, some host has
+// several ranks.
 std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes);
 
 }  // namespace lapwing

@@ -7,10 +7,10 @@
 
 namespace lapwing {
 
-// The caller's send buffer (only read), the caller's receive buffer, and memory of the list's own.
+// The caller's send buffer (read-only), the caller's receive buffer, and the list's own memory.
 enum class Space : std::uint8_t { in, out, scratch };
 
-// A byte range of one space. A list holds no pointers, so it can be cached, printed and proven.
+// A byte range of one space. Lists hold no pointers, and can therefore be cached, printed and proven.
 struct Span {
     Space space = Space::scratch;
     std::uint64_t offset = 0;  // bytes
@@ -33,13 +33,13 @@ enum class Kind : std::uint8_t {
 enum class Operator : std::uint8_t {
 #define LAPWING_OPERATOR(name, integers_only, expression) name,
 #include "task/operators.def"
-    user,  // the caller's own function, known to nobody else
+    user,  // the caller's own function
 };
 
 enum class Type : std::uint8_t {
 #define LAPWING_TYPE(name, type) name,
 #include "task/types.def"
-    opaque,  // of the caller's own function; the problem says how long an element is
+    opaque,  // elements of the caller's own function; the problem gives their length
 };
 
 struct Task {
@@ -54,7 +54,7 @@ struct Task {
     bool operator==(const Task&) const = default;
 };
 
-// The fields that a kind has, as bits.
+// The fields of a kind, as bits.
 enum Field : unsigned { PEER = 1, OP = 2, TARGET = 4, SOURCE = 8, COUNT = 16 };
 unsigned fields(Kind kind);
 const char* name(Kind kind);
@@ -71,7 +71,7 @@ bool integers_only(Operator op);
 bool is_integer(Type type);
 std::uint64_t size_in_bytes(Type type);  // 0: opaque
 
-// Whether the kind puts bytes on the way to a peer.
+// Returns whether the kind sends a message.
 inline bool sends(Kind kind) {
     return kind == Kind::send;
 }

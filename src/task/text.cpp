@@ -42,7 +42,7 @@ void append(std::string& text, const Placement& placement) {
     for (int rank = 0; rank < placement.ranks(); ++rank) {
         text += fmt::format("{}{}", rank == 0 ? "" : ",", placement.host_of(rank));
     }
-    if (placement.in_usual_order()) return;
+    if (placement.in_default_order()) return;
     text += " order ";
     for (int place = 0; place < placement.ranks(); ++place) {
         text +=

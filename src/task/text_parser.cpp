@@ -63,7 +63,7 @@ class Parser {
         if (start.text != "list") {
             if (start.text == "parts" && set_.lists.empty()) {
                 refuse(start, has_parts(set_.problem.collective)
-                                  ? std::string("all ranks have their parts already")
+                                  ? std::string("too many parts: all ranks have theirs")
                                   : fmt::format("{} has no parts", name(set_.problem.collective)));
             }
             const char* const place =
@@ -95,7 +95,7 @@ class Parser {
         const Word word = scanner_.word();
         const std::uint64_t bytes = number(word, space);
         if (bytes != wanted) {
-            refuse(word, fmt::format("'{}' of rank {} is {} bytes for this problem, not {}", space, rank,
+            refuse(word, fmt::format("'{}' of rank {} must be {} bytes for this problem, not {}", space, rank,
                                      wanted, bytes));
         }
         return bytes;
@@ -120,7 +120,7 @@ class Parser {
         const auto kind = find_kind(start.text);
         if (!kind) refuse_unknown(start, "kind", task_names());
         if (only_lowering_makes(*kind)) {
-            refuse(start, fmt::format("{} is made by lowering only: it has no place in a list", name(*kind)));
+            refuse(start, fmt::format("{} is not allowed in a list: only lowering makes it", name(*kind)));
         }
         Task& task = list.tasks.emplace_back();
         task.kind = *kind;
@@ -160,7 +160,7 @@ class Parser {
         if (span.length == 0) refuse(word, "a span of zero bytes is left out");
         const std::uint64_t bytes = list.bytes(span.space);
         if (span.offset > bytes || span.length > bytes - span.offset) {
-            refuse(word, fmt::format("{} leaves its space: {} of rank {} is {} bytes", print(span),
+            refuse(word, fmt::format("{} is outside its space: {} of rank {} has {} bytes", print(span),
                                      name(span.space), list.rank, bytes));
         }
         return span;

@@ -36,10 +36,9 @@ bool always(Collective) {
 bool has_bytes(Collective collective) {
     return collective != Collective::barrier && !has_parts(collective);
 }
-// An average may be told where every rank knows all parts.
+// The average block, if every rank knows all parts.
 bool may_have_bytes(Collective collective) {
-    return has_bytes(collective) || collective == Collective::allgatherv ||
-           collective == Collective::reduce_scatter;
+    return has_bytes(collective) || all_ranks_know_all_parts(collective);
 }
 bool never(Collective) {
     return false;
@@ -89,7 +88,7 @@ class ProblemLine {
     }
 
   private:
-    // Ranks are ints; how many there are is not known until the problem line is read.
+    // Ranks are ints. Their number is unknown until the problem line is read.
     static int number_of_ranks(const Word& word, const char* what) {
         const std::uint64_t value = number(word, what);
         if (value > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
@@ -161,8 +160,8 @@ class ProblemLine {
             return;
         }
         if (hosts_.size() != static_cast<std::size_t>(set_.problem.ranks)) {
-            refuse(hosts_at_, fmt::format("the hosts of {} ranks are given, and there are {}", hosts_.size(),
-                                          set_.problem.ranks));
+            refuse(hosts_at_, fmt::format("the hosts of {} ranks are given, but the group has {}",
+                                          hosts_.size(), set_.problem.ranks));
         }
         try {
             set_.problem.placement = std::make_shared<Placement>(hosts_, order_);
@@ -191,8 +190,8 @@ class ProblemLine {
         if (word.empty()) refuse(word, "an algorithm is missing");
         const std::size_t wrong = word.text.find_first_not_of(valid);
         if (wrong != std::string_view::npos) {
-            refuse(word.part(wrong),
-                   fmt::format("{} has no place in an algorithm's name", quote(word.text.substr(wrong, 1))));
+            refuse(word.part(wrong), fmt::format("{} is not allowed in an algorithm's name",
+                                                 quote(word.text.substr(wrong, 1))));
         }
         return std::string(word.text);
     }

@@ -70,20 +70,20 @@ Word Scanner::word() {
 
 void Scanner::end_line() {
     const Word next = word();
-    if (!next.empty()) refuse(next, fmt::format("{} is too much on this line", quote(next.text)));
+    if (!next.empty()) refuse(next, fmt::format("unexpected {} at the end of the line", quote(next.text)));
 }
 
 std::string quote(std::string_view text) {
-    constexpr std::size_t most = 40;
+    constexpr std::size_t max_shown = 40;
     std::string quoted = "'";
-    for (const char c : text.substr(0, most)) {
+    for (const char c : text.substr(0, max_shown)) {
         if (c >= ' ' && c <= '~') {
             quoted += c;
         } else {
             quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
         }
     }
-    quoted += text.size() > most ? "...'" : "'";
+    quoted += text.size() > max_shown ? "...'" : "'";
     return quoted;
 }
 
@@ -106,7 +106,8 @@ std::uint64_t number(const Word& word, const char* what) {
 int rank_number(const Word& word, const char* what, int ranks) {
     const std::uint64_t value = number(word, what);
     if (value >= static_cast<std::uint64_t>(ranks)) {
-        refuse(word, fmt::format("{} {} is none of the {} ranks", what, value, ranks));
+        refuse(word,
+               fmt::format("{} {} is out of range: the group has ranks 0 to {}", what, value, ranks - 1));
     }
     return static_cast<int>(value);
 }

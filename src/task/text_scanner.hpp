@@ -1,4 +1,4 @@
-// A list file as words with their places: what the parser reads.
+// Splits a list file into words with their positions, for the parser.
 #pragma once
 
 #include <cstddef>
@@ -28,11 +28,11 @@ class Scanner {
   public:
     explicit Scanner(std::string_view text) : text_(text) {}
 
-    // Goes to the next line that holds a word. False at the end of the text.
+    // Advances to the next line with a word. Returns false at the end of the text.
     bool next_line();
-    // The line's next word; empty, but with its place, when there is none.
+    // Returns the line's next word; at the end of the line, an empty word with its position.
     Word word();
-    // Throws ParseError when the line holds another word.
+    // Throws ParseError if the line has another word.
     void end_line();
 
   private:
@@ -46,29 +46,28 @@ class Scanner {
     bool started_ = false;
 };
 
-// The word in quotes for a message: printable and short, whatever it holds.
+// Returns the word in quotes for a message: printable, at most 40 characters.
 std::string quote(std::string_view text);
 
 // Throws ParseError at the word.
 [[noreturn]] void refuse(const Word& at, const std::string& why);
 
-// Decimal digits only. Throws ParseError that names what the number is for, as "peer".
+// Parses decimal digits. `what` names the number in messages: "peer". Throws ParseError.
 std::uint64_t number(const Word& word, const char* what);
 
-// Throws ParseError that names the nearest valid word, or all of them.
+// Throws ParseError that names the nearest valid word, or all valid words.
 [[noreturn]] void refuse_unknown(const Word& word, const char* what, const std::vector<std::string>& valid);
 
-// A number below `ranks`. Throws ParseError that names what the rank is for.
+// Parses a number below `ranks`; as number().
 int rank_number(const Word& word, const char* what, int ranks);
 
 Operator parse_operator(const Word& word);
 Type parse_type(const Word& word);
 
-// What stands before the lists of a file: the problem line, into the set's problem and algorithm
-// (text_problem.cpp), and the parts of all ranks where the collective has them (text_parts.cpp). The problem
-// is valid then.
+// Parses the lines before the lists into the set: the problem line (text_problem.cpp), and the parts of all
+// ranks if the collective has parts (text_parts.cpp). Validates the problem.
 void parse_problem(Scanner& scanner, ListSet& set);
-// Back come the places of the lines, by rank.
+// Returns the positions of the lines, by rank.
 std::vector<Word> parse_parts(Scanner& scanner, Problem& problem);
 
 }  // namespace lapwing

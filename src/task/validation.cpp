@@ -17,7 +17,7 @@ void validate_reduction(const Problem& p) {
         refuse(fmt::format("the size of an element of {} is known", name(p.type)));
     }
     if ((p.op == Operator::user) != (p.type == Type::opaque)) {
-        refuse("an opaque type is reduced by the caller's own function, and by nothing else");
+        refuse("an opaque type is reduced by the caller's own function only");
     }
     if (integers_only(p.op) && !is_integer(p.type)) {
         refuse(fmt::format("{} is for integers, not for {}", name(p.op), name(p.type)));
@@ -34,34 +34,29 @@ void validate_reduction(const Problem& p) {
     }
 }
 
-bool all_ranks_know_all_parts(Collective collective) {
-    return collective == Collective::allgatherv || collective == Collective::reduce_scatter;
-}
-
 }  // namespace
 
 void validate(const Problem& p) {
     if (p.ranks < 1) refuse("a group has at least 1 rank, not " + std::to_string(p.ranks));
     if (p.root < 0 || p.root >= p.ranks) {
-        refuse(fmt::format("root {} is none of the {} ranks", p.root, p.ranks));
+        refuse(fmt::format("root {} is out of range: the group has ranks 0 to {}", p.root, p.ranks - 1));
     }
     if (p.root != 0 && !has_root(p.collective)) refuse(fmt::format("{} has no root", name(p.collective)));
     if (p.placement != nullptr && p.placement->ranks() != p.ranks) {
-        refuse(
-            fmt::format("the hosts of {} ranks are given, and there are {}", p.placement->ranks(), p.ranks));
+        refuse(fmt::format("the hosts of {} ranks are given, but the group has {}", p.placement->ranks(),
+                           p.ranks));
     }
     if (p.bytes != 0 && p.collective == Collective::barrier) refuse("barrier carries no bytes");
     if (p.in_place && !may_be_in_place(p.collective)) {
-        refuse(fmt::format("{} is never in_place: in and out are different memories", name(p.collective)));
+        refuse(fmt::format("{} is never in_place: in and out must be different memory", name(p.collective)));
     }
     if (p.bytes > max_bytes / static_cast<std::uint64_t>(p.ranks)) {
         refuse(fmt::format("{} bytes for each of {} ranks are too many", p.bytes, p.ranks));
     }
     if (has_parts(p.collective)) {
         if (p.bytes != 0 && !all_ranks_know_all_parts(p.collective)) {
-            refuse(fmt::format(
-                "the ranks of {} do not know each other's blocks, and so no average of their bytes",
-                name(p.collective)));
+            refuse(fmt::format("the ranks of {} do not know each other's blocks: bytes must be 0",
+                               name(p.collective)));
         }
         validate_parts(p);
     } else if (!p.parts.empty()) {
@@ -70,7 +65,7 @@ void validate(const Problem& p) {
     if (is_reduction(p.collective)) {
         validate_reduction(p);
     } else if (p.ordered || p.element != 0) {
-        refuse(fmt::format("{} does not reduce, so it has {}", name(p.collective),
+        refuse(fmt::format("{} does not reduce: it has {}", name(p.collective),
                            p.ordered ? "no order" : "no elements"));
     }
 }

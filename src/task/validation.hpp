@@ -1,4 +1,4 @@
-// Whether a problem makes sense.
+// Validation of problems.
 #pragma once
 
 #include <string>
@@ -8,25 +8,25 @@
 
 namespace lapwing {
 
-// Throws Error (invalid_argument) with the reason when the problem makes no sense: no ranks, a root that
-// is none of them, sizes beyond 2^62 bytes, a reduction whose bytes are not whole elements, parts that are
-// missing or (with the parts of all ranks) do not meet.
+// Throws Error (invalid_argument) with the reason if the problem is invalid: no ranks, a root out of range,
+// sizes beyond 2^62 bytes, a reduction of partial elements, missing parts, or parts of all ranks that do not
+// match.
 void validate(const Problem& problem);
 
 class PartsError : public Error {
   public:
     PartsError(int rank, const std::string& why) : Error(ErrorCode::invalid_argument, why), rank_(rank) {}
-    int rank() const noexcept { return rank_; }  // whose parts are wrong
+    int rank() const noexcept { return rank_; }  // the rank with the wrong parts
 
   private:
     int rank_;
 };
 
-// Throws Error (invalid_argument) when there are parts of some ranks only. Throws PartsError: peers that are
-// no ranks, or not in their order; receives that overlap; sizes beyond 2^62 bytes; parts that do not meet.
-// Parts of one rank alone are not looked at, since it is not said whose they are.
+// Throws Error (invalid_argument) unless there are parts of one rank or of all ranks. Throws PartsError for
+// peers that are out of range or out of order, receives that overlap, sizes beyond 2^62 bytes, and parts that
+// do not match. Does not check the parts of one rank alone, because the rank is unknown.
 void validate_parts(const Problem& problem);
-// The same for the parts of `rank` alone, as far as they can be wrong by themselves.
+// Checks the parts of `rank` alone, in the same way as far as possible.
 void validate_parts(const Problem& problem, int rank);
 
 }  // namespace lapwing

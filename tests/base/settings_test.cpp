@@ -18,7 +18,7 @@ std::string message_of(const std::vector<const char*>& environment) {
     return "no error";
 }
 
-TEST(Settings, EmptyEnvironmentMeansTheUsualValues) {
+TEST(Settings, AnEmptyEnvironmentMeansTheDefaults) {
     const char* const environment[] = {nullptr};
     const Settings settings = read_settings(environment);
     EXPECT_EQ(settings.engine, "auto");
@@ -27,7 +27,7 @@ TEST(Settings, EmptyEnvironmentMeansTheUsualValues) {
     EXPECT_EQ(read_settings(nullptr).engine, "auto");
 }
 
-TEST(Settings, ReadsWhatIsSetAndOnlyLapwings) {
+TEST(Settings, ReadsOnlyLapwingsVariables) {
     const char* const environment[] = {"PATH=/bin",          "LAPWING_ENGINE=host",
                                        "XLAPWING_ENGINE=no", "LAPWING_ALGORITHM=ialltoall=pairwise:window=6",
                                        "LAPWING_REPORT=",    nullptr};
@@ -37,19 +37,19 @@ TEST(Settings, ReadsWhatIsSetAndOnlyLapwings) {
     EXPECT_EQ(settings.report, "none");  // an empty value is none
 }
 
-TEST(Settings, AnUnknownVariableIsAnsweredWithTheNearest) {
+TEST(Settings, AnUnknownVariableNamesTheNearest) {
     EXPECT_EQ(message_of({"LAPWING_ENGIEN=host", nullptr}),
               "unknown variable LAPWING_ENGIEN; did you mean 'LAPWING_ENGINE'?");
     EXPECT_THAT(message_of({"LAPWING_X", nullptr}),
                 testing::HasSubstr("valid: LAPWING_ENGINE, LAPWING_NETWORK"));
 }
 
-TEST(Settings, AFormerNameIsAnsweredWithThePresentOne) {
+TEST(Settings, AFormerNameNamesThePresentOne) {
     EXPECT_EQ(message_of({"LAPWING_HELPER=auto", nullptr}),
               "LAPWING_HELPER is now called LAPWING_PROGRESS_THREAD");
 }
 
-TEST(Settings, RanksShareWhatTheTableSays) {
+TEST(Settings, TheTableSaysWhatMustBeEqualOnAllRanks) {
     Settings mine;
     const SettingHashes usual = shared_setting_hashes(mine);
     mine.timeout = "3";

@@ -1,4 +1,4 @@
-// What completions of io_uring mean for chains: made-up completions, in orders that are rare on a real ring.
+// Completions of io_uring, in orders that are rare on a real ring.
 #include "engines/kernel/completions.hpp"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ TEST_F(CompletionsTest, TheLastStepCompletesTheChain) {
     EXPECT_TRUE(changed());
 }
 
-TEST_F(CompletionsTest, ACancelledChainGoesOnWhereItHasStopped) {
+TEST_F(CompletionsTest, ACancelledChainContinuesWhereItStopped) {
     begin(send, receive, send);
     complete(1, -ECANCELED);
     EXPECT_FALSE(chain().in_kernel);
@@ -115,7 +115,7 @@ TEST_F(CompletionsTest, TheFirstErrorIsTheReason) {
     EXPECT_EQ(run_->broken_by, EPIPE);
 }
 
-TEST_F(CompletionsTest, InterruptedStepsAreTriedAgain) {
+TEST_F(CompletionsTest, InterruptedStepsAreRetried) {
     for (const int error : {EINTR, EAGAIN}) {
         begin(send, receive, send);
         complete(0, -error);
@@ -125,7 +125,7 @@ TEST_F(CompletionsTest, InterruptedStepsAreTriedAgain) {
     }
 }
 
-// The steps that are linked to one that reports its success report that they are cancelled, too.
+// If a step that reports its success is cancelled, the steps linked to it report their cancellation, too.
 TEST_F(CompletionsTest, AChainComesBackAfterAllItsCancelledSteps) {
     begin(send, send, receive);
     plan_->stages[0].chains[0][0].signals_completion = true;
@@ -140,7 +140,7 @@ TEST_F(CompletionsTest, AChainComesBackAfterAllItsCancelledSteps) {
     EXPECT_EQ(run_->broken_step, nullptr);
 }
 
-TEST_F(CompletionsTest, WhatBelongsToNobodyChangesNothing) {
+TEST_F(CompletionsTest, CompletionsWithoutARunChangeNothing) {
     begin(send, receive, send);
     io_uring_cqe wake_up{};
     wake_up.user_data = Ring::wake_up;

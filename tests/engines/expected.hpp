@@ -1,4 +1,4 @@
-// What the buffers of a problem hold before and after, computed from the problem alone.
+// The contents of a problem's buffers before and after, computed from the problem alone.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ inline Bytes input_of(int rank, std::uint64_t offset, std::uint64_t length, int 
     return bytes;
 }
 
-// In and out as they stand at the start: where the problem is in place, the input is in out.
+// The initial contents of in and out. If the problem is in place, the input is in out.
 inline Bytes in_of(const Problem& problem, int rank, int run) {
     return input_of(rank, 0, in_bytes(problem, rank), run);
 }
@@ -41,8 +41,8 @@ inline Bytes out_before(const Problem& problem, int rank, int run) {
     return out;
 }
 
-// The caller's own function, of elements of eight bytes: the composition of two functions x -> a * x + b,
-// which is associative but does not commute.
+// The program's own function, on elements of eight bytes: the composition of two functions x -> a * x + b,
+// which is associative but not commutative.
 class Composition : public Reducer {
   public:
     void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
@@ -51,7 +51,7 @@ class Composition : public Reducer {
             std::uint32_t right[2];
             std::memcpy(left, source + at, 8);
             std::memcpy(right, target + at, 8);
-            left[0] |= 1;  // so that nothing is lost in a product
+            left[0] |= 1;  // so that products lose no bits
             right[1] = left[0] * right[1] + left[1];
             right[0] = left[0] * (right[0] | 1);
             std::memcpy(target + at, right, 8);
@@ -59,8 +59,7 @@ class Composition : public Reducer {
     }
 };
 
-// The out of `rank` at the end. Where it says nothing, in bytes of an input in place that no result replaces,
-// it is as in `now`.
+// The final out of `rank`. Bytes of an in-place input that no result replaces are copied from `now`.
 inline Bytes out_after(const Problem& problem, int rank, int run, const Bytes& now) {
     Bytes out(out_bytes(problem, rank), untouched);
     const Span own = whole_input(problem, rank);

@@ -1,4 +1,4 @@
-// What is the host engine's alone.
+// The host engine.
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
@@ -11,7 +11,7 @@ namespace lapwing {
 namespace {
 
 TEST(HostEngine, Reduces) {
-    // Rank 0 and 1 exchange and add; the sum of one float64 and the order of a list's own spaces.
+    // Ranks 0 and 1 exchange and add one float64.
     const ListSet set = parse(
         "problem allreduce ranks 2 bytes 8 op sum type float64\n"
         "list 0 in 8 out 8 scratch 0\n"
@@ -41,9 +41,8 @@ TEST(HostEngine, Reduces) {
     EXPECT_EQ(out[1], 3.75);
 }
 
-TEST(HostEngine, ReducesByTheCallersFunctionInTheOrderOfItsOperands) {
-    // Strings of four bytes that are put behind each other would not stay that long: the last of each element
-    // stays, and the first.
+TEST(HostEngine, ReducesByTheProgramsFunctionInTheOrderOfItsOperands) {
+    // The result has the first byte of one operand and the last byte of the other.
     class Ends : public Reducer {
       public:
         void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {

@@ -1,5 +1,5 @@
-// The kernel engine where some peers are intra-node: what their messages wait for, and what waits for them;
-// whose thread is at work; links that fail.
+// The kernel engine with intra-node peers: the order of messages, the threads that may use the link, and
+// links that fail.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -19,7 +19,7 @@ class KernelIntraNodePeers : public testing::Test {
     void SetUp() override { LAPWING_NEEDS_ENGINE(kernel_engine()); }
 };
 
-// Hosts of three ranks and of one: rank 1 speaks for the first.
+// Hosts of three ranks and of one rank. Rank 1 is the leader of the first host.
 const std::vector<int> hosts = {0, 0, 0, 1};
 constexpr const char* barrier_by_leader =
     "problem barrier ranks 4\n"
@@ -30,8 +30,8 @@ constexpr const char* barrier_by_leader =
     "list 2 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n"
     "list 3 in 0 out 0 scratch 0\n  recv 1\n  send 1\n  wait 1 1\nend\n";
 
-// A broadcast from rank 3 to rank 1, which hands it on to rank 0, on another node, and to rank 2, which is
-// intra-node; in two parts, of which the second waits for the first.
+// A broadcast from rank 3 to rank 1, which forwards it to rank 0 on another node and to its intra-node peer,
+// rank 2. It has two parts, and the second waits for the first.
 constexpr const char* relay =
     "problem broadcast ranks 4 root 3 bytes 80000\n"
     "list 0 in 0 out 80000 scratch 0\n"
@@ -53,8 +53,8 @@ const std::vector<int> hosts_of_relay = {0, 1, 1, 2};
 // Of line_of_sums: ranks 0 and 1 are intra-node peers.
 const std::vector<int> hosts_of_line = {0, 0, 1};
 
-// What a rank sends to intra-node peers before its first wait is on its way after the start.
-TEST_F(KernelIntraNodePeers, ALeafNeedsNoMoreHelp) {
+// The start sends the messages to intra-node peers that come before the first wait.
+TEST_F(KernelIntraNodePeers, ALeafNeedsOneTestOnly) {
     on_all_ranks({.lists = parse(barrier_by_leader), .hosts = hosts},
                  [](RankRuns& one, int rank, std::barrier<>& together) {
                      one.start();
@@ -65,7 +65,7 @@ TEST_F(KernelIntraNodePeers, ALeafNeedsNoMoreHelp) {
                  });
 }
 
-TEST_F(KernelIntraNodePeers, NobodyLeavesABarrierBeforeTheLastHasCome) {
+TEST_F(KernelIntraNodePeers, NoRankLeavesABarrierBeforeTheLastArrives) {
     for (const int late : {0, 1, 2, 3}) {
         std::atomic<bool> has_come = false;
         on_all_ranks({.lists = parse(barrier_by_leader), .hosts = hosts},
@@ -81,13 +81,12 @@ TEST_F(KernelIntraNodePeers, NobodyLeavesABarrierBeforeTheLastHasCome) {
     }
 }
 
-// Nobody calls after the start: inter-node messages come to their end, intra-node ones wait for the next
-// call.
+// Without calls after the start, inter-node messages complete and intra-node messages wait for the next call.
 TEST_F(KernelIntraNodePeers, InterNodePeersDoNotWaitForIntraNodeOnes) {
     const Setting setting{.lists = parse(relay), .buffer_bytes = 4096, .hosts = hosts_of_relay};
     std::atomic<int> started = 0;
     on_all_ranks(setting, [&](RankRuns& one, int rank, std::barrier<>& together) {
-        // So that nothing has come when rank 1 starts.
+        // Rank 3 starts last, so that no message has arrived when rank 1 starts.
         if (rank == 3) {
             while (started < 3) std::this_thread::yield();
         }
@@ -119,7 +118,7 @@ TEST_F(KernelIntraNodePeers, ListsAreStartedManyTimes) {
     }
 }
 
-// More runs than lanes: who waits for one moves those that go before it.
+// With more runs than lanes, a caller that waits for a run also advances the runs before it.
 TEST_F(KernelIntraNodePeers, TheLastMayBeWaitedForFirst) {
     for (const auto& [lists, of_hosts] :
          {std::pair(barrier_by_leader, hosts), std::pair(relay, hosts_of_relay),
@@ -139,8 +138,8 @@ TEST_F(KernelIntraNodePeers, TheLastMayBeWaitedForFirst) {
     }
 }
 
-// A kept channel has a lane of its own, and is the intra-node link's, too.
-TEST_F(KernelIntraNodePeers, KeptChannels) {
+// A persistent channel has a lane of its own, and uses the intra-node link.
+TEST_F(KernelIntraNodePeers, PersistentChannels) {
     on_all_ranks({.lists = parse(line_of_sums), .lanes = 3, .hosts = hosts_of_line, .kept_lanes = 1},
                  [](RankRuns& one, int, std::barrier<>&) {
                      for (int i = 0; i < 50; ++i) {
@@ -152,8 +151,8 @@ TEST_F(KernelIntraNodePeers, KeptChannels) {
                  });
 }
 
-// The guarded link sees that it keeps away from intra-node peers while it does the rest.
-TEST_F(KernelIntraNodePeers, TheEventThreadReducesWhatHasCome) {
+// The guarded link fails the test if the event thread uses it.
+TEST_F(KernelIntraNodePeers, TheEventThreadReduces) {
     for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = parse(line_of_sums),
                               .lanes = 1,
@@ -188,7 +187,7 @@ TEST_F(KernelIntraNodePeers, AThreadMayEndBeforeItsCollective) {
                  });
 }
 
-// A link whose messages come when the test says so.
+// A link whose messages arrive when the test sets a flag.
 class Slow : public Link {
   public:
     const char* name() const override { return "slow"; }
@@ -250,7 +249,7 @@ TEST_F(KernelIntraNodePeers, ARunIsCompleteWhenItsIntraNodeMessagesAre) {
 TEST_F(KernelIntraNodePeers, SleepsAtTheIntraNodeLink) {
     Exchange of;
     Operation* operation = of.prepared->start({}, 0);
-    EXPECT_EQ(of.prepared->prepare_to_sleep(operation), -1);  // nobody would tell that something has come
+    EXPECT_EQ(of.prepared->prepare_to_sleep(operation), -1);  // the link cannot signal messages
     of.intra_node.bell = ::eventfd(0, EFD_CLOEXEC);
     pollfd changed{of.prepared->prepare_to_sleep(operation), POLLIN, 0};
     ASSERT_GE(changed.fd, 0);
@@ -268,7 +267,7 @@ TEST_F(KernelIntraNodePeers, AnIntraNodeLinkThatFailsIsAnErrorOfTheRun) {
     of.intra_node.fails = true;
     try {
         of.prepared->test(operation);
-        ADD_FAILURE() << "it has not failed";
+        ADD_FAILURE() << "the run did not fail";
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), ErrorCode::link);
         EXPECT_STREQ(error.what(), "rank 1 has gone");
@@ -281,7 +280,7 @@ TEST_F(KernelIntraNodePeers, AnIntraNodeLinkThatFailsIsAnErrorOfTheRun) {
     EXPECT_TRUE(of.prepared->test(other));
 }
 
-TEST(KernelIntraNodePeersContext, NeedsALinkToThem) {
+TEST(KernelIntraNodePeersContext, NeedsALink) {
     const auto connections = socket_pairs(2, 1);
     Slow intra_node;
     EngineContext context{.connections = connections[0].get()};

@@ -1,5 +1,5 @@
-// What is the kernel engine's alone: lists that go on while nobody calls, threads that end, lanes, the
-// event thread's part, peers that vanish. Ranks are threads of one process.
+// The kernel engine: lists that advance without calls, threads that end, lanes, the event thread, peers that
+// vanish. Ranks are threads of one process.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ class KernelEngine : public testing::Test {
     void SetUp() override { LAPWING_NEEDS_ENGINE(kernel_engine()); }
 };
 
-// While one rank waits, those before it are complete, and those after it call nothing.
+// One rank waits after the other: the ranks before it are complete, and the ranks after it make no calls.
 void wait_in_turn(RankRuns& one, int rank, int ranks, std::barrier<>& together, bool last_first = false) {
     for (int turn = 0; turn < ranks; ++turn) {
         together.arrive_and_wait();
@@ -38,8 +38,18 @@ void wait_in_turn(RankRuns& one, int rank, int ranks, std::barrier<>& together, 
     together.arrive_and_wait();
 }
 
-// The heart of it: after the start nobody calls Lapwing, and every byte comes to its place, over several
-// dependent steps and through sockets that hold a fraction of a message.
+// Starts `runs` runs on all ranks; they must complete without further calls.
+void run_alone(const Setting& setting, int runs = 1) {
+    on_all_ranks(setting, [runs](RankRuns& one, int, std::barrier<>& together) {
+        for (int i = 0; i < runs; ++i) one.start();
+        EXPECT_TRUE(one.becomes_right());
+        together.arrive_and_wait();
+        one.wait_all();
+    });
+}
+
+// The basic promise: after the start no rank calls Lapwing, and every byte arrives, over several dependent
+// steps and through sockets that hold a fraction of a message.
 TEST_F(KernelEngine, ListsRunAlone) {
     const std::pair<Collective, const char*> cases[] = {
         {Collective::alltoall, "pairwise:window=1"},
@@ -69,8 +79,8 @@ TEST_F(KernelEngine, ListsRunAlone) {
     }
 }
 
-// The last receives of a list wait in the sockets for a call, if these hold them, unless the next list needs
-// the lane.
+// The last messages of a list wait in the sockets for a call, if they fit, unless the next list needs the
+// lane.
 TEST_F(KernelEngine, ListsThatOnlyReceiveWaitForACall) {
     for (const std::uint64_t bytes : {100U, 20000U}) {
         std::atomic<int> incomplete{0};
@@ -88,15 +98,10 @@ TEST_F(KernelEngine, ListsThatOnlyReceiveWaitForACall) {
     }
 }
 
-// What the sockets do not hold does not wait there: its sender would wait, too.
+// Messages that do not fit into the sockets do not wait there, because their senders would wait, too.
 TEST_F(KernelEngine, LongListsThatOnlyReceiveRunAlone) {
     const Setting setting{.problem = alltoall(3, 20000), .algorithm = "flat", .buffer_bytes = 65536};
-    on_all_ranks(setting, [](RankRuns& one, int, std::barrier<>& together) {
-        one.start();
-        EXPECT_TRUE(one.becomes_right());
-        together.arrive_and_wait();
-        one.wait_all();
-    });
+    run_alone(setting);
 }
 
 TEST_F(KernelEngine, TwoLevelListsRunAlone) {
@@ -122,17 +127,12 @@ TEST_F(KernelEngine, TwoLevelListsRunAlone) {
 TEST_F(KernelEngine, MoreRunsThanLanesRunAlone) {
     const Setting setting{
         .problem = alltoall(3, 20000), .algorithm = "pairwise:window=1", .buffer_bytes = 4096};
-    on_all_ranks(setting, [](RankRuns& one, int, std::barrier<>& together) {
-        for (int i = 0; i < 7; ++i) one.start();
-        EXPECT_TRUE(one.becomes_right());
-        together.arrive_and_wait();
-        one.wait_all();
-    });
+    run_alone(setting, 7);
 }
 
-// Bruck's algorithm copies between its steps. The rank that starts last may find all it needs; the first
+// Bruck's algorithm copies between its steps. The rank that starts last may find all messages; the first
 // cannot.
-TEST_F(KernelEngine, WithoutHelpLocalWorkWaitsForACall) {
+TEST_F(KernelEngine, WithoutTheEventThreadLocalWorkWaitsForACall) {
     std::atomic<int> incomplete{0};
     on_all_ranks({.problem = alltoall(4, 2000), .algorithm = "bruck"},
                  [&](RankRuns& one, int, std::barrier<>& together) {
@@ -146,14 +146,8 @@ TEST_F(KernelEngine, WithoutHelpLocalWorkWaitsForACall) {
 }
 
 TEST_F(KernelEngine, TheEventThreadDoesLocalWork) {
-    on_all_ranks(
-        {.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_work = EventThreadWork::all},
-        [](RankRuns& one, int, std::barrier<>& together) {
-            one.start();
-            EXPECT_TRUE(one.becomes_right());
-            together.arrive_and_wait();
-            one.wait_all();
-        });
+    run_alone(
+        {.problem = alltoall(4, 2000), .algorithm = "bruck", .event_thread_work = EventThreadWork::all});
 }
 
 // line_of_sums with the program's own function.
@@ -169,18 +163,12 @@ ListSet line_of_compositions() {
 }
 
 TEST_F(KernelEngine, TheEventThreadReduces) {
-    on_all_ranks({.lists = parse(line_of_sums), .event_thread_work = EventThreadWork::all},
-                 [](RankRuns& one, int, std::barrier<>& together) {
-                     one.start();
-                     EXPECT_TRUE(one.becomes_right());
-                     together.arrive_and_wait();
-                     one.wait_all();
-                 });
+    run_alone({.lists = parse(line_of_sums), .event_thread_work = EventThreadWork::all});
 }
 
-// The caller's own function is for its threads, also where the event thread does other work, and where it
+// Only threads of the program call the program's own function, even if the event thread does other work or
 // starts a run that has waited for its lane.
-TEST_F(KernelEngine, TheEventThreadNeverCallsTheCallersFunction) {
+TEST_F(KernelEngine, TheEventThreadNeverCallsTheProgramsFunction) {
     for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = line_of_compositions(),
                               .lanes = 1,
@@ -190,7 +178,7 @@ TEST_F(KernelEngine, TheEventThreadNeverCallsTheCallersFunction) {
             const auto start = [&] {
                 for (int run = 0; run < 3; ++run) one.start();
             };
-            // What arrives later finds no caller who is inside.
+            // Messages that arrive later find no thread inside a call.
             if (rank > 0) start();
             together.arrive_and_wait();
             if (rank == 0) start();
@@ -205,8 +193,8 @@ TEST_F(KernelEngine, TheEventThreadNeverCallsTheCallersFunction) {
     }
 }
 
-// Also when a caller waits for another run, or only looks.
-TEST_F(KernelEngine, ThreadsOfTheCallerReduce) {
+// Also when a caller waits for another run.
+TEST_F(KernelEngine, ThreadsOfTheProgramReduce) {
     on_all_ranks({.lists = line_of_compositions(), .lanes = 2, .event_thread_work = EventThreadWork::all},
                  [](RankRuns& one, int rank, std::barrier<>& together) {
                      one.start();
@@ -218,22 +206,22 @@ TEST_F(KernelEngine, ThreadsOfTheCallerReduce) {
                  });
 }
 
-TEST(KernelPlan, SaysWhetherItNeedsTheCaller) {
-    const auto needs_caller = [](const List& list) {
+TEST(KernelPlan, RecordsWhetherItNeedsTheProgram) {
+    const auto needs_program = [](const List& list) {
         return kernel::ChainPlan(lower_to_chains(list)).host.needs_program();
     };
     const ListSet compositions = line_of_compositions();
-    EXPECT_FALSE(needs_caller(compositions.lists[0]));
-    EXPECT_TRUE(needs_caller(compositions.lists[1]));  // between its steps
-    EXPECT_TRUE(needs_caller(compositions.lists[2]));  // at the end
-    EXPECT_FALSE(needs_caller(parse(line_of_sums).lists[1]));
+    EXPECT_FALSE(needs_program(compositions.lists[0]));
+    EXPECT_TRUE(needs_program(compositions.lists[1]));  // between its steps
+    EXPECT_TRUE(needs_program(compositions.lists[2]));  // at the end
+    EXPECT_FALSE(needs_program(parse(line_of_sums).lists[1]));
     // At the beginning.
-    EXPECT_TRUE(needs_caller(parse("problem allreduce ranks 1 bytes 8 op user type opaque:8\n"
-                                   "list 0 in 8 out 8 scratch 0\n"
-                                   "  copy out[0+8] in[0+8]\n"
-                                   "  reduce user opaque out[0+8] in[0+8]\n"
-                                   "end\n")
-                                 .lists[0]));
+    EXPECT_TRUE(needs_program(parse("problem allreduce ranks 1 bytes 8 op user type opaque:8\n"
+                                    "list 0 in 8 out 8 scratch 0\n"
+                                    "  copy out[0+8] in[0+8]\n"
+                                    "  reduce user opaque out[0+8] in[0+8]\n"
+                                    "end\n")
+                                  .lists[0]));
 }
 
 TEST_F(KernelEngine, AThreadMayEndBeforeItsCollective) {
@@ -264,8 +252,8 @@ TEST_F(KernelEngine, TheEventThreadSubmits) {
     });
 }
 
-// A caller who waits takes the list's work to himself, and gives it back when he goes to sleep.
-TEST_F(KernelEngine, WhatIsTakenBackIsGivenBack) {
+// A caller that waits does the steps inline, and submits them again before it sleeps.
+TEST_F(KernelEngine, InlineStepsReturnToTheKernel) {
     on_all_ranks({.problem = alltoall(2, 8)}, [](RankRuns& one, int rank, std::barrier<>& together) {
         if (rank == 0) {
             one.start();
@@ -307,7 +295,7 @@ TEST_F(KernelEngine, TheLastMayBeWaitedForFirst) {
     }
 }
 
-// The first run of a lane is then moved by a caller who waits for another, though the event thread has seen
+// A caller that waits for another run advances the first run of a lane, although the event thread has handled
 // its completions.
 TEST_F(KernelEngine, TheLastMayBeWaitedForFirstWhenTheFirstNeedsLocalWork) {
     on_all_ranks({.problem = alltoall(3, 3000), .algorithm = "bruck"},
@@ -363,7 +351,7 @@ TEST_F(KernelEngine, AChildThatForksAndEndsChangesNothing) {
                  });
 }
 
-TEST_F(KernelEngine, AListWithAReceiveBelowItsTopIsDeclined) {
+TEST_F(KernelEngine, DeclinesAListWithAReceiveBelowItsTop) {
     Builder builder(alltoall(2, 0), 0);
     builder.send(1);
     builder.recv(1);

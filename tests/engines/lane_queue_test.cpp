@@ -1,4 +1,4 @@
-// Which run of the kernel engine has which lane.
+// The lanes of the runs of the kernel engine.
 #include "engines/kernel/lane_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace lapwing::kernel {
 namespace {
 
-// Sends to so many peers.
+// A plan that sends to `peers` peers.
 ChainPlan plan_for(int peers) {
     Chains chains;
     Stage& stage = chains.stages.emplace_back();
@@ -42,7 +42,7 @@ TEST_F(LaneQueueTest, ChannelsTakeSharedLanesInTurn) {
     EXPECT_TRUE(lanes_.any_run_waits());
 }
 
-TEST_F(LaneQueueTest, ALaneGoesToTheRunThatHasWaitedLongest) {
+TEST_F(LaneQueueTest, ALaneGoesToTheFirstInItsQueue) {
     KernelRun& first = add(0, plan_);
     KernelRun& second = add(2, plan_);
     KernelRun& third = add(4, plan_);
@@ -52,7 +52,7 @@ TEST_F(LaneQueueTest, ALaneGoesToTheRunThatHasWaitedLongest) {
     EXPECT_EQ(lanes_.remove(third), nullptr);
 }
 
-TEST_F(LaneQueueTest, ARunThatGivesUpWhileItWaitsPassesNothingOn) {
+TEST_F(LaneQueueTest, RemovingAWaitingRunFreesNoLane) {
     KernelRun& first = add(0, plan_);
     KernelRun& second = add(2, plan_);
     EXPECT_EQ(lanes_.remove(second), nullptr);
@@ -60,18 +60,18 @@ TEST_F(LaneQueueTest, ARunThatGivesUpWhileItWaitsPassesNothingOn) {
     EXPECT_FALSE(lanes_.any_run_waits());
 }
 
-TEST_F(LaneQueueTest, KeptChannelsHaveLanesOfTheirOwn) {
+TEST_F(LaneQueueTest, PersistentChannelsHaveLanesOfTheirOwn) {
     KernelRun& shared = add(1, plan_);
-    KernelRun& kept = add(first_kept_channel + 1, plan_);
-    EXPECT_EQ(kept.lane, 3U);
+    KernelRun& persistent = add(first_kept_channel + 1, plan_);
+    EXPECT_EQ(persistent.lane, 3U);
     EXPECT_TRUE(lanes_.has_lane(shared));
-    EXPECT_TRUE(lanes_.has_lane(kept));
+    EXPECT_TRUE(lanes_.has_lane(persistent));
     int holders = 0;
     lanes_.for_each_holder([&](const KernelRun&) { ++holders; });
     EXPECT_EQ(holders, 2);
 }
 
-TEST_F(LaneQueueTest, ARunThatExchangesNothingNeedsNoLane) {
+TEST_F(LaneQueueTest, ARunWithoutPeersNeedsNoLane) {
     const ChainPlan alone = plan_for(0);
     add(0, plan_);
     KernelRun& run = add(2, alone);

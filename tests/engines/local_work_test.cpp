@@ -50,7 +50,7 @@ TEST(Reduce, LogicalOperatorsGiveOneOrNothing) {
     }
 }
 
-TEST(Reduce, EveryOperatorOnEveryTypeThatItIsFor) {
+TEST(Reduce, EveryOperatorOnItsTypes) {
     for (int op = 0; op < static_cast<int>(Operator::user); ++op) {
         for (int type = 0; type < static_cast<int>(Type::opaque); ++type) {
             const auto one = static_cast<Operator>(op);
@@ -86,7 +86,7 @@ TEST(Reduce, ManyElements) {
     EXPECT_EQ(target, std::vector<float>(1000, 3.0F));
 }
 
-// Puts strings of one letter behind each other, as far as its element of three goes.
+// Concatenates strings, up to three letters.
 class Strings : public Reducer {
   public:
     void reduce(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept override {
@@ -121,7 +121,7 @@ TEST(Work, CopiesAndReducesInOrder) {
         task(Kind::copy, {Space::scratch, 0, 6}, {Space::in, 0, 6}),
         task(Kind::copy, {Space::out, 3, 3}, {Space::scratch, 0, 3}),
         task(Kind::copy, {Space::out, 0, 3}, {Space::scratch, 3, 3}),
-        // b, a: what is read stands on the left.
+        // The source is the left operand.
         task(Kind::reduce, {Space::out, 0, 6}, {Space::scratch, 0, 6}),
         task(Kind::reduce, {Space::out, 3, 3}, {Space::in, 3, 3}),
     };
@@ -130,14 +130,14 @@ TEST(Work, CopiesAndReducesInOrder) {
     EXPECT_EQ(strings.calls, 2);
 }
 
-// Longer than the processors' caches, from and to addresses of any alignment, and nothing beside the target.
+// Longer than the processors' caches, with any alignment, and without changes beside the target.
 TEST(Work, CopiesOfAnyLengthAreExact) {
-    constexpr std::uint64_t most = (std::uint64_t{4} << 20) + 67;
+    constexpr std::uint64_t longest = (std::uint64_t{4} << 20) + 67;
     constexpr std::byte untouched{0xee};
-    std::vector<std::byte> in(most + 64);
+    std::vector<std::byte> in(longest + 64);
     for (std::uint64_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(i * 31 + (i >> 9));
-    std::vector<std::byte> out(most + 128);
-    for (const std::uint64_t length : {most - 68, most - 67, most}) {
+    std::vector<std::byte> out(longest + 128);
+    for (const std::uint64_t length : {longest - 68, longest - 67, longest}) {
         for (const std::uint64_t skewed : {0, 1, 16, 63}) {
             std::fill(out.begin(), out.end(), untouched);
             Memory memory;

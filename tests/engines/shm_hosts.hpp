@@ -1,5 +1,5 @@
-// Ranks as threads of one process that share memory with those of their host, with progress threads or
-// without.
+// Ranks as threads of one process that share memory with the ranks of their host, with or without progress
+// threads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,8 @@
 
 namespace lapwing::testing_engines {
 
-// How ranks of one host exchange long messages, and who moves them (Kaiser et al. 2009, section 2.2).
+// How ranks of one host exchange long messages, and which thread advances them (Kaiser et al. 2009,
+// section 2.2).
 struct Manner {
     shm::TransferMethod transfer = shm::TransferMethod::automatic;
     bool progress_thread = false;
@@ -28,27 +29,27 @@ inline std::string name_of(const Manner& manner) {
            (manner.progress_thread ? "_progress_thread" : "_caller");
 }
 
-// host_of[r]: the host of rank r. A rank's links and progress thread go with this.
+// host_of[r]: the host of rank r. Must outlive the ranks' links.
 class ShmHosts {
   public:
     ShmHosts(const std::vector<int>& host_of, const std::vector<Manner>& manner_of) : host_of_(host_of) {
         const int ranks = static_cast<int>(host_of.size());
         for (std::size_t rank = 0; rank < host_of.size(); ++rank) {
-            stations_.push_back(std::make_unique<shm::ShmNode>(ranks, manner_of[rank].transfer));
-            cards_.push_back(stations_.back()->address());
-            cards_.back().host = static_cast<std::uint64_t>(host_of[rank]) + 1;
+            nodes_.push_back(std::make_unique<shm::ShmNode>(ranks, manner_of[rank].transfer));
+            addresses_.push_back(nodes_.back()->address());
+            addresses_.back().host = static_cast<std::uint64_t>(host_of[rank]) + 1;
         }
-        for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(node(rank).join(cards_, rank), "");
+        for (int rank = 0; rank < ranks; ++rank) EXPECT_EQ(node(rank).join(addresses_, rank), "");
         for (std::size_t rank = 0; rank < host_of.size(); ++rank) {
-            stations_[rank]->admit_no_more();
+            nodes_[rank]->admit_no_more();
             progress_threads_.push_back(
                 manner_of[rank].progress_thread
-                    ? std::make_unique<ProgressThread>(*stations_[rank], std::vector<int>())
+                    ? std::make_unique<ProgressThread>(*nodes_[rank], std::vector<int>())
                     : nullptr);
         }
     }
 
-    shm::ShmNode& node(int rank) { return *stations_[static_cast<std::size_t>(rank)]; }
+    shm::ShmNode& node(int rank) { return *nodes_[static_cast<std::size_t>(rank)]; }
     ProgressThread* progress_thread(int rank) {
         return progress_threads_[static_cast<std::size_t>(rank)].get();
     }
@@ -63,8 +64,8 @@ class ShmHosts {
 
   private:
     std::vector<int> host_of_;
-    std::vector<shm::ShmAddress> cards_;
-    std::vector<std::unique_ptr<shm::ShmNode>> stations_;
+    std::vector<shm::ShmAddress> addresses_;
+    std::vector<std::unique_ptr<shm::ShmNode>> nodes_;
     std::vector<std::unique_ptr<ProgressThread>> progress_threads_;
 };
 

@@ -25,7 +25,7 @@ std::vector<std::uint32_t> route(const Network& network, int from, int to, std::
     while (place != to && links.size() < 1000) {
         const Hop next = network.next(place, to, via);
         links.push_back(next.link);
-        place = next.place;
+        place = next.node;
         via = next.via;
     }
     return links;
@@ -46,9 +46,9 @@ void walk_all_routes(const Network& network, std::size_t longest) {
                 const Hop next = network.next(place, to, via);
                 ASSERT_LT(next.link, network.links());
                 ASSERT_TRUE(links.insert(next.link).second) << network.what() << " " << from << " to " << to;
-                const auto [known, fresh] = ends.try_emplace(next.link, place, next.place);
-                ASSERT_EQ(known->second, std::pair(place, next.place)) << network.what();
-                place = next.place;
+                const auto [known, fresh] = ends.try_emplace(next.link, place, next.node);
+                ASSERT_EQ(known->second, std::pair(place, next.node)) << network.what();
+                place = next.node;
                 via = next.via;
             }
             most = std::max(most, links.size());

@@ -142,7 +142,7 @@ TEST(Programs, ManyInFlightGiveTheTimesOfOneByItself) {
                 setting.noise = {
                     .kind = Noise::Kind::poisson, .period = 9000 * nanosecond, .length = 900 * nanosecond};
                 setting.program.iterations = 3;
-                setting.program.lateness = {.kind = Lateness::Kind::uniform, .most = 3000 * nanosecond};
+                setting.program.lateness = {.kind = Lateness::Kind::uniform, .max = 3000 * nanosecond};
                 const Lists lists = lists_for(collective, algorithm, 13, 400);
                 const Lists empty = lists_for(Collective::alltoall, "pairwise", 13, 0);
                 ASSERT_EQ(empty.messages(), 0);
@@ -179,7 +179,7 @@ TEST(Programs, TheOrderOfEvaluationChangesNothing) {
             setting.parameters.rendezvous_bytes = 80;
             setting.parameters.window_bytes = 60;
             setting.program = {.iterations = 4, .actions = pipeline()};
-            setting.program.lateness = {.kind = Lateness::Kind::uniform, .most = 3000 * nanosecond};
+            setting.program.lateness = {.kind = Lateness::Kind::uniform, .max = 3000 * nanosecond};
             setting.noise = {
                 .kind = Noise::Kind::poisson, .period = 9000 * nanosecond, .length = 900 * nanosecond};
             const Outcome forwards = simulate(13, operations, setting);

@@ -153,7 +153,7 @@ TEST(Rendezvous, AReceiverThatIsLateAnswersWhenItStarts) {
     // The second request waits for the second start. Each start at 10000, the rest 2480 later.
     Setting setting{.engine = engine("host"), .parameters = with_rendezvous()};
     setting.program = {.iterations = 2,
-                       .lateness = {.kind = Lateness::Kind::one, .most = 10000 * nanosecond, .rank = 1}};
+                       .lateness = {.kind = Lateness::Kind::one, .max = 10000 * nanosecond, .rank = 1}};
     EXPECT_THAT(ends_in_nanoseconds(lists_for(Collective::broadcast, "flat", 2, 40), setting),
                 ElementsAre(23820, 24960));
 }
@@ -185,7 +185,7 @@ TEST(Rendezvous, TheOrderOfEvaluationChangesNothing) {
         for (const char* name : {"host", "thread"}) {
             Setting setting{.engine = engine(name), .parameters = with_rendezvous(), .network = network};
             setting.program = {.iterations = 5, .work = 20000 * nanosecond, .tests = 3};
-            setting.program.lateness = {.kind = Lateness::Kind::uniform, .most = 30000 * nanosecond};
+            setting.program.lateness = {.kind = Lateness::Kind::uniform, .max = 30000 * nanosecond};
             setting.noise = {
                 .kind = Noise::Kind::poisson, .period = 9000 * nanosecond, .length = 900 * nanosecond};
             const Lists lists = lists_for(Collective::alltoall, "pairwise", 13, 100);
@@ -255,7 +255,7 @@ TEST(Order, WorklistAndQueueAgreeWhereNothingIsShared) {
             setting.noise = {
                 .kind = Noise::Kind::poisson, .period = 20000 * nanosecond, .length = 700 * nanosecond};
             setting.program = {.iterations = 20, .work = 3000 * nanosecond, .tests = 2};
-            setting.program.lateness = {.kind = Lateness::Kind::uniform, .most = 900 * nanosecond};
+            setting.program.lateness = {.kind = Lateness::Kind::uniform, .max = 900 * nanosecond};
             const Lists lists = lists_for(Collective::allreduce, "rabenseifner", ranks, 4096);
             setting.evaluation = Evaluation::worklist;
             const Outcome worklist = simulate(lists, setting);
@@ -299,7 +299,7 @@ TEST(Order, APermutationOfTheRanksPermutesTheirTimes) {
         others[static_cast<std::size_t>(list.rank)] = list;
     }
     Setting setting{.parameters = parameters(1000, 130, 1.5)};
-    setting.program.lateness = {.kind = Lateness::Kind::one, .most = 4000 * nanosecond, .rank = 2};
+    setting.program.lateness = {.kind = Lateness::Kind::one, .max = 4000 * nanosecond, .rank = 2};
     const std::vector<Time> ends = simulate(make_lists(set.lists), setting).ends;
     setting.program.lateness.rank = renamed(2);
     const std::vector<Time> of_others = simulate(make_lists(others), setting).ends;

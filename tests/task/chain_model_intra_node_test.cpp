@@ -96,7 +96,7 @@ TEST(ChainModel, FindsIntraNodeTasksInTheWrongPlace) {
         {}, [](Chains& c) { c.stages[0].beside.pop_back(); }, "task 8 (send 2): the processor never");
     expect_found_intra_node(
         {}, [](Chains& c) { std::swap(c.stages[0].beside[1], c.stages[0].beside[2]); },
-        "the processor does send 2 in its place");
+        "the processor does send 2 instead");
     expect_found_intra_node(
         {}, [](Chains& c) { c.stages[0].beside[0].count = 2; }, "the processor does wait 3 2");
     expect_found_intra_node(
@@ -104,7 +104,7 @@ TEST(ChainModel, FindsIntraNodeTasksInTheWrongPlace) {
         [](Chains& c) {
             sending(c).push_back({Step::Kind::send, 0, -1, 0, {}, 7});
         },
-        "is of an intra-node peer: for the processor, not for a chain");
+        "belongs to an intra-node peer: the processor must do it, not a chain");
 }
 
 TEST(ChainModel, FindsAProcessorThatWaitsForEver) {

@@ -283,7 +283,7 @@ TEST(ChainModel, FindsLocalWorkInTheWrongPlace) {
         "rank 0, task 2 (copy out[0+4] in[0+4]): the processor never does it");
     expect_found(
         gather, [](Chains& c) { c.stages[0].local.push_back(c.stages[0].local[0]); },
-        "the processor does copy out[0+4] in[0+4] in its place");
+        "the processor does copy out[0+4] in[0+4] instead");
     ASSERT_EQ(reduce.chains[0].stages.size(), 3U);
     expect_found(
         reduce,

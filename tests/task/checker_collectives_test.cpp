@@ -45,12 +45,12 @@ TEST(CheckerReductions, OutOfOrder) {
     EXPECT_EQ(
         verdict(swapped),
         "provenance: rank 0, task 3 (reduce user opaque out[0+8] scratch[0+8]): the contribution of rank "
-        "0 stands behind that of rank 2 in out[0+8], and order matters");
+        "0 follows that of rank 2 in out[0+8], and the operator does not commute");
     EXPECT_EQ(verdict(with(swapped, " ordered", "")), "proven");
     EXPECT_THAT(verdict(with(scan_of_3, "  reduce user opaque out[0+8] scratch[0+8]\n  send 2 out[0+8]\n",
                              "  reduce user opaque scratch[0+8] out[0+8]\n  copy out[0+8] scratch[0+8]\n"
                              "  send 2 out[0+8]\n")),
-                HasSubstr("the contribution of rank 0 stands behind that of rank 1 in out[0+8], and order"));
+                HasSubstr("the contribution of rank 0 follows that of rank 1 in out[0+8], and the operator"));
 }
 
 TEST(CheckerReductions, ByTheCallersOwnFunctionInWholeElements) {
@@ -59,7 +59,7 @@ TEST(CheckerReductions, ByTheCallersOwnFunctionInWholeElements) {
                 HasSubstr("4 bytes are not whole elements of opaque"));
     EXPECT_THAT(verdict(with(reduce_in_order, "reduce user opaque scratch[0+8] in[0+8]",
                              "reduce sum uint32 scratch[0+8] in[0+8]")),
-                HasSubstr("the problem is to reduce by user of opaque"));
+                HasSubstr("the problem reduces by user of opaque"));
 }
 
 TEST(CheckerReductions, AScanThatTakesOneRankTooMany) {
@@ -67,11 +67,11 @@ TEST(CheckerReductions, AScanThatTakesOneRankTooMany) {
                                   "copy out[0+4] scratch[4+4]\nend\nlist 2");
     EXPECT_EQ(verdict(text),
               "provenance: rank 1, task 5 (copy out[0+4] scratch[4+4]): the contribution of rank 1 does not "
-              "belong into out[0+4]");
+              "belong in out[0+4]");
     // The exscan that is a scan.
     EXPECT_THAT(verdict(with(exscan_in_place, "  wait 1 1\n  copy out[0+4] scratch[0+4]\n",
                              "  wait 1 1\n  reduce sum uint32 out[0+4] scratch[0+4]\n")),
-                HasSubstr("the contribution of rank 2 does not belong into out[0+4]"));
+                HasSubstr("the contribution of rank 2 does not belong in out[0+4]"));
 }
 
 TEST(CheckerReductions, AScanThatTakesOneRankTooFew) {
@@ -124,10 +124,9 @@ TEST(CheckerParts, WrongOffset) {
 
 TEST(CheckerParts, NothingIsWrittenBetweenBlocks) {
     EXPECT_EQ(verdict(with(alltoallv_of_2, "recv 1 out[10+2]", "recv 1 out[9+2]")),
-              "form: rank 0, task 0 (recv 1 out[9+2]): no block of the result stands in all of out[9+2]");
-    EXPECT_EQ(
-        verdict(with(alltoallv_of_2, "copy out[2+4] in[8+4]", "copy out[0+6] in[6+6]")),
-        "form: rank 0, task 2 (copy out[0+6] in[6+6]): no block of the result stands in all of out[0+6]");
+              "form: rank 0, task 0 (recv 1 out[9+2]): out[9+2] is not inside a block of the result");
+    EXPECT_EQ(verdict(with(alltoallv_of_2, "copy out[2+4] in[8+4]", "copy out[0+6] in[6+6]")),
+              "form: rank 0, task 2 (copy out[0+6] in[6+6]): out[0+6] is not inside a block of the result");
     // Blocks side by side are one.
     EXPECT_THAT(verdict(with(gatherv_in_place, "  wait 0 1\n", "  wait 0 1\n  copy out[0+7] out[0+7]\n")),
                 HasSubstr("target and source overlap"));
@@ -136,7 +135,7 @@ TEST(CheckerParts, NothingIsWrittenBetweenBlocks) {
 TEST(CheckerParts, BlocksOfNoBytesAreNotMissed) {
     EXPECT_THAT(verdict(with(gatherv_in_place, "list 1 in 0 out 0 scratch 0\n",
                              "list 1 in 0 out 0 scratch 0\n  send 2\n")),
-                HasSubstr("matching: rank 1, task 0 (send 2): no receive of rank 2 meets it"));
+                HasSubstr("matching: rank 1, task 0 (send 2): no receive of rank 2 matches it"));
 }
 
 TEST(CheckerParts, NeighbourTwiceInTheWrongOrder) {

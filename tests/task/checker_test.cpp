@@ -39,7 +39,7 @@ TEST(CheckerForm, WantsOneListForEachRank) {
     EXPECT_EQ(verdict(set), "form: rank 0: 2 ranks need as many lists, not 1");
     set = parse(barrier_of_2);
     std::swap(set.lists[0], set.lists[1]);
-    EXPECT_EQ(verdict(set), "form: rank 0: the list in its place is that of rank 1");
+    EXPECT_EQ(verdict(set), "form: rank 0: its list is that of rank 1");
 }
 
 TEST(CheckerForm, WantsTheSizesOfTheProblem) {
@@ -59,7 +59,7 @@ TEST(CheckerForm, WantsSpansInsideTheirSpaceAndPeersThatExist) {
     set.lists[1].tasks[0].peer = 4;
     EXPECT_EQ(verdict(set), "form: rank 1, task 0 (send 4 in[0+4]): there is no rank 4");
     set.lists[1].tasks[0].peer = 1;
-    EXPECT_THAT(verdict(set), HasSubstr("a rank is no peer of itself"));
+    EXPECT_THAT(verdict(set), HasSubstr("a rank must not be its own peer"));
 }
 
 TEST(CheckerForm, RefusesEnableTasks) {
@@ -83,7 +83,7 @@ TEST(CheckerForm, RefusesCopiesThatOverlapOrDifferInLength) {
 TEST(CheckerForm, RefusesReductionsThatAreNotTheProblems) {
     const std::string right = "reduce sum uint32 out[0+8] scratch[0+8]";
     EXPECT_THAT(verdict(with(allreduce_of_3, right, "reduce maximum uint32 out[0+8] scratch[0+8]")),
-                HasSubstr("the problem is to reduce by sum of uint32"));
+                HasSubstr("the problem reduces by sum of uint32"));
     EXPECT_THAT(verdict(with(allreduce_of_3, right, "reduce sum uint32 out[0+6] scratch[0+6]")),
                 HasSubstr("6 bytes are not whole elements of uint32"));
     EXPECT_THAT(verdict(with(alltoall_of_3, "copy out[0+4] in[0+4]", "reduce sum uint32 out[0+4] in[0+4]")),
@@ -95,21 +95,20 @@ TEST(CheckerForm, RefusesReductionsThatAreNotTheProblems) {
 TEST(CheckerMatching, MissingReceive) {
     EXPECT_EQ(
         verdict(with(gather_of_4, "  recv 1 out[4+4]\n", "")),
-        "matching: rank 1, task 0 (send 0 in[0+4]): no receive of rank 0 meets it: rank 1 sends it once and "
-        "it receives 0 times");
+        "matching: rank 1, task 0 (send 0 in[0+4]): no receive of rank 0 matches it: rank 1 sends once, "
+        "and the peer receives 0 times");
 }
 
 TEST(CheckerMatching, MissingSend) {
-    EXPECT_EQ(
-        verdict(with(gather_of_4, "  send 0 in[0+4]\n", "")),
-        "matching: rank 0, task 0 (recv 1 out[4+4]): no send of rank 1 meets it: it sends 0 times and rank 0 "
-        "receives once");
+    EXPECT_EQ(verdict(with(gather_of_4, "  send 0 in[0+4]\n", "")),
+              "matching: rank 0, task 0 (recv 1 out[4+4]): no send of rank 1 matches it: the peer sends 0 "
+              "times, and rank 0 receives once");
 }
 
 TEST(CheckerMatching, LengthThatDiffers) {
     EXPECT_EQ(
         verdict(with(gather_of_4, "recv 1 out[4+4]", "recv 1 out[4+3]")),
-        "matching: rank 0, task 0 (recv 1 out[4+3]): the send that meets it, task 0 (send 0 in[0+4]) of rank "
+        "matching: rank 0, task 0 (recv 1 out[4+3]): the matching send, task 0 (send 0 in[0+4]) of rank "
         "1, has 4 bytes, not 3");
 }
 
@@ -117,13 +116,13 @@ TEST(CheckerMatching, WaitBeforeItsReceiveIsPosted) {
     EXPECT_EQ(
         verdict(with(barrier_of_2, "  recv 1\n  send 1\n  wait 1 1\n", "  send 1\n  wait 1 1\n  recv 1\n")),
         "matching: rank 0, task 1 (wait 1 1): it counts more receives from rank 1 than are posted before it "
-        "and not yet waited for (0)");
+        "and have no wait yet (0)");
 }
 
 TEST(CheckerMatching, WaitForMoreThanIsReceived) {
     EXPECT_EQ(verdict(with(barrier_of_2, "wait 1 1", "wait 1 18446744073709551615")),
               "matching: rank 0, task 2 (wait 1 18446744073709551615): it counts more receives from rank 1 "
-              "than are posted before it and not yet waited for (1)");
+              "than are posted before it and have no wait yet (1)");
 }
 
 TEST(CheckerMatching, ReceiveThatNoWaitCounts) {

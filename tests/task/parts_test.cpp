@@ -173,41 +173,41 @@ TEST(PartsValidation, WantsThePartsOfAllRanksOrOfOne) {
 TEST(PartsValidation, WantsThePeersOfTheCollective) {
     Problem problem = with_parts(three(Collective::gatherv, 1));
     problem.parts[2].sends[0].peer = 0;
-    EXPECT_FAULT(problem, 2, "in this gatherv rank 2 has sends with rank 1 alone");
+    EXPECT_FAULT(problem, 2, "gatherv: the sends of rank 2 must be with rank 1 only");
     problem = with_parts(three(Collective::gatherv, 1));
     problem.parts[0].receives = {{0, 0, 1}};
-    EXPECT_FAULT(problem, 0, "in this gatherv rank 0 has no receives");
+    EXPECT_FAULT(problem, 0, "gatherv: rank 0 must have no receives");
     problem = with_parts(three(Collective::gatherv, 1));
     problem.in_place = true;
-    EXPECT_FAULT(problem, 1, "in this gatherv rank 1 has no sends");
+    EXPECT_FAULT(problem, 1, "gatherv: rank 1 must have no sends");
     problem = with_parts(three(Collective::scatterv, 1));
     problem.parts[1].sends.pop_back();
-    EXPECT_FAULT(problem, 1, "in this scatterv rank 1 has sends with all ranks, in their order");
+    EXPECT_FAULT(problem, 1, "scatterv: the sends of rank 1 must be with all ranks, in rank order");
     problem = with_parts(three(Collective::alltoallv));
     std::swap(problem.parts[0].receives[0], problem.parts[0].receives[1]);
-    EXPECT_FAULT(problem, 0, "in this alltoallv rank 0 has receives with all ranks, in their order");
+    EXPECT_FAULT(problem, 0, "alltoallv: the receives of rank 0 must be with all ranks, in rank order");
     problem = with_parts(three(Collective::reduce_scatter));
     problem.parts[2].receives[0].peer = 0;
-    EXPECT_FAULT(problem, 2, "in this reduce_scatter rank 2 has receives with rank 2 alone");
+    EXPECT_FAULT(problem, 2, "reduce_scatter: the receives of rank 2 must be with rank 2 only");
     problem = with_parts(three(Collective::neighbor_alltoall));
     problem.parts[2].receives[0].peer = 3;
-    EXPECT_FAULT(problem, 2, "rank 2 has a neighbour 3, which is none of the 3 ranks");
+    EXPECT_FAULT(problem, 2, "neighbour 3 of rank 2 is out of range: the group has ranks 0 to 2");
 }
 
 TEST(PartsValidation, WantsSizesThatCanBeCounted) {
     Problem problem = with_parts(three(Collective::alltoallv));
     problem.parts[1].receives[2].offset = (std::uint64_t{1} << 62) - 20;
-    EXPECT_FAULT(problem, 1, "a block of rank 1 is too long or too far away");
+    EXPECT_FAULT(problem, 1, "a block of rank 1 ends beyond 2^62 bytes");
     problem.parts[1].receives[2].offset = (std::uint64_t{1} << 62) - 21;
     EXPECT_EQ(fault(problem).why, "valid");
     problem.parts[1].receives[2].bytes = ~std::uint64_t{0};
-    EXPECT_FAULT(problem, 1, "too long");
+    EXPECT_FAULT(problem, 1, "ends beyond 2^62 bytes");
 }
 
 TEST(PartsValidation, WantsReceivesThatDoNotOverlap) {
     Problem problem = with_parts(three(Collective::alltoallv));
     problem.parts[2].receives[2].offset = 13;
-    EXPECT_FAULT(problem, 2, "in out of rank 2 the blocks from ranks 1 and 2 overlap");
+    EXPECT_FAULT(problem, 2, "the blocks from ranks 1 and 2 overlap in out of rank 2");
     // Sends may.
     problem = with_parts(three(Collective::alltoallv));
     problem.parts[2].sends[2].offset = 13;
@@ -217,47 +217,46 @@ TEST(PartsValidation, WantsReceivesThatDoNotOverlap) {
 TEST(PartsValidation, WantsPartsThatMeet) {
     Problem problem = with_parts(three(Collective::alltoallv));
     ++problem.parts[0].sends[2].bytes;
-    EXPECT_FAULT(problem, 2, "rank 0 has 3 bytes for rank 2, which expects 2 in this alltoallv");
+    EXPECT_FAULT(problem, 2, "alltoallv: rank 0 sends 3 bytes to rank 2, which expects 2");
     problem = with_parts(three(Collective::gatherv, 1));
     ++problem.parts[0].sends[0].bytes;
-    EXPECT_FAULT(problem, 1, "rank 0 has 2 bytes for rank 1, which expects 1 in this gatherv");
+    EXPECT_FAULT(problem, 1, "gatherv: rank 0 sends 2 bytes to rank 1, which expects 1");
     problem = with_parts(three(Collective::scatterv, 1));
     ++problem.parts[0].receives[0].bytes;
-    EXPECT_FAULT(problem, 0, "rank 1 has 10 bytes for rank 0, which expects 11 in this scatterv");
+    EXPECT_FAULT(problem, 0, "scatterv: rank 1 sends 10 bytes to rank 0, which expects 11");
     problem = with_parts(three(Collective::allgatherv));
     --problem.parts[2].receives[1].bytes;
-    EXPECT_FAULT(problem, 2,
-                 "the block of rank 1 has 10 bytes for rank 0 and 9 for rank 2 in this allgatherv");
+    EXPECT_FAULT(problem, 2, "allgatherv: the block of rank 1 has 10 bytes at rank 0 and 9 at rank 2");
     problem = with_parts(three(Collective::allgatherv));
     --problem.parts[2].sends[0].bytes;
-    EXPECT_FAULT(problem, 2, "rank 2 has 19 bytes for rank 2, which expects 20 in this allgatherv");
+    EXPECT_FAULT(problem, 2, "allgatherv: rank 2 sends 19 bytes to rank 2, which expects 20");
     problem = with_parts(three(Collective::reduce_scatter));
     --problem.parts[1].sends[2].bytes;
-    EXPECT_FAULT(problem, 1, "the block of rank 2 has 2 bytes for rank 0 and 1 for rank 1");
+    EXPECT_FAULT(problem, 1, "the block of rank 2 has 2 bytes at rank 0 and 1 at rank 1");
     problem = with_parts(three(Collective::reduce_scatter));
     --problem.parts[1].receives[0].bytes;
-    EXPECT_FAULT(problem, 1, "rank 1 has 1 bytes for rank 1, which expects 0");
+    EXPECT_FAULT(problem, 1, "rank 1 sends 1 bytes to rank 1, which expects 0");
 }
 
 TEST(PartsValidation, WantsTheVectorOfAReductionInOnePiece) {
     Problem problem = with_parts(three(Collective::reduce_scatter));
     problem.parts[1].sends[2].offset = 2;
-    EXPECT_FAULT(problem, 1, "in the input of rank 1 the blocks do not stand side by side");
+    EXPECT_FAULT(problem, 1, "the blocks in the input of rank 1 must be adjacent");
     problem = with_parts(three(Collective::reduce_scatter));
     problem.parts[1].receives[0].offset = 1;
-    EXPECT_FAULT(problem, 1, "the block of rank 1 is not at the beginning of its out");
+    EXPECT_FAULT(problem, 1, "the block of rank 1 must be at the beginning of its out");
 }
 
 TEST(PartsValidation, WantsNeighboursThatKnowOfEachOther) {
     Problem problem = with_parts(three(Collective::neighbor_alltoall));
     problem.parts[2].receives.pop_back();
-    EXPECT_FAULT(problem, 2, "rank 2 expects fewer blocks from rank 2 than that sends");
+    EXPECT_FAULT(problem, 2, "rank 2 sends rank 2 more blocks than rank 2 expects");
     problem = with_parts(three(Collective::neighbor_alltoall));
     problem.parts[0].sends.pop_back();
-    EXPECT_FAULT(problem, 2, "rank 2 expects more blocks from rank 0 than that sends");
+    EXPECT_FAULT(problem, 2, "rank 0 sends rank 2 fewer blocks than rank 2 expects");
     problem = with_parts(three(Collective::neighbor_alltoall));
     ++problem.parts[1].sends[0].bytes;
-    EXPECT_FAULT(problem, 0, "rank 1 has 11 bytes for rank 0, which expects 10 in this neighbor_alltoall");
+    EXPECT_FAULT(problem, 0, "neighbor_alltoall: rank 1 sends 11 bytes to rank 0, which expects 10");
     problem = three(Collective::neighbor_allgather);
     problem.parts = all_parts(problem, [](int, int) { return 8U; });
     problem.parts[1].sends[2].offset = 1;

@@ -29,7 +29,7 @@ TEST(Placement, NumbersHostsByTheirFirstRank) {
     EXPECT_EQ(placement.largest_host(), 3);
     EXPECT_EQ(placement.smallest_host(), 2);
     EXPECT_EQ(placement.intra_node_pairs(), 8.0 / 20);
-    EXPECT_TRUE(placement.in_usual_order());
+    EXPECT_TRUE(placement.in_default_order());
     EXPECT_FALSE(placement.has_runs());
     EXPECT_FALSE(placement.in_rank_order());
 }
@@ -40,7 +40,7 @@ TEST(Placement, FollowsAnOrder) {
     EXPECT_THAT(placement.ranks_of(0), ElementsAre(3, 2));
     EXPECT_THAT(placement.order(), ElementsAre(3, 2, 0, 1));
     EXPECT_EQ(placement.place(1), 3);
-    EXPECT_FALSE(placement.in_usual_order());
+    EXPECT_FALSE(placement.in_default_order());
     // Its own order says the same once more.
     const Order again(placement.order().begin(), placement.order().end());
     EXPECT_EQ(Placement(Hosts{0, 0, 1, 1}, again), placement);

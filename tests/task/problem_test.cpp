@@ -185,7 +185,7 @@ TEST(Problem, OnlySomeAreInPlaceAndOnlyReductionsAreOrdered) {
         EXPECT_EQ(fault(problem) == "valid", is_reduction(collective)) << name(collective);
     }
     EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 2, .ordered = true}),
-                HasSubstr("alltoall does not reduce, so it has no order"));
+                HasSubstr("alltoall does not reduce: it has no order"));
     EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 2, .element = 4}),
                 HasSubstr("no elements"));
 }
@@ -229,7 +229,7 @@ TEST(Problem, TheCallersOwnOperatorHasElementsOfItsOwn) {
     problem.type = Type::opaque;
     EXPECT_THAT(fault(problem), HasSubstr("need a size"));
     problem.element = 4;
-    EXPECT_THAT(fault(problem), HasSubstr("by nothing else"));
+    EXPECT_THAT(fault(problem), HasSubstr("function only"));
 }
 
 TEST(Problem, PartsOfReductionsAreWholeElements) {

@@ -60,8 +60,8 @@ TEST(Sample, HostsOfEveryKind) {
             EXPECT_LT(placement->hosts(), ranks);
             in_order = in_order || placement->in_rank_order();
             uneven = uneven || placement->largest_host() > placement->smallest_host() + 1;
-            dealt = dealt || (placement->in_usual_order() && !placement->has_runs());
-            own_order = own_order || !placement->in_usual_order();
+            dealt = dealt || (placement->in_default_order() && !placement->has_runs());
+            own_order = own_order || !placement->in_default_order();
         }
         EXPECT_TRUE(in_order && dealt && own_order);
         EXPECT_TRUE(uneven || ranks < 6);

@@ -95,7 +95,7 @@ TEST(Parse, TheProblemLineIsWhole) {
     EXPECT_EQ(fault("problem barrier ranks\n"), "1:22: a number is missing for ranks");
     EXPECT_EQ(fault("problem barrier ranks 2 algorithm\n"), "1:34: an algorithm is missing");
     EXPECT_EQ(fault("problem barrier ranks 2 algorithm a/b\n"),
-              "1:36: '/' has no place in an algorithm's name");
+              "1:36: '/' is not allowed in an algorithm's name");
 }
 
 TEST(Parse, TheProblemLineIsThatOfItsCollective) {
@@ -117,7 +117,8 @@ TEST(Parse, TheProblemLineIsThatOfItsCollective) {
 
 TEST(Parse, TheProblemMakesSense) {
     EXPECT_EQ(fault("problem barrier ranks 0\n"), "1:1: a group has at least 1 rank, not 0");
-    EXPECT_EQ(fault("problem broadcast ranks 2 root 2 bytes 1\n"), "1:1: root 2 is none of the 2 ranks");
+    EXPECT_EQ(fault("problem broadcast ranks 2 root 2 bytes 1\n"),
+              "1:1: root 2 is out of range: the group has ranks 0 to 1");
     EXPECT_EQ(fault("problem allreduce ranks 2 bytes 6 op sum type int32\n"),
               "1:1: 6 bytes are not whole elements of int32");
     EXPECT_THAT(fault("problem alltoall ranks 2000000000 bytes 4000000000\n"), HasSubstr("too many"));
@@ -131,7 +132,7 @@ TEST(Parse, HostsAreThoseOfTheRanks) {
         "list 2 in 0 out 0 scratch 0\nend\n";
     EXPECT_EQ(fault(problem + "hosts 5,18446744073709551615,5\n" + lists), "parsed");
     EXPECT_EQ(fault("problem barrier order 2,0,1 hosts 0,0,1 ranks 3\n" + lists), "parsed");
-    EXPECT_EQ(fault(problem + "hosts 0,1\n"), "1:31: the hosts of 2 ranks are given, and there are 3");
+    EXPECT_EQ(fault(problem + "hosts 0,1\n"), "1:31: the hosts of 2 ranks are given, but the group has 3");
     EXPECT_EQ(fault(problem + "hosts\n"), "1:30: a number is missing for a host");
     EXPECT_EQ(fault(problem + "hosts 0,,1\n"), "1:33: a number is missing for a host");
     EXPECT_EQ(fault(problem + "hosts 0,x,1\n"), "1:33: expected a number for a host, not 'x'");
@@ -157,11 +158,11 @@ TEST(Parse, EveryRankHasItsParts) {
     EXPECT_EQ(fault(problem + first + lists), "3:1: parts of rank 1 are missing");
     EXPECT_EQ(fault(problem + second), "2:7: parts of rank 0 are missing: they stand in rank order");
     EXPECT_EQ(fault(problem + first + first), "3:7: parts of rank 0 are given twice");
-    EXPECT_EQ(fault(problem + first + second + second + lists), "4:1: all ranks have their parts already");
+    EXPECT_EQ(fault(problem + first + second + second + lists), "4:1: too many parts: all ranks have theirs");
     EXPECT_EQ(fault("problem barrier ranks 1\n" + first), "2:1: barrier has no parts");
     EXPECT_EQ(fault(problem + "prats 0\n"), "2:1: expected 'parts', not 'prats'");
     EXPECT_EQ(fault(problem + "parts\n"), "2:6: a number is missing for rank");
-    EXPECT_EQ(fault(problem + "parts 2\n"), "2:7: rank 2 is none of the 2 ranks");
+    EXPECT_EQ(fault(problem + "parts 2\n"), "2:7: rank 2 is out of range: the group has ranks 0 to 1");
 }
 
 TEST(Parse, PartsAreBlocks) {
@@ -171,7 +172,7 @@ TEST(Parse, PartsAreBlocks) {
     EXPECT_EQ(with_part("0:0+"), "2:19: a number is missing for length");
     EXPECT_EQ(with_part("0:+1"), "2:17: a number is missing for offset");
     EXPECT_EQ(with_part(":0+1"), "2:15: a number is missing for peer");
-    EXPECT_EQ(with_part("2:0+1"), "2:15: peer 2 is none of the 2 ranks");
+    EXPECT_EQ(with_part("2:0+1"), "2:15: peer 2 is out of range: the group has ranks 0 to 1");
     EXPECT_EQ(with_part("0:0-1"), "2:15: expected a block as 1:0+8, not '0:0-1'");
     EXPECT_EQ(with_part("0+0:1"), "2:15: expected a block as 1:0+8, not '0+0:1'");
     EXPECT_EQ(with_part("0:0+18446744073709551616"), "2:19: '18446744073709551616' does not fit in 64 bits");
@@ -186,17 +187,17 @@ TEST(Parse, PartsAreBlocks) {
 TEST(Parse, PartsMeet) {
     const std::string text = hand_written::alltoallv_of_2;
     EXPECT_EQ(fault(with(text, "receives 0:2+4 1:10+2", "receives 0:2+4 1:10+1")),
-              "3:1: rank 1 has 2 bytes for rank 0, which expects 1 in this alltoallv");
+              "3:1: alltoallv: rank 1 sends 2 bytes to rank 0, which expects 1");
     EXPECT_EQ(fault(with(text, "1:4+0 receives", "receives")),
-              "4:1: in this alltoallv rank 1 has sends with all ranks, in their order");
+              "4:1: alltoallv: the sends of rank 1 must be with all ranks, in rank order");
     EXPECT_EQ(fault(with(text, "receives 0:2+4 1:10+2", "receives 0:7+4 1:10+2")),
-              "3:1: in out of rank 0 the blocks from ranks 0 and 1 overlap");
+              "3:1: the blocks from ranks 0 and 1 overlap in out of rank 0");
     EXPECT_EQ(fault(with(text, "sends 0:8+4", "sends 0:4611686018427387904+4")),
-              "3:1: a block of rank 0 is too long or too far away");
+              "3:1: a block of rank 0 ends beyond 2^62 bytes");
     EXPECT_EQ(fault(with(hand_written::reduce_scatter_of_3, "type uint32", "type uint64")),
               "3:1: 4 bytes are not whole elements of uint64");
     EXPECT_EQ(fault(with(hand_written::neighbors_of_2, "receives 0:0+4 0:4+4", "receives 0:0+4")),
-              "4:1: rank 1 expects fewer blocks from rank 0 than that sends");
+              "4:1: rank 0 sends rank 1 more blocks than rank 1 expects");
 }
 
 }  // namespace

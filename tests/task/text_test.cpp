@@ -175,18 +175,19 @@ TEST(Parse, NumbersFit) {
 }
 
 TEST(Parse, PeersAreRanks) {
-    EXPECT_EQ(fault(with_tasks("  send 2\n")), "5:8: peer 2 is none of the 2 ranks");
-    EXPECT_EQ(fault(with_tasks("  send 4294967296\n")), "5:8: peer 4294967296 is none of the 2 ranks");
+    EXPECT_EQ(fault(with_tasks("  send 2\n")), "5:8: peer 2 is out of range: the group has ranks 0 to 1");
+    EXPECT_EQ(fault(with_tasks("  send 4294967296\n")),
+              "5:8: peer 4294967296 is out of range: the group has ranks 0 to 1");
     EXPECT_EQ(fault(with_tasks("  send\n")), "5:7: a number is missing for peer");
 }
 
 TEST(Parse, SpansLieInTheirSpace) {
     EXPECT_EQ(fault(with_tasks("recv 0 out[4+8]\n")),
-              "5:8: out[4+8] leaves its space: out of rank 1 is 8 bytes");
+              "5:8: out[4+8] is outside its space: out of rank 1 has 8 bytes");
     EXPECT_EQ(fault(with_tasks("send 0 in[0+1]\n")),
-              "5:8: in[0+1] leaves its space: in of rank 1 is 0 bytes");
-    EXPECT_THAT(fault(with_tasks("recv 0 out[18446744073709551615+2]\n")), HasSubstr("leaves its space"));
-    EXPECT_THAT(fault(with_tasks("recv 0 out[1+18446744073709551615]\n")), HasSubstr("leaves its space"));
+              "5:8: in[0+1] is outside its space: in of rank 1 has 0 bytes");
+    EXPECT_THAT(fault(with_tasks("recv 0 out[18446744073709551615+2]\n")), HasSubstr("is outside its space"));
+    EXPECT_THAT(fault(with_tasks("recv 0 out[1+18446744073709551615]\n")), HasSubstr("is outside its space"));
     EXPECT_EQ(fault(with_tasks("recv 0 out[8+0]\n")), "5:8: a span of zero bytes is left out");
     EXPECT_EQ(fault(with_tasks("recv 0 out\n")), "5:8: expected a span as in[0+8], not 'out'");
     EXPECT_EQ(fault(with_tasks("recv 0 out[0-8]\n")), "5:8: expected a span as in[0+8], not 'out[0-8]'");
@@ -197,18 +198,18 @@ TEST(Parse, SpansLieInTheirSpace) {
 
 TEST(Parse, EnableTasksAreNotForLists) {
     EXPECT_EQ(fault(with_tasks(" enable_send 0 1\n")),
-              "5:2: enable_send is made by lowering only: it has no place in a list");
-    EXPECT_THAT(fault(with_tasks("enable_recv 0 1\n")), HasSubstr("made by lowering only"));
+              "5:2: enable_send is not allowed in a list: only lowering makes it");
+    EXPECT_THAT(fault(with_tasks("enable_recv 0 1\n")), HasSubstr("only lowering makes it"));
 }
 
 TEST(Parse, LinesHoldOneThing) {
-    EXPECT_EQ(fault(with_tasks("wait 0 1 1\n")), "5:10: '1' is too much on this line");
+    EXPECT_EQ(fault(with_tasks("wait 0 1 1\n")), "5:10: unexpected '1' at the end of the line");
     EXPECT_EQ(fault(with_tasks("send 0 scratch[0+1] scratch[0+1]\n")),
-              "5:21: 'scratch[0+1]' is too much on this line");
+              "5:21: unexpected 'scratch[0+1]' at the end of the line");
     EXPECT_EQ(fault("problem barrier ranks 1\nlist 0 in 0 out 0 scratch 0 end\n"),
-              "2:29: 'end' is too much on this line");
+              "2:29: unexpected 'end' at the end of the line");
     EXPECT_EQ(fault("problem barrier ranks 1\nlist 0 in 0 out 0 scratch 0\nend list\n"),
-              "3:5: 'list' is too much on this line");
+              "3:5: unexpected 'list' at the end of the line");
 }
 
 TEST(Parse, EveryRankHasItsList) {
@@ -219,7 +220,7 @@ TEST(Parse, EveryRankHasItsList) {
     EXPECT_EQ(fault(problem + list("0") + list("2")),
               "4:6: list of rank 1 is missing: lists stand in rank order");
     EXPECT_EQ(fault(problem + list("0") + list("1") + list("0")), "6:6: list of rank 0 is given twice");
-    EXPECT_EQ(fault(problem + list("3")), "2:6: rank 3 is none of the 3 ranks");
+    EXPECT_EQ(fault(problem + list("3")), "2:6: rank 3 is out of range: the group has ranks 0 to 2");
     const std::string all = problem + list("0") + list("1") + list("2");
     EXPECT_EQ(fault(all), "parsed");
     EXPECT_EQ(fault(all + "rubbish\n"), "8:1: after the last list: 'rubbish'");
@@ -240,9 +241,9 @@ TEST(Parse, ListsEnd) {
 TEST(Parse, SizesAreThoseOfTheProblem) {
     const std::string problem = "problem broadcast ranks 1 root 0 bytes 8\n";
     EXPECT_EQ(fault(problem + "list 0 in 9 out 0 scratch 0\nend\n"),
-              "2:11: 'in' of rank 0 is 8 bytes for this problem, not 9");
+              "2:11: 'in' of rank 0 must be 8 bytes for this problem, not 9");
     EXPECT_EQ(fault(problem + "list 0 in 8 out 8 scratch 0\nend\n"),
-              "2:17: 'out' of rank 0 is 0 bytes for this problem, not 8");
+              "2:17: 'out' of rank 0 must be 0 bytes for this problem, not 8");
     EXPECT_EQ(fault(problem + "list 0 in 8 out 0 scratch 9223372036854775808\nend\n"),
               "2:27: 9223372036854775808 bytes are too many");
     EXPECT_EQ(fault(problem + "list 0 out 0 in 8 scratch 0\nend\n"), "2:8: expected 'in', not 'out'");

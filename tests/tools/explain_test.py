@@ -150,7 +150,7 @@ class EveryCollective(ToolTest):
         for hosts in ("2x", "x4", "2x0", "0x2", "1+x", "0,,1", "2x4x1", "1+2,3", "9999999x9999999"):
             self.refused("explain", "barrier", "--hosts", hosts, because=f"'{hosts}' are not hosts")
         self.refused("explain", "barrier", "--hosts", "2x4", "--ranks", 4,
-                     because="the hosts of 8 ranks are given, and there are 4")
+                     because="the hosts of 8 ranks are given, but the group has 4")
         self.refused("explain", "barrier", because="or their hosts, as in --hosts 2x4")
         _, err = self.call("explain", "barrier", "--ranks", 4, "--algorithm", "two_level", status=2)
         self.assertIn("two_level declines this problem: the hosts of the ranks are unknown; give them with --hosts", err)

@@ -1,7 +1,7 @@
 """lapwing explain --format goal: schedules that another simulator reads, and runs in the same time as lapwing predict --loggopsim.
 
 The other simulator is a small one, written from what is published of LogGOPSim and GOAL (Hoefler, Schneider, Lumsdaine 2010), not
-from Lapwing's: one queue of events, receives met by arrivals, overheads on one processor, gaps on two interfaces."""
+from Lapwing's: one queue of events, receives matched with arrivals, overheads on one processor, gaps on two interfaces."""
 
 import collections
 import heapq
@@ -112,16 +112,17 @@ class Goal(ToolTest):
     def test_loggopsims_own_values(self):
         self.assertEqual(run(self.schedule("barrier", "--ranks", 16, "--algorithm", "dissemination")), [22000] * 16)
 
-    def test_the_twenty_lists_are_as_kept_and_take_the_times_kept(self):
-        """scripts/goal-lists writes them."""
+    def test_schedules_and_times_are_as_recorded(self):
+        """scripts/goal-lists writes the times of twenty schedules, and the schedules of 8 ranks."""
         times = json.loads((DATA / "times.json").read_text())
-        self.assertEqual(len(times), 20)
+        self.assertEqual((len(times), len(list(DATA.glob("*.goal")))), (20, 10))
         for name, one in times.items():
             with self.subTest(name=name):
                 words = one["command"].split()
-                kept = (DATA / f"{name}.goal").read_text()
-                self.assertEqual(self.call("explain", *words, "--format", "goal")[0], kept)
-                self.assertEqual(max(run(Schedule(kept))), one["nanoseconds"])
+                schedule = self.call("explain", *words, "--format", "goal")[0]
+                if "-8-ranks" in name:
+                    self.assertEqual(schedule, (DATA / f"{name}.goal").read_text())
+                self.assertEqual(max(run(Schedule(schedule))), one["nanoseconds"])
                 self.assertEqual(self.predicted(*words), one["nanoseconds"])
 
     def test_schedules_of_every_algorithm_end(self):

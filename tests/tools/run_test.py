@@ -174,7 +174,7 @@ class Run(ToolTest):
         self.launcher("mpirun", OPENMPI, then="kill -TERM $$")
         self.call("run", "--trace", file, "--", "mpirun", "a", tool=self.tool, status=-15, PATH=self.path)
         self.wrong("--trace", "/no/directory/file", "--", "mpirun", "a", because="No such file or directory")
-        self.wrong("--", "mpirun", "a", because="LAPWING_TRACE_EVENTS is a number", LAPWING_TRACE_EVENTS="8")
+        self.wrong("--", "mpirun", "a", because="LAPWING_TRACE_EVENTS must be a number", LAPWING_TRACE_EVENTS="8")
 
     def test_a_killed_run_leaves_nothing(self):
         # A rank in a session of its own, as some launchers start them, below a script that heeds no signal while it waits.

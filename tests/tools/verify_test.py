@@ -85,7 +85,7 @@ class Files(ToolTest):
         self.assertIn("out[0+4] holds in[4+4] of rank 0, must hold in[0+4] of rank 0", out)
         file = self.file(WITH_PARTS.replace("0:4+4\n", "0:4+8\n"))
         _, err = self.call("verify", file, status=2)
-        self.assertEqual(err, f"{file}:3:1: rank 0 has 4 bytes for rank 1, which expects 8 in this neighbor_alltoall\n")
+        self.assertEqual(err, f"{file}:3:1: neighbor_alltoall: rank 0 sends 4 bytes to rank 1, which expects 8\n")
         out, _ = self.call("verify", "--json", self.file(WITH_PARTS))
         self.assertEqual(json.loads(out)["files"][0]["problem"]["parts"][1]["receives"][1],
                          {"peer": 0, "offset": 4, "bytes": 4})

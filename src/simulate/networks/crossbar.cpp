@@ -11,8 +11,8 @@ class Crossbar : public Network {
 
     std::uint32_t links() const override { return 2 * static_cast<std::uint32_t>(hosts()); }
     Hop next(std::int32_t place, std::int32_t to, std::int32_t) const override {
-        if (place < hosts()) return {.link = static_cast<std::uint32_t>(place), .place = hosts()};
-        return {.link = static_cast<std::uint32_t>(hosts() + to), .place = to};
+        if (place < hosts()) return {.link = static_cast<std::uint32_t>(place), .node = hosts()};
+        return {.link = static_cast<std::uint32_t>(hosts() + to), .node = to};
     }
     std::string what() const override { return fmt::format("crossbar of {} hosts", hosts()); }
 };

@@ -35,7 +35,7 @@ class Dragonfly : public Network {
     Hop next(std::int32_t place, std::int32_t to, std::int32_t via) const override {
         if (place < hosts()) {
             return {.link = static_cast<std::uint32_t>(place),
-                    .place = hosts() + place / hosts_of_router_,
+                    .node = hosts() + place / hosts_of_router_,
                     .via = via};
         }
         const int router = place - hosts();
@@ -46,12 +46,12 @@ class Dragonfly : public Network {
             if (gate != router) return to_router(router, gate, via);
             const int beyond = gate_of(target, group);
             return {.link = first_global() + static_cast<std::uint32_t>(group * groups_ + target),
-                    .place = hosts() + beyond,
+                    .node = hosts() + beyond,
                     .via = target == via ? -1 : via};
         }
         const int last = to / hosts_of_router_;
         if (last != router) return to_router(router, last, -1);
-        return {.link = static_cast<std::uint32_t>(hosts() + to), .place = to};
+        return {.link = static_cast<std::uint32_t>(hosts() + to), .node = to};
     }
 
     std::string what() const override {
@@ -72,7 +72,7 @@ class Dragonfly : public Network {
     }
     Hop to_router(int router, int other, std::int32_t via) const {
         return {.link = first_local() + static_cast<std::uint32_t>(router * routers_ + other % routers_),
-                .place = hosts() + other,
+                .node = hosts() + other,
                 .via = via};
     }
 

@@ -53,12 +53,12 @@ class FatTree : public Network {
             const Level& lower = levels_[level - 1];
             const std::int32_t child = to / lower.below % down_[level - 1];
             return {.link = here.down + static_cast<std::uint32_t>(node * down_[level - 1] + child),
-                    .place = lower.place + to / lower.below * lower.alike + number % lower.alike};
+                    .node = lower.place + to / lower.below * lower.alike + number % lower.alike};
         }
         const Level& upper = levels_[level + 1];
         const std::int32_t parent = to / here.alike % up_[level];
         return {.link = here.up + static_cast<std::uint32_t>(node * up_[level] + parent),
-                .place = upper.place + part / down_[level] * upper.alike + parent * here.alike + number};
+                .node = upper.place + part / down_[level] * upper.alike + parent * here.alike + number};
     }
 
     std::string what() const override {

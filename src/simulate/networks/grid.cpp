@@ -25,9 +25,9 @@ class Grid : public Network {
 
     Hop next(std::int32_t place, std::int32_t to, std::int32_t) const override {
         const std::int32_t count = hosts();
-        if (place < count) return {.link = static_cast<std::uint32_t>(place), .place = count + place};
+        if (place < count) return {.link = static_cast<std::uint32_t>(place), .node = count + place};
         const std::int32_t router = place - count;
-        if (router == to) return {.link = static_cast<std::uint32_t>(count + to), .place = to};
+        if (router == to) return {.link = static_cast<std::uint32_t>(count + to), .node = to};
         std::int32_t stride = 1;
         for (std::size_t d = 0; d < extents_.size(); ++d) {
             const int extent = extents_[d];
@@ -41,7 +41,7 @@ class Grid : public Network {
                     static_cast<std::uint32_t>(2 * count) +
                     static_cast<std::uint32_t>(router) * static_cast<std::uint32_t>(2 * extents_.size()) +
                     static_cast<std::uint32_t>(2 * d + (up ? 0 : 1));
-                return {.link = link, .place = place + (beside - here) * stride};
+                return {.link = link, .node = place + (beside - here) * stride};
             }
             stride *= extent;
         }

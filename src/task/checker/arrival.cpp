@@ -1,4 +1,4 @@
-// Rule provenance of the barrier: who knows, at which point of its list, that whom has arrived.
+// Rule provenance of the barrier: which arrivals each rank has learned of.
 #include <fmt/format.h>
 
 #include <bit>
@@ -42,7 +42,7 @@ class Arrival {
         }
     }
 
-    // The first rank that `rank` does not know of at its end; none when it knows all.
+    // Returns the first rank whose arrival `rank` has not learned of at the end of its list, if any.
     std::optional<int> missing(int rank) const {
         const std::uint64_t* known = known_.data() + static_cast<std::size_t>(rank) * words_;
         for (std::size_t word = 0; word < words_; ++word) {
@@ -64,7 +64,7 @@ class Arrival {
         return number;
     }
 
-    // Sends that follow one another without a wait between them share one.
+    // Sends without a wait between them share a snapshot.
     Snapshot snapshot(int rank) {
         if (latest_[rank] == stale) latest_[rank] = store(rank);
         return latest_[rank];
@@ -83,8 +83,8 @@ class Arrival {
 
     std::span<const List> lists_;
     const Traffic& traffic_;
-    std::size_t words_;                 // of one set of ranks
-    std::vector<std::uint64_t> known_;  // by rank: the ranks that it knows to have arrived
+    std::size_t words_;                 // per set of ranks
+    std::vector<std::uint64_t> known_;  // by rank: the set of ranks that it knows have arrived
     std::vector<std::uint64_t> snapshots_;
     std::vector<Snapshot> latest_;         // by rank
     std::vector<std::uint32_t> sent_;      // by pair

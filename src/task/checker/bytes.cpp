@@ -1,4 +1,4 @@
-// Rule provenance of the collectives that move bytes: the lists are run on where bytes come from.
+// Rule provenance of the collectives that move bytes: executes the lists on the origins of bytes.
 #include <fmt/format.h>
 
 #include "task/checker/memory.hpp"
@@ -25,8 +25,8 @@ class Bytes {
         }
     }
 
-    // A send's source stays as it is until the end of the list (rule hazard), so the wait that completes the
-    // receive may fetch it from there.
+    // A send's source does not change until the end of the list (rule hazard). The wait that completes the
+    // receive can therefore read it.
     void run(std::span<const Burst> order) {
         for (const Burst& burst : order) {
             for (TaskIndex i = burst.begin; i < burst.end; ++i) {
@@ -45,7 +45,7 @@ class Bytes {
         }
     }
 
-    // What must stand in the rank's out; the first that does not is told.
+    // Compares the rank's out with the result, and reports the first difference.
     void check_out(int rank) {
         for (const Result& result : results(problem_, rank)) {
             if (result.first == result.last && is_block(rank, result)) continue;
@@ -68,8 +68,8 @@ class Bytes {
         }
     }
 
-    // Calls good(piece) from low to high until it says false, which is to have told why; tells of bytes that
-    // were never written.
+    // Calls good(piece) in ascending order until it returns false, after it has reported a violation. Reports
+    // bytes that were never written.
     template <typename Good>
     bool check_pieces(int rank, const Span& span, Good good) {
         std::uint64_t reached = span.offset;
@@ -88,16 +88,16 @@ class Bytes {
                               return false;
                           });
             const Span missing{Space::out, reached, end - reached};
-            tell(rank, missing,
-                 fmt::format("{} {}", print(missing),
-                             last_writer(rank, reached) ? "holds bytes that were never written"
-                                                        : "was never written"));
+            report(rank, missing,
+                   fmt::format("{} {}", print(missing),
+                               last_writer(rank, reached) ? "holds bytes that were never written"
+                                                          : "was never written"));
             right = false;
         }
         return right;
     }
 
-    // The usual case of bytes that are only moved: one piece, and it is right.
+    // The common case of bytes that are only moved: returns whether there is one piece, and it is right.
     bool is_block(int rank, const Result& result) const {
         const Span& span = result.out;
         const Content right{static_cast<std::uint32_t>(result.first), shift(span, result.offset)};
@@ -109,7 +109,8 @@ class Bytes {
         return is;
     }
 
-    // Every rank of the result once, each with the same byte of its input; in order, when order matters.
+    // Checks that every rank of the result contributes once, with the same byte of its input, and in rank
+    // order if the problem is ordered.
     bool check_contributions(int rank, const Piece& piece, const Result& result) {
         const Span span{Space::out, piece.offset, piece.end - piece.offset};
         const std::int64_t right = shift(result.out, result.offset);
@@ -117,9 +118,9 @@ class Bytes {
         if (result.first == result.last && !memory_.contributions().reduced(piece.value.what)) {
             const Content wanted{static_cast<std::uint32_t>(result.first), right};
             if (piece.value == wanted) return true;
-            tell(rank, span,
-                 fmt::format("{} holds {}, must hold {}", print(span), describe(piece, piece.value),
-                             describe(piece, wanted)));
+            report(rank, span,
+                   fmt::format("{} holds {}, must hold {}", print(span), describe(piece, piece.value),
+                               describe(piece, wanted)));
             return false;
         }
         times_.assign(times_.size(), 0);
@@ -131,12 +132,13 @@ class Bytes {
                                     describe(piece, {static_cast<std::uint32_t>(from), shift}),
                                     describe(piece, {static_cast<std::uint32_t>(from), right}));
             } else if (from < result.first || from > result.last) {
-                wrong = fmt::format("the contribution of rank {} does not belong into {}", from, print(span));
+                wrong = fmt::format("the contribution of rank {} does not belong in {}", from, print(span));
             } else if (++times_[from] > 1) {
                 wrong = fmt::format("the contribution of rank {} counts twice in {}", from, print(span));
             } else if (problem_.ordered && from < last) {
                 wrong = fmt::format(
-                    "the contribution of rank {} stands behind that of rank {} in {}, and order matters",
+                    "the contribution of rank {} follows that of rank {} in {}, and the operator does not "
+                    "commute",
                     from, last, print(span));
             } else {
                 ++ranks;
@@ -150,7 +152,7 @@ class Bytes {
                 wrong = fmt::format("the contribution of rank {} is lost in {}", from, print(span));
             }
         }
-        if (!wrong.empty()) tell(rank, span, wrong);
+        if (!wrong.empty()) report(rank, span, wrong);
         return wrong.empty();
     }
 
@@ -167,7 +169,7 @@ class Bytes {
                            stood.space == Space::out ? " as it was at the start" : "");
     }
 
-    // A receive's bytes arrive later than it is posted, but nothing else may write there between the two.
+    // A receive's bytes arrive after its posting, but no other task may write there in between.
     std::optional<std::size_t> last_writer(int rank, std::uint64_t offset) const {
         const std::vector<Task>& tasks = lists_[rank].tasks;
         for (std::size_t i = tasks.size(); i-- > 0;) {
@@ -178,7 +180,7 @@ class Bytes {
         return std::nullopt;
     }
 
-    void tell(int rank, const Span& wrong, std::string why) {
+    void report(int rank, const Span& wrong, std::string why) {
         findings_.add(Rule::provenance, rank, last_writer(rank, wrong.offset), std::move(why));
     }
 

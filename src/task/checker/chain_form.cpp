@@ -56,7 +56,7 @@ class Form {
         return false;
     }
 
-    // Only whether a step may stand there at all; one finding ends the look at this rank.
+    // Checks each step by itself. The first violation ends the check of this rank.
     bool check_chain(const Chain& chain, bool sending, const std::string& which) {
         // The pieces of the sending chain are one.
         awaiting_ = sending ? static_cast<const void*>(&chains_.stages) : &chain;
@@ -64,9 +64,10 @@ class Form {
             refuse(std::nullopt, fmt::format("{} has no steps", which));
             return false;
         }
-        const std::size_t most = std::max<std::size_t>(limits_.chain_steps, 3);
-        if (chain.size() > most) {
-            refuse(std::nullopt, fmt::format("{} has {} steps, of at most {}", which, chain.size(), most));
+        const std::size_t max_steps = std::max<std::size_t>(limits_.chain_steps, 3);
+        if (chain.size() > max_steps) {
+            refuse(std::nullopt,
+                   fmt::format("{} has {} steps, of at most {}", which, chain.size(), max_steps));
             return false;
         }
         for (std::size_t i = 0; i < chain.size(); ++i) {
@@ -81,9 +82,10 @@ class Form {
     }
 
     std::string fault_of(const Step& step, bool sending) {
-        if (step.task >= list_.tasks.size()) return fmt::format("names task {}, which is none", step.task);
+        if (step.task >= list_.tasks.size())
+            return fmt::format("names task {}, which does not exist", step.task);
         if (step.kind == Step::Kind::signal || step.kind == Step::Kind::await) {
-            if (step.gate < 0 || step.gate >= chains_.gates) return "names a gate that there is not";
+            if (step.gate < 0 || step.gate >= chains_.gates) return "names a gate that does not exist";
             if (step.kind == Step::Kind::await && step.count == 0) return "awaits nothing";
             if (step.kind == Step::Kind::signal) {
                 ++signalled_[step.gate];
@@ -98,7 +100,7 @@ class Form {
         }
         const Task& task = list_.tasks[step.task];
         if (facts_.intra_node(list_.rank, task))
-            return "is of an intra-node peer: for the processor, not for a chain";
+            return "belongs to an intra-node peer: the processor must do it, not a chain";
         const bool send = step.kind == Step::Kind::send;
         if (send ? !sends(task.kind) : task.kind != Kind::recv) return "is of another kind than its task";
         if (step.peer != task.peer) return "has another peer than its task";
@@ -123,8 +125,7 @@ class Form {
         return {};
     }
 
-    // That the parts follow each other without a hole is for the runs to see: a step out of its place in
-    // the stream of its connection.
+    // Gaps between the parts of a message show in a run: a step at the wrong position of its connection.
     void check_tasks() {
         for (std::size_t i = 0; i < list_.tasks.size() && !findings_.full(); ++i) {
             const Task& task = list_.tasks[i];
@@ -153,8 +154,8 @@ class Form {
         }
     }
 
-    // The processor's tasks stand in the list's order. Between them it may wait for inter-node peers, where
-    // there are intra-node ones.
+    // The processor's tasks must be in list order. With intra-node peers, waits for inter-node peers may
+    // stand between them.
     void check_host_steps() {
         std::vector<TaskIndex> wanted;
         bool intra_node = false;
@@ -171,7 +172,7 @@ class Form {
                 }
                 if (intra_node && is_inter_node_wait(task)) continue;
                 refuse(next < wanted.size() ? std::optional<std::size_t>(wanted[next]) : std::nullopt,
-                       fmt::format("the processor does {} in its place", print(task)));
+                       fmt::format("the processor does {} instead", print(task)));
                 return false;
             }
             return true;
@@ -184,7 +185,7 @@ class Form {
         }
     }
 
-    // For receives that there are.
+    // Returns whether the task is a wait for existing receives of an inter-node peer.
     bool is_inter_node_wait(const Task& task) const {
         if (task.kind != Kind::wait || task.count == 0 || task.peer < 0 || task.peer >= list_.ranks)
             return false;
@@ -205,7 +206,7 @@ class Form {
     std::vector<std::uint64_t> signalled_;
     std::vector<std::uint64_t> awaited_;
     std::vector<const void*> awaited_by_;  // a receive chain, or the sending chain
-    const void* awaiting_ = nullptr;       // the chain in hand
+    const void* awaiting_ = nullptr;       // the current chain
 };
 
 }  // namespace

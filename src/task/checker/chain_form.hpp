@@ -1,4 +1,4 @@
-// Rule chains, as far as the chains of one rank alone can show it.
+// The part of rule chains that concerns the chains of one rank alone.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace lapwing::checker {
 
-// Every task is there once, whole, and as its list has it,
-// what is intra-node among the processor's; as many signals as are awaited; among the sends only receives
-// that are short; no chain longer than it may be.
+// Checks that every task of the list occurs once and whole, with intra-node tasks at the processor; that
+// gates have as many signals as awaits; that only short receives are among sends; and that no chain exceeds
+// the limit.
 void check_chain_form(std::span<const List> lists, const ListFacts& facts, std::span<const Chains> chains,
                       const ChainLimits& limits, Findings& findings);
 

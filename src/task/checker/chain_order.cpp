@@ -15,7 +15,7 @@ bool Order::is_late(int rank, const Move& move) const {
         case Late::receives:
             return move.kind == Step::Kind::receive;
         case Late::connection:
-            return move.kind == Step::Kind::receive && move.place == which;
+            return move.kind == Step::Kind::receive && move.index == which;
         case Late::rank:
             return rank == static_cast<int>(which);
         case Late::others:

@@ -1,4 +1,4 @@
-// In which order the chains of all ranks run: chosen to do harm.
+// The orders in which the chains of all ranks run, chosen to provoke failures.
 #pragma once
 
 #include <cstdint>
@@ -8,18 +8,18 @@
 
 namespace lapwing::checker {
 
-// One order in which chains may run. Steps that do not move bytes happen as soon as they can: this is how
-// sends get ahead of what they must not overtake.
+// One order in which chains may run. Steps that move no bytes happen as soon as possible, so that sends get
+// ahead of tasks that they must not overtake.
 struct Order {
     enum class Late { nothing, receives, connection, rank, others, processors, random };
 
     std::uint64_t capacity = 1;  // bytes that a connection holds
-    std::uint64_t piece = 1;     // most bytes that move at once
-    Late late = Late::nothing;   // what moves only when nothing else can
+    std::uint64_t piece = 1;     // maximum number of bytes that move at once
+    Late late = Late::nothing;   // what moves only if nothing else can move
     std::uint32_t which = 0;     // connection: the pair; rank, others: the rank; random: the seed
-    int rounds = 1;              // collectives, one after the other; no rank waits for another between them
+    int rounds = 1;              // collectives in a row, without synchronization between them
 
-    // Whether the rank's steps of this kind, at this place of the table, are late.
+    // Returns whether this step of the rank is late.
     bool is_late(int rank, const Move& move) const;
     // "when connections hold 1 byte and receives are late"
     std::string describe() const;

@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
-class Run {
+class ChainsRun {
   public:
-    Run(const ChainTable& table, const Order& order, Findings& findings)
+    ChainsRun(const ChainTable& table, const Order& order, Findings& findings)
         : table_(table),
           order_(order),
           findings_(findings),
@@ -55,9 +55,9 @@ class Run {
         std::uint32_t receiver = none;
         bool sender_waits = false;
         bool receiver_waits = false;
-        // Of intra-node ranks.
-        bool carries = false;     // bytes are on their way
-        std::uint64_t taken = 0;  // that the receiver's processor has waited for
+        // Intra-node ranks only.
+        bool carries = false;     // bytes are in transit
+        std::uint64_t taken = 0;  // bytes that the receiver's processor has waited for
     };
     struct Gate {
         std::uint64_t signals = 0;
@@ -65,19 +65,19 @@ class Run {
     };
     struct Rank {
         std::uint32_t stage = 0;
-        bool in_stage = false;                // its chains have been handed over
-        std::uint32_t stage_chains_open = 0;  // that are not complete
-        std::uint32_t chains_open = 0;        // that are not complete, with the receives
-        std::uint32_t host_step = 0;          // that the processor takes next
-        std::uint32_t locals = 0;             // done
-        std::uint32_t waits = 0;              // known to be satisfied
+        bool in_stage = false;                // its chains have been submitted
+        std::uint32_t stage_chains_open = 0;  // chains of the stage that are not complete
+        std::uint32_t chains_open = 0;        // all chains that are not complete, with receive chains
+        std::uint32_t host_step = 0;          // the next step of the processor
+        std::uint32_t locals = 0;             // copies and reductions that are done
+        std::uint32_t waits = 0;              // waits known to be satisfied
         std::uint64_t round = 0;
         bool in_round = false;
-        bool notified = false;  // an event of its processor stands in late_
+        bool notified = false;  // late_ has an event of its processor
     };
 
-    // An event is one number: a chain moves bytes; or intra-node bytes of a pair arrive; or a rank's
-    // processor looks at what it can do.
+    // An event is one number: a chain moves bytes, intra-node bytes of a pair arrive, or a rank's processor
+    // polls.
     std::uint32_t arrival_of(PairIndex pair) const {
         return static_cast<std::uint32_t>(table_.chains.size()) + pair;
     }
@@ -122,7 +122,7 @@ class Run {
         advance_processor(rank);
     }
 
-    // The first one begins first.
+    // Starts chains; the first one begins first.
     void launch(std::uint32_t first, std::uint32_t end) {
         for (std::uint32_t chain = end; chain-- > first;) {
             progress_[chain] = {table_.chains[chain].first, 0};
@@ -130,7 +130,7 @@ class Run {
         }
     }
 
-    // Something has changed that the processor may wait for. It looks at once, or late.
+    // Called when a condition changes that the processor may wait for. It polls at once, or late.
     void notify_processor(int rank) {
         if (!processors_are_late()) return advance_processor(rank);
         if (ranks_[rank].notified) return;
@@ -140,11 +140,11 @@ class Run {
 
     bool processors_are_late() const { return order_.late == Order::Late::processors; }
 
-    // As far as it goes: what the processor does, and the stages.
+    // Advances the processor and the stages as far as possible.
     void advance_processor(int rank) {
         Rank& of = ranks_[rank];
         const RankPlan& plan = table_.ranks[rank];
-        // What comes from a rank that is ahead is for the next round.
+        // Messages of a rank that is ahead belong to the next round.
         if (!of.in_round) return;
         while (!failed_) {
             if (of.in_stage && of.stage_chains_open == 0) {
@@ -157,7 +157,7 @@ class Run {
                 of.chains_open += of.stage_chains_open;
                 of.in_stage = true;
                 launch(stage.first, stage.end);
-                // The chains may be ahead of it from here on.
+                // From here on the chains may be ahead of the processor.
                 if (processors_are_late()) return notify_processor(rank);
             } else if (of.host_step < plan.host_steps.size() &&
                        run_host_step(rank, plan.host_steps[of.host_step])) {
@@ -173,7 +173,7 @@ class Run {
         return ranks_[rank].chains_open == 0 && ranks_[rank].stage == table_.ranks[rank].stages.size();
     }
 
-    // False when it must wait.
+    // Returns false if the processor must wait.
     bool run_host_step(int rank, const HostStep& host_step) {
         switch (host_step.kind) {
             case HostStep::Kind::stage:
@@ -205,7 +205,7 @@ class Run {
         return true;
     }
 
-    // Intra-node bytes that have been sent.
+    // Delivers intra-node bytes.
     void arrive(PairIndex pair) {
         Stream& stream = streams_[pair];
         stream.carries = false;
@@ -213,7 +213,7 @@ class Run {
         notify_processor(table_.traffic[pair].receiver);
     }
 
-    // Whether the waits that stand before it in the list are satisfied.
+    // Returns whether the waits before the task in the list are satisfied; reports a violation if not.
     bool may_take(int rank, const HostStep& host_step) {
         const WaitFacts* missing = unsatisfied(rank, table_.facts.task(rank, host_step.task).waits);
         if (missing == nullptr) return true;
@@ -228,14 +228,14 @@ class Run {
             waiting_to_start_.push_back(rank);
     }
 
-    // The first of the list's first `waits` waits that is not satisfied; null when they all are.
+    // Returns the first of the list's first `waits` waits that is not satisfied; null if all are satisfied.
     const WaitFacts* unsatisfied(int rank, std::uint32_t waits) {
         Rank& of = ranks_[rank];
         const std::vector<WaitFacts>& all = table_.facts.waits(rank);
         for (; of.waits < waits; ++of.waits) {
             const WaitFacts& wait = all[of.waits];
             const Stream& stream = streams_[wait.pair];
-            // What is intra-node may come into the memory no earlier than the processor takes it in.
+            // Intra-node bytes may reach the memory only when the processor receives them.
             const bool intra_node = table_.facts.intra_node(rank, table_.traffic[wait.pair].sender);
             if ((intra_node ? stream.taken : stream.received) < before(rank, wait.pair) + wait.end)
                 return &wait;
@@ -243,9 +243,9 @@ class Run {
         return nullptr;
     }
     std::string describe_wait(int rank, const WaitFacts& wait) const {
-        return told(table_.lists[rank], wait.task);
+        return describe(table_.lists[rank], wait.task);
     }
-    // Bytes of the collectives before this one.
+    // Bytes of the previous collectives.
     std::uint64_t before(int rank, PairIndex pair) const {
         return ranks_[rank].round * table_.facts.bytes(pair);
     }
@@ -264,13 +264,13 @@ class Run {
         }
     }
 
-    // From a step that has just become the chain's first one; all that takes no time happens at once.
+    // Starts the chain's next step. Signals and satisfied awaits are done at once.
     void advance_chain(std::uint32_t chain) {
         Progress& progress = progress_[chain];
         for (; progress.move < table_.chains[chain].end; ++progress.move) {
             const Move& at = table_.moves[progress.move];
             if (at.kind == Step::Kind::signal) {
-                signal(at.place);
+                signal(at.index);
             } else if (at.kind == Step::Kind::await) {
                 if (!await(chain, at)) return;
             } else {
@@ -290,7 +290,7 @@ class Run {
     }
 
     bool await(std::uint32_t chain, const Move& move) {
-        Gate& gate = gates_[move.place];
+        Gate& gate = gates_[move.index];
         if (gate.signals >= move.amount) {
             gate.signals -= move.amount;
             return true;
@@ -306,7 +306,7 @@ class Run {
 
     void begin(std::uint32_t chain, const Move& move) {
         const int rank = table_.chains[chain].rank;
-        Stream& stream = streams_[move.place];
+        Stream& stream = streams_[move.index];
         const bool send = move.kind == Step::Kind::send;
         std::uint32_t& in_flight = send ? stream.sender : stream.receiver;
         if (in_flight != none) {
@@ -314,12 +314,12 @@ class Run {
                                            "connection",
                                            table_.describe(in_flight, progress_[in_flight].move)));
         }
-        const std::uint64_t stands = send ? stream.sent : stream.received;
-        const std::uint64_t wanted = before(rank, move.place) + move.position;
-        if (stands != wanted) {
+        const std::uint64_t position = send ? stream.sent : stream.received;
+        const std::uint64_t wanted = before(rank, move.index) + move.position;
+        if (position != wanted) {
             return fail(chain, fmt::format("begins on the connection after {} bytes, but by the list "
                                            "{} bytes go before it: they would land in another receive",
-                                           stands, wanted));
+                                           position, wanted));
         }
         if (send) {
             const WaitFacts* missing = unsatisfied(rank, move.waits);
@@ -330,14 +330,14 @@ class Run {
             if (ranks_[rank].locals < move.locals) {
                 const TaskIndex local = table_.facts.locals(rank)[ranks_[rank].locals];
                 return fail(chain, fmt::format("begins before the processor has done {}",
-                                               told(table_.lists[rank], local)));
+                                               describe(table_.lists[rank], local)));
             }
         }
         in_flight = chain;
         offer(chain, move, stream);
     }
 
-    // The chain's step can move bytes now, or waits until it can.
+    // Queues the chain's step if it can move bytes now; else the step waits for the other side.
     void offer(std::uint32_t chain, const Move& move, Stream& stream) {
         const bool send = move.kind == Step::Kind::send;
         const std::uint64_t held = stream.sent - stream.received;
@@ -355,7 +355,7 @@ class Run {
     void move(std::uint32_t chain) {
         Progress& progress = progress_[chain];
         const Move& move = table_.moves[progress.move];
-        Stream& stream = streams_[move.place];
+        Stream& stream = streams_[move.index];
         const std::uint64_t held = stream.sent - stream.received;
         const bool send = move.kind == Step::Kind::send;
         std::uint64_t bytes = std::min(move.amount - progress.done, send ? order_.capacity - held : held);
@@ -375,7 +375,7 @@ class Run {
         ++progress.move;
         progress.done = 0;
         fresh_.push_back(chain);
-        // The processor may have waited for it alone.
+        // The processor may be waiting for this receive.
         const int rank = table_.chains[chain].rank;
         if (!send && table_.ranks[rank].intra_node) notify_processor(rank);
     }
@@ -397,7 +397,7 @@ class Run {
             if (shown < 0) shown = rank;
         }
         if (stuck == 0) return;
-        // A step that waits for another rank says more than one that waits for a gate.
+        // Prefer a step that waits for another rank to one that waits for a gate.
         std::uint32_t found = none;
         for (std::uint32_t chain = 0; chain < table_.chains.size(); ++chain) {
             if (table_.chains[chain].rank != shown || !in_flight(chain)) continue;
@@ -418,7 +418,7 @@ class Run {
     void report_waiting_processor(int rank, int stuck) {
         const std::vector<HostStep>& host_steps = table_.ranks[rank].host_steps;
         if (ranks_[rank].host_step == host_steps.size())
-            return fail(rank, std::nullopt, "its chains come to no end");
+            return fail(rank, std::nullopt, "its chains never complete");
         const HostStep& host_step = host_steps[ranks_[rank].host_step];
         const bool intra_node =
             host_step.kind == HostStep::Kind::wait && host_step.task < table_.lists[rank].tasks.size();
@@ -433,9 +433,9 @@ class Run {
     bool in_flight(std::uint32_t chain) const {
         if (progress_[chain].move >= table_.chains[chain].end) return false;
         const Move& at = table_.moves[progress_[chain].move];
-        if (at.kind == Step::Kind::send) return streams_[at.place].sender == chain;
-        if (at.kind == Step::Kind::receive) return streams_[at.place].receiver == chain;
-        return at.kind == Step::Kind::await && gates_[at.place].awaited_by == chain;
+        if (at.kind == Step::Kind::send) return streams_[at.index].sender == chain;
+        if (at.kind == Step::Kind::receive) return streams_[at.index].receiver == chain;
+        return at.kind == Step::Kind::await && gates_[at.index].awaited_by == chain;
     }
 
     const ChainTable& table_;
@@ -446,17 +446,17 @@ class Run {
     std::vector<Stream> streams_;     // by pair
     std::vector<Gate> gates_;
     std::vector<Rank> ranks_;
-    std::vector<std::uint32_t> fresh_;  // chains whose step has just become the first
+    std::vector<std::uint32_t> fresh_;  // chains whose next step has not begun
     std::vector<int> waiting_to_start_;
     std::vector<std::uint32_t> prompt_;  // events that can happen now
-    std::vector<std::uint32_t> late_;    // events that happen only when there is no prompt one
+    std::vector<std::uint32_t> late_;    // events that happen only if there is no prompt one
     bool failed_ = false;
 };
 
 }  // namespace
 
 void run_chains(const ChainTable& table, const Order& order, Findings& findings) {
-    Run(table, order, findings).run();
+    ChainsRun(table, order, findings).run();
 }
 
 }  // namespace lapwing::checker

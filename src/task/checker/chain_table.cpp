@@ -22,14 +22,14 @@ ChainTable::ChainTable(std::span<const List> all_lists, const Traffic& all_traff
             Move& move = moves.emplace_back();
             move.kind = step.kind;
             if (step.kind == Step::Kind::signal || step.kind == Step::Kind::await) {
-                move.place = gates + static_cast<std::uint32_t>(step.gate);
+                move.index = gates + static_cast<std::uint32_t>(step.gate);
                 move.amount = step.kind == Step::Kind::signal ? 1 : step.count;
                 continue;
             }
             const TaskFacts& of = facts.task(rank, step.task);
             const Task& task = lists[rank].tasks[step.task];
             const Span& whole = step.kind == Step::Kind::send ? task.source : task.target;
-            move.place = of.pair;
+            move.index = of.pair;
             move.amount = std::max<std::uint64_t>(step.span.length, 1);
             move.position = of.position + (step.span.offset - whole.offset);
             move.waits = of.waits;

@@ -1,4 +1,4 @@
-// The chain forms of all ranks as one table, for runs of them.
+// The chain forms of all ranks as one table, for runs.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace lapwing::checker {
 
-// One step, as a run needs it.
+// One step, in the form for a run.
 struct Move {
     Step::Kind kind = Step::Kind::send;
-    std::uint32_t place = 0;     // pair; or gate, numbered through all ranks
+    std::uint32_t index = 0;     // of the pair; or of the gate, numbered across all ranks
     std::uint64_t amount = 0;    // bytes on the connection; signals
-    std::uint64_t position = 0;  // send, receive: bytes that go before it on its connection
-    std::uint32_t waits = 0;     // send: that must be satisfied when it begins
-    std::uint32_t locals = 0;    // send: that must be done
+    std::uint64_t position = 0;  // send, receive: earlier bytes on its connection
+    std::uint32_t waits = 0;     // send: waits that must be satisfied when it begins
+    std::uint32_t locals = 0;    // send: copies and reductions that must be done
 };
 
 struct TableChain {
@@ -33,18 +33,17 @@ struct TableChain {
 struct StagePlan {
     std::uint32_t first = 0;  // chains
     std::uint32_t end = 0;
-    std::uint32_t host_steps = 0;  // that are done when the chains are handed over
+    std::uint32_t host_steps = 0;  // that are done when the chains are submitted
 };
 
-// What the processor does, or waits for, one step after the other.
+// One step of the processor: a task or a wait.
 struct HostStep {
     enum class Kind : std::uint8_t {
         work,  // a copy or a reduction
         send,  // to an intra-node peer
         post,  // a receive from an intra-node peer
-        wait,  // for intra-node bytes, or for inter-node ones: until so many have been received in this
-               // collective
-        stage  // until so many stages are complete; or everything is
+        wait,  // until `bytes` intra-node or inter-node bytes have been received in this collective
+        stage  // until `bytes` stages are complete, or all chains
     };
     Kind kind = Kind::work;
     TaskIndex task = 0;       // in the list; none for inter-node waits and stages
@@ -56,12 +55,12 @@ constexpr std::uint64_t every_stage = UINT64_MAX;
 struct RankPlan {
     std::uint32_t first = 0;  // receive chains
     std::uint32_t end = 0;
-    bool intra_node = false;  // some tasks are of intra-node peers
+    bool intra_node = false;  // has intra-node peers
     std::vector<StagePlan> stages;
     std::vector<HostStep> host_steps;
 };
 
-// The chains of all ranks in one table; their form is right.
+// The chains of all ranks in one table; their form must be right.
 struct ChainTable {
     ChainTable(std::span<const List> lists, const Traffic& traffic, const ListFacts& facts,
                std::span<const Chains> forms);
@@ -74,11 +73,11 @@ struct ChainTable {
     std::vector<TableChain> chains;
     std::vector<RankPlan> ranks;
     std::uint32_t gates = 0;
-    bool intra_node = false;  // of some rank
+    bool intra_node = false;  // some rank has intra-node peers
 
     // "sending chain 1 of stage 0, step 2 (send 1 out[0+4])"
     std::string describe(std::uint32_t chain, std::uint32_t move) const;
-    // The task that the step comes from.
+    // Returns the task of the step.
     TaskIndex task_of(std::uint32_t chain, std::uint32_t move) const;
 
   private:

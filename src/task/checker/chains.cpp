@@ -1,5 +1,4 @@
-// Rule chains: which chain forms of which lists are run in which orders.
-
+// Rule chains: selects the chain forms and the orders to run.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,13 +16,13 @@ namespace {
 
 constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
 
-// Up to so many ranks every rank and every connection is late in one of the orders, and collectives follow
-// each other.
+// Up to this many ranks, every rank and every connection is late in one of the orders, and several
+// collectives run in a row.
 constexpr std::size_t small_group = 8;
-// Connections hold one byte, where no receive stands among sends, while a run comes to so many moves; as many
-// more where there are more bytes. One run of each small group may come to more.
-constexpr std::uint64_t moves = 512;
-constexpr std::uint64_t moves_of_one_run = 4096;
+// Without receives among sends, connections hold one byte if a run then has at most this many moves, else
+// more bytes. One run of each small group may have more moves.
+constexpr std::uint64_t max_moves = 512;
+constexpr std::uint64_t max_moves_of_one_run = 4096;
 
 std::vector<Order> orders_of(const ChainTable& table, const ChainLimits& limits) {
     const bool receives_among_sends =
@@ -34,8 +33,8 @@ std::vector<Order> orders_of(const ChainTable& table, const ChainLimits& limits)
         });
     using Late = Order::Late;
     const std::uint64_t eager = receives_among_sends ? limits.eager_bytes : 1;
-    const std::uint64_t few = std::max(eager, 1 + table.facts.total_bytes() / moves);
-    const std::uint64_t piece = 1 + table.facts.total_bytes() / moves_of_one_run;
+    const std::uint64_t few = std::max(eager, 1 + table.facts.total_bytes() / max_moves);
+    const std::uint64_t piece = 1 + table.facts.total_bytes() / max_moves_of_one_run;
     if (table.ranks.size() > small_group) {
         std::vector<Order> orders = {{any, any, Late::receives, 0, 1}, {few, any, Late::receives, 0, 1}};
         if (table.intra_node) orders.push_back({any, any, Late::processors, 0, 1});
@@ -79,8 +78,8 @@ void check(std::span<const List> lists, const Traffic& traffic, const ListFacts&
     }
 }
 
-// The limits themselves; no receives among sends; short chains and messages in parts, with both. Of large
-// groups on hosts, which have been tried without them, fewer.
+// Returns the limits themselves; without receives among sends; and with short chains and messages in parts,
+// both ways. Large groups on hosts get fewer, because they are checked without hosts as well.
 std::vector<ChainLimits> limits_to_try(std::span<const List> lists, const ChainLimits& limits,
                                        std::span<const int> hosts) {
     std::uint64_t longest = 1;
@@ -132,7 +131,7 @@ std::vector<Violation> check_chains(std::span<const List> lists, const ChainLimi
         chains.reserve(lists.size());
         for (const List& list : lists)
             chains.push_back(lower_to_chains(list, each, intra_node_peers(hosts, list.rank)));
-        // Equal chains run alike: what a connection must hold follows from them.
+        // Skip equal chains: their runs are equal.
         if (std::find(known.begin(), known.end(), chains) != known.end()) continue;
         checker::check(lists, traffic, facts, chains, each, findings);
         if (!findings.none()) break;

@@ -9,7 +9,7 @@
 namespace lapwing {
 namespace checker {
 
-std::string told(const List& list, std::size_t task) {
+std::string describe(const List& list, std::size_t task) {
     return fmt::format("task {} ({})", task, print(list.tasks[task]));
 }
 
@@ -40,7 +40,7 @@ std::string Violation::what(std::span<const List> lists) const {
     if (!task || index >= lists.size() || *task >= lists[index].tasks.size()) {
         return fmt::format("{}: rank {}: {}", name(rule), rank, why);
     }
-    return fmt::format("{}: rank {}, {}: {}", name(rule), rank, checker::told(lists[index], *task), why);
+    return fmt::format("{}: rank {}, {}: {}", name(rule), rank, checker::describe(lists[index], *task), why);
 }
 
 std::vector<Violation> check(const Problem& problem, std::span<const List> lists, const CheckLimits& limits) {

@@ -1,4 +1,4 @@
-// What stands in a byte range: bytes of one rank's in, or what a reduction made of several.
+// The origin of the contents of a byte range: the input of one rank, or a reduction of several.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,16 @@
 
 namespace lapwing::checker {
 
-// The bytes of a space from x on hold the bytes of in from x + shift on, of the rank or ranks that `what`
-// names.
+// The byte at offset x of a space holds the byte at x + shift of the input of the rank or ranks `what`.
 struct Content {
     std::uint32_t what = 0;
-    std::int64_t shift = 0;  // that of the first contribution
+    std::int64_t shift = 0;  // of the first contribution
 
     bool operator==(const Content&) const = default;
 };
 
-// Numbers every combination of contributions once. Below `ranks` a number is the rank whose bytes stand there
-// unchanged; from there on it is a reduction of two others.
+// Assigns a number to every combination of contributions. Numbers below `ranks` are the unchanged bytes of
+// that rank; all others are a reduction of two numbers.
 class Contributions {
   public:
     explicit Contributions(int ranks) : ranks_(static_cast<std::uint32_t>(ranks)) {}
@@ -34,9 +33,8 @@ class Contributions {
         return {place->second, source.shift};
     }
 
-    // Calls visit(rank, shift) for each contribution, in the order of the operands; stops when it says false.
-    // A number may stand for more contributions than can be visited: who visits must stop at the second of a
-    // rank.
+    // Calls visit(rank, shift) for each contribution, in the order of the operands, until it returns false. A
+    // number may represent too many contributions to visit: visit() must stop at the second of a rank.
     template <typename Visit>
     void visit(const Content& content, Visit visit) const {
         std::vector<Content> open{content};

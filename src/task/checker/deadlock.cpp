@@ -1,6 +1,7 @@
-// Rule deadlock: one run of all lists, event by event; who is left over waits in a circle.
+// Rule deadlock: executes all lists; the ranks that do not complete wait for each other in a circle.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "task/checker/rules.hpp"
@@ -10,11 +11,11 @@ namespace {
 
 constexpr PairIndex none = std::numeric_limits<PairIndex>::max();
 
-enum class Sends { buffered, unbuffered };  // unbuffered: goes no further until the receive is posted
+enum class Sends { buffered, unbuffered };  // unbuffered: a send blocks until its receive is posted
 
-class Run {
+class Execution {
   public:
-    Run(std::span<const List> lists, const Traffic& traffic, Sends sends)
+    Execution(std::span<const List> lists, const Traffic& traffic, Sends sends)
         : lists_(lists),
           traffic_(traffic),
           sends_(sends),
@@ -27,7 +28,7 @@ class Run {
             const int rank = ready_.back();
             ready_.pop_back();
             const TaskIndex begin = next_[rank];
-            go_on(rank);
+            advance(rank);
             if (next_[rank] > begin) bursts_.push_back({rank, begin, next_[rank]});
         }
     }
@@ -46,7 +47,7 @@ class Run {
         const Pair& pair = traffic_[blocked_on_[rank]];
         return pair.sender == rank ? pair.receiver : pair.sender;
     }
-    // A send that waits for its receive has started, a wait has not passed.
+    // A blocked send has started; a blocked wait has not.
     TaskIndex blocked_at(int rank) const { return blocked_in_send(rank) ? next_[rank] - 1 : next_[rank]; }
 
   private:
@@ -56,7 +57,7 @@ class Run {
         std::uint32_t waited = 0;
     };
 
-    void go_on(int rank) {
+    void advance(int rank) {
         const std::vector<Task>& tasks = lists_[rank].tasks;
         TaskIndex& next = next_[rank];
         while (next < tasks.size()) {
@@ -102,41 +103,38 @@ class Run {
     Sends sends_;
     std::vector<TaskIndex> next_;        // by rank
     std::vector<PairIndex> blocked_on_;  // by rank
-    std::vector<std::uint32_t> need_;    // by rank: the count of the pair that lets it go on
+    std::vector<std::uint32_t> need_;    // by rank: the count of the pair that unblocks it
     std::vector<Flow> flows_;            // by pair
     std::vector<int> ready_;
     std::vector<Burst> bursts_;
 };
 
-// Every rank that is left over waits for one other that is left over, too (sends, receives and waits match in
-// number), so following them must close a circle. Gives back the shortest, from its lowest rank.
-std::vector<int> shortest_circle(const Run& run, int ranks) {
+// Every rank that did not complete waits for another rank that did not complete (sends, receives and waits
+// match in number). Following these ranks must close a circle. Returns the shortest circle, from its lowest
+// rank.
+std::vector<int> shortest_circle(const Execution& execution, int ranks) {
     std::vector<int> shortest;
-    std::vector<int> walk_of(ranks, -1);  // by rank: the walk that came by first
+    std::vector<int> walk_of(ranks, -1);  // by rank: the first walk that reached it
     for (int start = 0; start < ranks; ++start) {
         int rank = start;
-        while (run.blocked(rank) && walk_of[rank] < 0) {
+        while (execution.blocked(rank) && walk_of[rank] < 0) {
             walk_of[rank] = start;
-            rank = run.waits_for(rank);
+            rank = execution.waits_for(rank);
         }
-        if (!run.blocked(rank) || walk_of[rank] != start) continue;
+        if (!execution.blocked(rank) || walk_of[rank] != start) continue;
         std::vector<int> circle{rank};
-        for (int other = run.waits_for(rank); other != rank; other = run.waits_for(other))
+        for (int other = execution.waits_for(rank); other != rank; other = execution.waits_for(other))
             circle.push_back(other);
         if (shortest.empty() || circle.size() < shortest.size()) shortest = std::move(circle);
     }
-    std::size_t lowest = 0;
-    for (std::size_t i = 0; i < shortest.size(); ++i) {
-        if (shortest[i] < shortest[lowest]) lowest = i;
-    }
-    std::vector<int> turned(shortest.begin() + lowest, shortest.end());
-    turned.insert(turned.end(), shortest.begin(), shortest.begin() + lowest);
-    return turned;
+    std::rotate(shortest.begin(), std::min_element(shortest.begin(), shortest.end()), shortest.end());
+    return shortest;
 }
 
-void report(const Run& run, std::span<const List> lists, const char* opening, Findings& findings) {
+void report(const Execution& execution, std::span<const List> lists, const char* opening,
+            Findings& findings) {
     constexpr std::size_t max_shown = 8;
-    const std::vector<int> circle = shortest_circle(run, static_cast<int>(lists.size()));
+    const std::vector<int> circle = shortest_circle(execution, static_cast<int>(lists.size()));
     std::string why = fmt::format("{}rank {}", opening, circle[0]);
     for (std::size_t i = 0; i < circle.size(); ++i) {
         const int rank = circle[i];
@@ -145,19 +143,20 @@ void report(const Run& run, std::span<const List> lists, const char* opening, Fi
                                circle[0]);
             break;
         }
-        why += fmt::format("{} waits in {} for {}rank {}", i == 0 ? "" : ", which",
-                           told(lists[rank], run.blocked_at(rank)),
-                           run.blocked_in_send(rank) ? "the receive of " : "", run.waits_for(rank));
+        why +=
+            fmt::format("{} waits in {} for {}rank {}", i == 0 ? "" : ", which",
+                        describe(lists[rank], execution.blocked_at(rank)),
+                        execution.blocked_in_send(rank) ? "the receive of " : "", execution.waits_for(rank));
     }
-    findings.add(Rule::deadlock, circle[0], run.blocked_at(circle[0]), std::move(why));
+    findings.add(Rule::deadlock, circle[0], execution.blocked_at(circle[0]), std::move(why));
 }
 
 }  // namespace
 
 std::vector<Burst> check_deadlock(std::span<const List> lists, const Traffic& traffic, Findings& findings) {
-    Run unbuffered(lists, traffic, Sends::unbuffered);
+    Execution unbuffered(lists, traffic, Sends::unbuffered);
     if (unbuffered.complete()) return unbuffered.bursts();
-    const Run buffered(lists, traffic, Sends::buffered);
+    const Execution buffered(lists, traffic, Sends::buffered);
     if (buffered.complete()) {
         report(unbuffered, lists, "when sends are not buffered, ", findings);
     } else {

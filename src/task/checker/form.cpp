@@ -1,4 +1,4 @@
-// Rule form: each list can be read by itself, and fits the problem.
+// Rule form: each list is valid by itself and fits the problem.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ bool inside(const Span& span, const List& list) {
     return span.length <= bytes && span.offset <= bytes - span.length;
 }
 
-// What a list may write of its rank's out: the result, and its input where that stands in out. Between blocks
-// there may be bytes of the caller's.
+// The spans of out that a list may write: the result, and the input if it lies in out. Gaps between blocks
+// belong to the caller.
 class Writable {
   public:
     Writable(const Problem& problem, int rank) {
@@ -45,7 +45,7 @@ class Writable {
     }
 
   private:
-    std::vector<Span> spans_;  // apart, in order
+    std::vector<Span> spans_;  // disjoint, in order
 };
 
 class Form {
@@ -53,14 +53,14 @@ class Form {
     Form(const Problem& problem, const List& list)
         : problem_(problem), list_(list), writable_(problem, list.rank) {}
 
-    // What is wrong with the task; empty when nothing is.
+    // Returns the error of the task; empty if it has none.
     std::string fault(const Task& task) const {
         const unsigned has = fields(task.kind);
         if (task.kind == Kind::enable_send || task.kind == Kind::enable_recv) {
             return "only lowering makes enable tasks; a list has none";
         }
         if ((has & PEER) != 0 && (task.peer < 0 || task.peer >= list_.ranks || task.peer == list_.rank)) {
-            return task.peer == list_.rank ? std::string("a rank is no peer of itself")
+            return task.peer == list_.rank ? std::string("a rank must not be its own peer")
                                            : fmt::format("there is no rank {}", task.peer);
         }
         if ((has & SOURCE) != 0 && !inside(task.source, list_)) return outside(task.source);
@@ -68,7 +68,7 @@ class Form {
             if (!inside(task.target, list_)) return outside(task.target);
             if (task.target.length > 0 && task.target.space == Space::in) return "in is only read";
             if (task.target.length > 0 && task.target.space == Space::out && !writable_.holds(task.target)) {
-                return fmt::format("no block of the result stands in all of {}", print(task.target));
+                return fmt::format("{} is not inside a block of the result", print(task.target));
             }
         }
         if ((has & TARGET) != 0 && (has & SOURCE) != 0) return fault_of_two(task);
@@ -89,8 +89,7 @@ class Form {
             return fmt::format("{} does not reduce", name(problem_.collective));
         }
         if (task.op != problem_.op || task.type != problem_.type) {
-            return fmt::format("the problem is to reduce by {} of {}", name(problem_.op),
-                               name(problem_.type));
+            return fmt::format("the problem reduces by {} of {}", name(problem_.op), name(problem_.type));
         }
         if (task.target.length % problem_.element_bytes() != 0) {
             return fmt::format("{} bytes are not whole elements of {}", task.target.length, name(task.type));
@@ -117,7 +116,7 @@ void check_form(const Problem& problem, std::span<const List> lists, Findings& f
             findings.add(Rule::form, rank, std::nullopt, std::move(why));
         };
         if (list.rank != rank) {
-            refuse(fmt::format("the list in its place is that of rank {}", list.rank));
+            refuse(fmt::format("its list is that of rank {}", list.rank));
             continue;
         }
         if (list.ranks != problem.ranks) {

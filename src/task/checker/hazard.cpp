@@ -1,4 +1,4 @@
-// Rule hazard: which bytes of one rank the network may still touch, task by task.
+// Rule hazard: tracks the bytes of one rank that the network may still access.
 #include <fmt/format.h>
 
 #include <optional>
@@ -15,7 +15,7 @@ class Hazard {
     Hazard(std::span<const List> lists, const Traffic& traffic, Findings& findings)
         : lists_(lists), traffic_(traffic), findings_(findings), completed_(traffic.size(), 0) {}
 
-    // Ends with the list's first finding: what follows from it would only repeat it.
+    // Stops at the list's first violation, because it causes others.
     void check(int rank) {
         list_ = &lists_[rank];
         out_.clear();
@@ -26,14 +26,14 @@ class Hazard {
             switch (task.kind) {
                 case Kind::send:
                     holder = reading(task.source);
-                    if (!holder) hand_over(task.source, i);
+                    if (!holder) lend(task.source, i);
                     break;
                 case Kind::recv:
                     holder = writing(task.target);
-                    if (!holder) hand_over(task.target, i);
+                    if (!holder) lend(task.target, i);
                     break;
                 case Kind::wait:
-                    take_back(traffic_.pair_of(rank, i), task.count);
+                    reclaim(traffic_.pair_of(rank, i), task.count);
                     break;
                 default:
                     holder = reading(task.source);
@@ -48,16 +48,16 @@ class Hazard {
     }
 
   private:
-    // What the network may touch, by the task that gave it: sends, and receives that have not completed.
+    // The spans that the network may access, with their task: sends, and receives that are not complete.
     using Network = Segments<TaskIndex>;
 
-    // Nothing writes in, so the network may read it at any time.
+    // No task writes to in: the network may read it at any time.
     Network* network(const Span& span) {
         if (span.length == 0 || span.space == Space::in) return nullptr;
         return span.space == Space::out ? &out_ : &scratch_;
     }
 
-    // The task that forbids to read the span, if one does: a receive.
+    // Returns the receive that forbids reading the span, if any.
     std::optional<TaskIndex> reading(const Span& span) {
         std::optional<TaskIndex> holder;
         if (const Network* held = network(span)) {
@@ -69,7 +69,7 @@ class Hazard {
         return holder;
     }
 
-    // The task that forbids to write the span, if one does: a receive or a send.
+    // Returns the receive or send that forbids writing the span, if any.
     std::optional<TaskIndex> writing(const Span& span) {
         std::optional<TaskIndex> holder;
         if (const Network* held = network(span)) {
@@ -81,11 +81,11 @@ class Hazard {
         return holder;
     }
 
-    void hand_over(const Span& span, TaskIndex task) {
+    void lend(const Span& span, TaskIndex task) {
         if (Network* held = network(span)) held->assign(span.offset, span.end(), task);
     }
 
-    void take_back(PairIndex index, std::uint64_t count) {
+    void reclaim(PairIndex index, std::uint64_t count) {
         const Pair& pair = traffic_[index];
         for (; count > 0; --count) {
             const Span& span = list_->tasks[traffic_.recv(pair, completed_[index]++)].target;
@@ -95,11 +95,11 @@ class Hazard {
 
     std::string explain(TaskIndex holder) const {
         if (sends(list_->tasks[holder].kind)) {
-            return fmt::format("{} may still read {} until the end of the list", told(*list_, holder),
+            return fmt::format("{} may still read {} until the end of the list", describe(*list_, holder),
                                print(list_->tasks[holder].source));
         }
         return fmt::format("{} belongs to {} until a wait for rank {} has completed it",
-                           print(list_->tasks[holder].target), told(*list_, holder),
+                           print(list_->tasks[holder].target), describe(*list_, holder),
                            list_->tasks[holder].peer);
     }
 

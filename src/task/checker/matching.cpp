@@ -1,4 +1,4 @@
-// Rule matching: the n-th send of a pair meets its n-th receive, and waits count every receive once.
+// Rule matching: the n-th send of a pair matches its n-th receive, and waits count every receive once.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,11 +21,11 @@ class Matching {
     struct Waits {
         std::uint64_t posted = 0;
         std::uint64_t counted = 0;
-        bool early = false;  // a wait counts receives that are not posted before it
+        bool early = false;  // a wait counts receives that are posted after it
         TaskIndex early_task = 0;
     };
 
-    // The rule as far as it can be told from the receiver's list alone.
+    // The part of the rule that concerns the receiver's list alone.
     std::vector<Waits> count_waits() const {
         std::vector<Waits> by_pair(traffic_.size());
         for (std::size_t rank = 0; rank < lists_.size(); ++rank) {
@@ -47,7 +47,7 @@ class Matching {
         return by_pair;
     }
 
-    // One finding for a pair: one mistake shifts all that follows it.
+    // Reports one violation per pair, because a mismatch shifts all later messages.
     void check_pair(PairIndex index) {
         const Pair& pair = traffic_[index];
         const std::uint32_t both = std::min(pair.sends, pair.recvs);
@@ -56,16 +56,17 @@ class Matching {
         if (pair.sends > pair.recvs) {
             findings_.add(
                 Rule::matching, pair.sender, traffic_.send(pair, n),
-                fmt::format("no receive of rank {} meets it: rank {} sends it {} and it receives {}",
+                fmt::format("no receive of rank {} matches it: rank {} sends {}, and the peer receives {}",
                             pair.receiver, pair.sender, times(pair.sends), times(pair.recvs)));
         } else if (pair.recvs > pair.sends) {
-            findings_.add(Rule::matching, pair.receiver, traffic_.recv(pair, n),
-                          fmt::format("no send of rank {} meets it: it sends {} and rank {} receives {}",
-                                      pair.sender, times(pair.sends), pair.receiver, times(pair.recvs)));
+            findings_.add(
+                Rule::matching, pair.receiver, traffic_.recv(pair, n),
+                fmt::format("no send of rank {} matches it: the peer sends {}, and rank {} receives {}",
+                            pair.sender, times(pair.sends), pair.receiver, times(pair.recvs)));
         } else if (n < both) {
             findings_.add(Rule::matching, pair.receiver, traffic_.recv(pair, n),
-                          fmt::format("the send that meets it, {} of rank {}, has {} bytes, not {}",
-                                      told(lists_[pair.sender], traffic_.send(pair, n)), pair.sender,
+                          fmt::format("the matching send, {} of rank {}, has {} bytes, not {}",
+                                      describe(lists_[pair.sender], traffic_.send(pair, n)), pair.sender,
                                       length_sent(pair, n), length_received(pair, n)));
         } else {
             check_waits(pair, waits_[index]);
@@ -76,7 +77,7 @@ class Matching {
         if (waits.early) {
             findings_.add(Rule::matching, pair.receiver, waits.early_task,
                           fmt::format("it counts more receives from rank {} than are posted before it and "
-                                      "not yet waited for ({})",
+                                      "have no wait yet ({})",
                                       pair.sender, waits.posted - waits.counted));
         } else if (waits.counted < pair.recvs) {
             findings_.add(Rule::matching, pair.receiver, traffic_.recv(pair, waits.counted),

@@ -1,4 +1,4 @@
-// The memory of every rank as the lists leave it, where each byte range is known by where it came from.
+// The memory of every rank during the execution of lists; each byte range has its origin as contents.
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ class Memory {
 
     const Contributions& contributions() const { return contributions_; }
 
-    // The pieces of one span from low to high, as visit(piece) until it says false. Bytes that were never
-    // written have none.
+    // Calls visit(piece) for the pieces of a span in ascending order, until it returns false. Bytes that were
+    // never written belong to no piece.
     template <typename Visit>
     void visit(int rank, const Span& span, Visit visit) const {
         if (span.length == 0) return;
@@ -31,17 +31,17 @@ class Memory {
         }
     }
 
-    // Says that the span holds bytes of in of its own rank from `offset` on.
+    // Sets the contents of the span to the input of its own rank from `offset` on.
     void set_own(int rank, const Span& span, std::uint64_t offset);
     void move(int source_rank, const Span& source, int target_rank, const Span& target);
-    // False when somewhere an element of the reduction is no whole element of in.
+    // Returns false if some element of the reduction is not a whole element of an input.
     bool reduce(int rank, const Task& task, std::uint64_t element_bytes);
 
   private:
     Segments<Content>& space(int rank, const Span& span) {
         return (span.space == Space::out ? out_ : scratch_)[rank];
     }
-    // The pieces of `source` as they stand once they are moved to `offset`.
+    // Returns the pieces of `source`, moved to `offset`.
     void read(int rank, const Span& source, std::uint64_t offset, std::vector<Piece>& pieces) const;
 
     Contributions contributions_;

@@ -12,7 +12,7 @@
 
 namespace lapwing::checker {
 
-// Gathers violations up to the limit.
+// Collects violations up to a limit.
 class Findings {
   public:
     explicit Findings(std::size_t limit) : limit_(std::max<std::size_t>(limit, 1)) {}
@@ -28,10 +28,10 @@ class Findings {
     std::vector<Violation> violations_;
 };
 
-// "task 1 (wait 1 1)", for messages.
-std::string told(const List& list, std::size_t task);
+// Returns "task 1 (wait 1 1)", for messages.
+std::string describe(const List& list, std::size_t task);
 
-// A stretch of one rank's tasks that ran without a pause.
+// Consecutive tasks of one rank that ran without blocking.
 struct Burst {
     int rank;
     TaskIndex begin;
@@ -40,7 +40,7 @@ struct Burst {
 
 void check_form(const Problem& problem, std::span<const List> lists, Findings& findings);
 void check_matching(std::span<const List> lists, const Traffic& traffic, Findings& findings);
-// Gives back an order in which the lists can run; meaningless when there was a finding.
+// Returns an order in which the lists can run; unspecified if there was a violation.
 std::vector<Burst> check_deadlock(std::span<const List> lists, const Traffic& traffic, Findings& findings);
 void check_hazard(std::span<const List> lists, const Traffic& traffic, Findings& findings);
 // provenance, for collectives that move bytes

@@ -1,4 +1,4 @@
-// A value for every byte of a space, where neighbours with the same value take one entry.
+// A map from bytes of a space to values; adjacent bytes with the same value share one entry.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ class Segments {
 
     void clear() { segments_.clear(); }
 
-    // Calls visit(segment) for each one in the range, cut to it, from low to high; stops when it says false.
-    // Bytes without a value are passed over.
+    // Calls visit(segment) for each segment in the range, cut to the range, in ascending order, until it
+    // returns false. Skips bytes without a value.
     template <typename Visit>
     void visit(std::uint64_t offset, std::uint64_t end, Visit visit) const {
         for (auto i = first_after(offset); i != segments_.end() && i->offset < end; ++i) {
@@ -34,7 +34,7 @@ class Segments {
     }
     void erase(std::uint64_t offset, std::uint64_t end) { replace(offset, end, {}); }
 
-    // The range holds these segments from now on, and nothing between them. They lie in it, in order.
+    // Replaces the contents of the range by these segments, which must lie in it, in order.
     void replace(std::uint64_t offset, std::uint64_t end, std::span<const Segment> with) {
         if (offset == end) return;
         auto first = first_after(offset);
@@ -70,18 +70,18 @@ class Segments {
         }
     }
 
-    // Puts fresh_ in the place of the segments from `first` to before `last`.
+    // Replaces the segments [first, last) by fresh_.
     void splice(std::ptrdiff_t first, std::ptrdiff_t last) {
-        const std::ptrdiff_t kept = std::min<std::ptrdiff_t>(last - first, std::ssize(fresh_));
-        std::copy_n(fresh_.begin(), kept, segments_.begin() + first);
-        if (kept < last - first) {
-            segments_.erase(segments_.begin() + first + kept, segments_.begin() + last);
+        const std::ptrdiff_t common = std::min<std::ptrdiff_t>(last - first, std::ssize(fresh_));
+        std::copy_n(fresh_.begin(), common, segments_.begin() + first);
+        if (common < last - first) {
+            segments_.erase(segments_.begin() + first + common, segments_.begin() + last);
         } else {
-            segments_.insert(segments_.begin() + last, fresh_.begin() + kept, fresh_.end());
+            segments_.insert(segments_.begin() + last, fresh_.begin() + common, fresh_.end());
         }
     }
 
-    std::vector<Segment> segments_;  // in order, apart, neighbours with equal values joined
+    std::vector<Segment> segments_;  // in order, disjoint; adjacent ones have different values
     std::vector<Segment> fresh_;
 };
 

@@ -23,13 +23,13 @@ Traffic::Traffic(std::span<const List> lists) {
 }
 
 void Traffic::find_senders(std::span<const List> lists) {
-    // By peer; an entry below the first pair of the rank in hand is left over from a rank before.
+    // By peer; an entry below the first pair of the current rank is from an earlier rank.
     std::vector<PairIndex> known(lists.size(), none);
     for (std::size_t rank = 0; rank < lists.size(); ++rank) {
         const auto first = static_cast<PairIndex>(pairs_.size());
         PairIndex* pair_of = pair_of_.data() + first_task_[rank];
         for (const Task& task : lists[rank].tasks) {
-            PairIndex* place = pair_of++;
+            PairIndex* slot = pair_of++;
             if (!sends(task.kind)) continue;
             PairIndex& pair = known[task.peer];
             if (pair == none || pair < first) {
@@ -37,7 +37,7 @@ void Traffic::find_senders(std::span<const List> lists) {
                 pairs_.push_back({static_cast<int>(rank), task.peer});
             }
             ++pairs_[pair].sends;
-            *place = pair;
+            *slot = pair;
         }
     }
 }
@@ -60,7 +60,7 @@ void Traffic::find_receivers(std::span<const List> lists) {
             known[pairs_[sorted[i]].sender] = sorted[i];
         PairIndex* pair_of = pair_of_.data() + first_task_[rank];
         for (const Task& task : lists[rank].tasks) {
-            PairIndex* place = pair_of++;
+            PairIndex* slot = pair_of++;
             if (task.kind != Kind::recv && task.kind != Kind::wait) continue;
             PairIndex& pair = known[task.peer];
             if (pair == none || pairs_[pair].receiver != receiver) {
@@ -68,7 +68,7 @@ void Traffic::find_receivers(std::span<const List> lists) {
                 pairs_.push_back({task.peer, receiver});
             }
             if (task.kind == Kind::recv) ++pairs_[pair].recvs;
-            *place = pair;
+            *slot = pair;
         }
     }
 }
@@ -86,11 +86,11 @@ void Traffic::enumerate(std::span<const List> lists) {
     }
     sends_.resize(sends_before);
     recvs_.resize(recvs_before);
-    std::size_t place = 0;
+    std::size_t task_index = 0;
     for (const List& list : lists) {
         TaskIndex index = 0;
         for (const Task& task : list.tasks) {
-            const PairIndex pair = pair_of_[place++];
+            const PairIndex pair = pair_of_[task_index++];
             if (sends(task.kind)) {
                 sends_[next_send[pair]++] = index;
             } else if (task.kind == Kind::recv) {

@@ -1,5 +1,5 @@
-// Who sends to whom: every pair of ranks that has something to do with each other, with its sends and
-// receives in order, and for every task the pair that it belongs to. Found once, used by every rule.
+// The communicating pairs of ranks, with their sends and receives in order, and the pair of every task.
+// Computed once for all rules.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,23 @@ struct Pair {
     int receiver;
     std::uint32_t sends = 0;
     std::uint32_t recvs = 0;
-    std::size_t first_send = 0;  // the pair's messages in the traffic's table of sends, from 0 to messages()
+    std::size_t first_send = 0;  // index of the pair's first message, from 0 to messages()
     std::size_t first_recv = 0;
 };
 
 class Traffic {
   public:
-    // The lists are of the right form. Takes time in proportion to the number of tasks and ranks.
+    // The lists must pass rule form. Takes time in proportion to the number of tasks and ranks.
     explicit Traffic(std::span<const List> lists);
 
     std::size_t size() const { return pairs_.size(); }
     std::size_t messages() const { return sends_.size(); }
     const Pair& operator[](PairIndex pair) const { return pairs_[pair]; }
 
-    // For send, recv and wait only.
+    // Defined for send, recv and wait only.
     PairIndex pair_of(int rank, std::size_t task) const { return pair_of_[first_task_[rank] + task]; }
-    // The n-th send of the pair, as an index in the sender's list, and the n-th receive in the receiver's.
+    // Return the n-th send of the pair as an index in the sender's list, and its n-th receive as an index in
+    // the receiver's list.
     TaskIndex send(const Pair& pair, std::size_t n) const { return sends_[pair.first_send + n]; }
     TaskIndex recv(const Pair& pair, std::size_t n) const { return recvs_[pair.first_recv + n]; }
 

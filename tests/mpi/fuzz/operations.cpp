@@ -1,5 +1,7 @@
 #include "fuzz/operations.hpp"
 
+#include <algorithm>
+
 #include "fuzz/making.hpp"
 
 namespace fuzz {
@@ -18,42 +20,47 @@ void compose(void* left, void* right, int* count, MPI_Datatype* type) {
     }
 }
 
+// The calls that are drawn, in groups: collectives that move data, reductions, neighbour collectives.
+// clang-format off
+#define FUZZ_CALLS(each)                                                                            \
+    each(Ibarrier) each(Ibcast) each(Igather) each(Iscatter) each(Igatherv) each(Iscatterv)         \
+    each(Iallgather) each(Iallgatherv) each(Ialltoall) each(Ialltoallv) each(Ialltoallw)            \
+    each(Ireduce) each(Iallreduce) each(Iscan) each(Iexscan) each(Ireduce_scatter_block)            \
+    each(Ireduce_scatter)                                                                           \
+    each(Ineighbor_allgather) each(Ineighbor_allgatherv) each(Ineighbor_alltoall)                   \
+    each(Ineighbor_alltoallv) each(Ineighbor_alltoallw)
+// clang-format on
+#define FUZZ_ENUMERATOR(name) name,
+enum Call : int { FUZZ_CALLS(FUZZ_ENUMERATOR) };
+#define FUZZ_NAME(name) #name,
+constexpr const char* names[] = {FUZZ_CALLS(FUZZ_NAME)};
+constexpr int first_reduction = Ireduce;
+constexpr int first_neighbor = Ineighbor_allgather;
+#ifdef OPEN_MPI
+constexpr int calls = Ineighbor_alltoallw + 1;
+#else
+constexpr int calls = Ineighbor_alltoallw;  // without it: MPICH 4.0's Neighbor_alltoallw mixes up the lengths
+#endif
+
+constexpr int long_block = 5000;          // units of the longest block of an operation with long blocks
+constexpr int operations_with_long = 16;  // one in so many operations
+constexpr int seeds = 1 << 20;
+constexpr int seeds_of_rank = 2;                        // one for the sent bytes, one for the received bytes
+constexpr int seeds_of_operation = 64 * seeds_of_rank;  // up to 64 ranks
+
+// The type that compose() works on.
+const Basic& two_ints() {
+    return *std::find_if(basics().begin(), basics().end(),
+                         [](const Basic& basic) { return basic.type == MPI_2INT; });
+}
+
 }  // namespace
 
 Operation::Operation(const Place& place, Random& random) {
-    static const char* const names[] = {"Ibarrier",
-                                        "Ibcast",
-                                        "Igather",
-                                        "Iscatter",
-                                        "Igatherv",
-                                        "Iscatterv",
-                                        "Iallgather",
-                                        "Iallgatherv",
-                                        "Ialltoall",
-                                        "Ialltoallv",
-                                        "Ialltoallw",
-                                        "Ireduce",
-                                        "Iallreduce",
-                                        "Iscan",
-                                        "Iexscan",
-                                        "Ireduce_scatter_block",
-                                        "Ireduce_scatter",
-                                        "Ineighbor_allgather",
-                                        "Ineighbor_allgatherv",
-                                        "Ineighbor_alltoall",
-                                        "Ineighbor_alltoallv",
-                                        "Ineighbor_alltoallw"};
-    constexpr int first_reduction = 11;
-    constexpr int first_neighbor = 17;
-#ifdef OPEN_MPI
-    constexpr int all = 22;
-#else
-    constexpr int all = 21;  // without the last: MPICH 4.0's Neighbor_alltoallw mixes up the lengths
-#endif
-    int number = random.below(place.has_neighbors ? all : first_neighbor);
-    // In a group of one, MPICH 4.0's Iallgatherv does not heed its displacements, and Open MPI 4.1 refuses
+    int number = random.below(place.has_neighbors ? calls : first_neighbor);
+    // In a group of one, MPICH 4.0's Iallgatherv ignores its displacements, and Open MPI 4.1 refuses
     // reductions.
-    if (place.ranks == 1 && (number == 7 || number >= first_reduction)) number = 1;
+    if (place.ranks == 1 && (number == Iallgatherv || number >= first_reduction)) number = Ibcast;
     const bool reduces = number >= first_reduction && number < first_neighbor;
     // MPI_DOUBLE_INT, the last, has a hole at its end, and MPICH 4.0 writes past types that are made of it.
     const Basic* basic = &basics()[static_cast<std::size_t>(
@@ -63,7 +70,7 @@ Operation::Operation(const Place& place, Random& random) {
     if (reduces) {
         composes = random.one_in(4);
         if (composes) {
-            basic = &basics()[6];  // two ints
+            basic = &two_ints();
             MPI_Op_create(compose, 0, &op_);
             owns_op_ = true;
             op_name = " compose";
@@ -84,10 +91,10 @@ Operation::Operation(const Place& place, Random& random) {
 #ifdef OPEN_MPI
     const bool may_be_long = true;
 #else
-    const bool may_be_long = !reduces;  // MPICH 4.0 writes past the buffers of its blocking reductions
+    const bool may_be_long = !reduces;      // MPICH 4.0 writes past the buffers of its blocking reductions
 #endif
-    if (may_be_long && random.one_in(16)) {
-        making.longest = 5000;
+    if (may_be_long && random.one_in(operations_with_long)) {
+        making.longest = long_block;
         // Open MPI 4.1 chooses algorithms by the number of elements: with types that differ between the ranks
         // it chooses different ones.
         making.kinds.assign(making.kinds.size(), making.kinds.front());
@@ -95,52 +102,52 @@ Operation::Operation(const Place& place, Random& random) {
     // The MPI's own operators are for its own types. In others MPICH 4.0's reductions mix up elements
     // with holes, or write past them.
 #ifdef OPEN_MPI
-    const int most = static_cast<int>(composes ? Layout::Kind::spread : Layout::Kind::plain);
+    const int max_kind = static_cast<int>(composes ? Layout::Kind::spread : Layout::Kind::plain);
 #else
-    const int most = static_cast<int>(composes ? Layout::Kind::contiguous : Layout::Kind::plain);
+    const int max_kind = static_cast<int>(composes ? Layout::Kind::contiguous : Layout::Kind::plain);
 #endif
-    if (reduces) making.kinds[0] = std::min(making.kinds[0], most);
-    making.seed =
-        static_cast<std::uint64_t>(random.below(1 << 20)) * 128 + static_cast<std::uint64_t>(place.rank) * 2;
+    if (reduces) making.kinds[0] = std::min(making.kinds[0], max_kind);
+    making.seed = static_cast<std::uint64_t>(random.below(seeds)) * seeds_of_operation +
+                  static_cast<std::uint64_t>(place.rank) * seeds_of_rank;
     switch (number) {
-        case 0:
+        case Ibarrier:
             making.barrier();
             break;
-        case 1:
+        case Ibcast:
             making.broadcast();
             break;
-        case 2:
+        case Igather:
             making.gather(false);
             break;
-        case 3:
+        case Iscatter:
             making.gather(true);
             break;
-        case 4:
+        case Igatherv:
             making.gatherv(false);
             break;
-        case 5:
+        case Iscatterv:
             making.gatherv(true);
             break;
-        case 6:
+        case Iallgather:
             making.allgather();
             break;
-        case 7:
+        case Iallgatherv:
             making.allgatherv();
             break;
-        case 8:
+        case Ialltoall:
             making.alltoall();
             break;
-        case 9:
+        case Ialltoallv:
             making.alltoallv();
             break;
-        case 10:
+        case Ialltoallw:
             making.alltoallw();
             break;
-        case 16:
+        case Ireduce_scatter:
             making.reduce_scatter();
             break;
         default:
-            if (number < 16)
+            if (number < first_neighbor)
                 making.reduction(number - first_reduction);
             else
                 making.neighbors(number - first_neighbor);

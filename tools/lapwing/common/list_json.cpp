@@ -87,7 +87,7 @@ Json to_json(const Problem& problem) {
     }
     if (const Placement* placement = problem.placement.get()) {
         for (int rank = 0; rank < problem.ranks; ++rank) json["hosts"].push_back(placement->host_of(rank));
-        if (!placement->in_usual_order())
+        if (!placement->in_default_order())
             json["order"] = std::vector(placement->order().begin(), placement->order().end());
     }
     for (const Parts& parts : problem.parts) {

@@ -21,10 +21,6 @@ constexpr int max_hosts_told = 16;
     throw Error(ErrorCode::invalid_argument, why);
 }
 
-bool has_neighbors(Collective collective) {
-    return collective == Collective::neighbor_allgather || collective == Collective::neighbor_alltoall;
-}
-
 // The default type is one that the operator supports; the default block is one element of it.
 void read_reduction(const ProblemOptions& options, Problem& problem) {
     if (!is_reduction(problem.collective)) {

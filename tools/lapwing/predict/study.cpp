@@ -85,7 +85,7 @@ simulate::Lateness read_lateness(const std::string& written) {
     lateness.kind = pick("--late", written.substr(0, colon), kinds) == 0 ? simulate::Lateness::Kind::uniform
                                                                          : simulate::Lateness::Kind::one;
     if (colon == written.size()) refuse("--late: the time is missing, as in uniform:100us or one:1ms");
-    lateness.most = simulate::from_seconds(read_time("--late", written.substr(colon + 1)));
+    lateness.max = simulate::from_seconds(read_time("--late", written.substr(colon + 1)));
     return lateness;
 }
 
