@@ -3,12 +3,12 @@
 // card, or the double of one.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engines/mlx5/conformance_limits.hpp"
 #include "engines/mlx5/device.hpp"
 
 namespace lapwing::mlx5 {
@@ -20,11 +20,6 @@ enum class Outcome : std::uint8_t {
     not_asked,  // the card lacks a feature that the question needs
 };
 const char* print(Outcome outcome);
-
-struct ConformanceLimits {
-    std::chrono::milliseconds max_wait{2000};  // for an event that must come
-    std::chrono::milliseconds min_wait{20};    // for an event that must not come
-};
 
 struct Answer {
     const char* name = nullptr;  // "wait_before"

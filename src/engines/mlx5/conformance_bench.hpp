@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "engines/mlx5/conformance.hpp"
+#include "engines/mlx5/conformance_limits.hpp"
 #include "engines/mlx5/queues.hpp"
 #include "engines/mlx5/wqe.hpp"
 
