@@ -17,7 +17,7 @@ using mlx5_double::Rules;
 using std::chrono::milliseconds;
 
 // Nothing comes that must not, however short the wait.
-constexpr ConformanceLimits quick{.longest = milliseconds(10000), .shortest = milliseconds(1)};
+constexpr ConformanceLimits quick{.max_wait = milliseconds(10000), .min_wait = milliseconds(1)};
 
 // On a busy machine the double's thread may not run within a short wait, so that what must not come does not.
 template <typename Found>
@@ -90,7 +90,7 @@ TEST_P(Mlx5PlantedFault, IsFound) {
     rules.fault = GetParam().fault;
     const auto found = [&](milliseconds shortest) {
         DoubleDevice device(Network::of_process(1), rules);
-        const ConformanceLimits limits{.longest = milliseconds(200), .shortest = shortest};
+        const ConformanceLimits limits{.max_wait = milliseconds(200), .min_wait = shortest};
         const std::vector<Answer> answers = check_conformance(device, limits, GetParam().question);
         return answers.size() == 1 && answers[0].outcome == Outcome::failed;
     };
@@ -115,7 +115,7 @@ TEST(Mlx5ConformanceNotes, WhetherErrorsCount) {
         rules.errors_count = count;
         EXPECT_TRUE(comes([&](milliseconds shortest) {
             DoubleDevice device(Network::of_process(1), rules);
-            const ConformanceLimits limits{.longest = milliseconds(10000), .shortest = shortest};
+            const ConformanceLimits limits{.max_wait = milliseconds(10000), .min_wait = shortest};
             const std::vector<Answer> answers = check_conformance(device, limits, "error_counts");
             return answers.size() == 1 && answers[0].found == (count ? "yes" : "no");
         }));

@@ -1,6 +1,6 @@
-// What the engine relies on, asked of a card: what Mellanox's own programs for cross-channel work expect, and
-// what no public text says. By the engine's own code for posting, over any Device: a card, or the double of
-// one.
+// Asks a card for the behaviour that the engine relies on: what Mellanox's own programs for cross-channel
+// work expect, and what no public text defines. Uses the engine's own code for posting, over any Device: a
+// card, or the double of one.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace lapwing::mlx5 {
 enum class Outcome : std::uint8_t {
     passed,
     failed,
-    noted,      // whichever it is: the engine does without
-    not_asked,  // the card lacks what the question needs
+    noted,      // the engine works with any answer
+    not_asked,  // the card lacks a feature that the question needs
 };
 const char* print(Outcome outcome);
 
@@ -25,12 +25,11 @@ struct Answer {
     const char* name = nullptr;  // "wait_before"
     const char* asks = nullptr;  // the question, as a sentence
     Outcome outcome = Outcome::not_asked;
-    std::string
-        found;  // of a failure: what came instead; of a note: the answer; else empty, or why not asked
+    // failed: what came instead; noted: the answer; not_asked: the reason; passed: empty.
+    std::string found;
 };
 
-// Every question, in the order of the answers: a second or two on a card. Throws nothing.
-// `only`: the question of that name.
+// Asks every question, or `only` the one of that name. Takes a second or two on a card. Does not throw.
 std::vector<Answer> check_conformance(Device& device, const ConformanceLimits& limits = {},
                                       std::string_view only = {});
 

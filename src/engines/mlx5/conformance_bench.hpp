@@ -1,5 +1,4 @@
-// What the questions of the conformance program work with, and the questions. Each answers with a note, or
-// with nothing where it has passed; it throws Failed.
+// The tools of the conformance program's questions: queues, memory and completions.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -177,7 +177,7 @@ class Queue {
     ReceiveQueue receives_;
 };
 
-// What all questions have.
+// One for each question.
 class Bench {
   public:
     Bench(Device& of, const ConformanceLimits& within)
@@ -190,11 +190,11 @@ class Bench {
 
     // The next completion, which must come.
     Completion next(Completions& of, const char* what) {
-        const auto end = Clock::now() + limits.longest;
+        const auto end = Clock::now() + limits.max_wait;
         for (int looks = 0;; ++looks) {
             if (const auto seen = of.look()) return *seen;
             if (Clock::now() >= end)
-                throw Failed{fmt::format("no completion of {} in {} ms", what, limits.longest.count())};
+                throw Failed{fmt::format("no completion of {} in {} ms", what, limits.max_wait.count())};
             if (looks > 1000) std::this_thread::yield();
         }
     }
@@ -204,7 +204,7 @@ class Bench {
         return seen;
     }
     void none(Completions& of, const char* what) {
-        const auto end = Clock::now() + limits.shortest;
+        const auto end = Clock::now() + limits.min_wait;
         while (Clock::now() < end) {
             if (const auto seen = of.look()) throw Failed{fmt::format("{}: {}", what, print(*seen))};
             std::this_thread::yield();
@@ -213,7 +213,7 @@ class Bench {
 
     // Whether one comes in a while.
     bool comes(Completions& of) {
-        const auto end = Clock::now() + limits.shortest;
+        const auto end = Clock::now() + limits.min_wait;
         while (Clock::now() < end) {
             if (of.look()) return true;
             std::this_thread::yield();
@@ -225,13 +225,22 @@ class Bench {
     Capabilities capabilities;
     ConformanceLimits limits;
     Memory memory;
+    std::string note;  // the answer of a question that has one
 };
 
-// A question answers with a note, or with nothing where it has passed.
+// Queue pair and completion queues of most questions.
+struct Loop {
+    explicit Loop(Bench& bench)
+        : done(bench.device), arrived(bench.device), queue(bench.device, bench.memory, done, arrived) {}
+    Completions done, arrived;
+    Queue queue;
+};
+
+// `ask` returns if the card has passed, and throws Failed if not. It may set a note.
 struct Question {
     const char* name;
     const char* asks;
-    std::string (*ask)(Bench&);
+    void (*ask)(Bench&);
     enum Needs { nothing, wait_in_plain, wait, cross_channel } needs = nothing;
     bool note = false;
 };
@@ -241,31 +250,7 @@ inline Role waiting_role(const Bench& bench) {
     return bench.capabilities.wait_in_plain ? Role::plain : Role::master;
 }
 
-std::string ask_report(Bench& bench);
-std::string ask_write(Bench& bench);
-std::string ask_send(Bench& bench);
-std::string ask_receiver_late(Bench& bench);
-std::string ask_write_late(Bench& bench);
-std::string ask_write_nothing(Bench& bench);
-std::string ask_event(Bench& bench);
-std::string ask_key(Bench& bench);
-std::string ask_wait_plain(Bench& bench);
-std::string ask_wait_master(Bench& bench);
-std::string ask_wait_after(Bench& bench);
-std::string ask_wait_count(Bench& bench);
-std::string ask_waits_in_order(Bench& bench);
-std::string ask_wait_quiet(Bench& bench);
-std::string ask_overrun(Bench& bench);
-std::string ask_far_wait(Bench& bench);
-std::string ask_index_wrap(Bench& bench);
-std::string ask_destroy(Bench& bench);
-std::string ask_enable(Bench& bench);
-std::string ask_enable_in_turn(Bench& bench);
-std::string ask_enable_wrap(Bench& bench);
-std::string ask_index(Bench& bench);
-std::string ask_error_counts(Bench& bench);
-std::string ask_fetched(Bench& bench);
-std::string ask_managed_fetched(Bench& bench);
-std::string ask_step(Bench& bench);
+// In the order of the answers.
+std::span<const Question> questions();
 
 }  // namespace lapwing::mlx5::conformance

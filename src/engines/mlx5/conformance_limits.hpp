@@ -6,8 +6,8 @@
 namespace lapwing::mlx5 {
 
 struct ConformanceLimits {
-    std::chrono::milliseconds longest{2000};  // until something that must come is called missing
-    std::chrono::milliseconds shortest{20};   // until something that must not come is believed not to
+    std::chrono::milliseconds max_wait{2000};  // for an event that must come
+    std::chrono::milliseconds min_wait{20};    // for an event that must not come
 };
 
 }  // namespace lapwing::mlx5

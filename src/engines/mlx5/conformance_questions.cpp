@@ -3,8 +3,9 @@
 #include "engines/mlx5/conformance_bench.hpp"
 
 namespace lapwing::mlx5::conformance {
+namespace {
 
-std::string ask_report(Bench& bench) {
+void ask_report(Bench& bench) {
     Completions done(bench.device);
     Queue queue(bench.device, bench.memory, done, done);
     queue.mark(Report::no);
@@ -12,16 +13,15 @@ std::string ask_report(Bench& bench) {
     queue.ring();
     const Completion seen = bench.good(done, "a request");
     expect(static_cast<std::uint16_t>(seen.index + 1) == queue.next(),
-           "in place of the last request: " + print(seen));
+           "instead of the last request: " + print(seen));
     expect(seen.queue_pair == queue.number(),
            fmt::format("a completion of queue pair {:#x}", seen.queue_pair));
     bench.none(done, "after the only request that reports");
-    return "";
 }
 
-std::string ask_write(Bench& bench) {
-    Completions done(bench.device), arrived(bench.device);
-    Queue queue(bench.device, bench.memory, done, arrived);
+void ask_write(Bench& bench) {
+    Loop here(bench);
+    auto& [done, arrived, queue] = here;
     for (unsigned round = 0; round < 20; ++round) {
         bench.memory.fill(round);
         queue.receive_nothing();
@@ -29,15 +29,14 @@ std::string ask_write(Bench& bench) {
         queue.ring();
         const Completion seen = bench.good(arrived, "an RDMA write with immediate, where it arrives");
         expect(bench.memory.arrived(0, half), "the completion came before the data");
-        expect(seen.received && seen.bytes == half, fmt::format("{} bytes in place of {}", seen.bytes, half));
+        expect(seen.received && seen.bytes == half, fmt::format("{} bytes instead of {}", seen.bytes, half));
         bench.good(done, "an RDMA write");
     }
-    return "";
 }
 
-std::string ask_send(Bench& bench) {
-    Completions done(bench.device), arrived(bench.device);
-    Queue queue(bench.device, bench.memory, done, arrived);
+void ask_send(Bench& bench) {
+    Loop here(bench);
+    auto& [done, arrived, queue] = here;
     constexpr std::uint32_t part = 100;
     for (unsigned round = 0; round < 10; ++round) {
         bench.memory.fill(round);
@@ -47,21 +46,20 @@ std::string ask_send(Bench& bench) {
         queue.ring();
         for (std::uint32_t message = 0; message < 4; ++message) {
             const Completion seen = bench.good(arrived, "a send, where it arrives");
-            expect(seen.bytes == part, fmt::format("{} bytes in place of {}", seen.bytes, part));
+            expect(seen.bytes == part, fmt::format("{} bytes instead of {}", seen.bytes, part));
             expect(bench.memory.arrived(message * part, part),
                    "another message, or the completion before its data");
         }
         const Completion seen = bench.good(done, "the last of four sends");
         expect(static_cast<std::uint16_t>(seen.index + 1) == queue.next(),
-               "in place of the last request: " + print(seen));
+               "instead of the last request: " + print(seen));
     }
     bench.none(done, "after the last send");
-    return "";
 }
 
-std::string ask_receiver_late(Bench& bench) {
-    Completions done(bench.device), arrived(bench.device);
-    Queue queue(bench.device, bench.memory, done, arrived);
+void ask_receiver_late(Bench& bench) {
+    Loop here(bench);
+    auto& [done, arrived, queue] = here;
     bench.memory.fill(3);
     queue.send(0, half, Report::yes);
     queue.ring();
@@ -70,12 +68,11 @@ std::string ask_receiver_late(Bench& bench) {
     bench.good(arrived, "a send that was tried again");
     expect(bench.memory.arrived(0, half), "other bytes arrived");
     bench.good(done, "a send that was tried again");
-    return "";
 }
 
-std::string ask_write_late(Bench& bench) {
-    Completions done(bench.device), arrived(bench.device);
-    Queue queue(bench.device, bench.memory, done, arrived);
+void ask_write_late(Bench& bench) {
+    Loop here(bench);
+    auto& [done, arrived, queue] = here;
     bench.memory.fill(4);
     queue.write(0, half, true, Report::yes);
     queue.ring();
@@ -84,12 +81,11 @@ std::string ask_write_late(Bench& bench) {
     bench.good(arrived, "a write that was tried again");
     expect(bench.memory.arrived(0, half), "other bytes arrived");
     bench.good(done, "a write that was tried again");
-    return "";
 }
 
-std::string ask_write_nothing(Bench& bench) {
-    Completions done(bench.device), arrived(bench.device);
-    Queue queue(bench.device, bench.memory, done, arrived);
+void ask_write_nothing(Bench& bench) {
+    Loop here(bench);
+    auto& [done, arrived, queue] = here;
     queue.receive_nothing();
     queue.write_nothing(false, Report::yes);
     queue.write_nothing(true, Report::yes);
@@ -98,10 +94,9 @@ std::string ask_write_nothing(Bench& bench) {
     bench.good(done, "one with immediate");
     expect(bench.good(arrived, "one with immediate, where it arrives").bytes == 0, "it has bytes");
     bench.none(arrived, "after the one that uses up a receive");
-    return "";
 }
 
-std::string ask_event(Bench& bench) {
+void ask_event(Bench& bench) {
     Completions done(bench.device);
     Queue queue(bench.device, bench.memory, done, done);
     const auto event = [&](milliseconds limit) {
@@ -110,30 +105,28 @@ std::string ask_event(Bench& bench) {
     };
     bench.device.clear_events();
     bench.device.arm(done.queue(), done.next());
-    expect(!event(bench.limits.shortest), "an event without a completion");
+    expect(!event(bench.limits.min_wait), "an event without a completion");
     queue.mark(Report::yes);
     queue.ring();
-    expect(event(bench.limits.longest), "no event for a completion");
+    expect(event(bench.limits.max_wait), "no event for a completion");
     bench.device.clear_events();
-    expect(!event(milliseconds(0)), "an event that stays after it has been taken");
+    expect(!event(milliseconds(0)), "an event that stays after clear_events()");
     bench.device.arm(done.queue(), done.next());
-    expect(event(bench.limits.longest), "no event for a completion that is there already");
+    expect(event(bench.limits.max_wait), "no event for a completion that came before");
     bench.device.clear_events();
     bench.good(done, "a request");
-    return "";
 }
 
-std::string ask_key(Bench& bench) {
+void ask_key(Bench& bench) {
     Completions done(bench.device);
     Queue queue(bench.device, bench.memory, done, done);
     queue.write_wrongly();
     queue.ring();
     const Completion seen = bench.next(done, "a write with a wrong key");
     expect(seen.error, print(seen));
-    return "";
 }
 
-// A queue that waits, and one whose completions it waits for, which nobody need read.
+// A queue that waits, and one whose completions it waits for, read or not.
 struct Waiting {
     Bench& bench;
     Completions counted;
@@ -167,23 +160,22 @@ struct Waiting {
     }
 };
 
-std::string wait_before(Bench& bench, Role role) {
+void wait_before(Bench& bench, Role role) {
     Waiting here(bench, role);
     here.waiter.wait(here.counted, 0, Report::yes);
     here.waiter.ring();
     bench.none(here.done, "a WAIT for an empty queue ended");
     here.complete(1);
     bench.good(here.done, "a WAIT");
-    return "";
 }
-std::string ask_wait_plain(Bench& bench) {
-    return wait_before(bench, Role::plain);
+void ask_wait_plain(Bench& bench) {
+    wait_before(bench, Role::plain);
 }
-std::string ask_wait_master(Bench& bench) {
-    return wait_before(bench, Role::master);
+void ask_wait_master(Bench& bench) {
+    wait_before(bench, Role::master);
 }
 
-std::string ask_wait_after(Bench& bench) {
+void ask_wait_after(Bench& bench) {
     Waiting here(bench, waiting_role(bench));
     here.complete(3);
     for (int count = 0; count < 3; ++count) bench.good(here.counted, "a request");
@@ -192,10 +184,9 @@ std::string ask_wait_after(Bench& bench) {
     here.waiter.ring();
     bench.good(here.done, "a WAIT for the last completion");
     bench.good(here.done, "a WAIT for one before it");
-    return "";
 }
 
-std::string ask_wait_count(Bench& bench) {
+void ask_wait_count(Bench& bench) {
     Waiting here(bench, waiting_role(bench));
     here.waiter.wait(here.counted, 4, Report::yes);
     here.waiter.ring();
@@ -203,10 +194,9 @@ std::string ask_wait_count(Bench& bench) {
     bench.none(here.done, "a WAIT for the fifth completion ended with four");
     here.complete(1);
     bench.good(here.done, "a WAIT for the fifth completion, with five");
-    return "";
 }
 
-std::string ask_waits_in_order(Bench& bench) {
+void ask_waits_in_order(Bench& bench) {
     Waiting here(bench, waiting_role(bench));
     std::uint16_t first = here.waiter.next();
     for (int count = 0; count < 4; ++count) here.waiter.wait(here.counted, 1, Report::yes);
@@ -217,12 +207,11 @@ std::string ask_waits_in_order(Bench& bench) {
     here.complete(1);
     for (int count = 0; count < 5; ++count, ++first) {
         const Completion seen = bench.good(here.done, "one of several WAITs for one count");
-        expect(seen.index == first, fmt::format("index {:#06x} in place of {:#06x}", seen.index, first));
+        expect(seen.index == first, fmt::format("index {:#06x} instead of {:#06x}", seen.index, first));
     }
-    return "";
 }
 
-std::string ask_wait_quiet(Bench& bench) {
+void ask_wait_quiet(Bench& bench) {
     Waiting here(bench, waiting_role(bench));
     here.waiter.wait(here.counted, 0, Report::no);
     here.waiter.mark(Report::yes);
@@ -231,10 +220,9 @@ std::string ask_wait_quiet(Bench& bench) {
     const Completion seen = bench.good(here.done, "a request behind a WAIT");
     expect(static_cast<std::uint16_t>(seen.index + 1) == here.waiter.next(), print(seen));
     bench.none(here.done, "after the only request that reports");
-    return "";
 }
 
-std::string ask_overrun(Bench& bench) {
+void ask_overrun(Bench& bench) {
     Waiting here(bench, waiting_role(bench), 16, true);
     here.waiter.wait(here.counted, 99, Report::yes);
     here.waiter.ring();
@@ -242,10 +230,9 @@ std::string ask_overrun(Bench& bench) {
     bench.none(here.done, "a WAIT for 100 completions ended with 99");
     here.complete(1);
     bench.good(here.done, "a WAIT for 100 completions of a queue of 16");
-    return "";
 }
 
-std::string ask_far_wait(Bench& bench) {
+void ask_far_wait(Bench& bench) {
     Waiting here(bench, waiting_role(bench));
     constexpr std::uint32_t far = 40000;  // beyond half of 16 bits
     here.waiter.wait(here.counted, 0u - far, Report::yes);
@@ -254,27 +241,25 @@ std::string ask_far_wait(Bench& bench) {
     here.complete(2);
     bench.good(here.done, "a WAIT for what came 40,000 completions before");
     bench.none(here.done, "a WAIT for 40,000 more completions ended");
-    return "";
 }
 
-std::string ask_index_wrap(Bench& bench) {
+void ask_index_wrap(Bench& bench) {
     Waiting here(bench, waiting_role(bench), 16, true);
     const std::uint32_t all = 0x10000u - here.source.first() + 2 * blocks;
     here.complete(all);
     here.waiter.wait(here.counted, all - 1, Report::yes);
     here.waiter.ring();
     bench.good(here.done, fmt::format("a WAIT for {} requests", all).c_str());
-    return "";
 }
 
-std::string ask_destroy(Bench& bench) {
+void ask_destroy(Bench& bench) {
     for (int round = 0; round < 3; ++round) {
         Waiting here(bench, waiting_role(bench));
         here.waiter.wait(here.counted, 0, Report::yes);
         here.waiter.ring();
         bench.none(here.done, "a WAIT for an empty queue ended");
     }
-    return ask_report(bench);
+    ask_report(bench);
 }
 
 // A managed queue, and its master.
@@ -299,7 +284,7 @@ struct Managed {
     void enable(std::uint16_t end, Report report = Report::no) { master.enable(slave.number(), end, report); }
 };
 
-std::string ask_enable(Bench& bench) {
+void ask_enable(Bench& bench) {
     Managed here(bench);
     const auto after = [&](int count) { return static_cast<std::uint16_t>(here.slave.first() + count); };
     for (int count = 0; count < 10; ++count) here.slave.mark(Report::yes);
@@ -319,10 +304,9 @@ std::string ask_enable(Bench& bench) {
     here.enable(after(10), Report::yes);
     here.master.ring();
     bench.good(here.own, "a SEND_EN");
-    return "";
 }
 
-std::string ask_enable_in_turn(Bench& bench) {
+void ask_enable_in_turn(Bench& bench) {
     Managed here(bench);
     bench.memory.fill(9);
     // One bell, and the writes go one at a time, each after the one before it is complete.
@@ -336,10 +320,9 @@ std::string ask_enable_in_turn(Bench& bench) {
     bench.good(here.own, "the last WAIT of a chain");
     expect(bench.memory.arrived(0, steps * 8), "the chain ended before its data had arrived");
     here.through(steps);
-    return "";
 }
 
-std::string ask_enable_wrap(Bench& bench) {
+void ask_enable_wrap(Bench& bench) {
     Managed here(bench);
     const std::uint32_t all = 0x10000u - here.slave.first() + 2 * blocks;
     for (std::uint32_t through = 0; through < all;) {
@@ -349,10 +332,9 @@ std::string ask_enable_wrap(Bench& bench) {
         for (int count = 0; count < 16; ++count, ++through)
             bench.good(here.done, "a request of a managed queue");
     }
-    return "";
 }
 
-std::string ask_index(Bench& bench) {
+void ask_index(Bench& bench) {
     Completions done(bench.device);
     Queue queue(bench.device, bench.memory, done, done);
     queue.mark(Report::yes);
@@ -360,10 +342,10 @@ std::string ask_index(Bench& bench) {
     queue.mark(Report::yes);
     queue.ring();
     const Completion seen = bench.next(done, "an entry with a wrong index");
-    return seen.error ? "yes: " + syndrome_in_words(seen.syndrome) : "no";
+    bench.note = seen.error ? "yes: " + syndrome_in_words(seen.syndrome) : "no";
 }
 
-std::string ask_error_counts(Bench& bench) {
+void ask_error_counts(Bench& bench) {
     Waiting here(bench, waiting_role(bench));
     here.source.write_wrongly();
     here.source.ring();
@@ -371,35 +353,35 @@ std::string ask_error_counts(Bench& bench) {
     here.waiter.ring();
     const Completion seen = bench.next(here.counted, "a write with a wrong key");
     expect(seen.error, print(seen));
-    return bench.comes(here.done) ? "yes" : "no";
+    bench.note = bench.comes(here.done) ? "yes" : "no";
 }
 
-std::string ask_fetched(Bench& bench) {
+void ask_fetched(Bench& bench) {
     Waiting here(bench, waiting_role(bench));
     here.waiter.wait(here.counted, 0, Report::no);
     here.waiter.mark(Report::no);
     here.waiter.ring();
-    std::this_thread::sleep_for(bench.limits.shortest);
+    std::this_thread::sleep_for(bench.limits.min_wait);
     here.waiter.report_last();
     here.complete(1);
-    return bench.comes(here.done) ? "when it runs" : "before it runs";
+    bench.note = bench.comes(here.done) ? "when it runs" : "before it runs";
 }
 
-std::string ask_managed_fetched(Bench& bench) {
+void ask_managed_fetched(Bench& bench) {
     Managed here(bench);
     here.slave.mark(Report::yes);
     here.slave.mark(Report::no);
     here.enable(static_cast<std::uint16_t>(here.slave.next() - 1));
     here.master.ring();
     bench.good(here.done, "an enabled request");
-    std::this_thread::sleep_for(bench.limits.shortest);
+    std::this_thread::sleep_for(bench.limits.min_wait);
     here.slave.report_last();
     here.enable(here.slave.next());
     here.master.ring();
-    return bench.comes(here.done) ? "when it is enabled, or later" : "before it is enabled";
+    bench.note = bench.comes(here.done) ? "when it is enabled, or later" : "before it is enabled";
 }
 
-std::string ask_step(Bench& bench) {
+void ask_step(Bench& bench) {
     Waiting here(bench, waiting_role(bench));
     here.complete(1);
     bench.good(here.counted, "a request");
@@ -414,7 +396,50 @@ std::string ask_step(Bench& bench) {
         times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / steps);
     }
     std::sort(times.begin(), times.end());
-    return fmt::format("{:.0f} ns, in a chain of {}", times[times.size() / 2], steps);
+    bench.note = fmt::format("{:.0f} ns, in a chain of {}", times[times.size() / 2], steps);
+}
+
+constexpr bool note = true;
+constexpr Question all[] = {
+    {"report", "Of two requests the one that reports leaves a completion.", ask_report},
+    {"write", "An RDMA write with immediate arrives, its data before its completion.", ask_write},
+    {"send", "Sends arrive in order, each in the receive that is next.", ask_send},
+    {"receiver_late", "A send without a receive is tried again until there is one.", ask_receiver_late},
+    {"write_late", "A write with immediate is not complete before there is a receive.", ask_write_late},
+    {"write_nothing", "A write of no bytes completes that names no memory.", ask_write_nothing},
+    {"event", "An armed completion queue gives one event for its next completion.", ask_event},
+    {"key", "Memory that a key does not cover is refused.", ask_key},
+    {"wait_plain", "A WAIT in a plain queue pair ends with the completion that it names.", ask_wait_plain,
+     Question::wait_in_plain},
+    {"wait_master", "A WAIT in a master ends with the completion that it names.", ask_wait_master,
+     Question::cross_channel},
+    {"wait_after", "A WAIT for a completion that is there, and read, ends at once.", ask_wait_after,
+     Question::wait},
+    {"wait_count", "A WAIT for the fifth completion ends with the fifth.", ask_wait_count, Question::wait},
+    {"waits_in_order", "Several WAITs for one count all end, in order.", ask_waits_in_order, Question::wait},
+    {"wait_quiet", "A WAIT that does not report leaves no completion.", ask_wait_quiet, Question::wait},
+    {"overrun", "Where overrun is ignored, a WAIT counts more completions than their ring holds.",
+     ask_overrun, Question::wait},
+    {"far_wait", "A WAIT compares more than 16 bits, cyclically.", ask_far_wait, Question::wait},
+    {"index_wrap", "Indices of requests wrap at 16 bits.", ask_index_wrap, Question::wait},
+    {"destroy", "A queue pair that waits can be destroyed.", ask_destroy, Question::wait},
+    {"enable", "A managed queue runs up to the request that SEND_EN names; repeating SEND_EN does no harm.",
+     ask_enable, Question::cross_channel},
+    {"enable_in_turn", "One bell runs a chain of enables and WAITs.", ask_enable_in_turn,
+     Question::cross_channel},
+    {"enable_wrap", "Enables wrap at 16 bits.", ask_enable_wrap, Question::cross_channel},
+    {"index", "Is the index of a request checked?", ask_index, Question::nothing, note},
+    {"error_counts", "Does an error completion count for a WAIT?", ask_error_counts, Question::wait, note},
+    {"fetched", "When is a request read that stands behind a WAIT?", ask_fetched, Question::wait, note},
+    {"managed_fetched", "When is a request of a managed queue read?", ask_managed_fetched,
+     Question::cross_channel, note},
+    {"wait_time", "How long does a WAIT take that need not wait?", ask_step, Question::wait, note},
+};
+
+}  // namespace
+
+std::span<const Question> questions() {
+    return all;
 }
 
 }  // namespace lapwing::mlx5::conformance

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t alignment = alignof(std::max_align_t);
 
-// Of one memory of a list: which bytes stand where.
+// The locations of the bytes of one memory of a list.
 class Contents {
   public:
     struct Range {
@@ -27,7 +27,7 @@ class Contents {
         clear(from, from + bytes);
         ranges_[from] = {from + bytes, place};
     }
-    // The places of a span, in its order; `take(place, bytes)`. False when some byte has none.
+    // Calls take(location, bytes) for the parts of a span, in order. Returns false if a byte has no location.
     template <typename Take>
     bool visit(std::uint64_t from, std::uint64_t bytes, const Take& take) const {
         const std::uint64_t end = from + bytes;
@@ -175,14 +175,14 @@ class Maker {
         if (task.target.length == 0) return;
         if (!stage_is_open_) made_.stages.push_back({std::exchange(since_stage_, {}), {}});
         stage_is_open_ = true;
-        // The stage waits for them, and sends for the stage.
+        // The stage waits for these arrivals, and sends wait for the stage.
         since_send_.clear();
         const std::uint64_t result = made_.reduced_bytes;
         made_.stages.back().reductions.push_back(
             {task.op, task.type, pieces(task.source), pieces(task.target), task.target.length, result});
         memory(task.target.space)
             .set(task.target.offset, task.target.length, {Location::Memory::reduced, -1, result});
-        // The caller's own operator may want its elements aligned.
+        // The caller's own operator may need aligned elements.
         made_.reduced_bytes += (task.target.length + alignment - 1) / alignment * alignment;
     }
 
@@ -227,7 +227,7 @@ class Maker {
                     else
                         found.push_back({place, bytes});
                 });
-        if (!known) throw Error(ErrorCode::invalid_argument, "the list reads what nothing has written");
+        if (!known) throw Error(ErrorCode::invalid_argument, "the list reads bytes that no task has written");
         return found;
     }
 
@@ -244,9 +244,9 @@ class Maker {
     Contents memories_[3];
     std::map<std::int32_t, Received> received_;
     std::map<std::int32_t, Exchange> exchanges_;
-    std::vector<Arrival> since_send_;  // what has been waited for
+    std::vector<Arrival> since_send_;  // arrivals that the list has waited for
     std::vector<Arrival> since_stage_;
-    bool stage_is_open_ = false;  // no wait and no send behind it
+    bool stage_is_open_ = false;  // no wait and no send has followed
     std::uint32_t awaited_stages_ = 0;
 };
 
@@ -263,7 +263,7 @@ Verdict has_schedule(const List& list) {
     for (const Task& task : list.tasks) {
         if (task.kind == Kind::enable_send || task.kind == Kind::enable_recv)
             return Verdict::no("it enables queues");
-        if (task.kind == Kind::recv && !top) return Verdict::no("a receive stands behind other tasks");
+        if (task.kind == Kind::recv && !top) return Verdict::no("a receive follows other tasks");
         top = top && (task.kind == Kind::recv);
     }
     return Verdict::yes();

@@ -33,7 +33,7 @@ class WorkMaker {
             all.push_back({{Counter::Kind::landed, arrival.peer}, arrival.messages});
         if (const std::uint32_t stages = schedule_.levels[level].stages; stages > 0)
             all.push_back({{Counter::Kind::stage}, stages});
-        // An earlier count of the same counter is part of the later one.
+        // A later threshold of the same counter includes the earlier one.
         const bool replaced = trigger_.counter.kind == Counter::Kind::none ||
                               std::any_of(all.begin(), all.end(), [&](const Trigger& one) {
                                   return one.counter == trigger_.counter;
@@ -56,8 +56,8 @@ class WorkMaker {
     const Schedule& schedule_;
     const std::function<bool(std::int32_t)>& not_ready_;
     std::vector<Work> made_;
-    Trigger trigger_;                  // of the present level
-    std::set<std::int32_t> credited_;  // whose credits the present trigger stands for
+    Trigger trigger_;                  // of the current level
+    std::set<std::int32_t> credited_;  // peers whose credits the current trigger includes
     std::int32_t gates_ = 0;
 };
 

@@ -1,9 +1,9 @@
-// The works that a run of a schedule hands to the network: writes and additions to counters, each of which
+// The works that a run of a schedule queues in the network: writes and additions to counters, each of which
 // happens when a counter reaches a threshold.
 //
-// A write that waits for one peer waits at that peer's landing counter. One that waits for several things
-// waits at a *gate*, a counter of the run, which each of these things raises by one. The gate of a level is
-// raised by the trigger of the level before, too, so a later level never overtakes an earlier one.
+// A write that waits for one peer has that peer's landing counter as its trigger. A write with several
+// conditions waits at a *gate*, a counter of the run that each condition raises by one. The trigger of the
+// level before raises the gate, too, so that a later level never overtakes an earlier one.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,21 @@ namespace lapwing::triggered {
 // A counter of one run: of the pair with a peer, in the slot that the run uses there, or a gate.
 struct Counter {
     enum class Kind : std::uint8_t {
-        none,    // of a work that happens at once
+        none,    // the work happens at once
         landed,  // messages from the peer
-        credit,  // the peer has consumed what this rank has put into its slot
+        credit,  // the peer allows writes into its slot
         gate,
         stage,  // the processor raises it when a stage is over
     };
     Kind kind = Kind::none;
-    std::int32_t which = -1;  // the peer, or the gate; of a run there is one that counts stages
+    std::int32_t which = -1;  // the peer, or the gate
 
     bool operator==(const Counter&) const = default;
 };
 
 struct Trigger {
     Counter counter;
-    // landed, gate, stage: counted from the beginning of the run. credit: this one run's, always 1.
+    // landed, gate, stage: relative to the beginning of the run. credit: always 1, the credit of this run.
     std::uint64_t threshold = 0;
 
     bool operator==(const Trigger&) const = default;
@@ -41,22 +41,21 @@ struct Work {
     enum class Kind : std::uint8_t { write, add };
     Kind kind = Kind::write;
     Trigger trigger;
-    std::uint32_t write = 0;  // its place in the schedule's writes
-    std::int32_t gate = -1;   // add: which one is raised, by one
+    std::uint32_t write = 0;  // its index in the schedule's writes
+    std::int32_t gate = -1;   // add: the gate that is raised by one
 
     bool operator==(const Work&) const = default;
 };
 
-// In the order in which they must be queued: of works with equal thresholds the first one queued is the first
-// one done. `not_ready(peer)`: whether the peer may still use the slot that this run's messages go to, so
-// that they have to wait for its credit.
+// Returns the works in the order in which they must be queued: of works with equal thresholds the first one
+// queued happens first. `not_ready(peer)`: whether the messages to the peer must wait for its credit.
 std::vector<Work> works(const Schedule& schedule, const std::function<bool(std::int32_t)>& not_ready);
 
 std::uint64_t gates_of(const std::vector<Work>& works);
-// Raising a counter takes two trigger entries of Slingshot's card.
+// Adding to a counter takes two trigger entries of Slingshot's card.
 std::uint64_t entries_of(const Work& work);
 
-// What a run takes of the network at most: while none of the peers is known to be ready.
+// The most that a run takes of the network: when no peer is known to be ready.
 struct Needs {
     std::uint64_t entries = 0;
     std::uint64_t counters = 0;  // gates, one for stages that writes wait for, and one for its end

@@ -39,8 +39,8 @@ bool conforms(std::uint64_t seed) {
     rules.seed = seed;
     rules.delay = static_cast<unsigned>(seed % 3);
     DoubleDevice device(Network::of_process(1), rules, Drive::thread, mlx5_double::open_soft_roce());
-    const mlx5::ConformanceLimits patient{.longest = std::chrono::milliseconds(20000),
-                                          .shortest = std::chrono::milliseconds(20)};
+    const mlx5::ConformanceLimits patient{.max_wait = std::chrono::milliseconds(20000),
+                                          .min_wait = std::chrono::milliseconds(20)};
     int passed = 0;
     int noted = 0;
     bool all = true;
@@ -64,7 +64,7 @@ struct Rank {
     std::vector<Operation*> operations;
 };
 
-// What is wrong; empty: nothing.
+// Returns the fault that was found, or an empty string.
 std::string run(const Problem& problem, const Choice& choice, const WorkVariant& variant,
                 std::uint64_t seed) {
     Rules rules;
@@ -158,7 +158,7 @@ bool run_algorithms(const std::string& only, std::uint64_t seed) {
 }  // namespace
 }  // namespace lapwing
 
-// soft_roce [VARIANT ROUNDS]: algorithms alone, of that variant, so many times: for what happens seldom.
+// soft_roce [VARIANT ROUNDS]: only the algorithms, in that variant, repeated: to find rare faults.
 int main(int argc, char** argv) {
     try {
         bool right = true;

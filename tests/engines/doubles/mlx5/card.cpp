@@ -22,7 +22,7 @@ Card::~Card() {
     network_->leave(card_);
 }
 
-// What a program has seen arrive must not be reported as lost because it ends at once.
+// Messages that a program has seen arrive must not be reported as lost because the program ends at once.
 void Card::send_answers(Pair& pair) {
     for (int tries = 0; !pair.answers.empty() && tries < 1000; ++tries) {
         if (network_->send(pair.peer_card, pair.answers.front(), {})) pair.answers.pop_front();
@@ -325,7 +325,7 @@ Round Card::retire_receive(Pair& pair) {
     return Round::moved;
 }
 
-// All that is posted and not done ends in an error, signalled or not.
+// All requests that are posted and not done end in an error, signalled or not.
 void Card::flush(Pair& pair) {
     if (wire_ != nullptr) wire_->fail(pair.number);
     pair.messages.clear();
@@ -370,7 +370,7 @@ Round Card::round() {
         if (found != pairs_.end()) {
             found->second->arrived.push_back({packet, std::move(payload)});
         } else if (packet.kind == PacketKind::data) {
-            // Nobody there: what its sender would find out by trying in vain.
+            // The peer is gone: its sender would find that out by retries.
             Packet lost;
             lost.kind = PacketKind::refused;
             lost.from_card = card_;

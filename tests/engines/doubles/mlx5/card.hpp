@@ -1,11 +1,12 @@
-// The double of a ConnectX: an interpreter of the queues that a program writes, with the rules of the card
-// and none of its kindness. Written from DPDK's and Linux's drivers and from what Mellanox's own programs do
-// (pcx, libmlx5); where these leave something open, `Rules` says which way it goes.
+// The double of a ConnectX card: interprets the queues that a program writes, strictly by the card's rules.
+// Written from DPDK's and Linux's drivers, and from what Mellanox's own programs do (pcx, libmlx5). Where
+// these leave something open, `Rules` decides.
 //
-// Unkind, by a seed: requests are fetched at the bell (a managed queue's at the enable) or as late as they
-// run; queues take turns in any order; messages go in pieces; receivers make senders try again, and what is
-// sent is read anew then, but of a write only the piece that needs a receive; completions come late, never
-// before the data; all that a completion need not say is junk; counters begin just before they wrap.
+// It does the worst that the rules allow, by a seed. It fetches requests at the bell (of a managed queue: at
+// the enable) or as late as they run. Queues run in any order. Messages go in pieces. Receivers make senders
+// retry; a retried send is read anew, but of a write only the piece that needs a receive. Completions come
+// late, never before the data, with junk in all fields without a meaning. Counters begin just before they
+// wrap.
 #pragma once
 
 #include <chrono>
@@ -25,7 +26,7 @@
 
 namespace lapwing::mlx5_double {
 
-// One rule of the card broken: what tests of the double, and the conformance program, must find.
+// One broken rule of the card. Tests of the double and the conformance program must find it.
 enum class Fault : std::uint8_t {
     none,
     wait_one_early,             // a WAIT for index n ends with n completions
@@ -62,9 +63,9 @@ struct Rules {
     std::uint16_t first_send = 0xfff0;
     std::uint16_t first_receive = 0xfff0;
     std::uint32_t first_completion = 0xfffff0;
-    // 0: each queue does all it can, in turn. Above: the more, the less it does at a time.
+    // 0: each queue in turn does all it can. The higher, the less it does at a time.
     unsigned delay = 3;
-    std::chrono::milliseconds keep_alive{1000};  // as mlx5::Device says
+    std::chrono::milliseconds keep_alive{1000};  // of mlx5::Device
     Fault fault = Fault::none;
 };
 
@@ -90,15 +91,15 @@ struct PairRings {
 };
 
 enum class Round {
-    idle,  // nothing can go on before somebody posts something, or a packet comes
-    held,  // something waits for its time, or for memory
+    idle,  // waits for a posted request or a packet
+    held,  // waits for a time, or for memory
     moved,
 };
 
 // Any thread may call it.
 class Card {
   public:
-    // `wire`: what moves messages; null: the network does.
+    // `wire` moves messages; null: the network does.
     Card(std::shared_ptr<Network> network, const Rules& rules, std::unique_ptr<Wire> wire = nullptr);
     ~Card();
     Card(const Card&) = delete;
@@ -108,31 +109,32 @@ class Card {
     std::uint32_t number() const { return card_; }
     Network& network() { return *network_; }
 
-    // Numbers of 24 bits; one of either sort may be equal, as a card's may be. The memory is the caller's.
+    // Numbers have 24 bits; a queue pair and a completion queue may have the same, as on a card. The caller
+    // owns the memory.
     std::uint32_t add_completion_queue(const CompletionRing& ring);
     std::uint32_t add_pair(const PairRings& rings);
     void connect(std::uint32_t pair, std::uint32_t peer_card, std::uint32_t peer_pair);
     void remove_pair(std::uint32_t pair);
     void remove_completion_queue(std::uint32_t queue);
-    // Local and remote key: never equal, but on a wire where they are.
+    // Local and remote key; equal only if they are equal on the wire.
     using Keys = Wire::Keys;
     Keys add_memory(void* memory, std::size_t bytes);
     void remove_memory(std::uint32_t local_key);
 
-    // What lies in the bell's register afterwards.
+    // Stores a value into the bell's register.
     void bell(std::uint32_t pair, std::uint64_t value);
     void arm(std::uint32_t queue, std::uint32_t consumed);
 
     // Each queue may do a little.
     Round round();
 
-    // What it has refused, as sentences.
+    // What the card has refused, as sentences.
     std::vector<std::string> refusals() const;
-    // What its queues hold, a line each: for who finds that it has stopped.
+    // The contents of its queues, one line each, to find why the card has stopped.
     std::string describe() const;
-    // How many completions the queue has got, from its first index on.
+    // The number of completions of the queue, from its first index on.
     std::uint32_t completions(std::uint32_t queue) const;
-    // How many requests have run.
+    // The number of requests that have run.
     std::uint64_t requests() const;
 
   private:
@@ -149,7 +151,7 @@ class Card {
 
     template <typename Queues>
     std::uint32_t new_number(const Queues& queues);
-    bool chance(unsigned in);  // one in so many
+    bool chance(unsigned in);  // with probability 1 / in
     void refuse(const Pair& pair, std::uint16_t index, Refusal refusal, const std::string& more = "");
 
     std::byte* local(std::uint32_t key, std::uint64_t address, std::uint64_t bytes) const;
@@ -169,7 +171,7 @@ class Card {
     void take_answer(Pair& pair, const Packet& packet);
     bool claim_receive(Pair& pair);
     void refuse_message(Pair& pair, Refusal refusal, std::uint8_t own_syndrome, std::uint8_t peers_syndrome);
-    // `offset`: of what is not ready, from where the message is sent again.
+    // `offset`: where the message is sent again from.
     void answer(Pair& pair, PacketKind kind, std::uint32_t message, std::uint8_t syndrome = 0,
                 std::uint64_t offset = 0);
     void send_answers(Pair& pair);

@@ -8,7 +8,7 @@
 
 namespace lapwing::mlx5_double {
 
-// Pieces of messages, in order. What has been sent before is read and sent again when the receiver asks.
+// Pieces of messages, in order. Sent bytes are read and sent again when the receiver asks.
 Round Card::transmit(Pair& pair) {
     if (pair.state != Pair::State::connected) return Round::idle;
     if (pair.hold > 0) {
@@ -38,7 +38,7 @@ Round Card::transmit(Pair& pair) {
     packet.remote_address = request.remote_address;
     packet.offset = message.sent;
     packet.bytes =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(message.most, request.bytes - message.sent));
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(message.max_bytes, request.bytes - message.sent));
     packet.last = packet.offset + packet.bytes == request.bytes;
     std::vector<std::byte> payload;
     if (!request.inline_data.empty()) {
@@ -51,7 +51,7 @@ Round Card::transmit(Pair& pair) {
         const std::uint64_t end = std::min(packet.offset + packet.bytes, skipped + span.bytes);
         if (begin < end) {
             const std::byte* const memory = local(span.key, span.address + (begin - skipped), end - begin);
-            if (memory == nullptr) {  // taken away while it is sent
+            if (memory == nullptr) {  // deregistered while it is sent
                 refuse(pair, request.control.index, Refusal::memory_key, "while it was sent");
                 Packet lost;
                 lost.kind = PacketKind::refused;
@@ -177,13 +177,13 @@ void Card::take(Pair& pair, const Packet& packet, const std::vector<std::byte>& 
     if (packet.message != pair.expected || packet.offset != pair.received) return;
     const bool sent = packet.opcode == send || packet.opcode == send_immediate;
     const bool entry_now = sent ? packet.offset == 0 : packet.last && needs_receive(packet.opcode);
-    // Not having one posted is not the only reason to try again.
+    // A missing receive is not the only reason for a retry.
     const bool moody = rules_.delay > 0 && chance(32);
     if (entry_now && !pair.has_receive && pair.rings.receive != nullptr &&
         distance(pair.receive_consumed, static_cast<std::uint16_t>(read_record(
                                             pair.rings.record, receive_word))) > pair.rings.receive_entries)
         return refuse_message(pair, Refusal::queue_overflow, local_operation, remote_operation);
-    // What came before of a write has been written, and does not come again.
+    // Earlier pieces of a write have been written, and are not sent again.
     if ((packet.offset == 0 && moody) || (entry_now && !claim_receive(pair)))
         return answer(pair, PacketKind::not_ready, packet.message, 0, packet.offset);
     std::byte* to = nullptr;
@@ -204,7 +204,7 @@ void Card::take(Pair& pair, const Packet& packet, const std::vector<std::byte>& 
             pair.late.push_back({to, payload, 400});
         } else if (packet.bytes == sizeof(std::uint64_t) &&
                    reinterpret_cast<std::uintptr_t>(to) % sizeof(std::uint64_t) == 0) {
-            std::uint64_t word = 0;  // in one piece, for those who look at it meanwhile
+            std::uint64_t word = 0;  // in one store, for concurrent readers
             std::memcpy(&word, payload.data(), sizeof word);
             __atomic_store_n(reinterpret_cast<std::uint64_t*>(to), word, __ATOMIC_RELEASE);
         } else {

@@ -8,7 +8,7 @@
 
 namespace lapwing::mlx5_double {
 
-// Copies what is posted up to block `end`: what is written there later is not seen.
+// Copies the posted requests up to block `end`: later stores there have no effect.
 void Card::fetch(Pair& pair, std::uint16_t end) {
     while (pair.fetched_to != end) {
         const std::uint16_t index = pair.fetched_to;
@@ -123,7 +123,7 @@ bool Card::start_message(Pair& pair, const Request& request, Refusal& refusal) {
     message.number = pair.next_message++;
     message.serial = pair.next_serial++;
     message.request = request;
-    message.most = rules_.delay == 0 ? 4096 : 64u << 2 * (random_() % 4);
+    message.max_bytes = rules_.delay == 0 ? 4096 : 64u << 2 * (random_() % 4);
     Pending pending;
     pending.serial = message.serial;
     pending.index = request.control.index;
@@ -137,8 +137,8 @@ bool Card::start_message(Pair& pair, const Request& request, Refusal& refusal) {
 }
 
 // A WAIT names the index of the completion that it waits for, in 24 bits and cyclically: pcx waits for
-// cmpl_cnt - 1; DPDK's txpp for the index of the clock queue's entry. What the card has written counts,
-// whether or not somebody has read it.
+// cmpl_cnt - 1; DPDK's txpp for the index of the clock queue's entry. Entries that the card has written
+// count, read or not.
 bool Card::wait_is_over(const Request& request, Refusal& refusal) const {
     if (request.control.modifier == 1) {
         const DataWait& wait = request.data_wait;
@@ -217,7 +217,7 @@ Refusal Card::enable_sends(const Request& request) {
     if (ahead >= half_of_indices)  // behind: it was enabled before, and that is harmless
         return distance(limit, slave.limit) <= slave.rings.send_blocks ? Refusal::none : Refusal::too_far;
     if (distance(slave.retired, limit) > slave.rings.send_blocks) return Refusal::beyond_posted;
-    // Software rings no bell for such a queue: what is posted shows by its index alone.
+    // Software rings no bell for such a queue: only the index of a request shows that it is posted.
     for (std::uint16_t index = slave.limit; index != limit;) {
         const std::byte* const block =
             slave.rings.send + std::size_t{index & (slave.rings.send_blocks - 1)} * block_bytes;

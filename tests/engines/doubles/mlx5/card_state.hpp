@@ -1,4 +1,4 @@
-// What the files of Card share: numbers of completions and records, and what a queue holds.
+// What the files of Card share: numbers of completions and records, and the state of queues.
 #pragma once
 
 #include <cstring>
@@ -27,7 +27,7 @@ enum Syndrome : std::uint8_t {
     remote_operation = 0x14,
     retries_exceeded = 0x15,
 };
-// Where a completion has what: struct mlx5_cqe64 and mlx5_err_cqe, Linux include/linux/mlx5/device.h; struct
+// Offsets in a completion: struct mlx5_cqe64 and mlx5_err_cqe, Linux include/linux/mlx5/device.h; struct
 // mlx5_cqe and mlx5_error_cqe, DPDK mlx5_prm.h (imm_inval_pkey is its flow_table_metadata, sop_drop_qpn of an
 // error its s_wqe_opcode_qpn).
 namespace at {
@@ -97,7 +97,7 @@ struct Card::Message {
     std::uint64_t serial = 0;  // of its Pending
     Request request;
     std::uint64_t sent = 0;
-    std::uint32_t most = 1024;  // bytes in a packet
+    std::uint32_t max_bytes = 1024;  // in a packet
     bool all_sent = false;
 };
 

@@ -5,7 +5,7 @@
 
 namespace lapwing::mlx5_double {
 
-// Receives that are posted, as far as the device takes them; and what it has done.
+// Passes posted receives to the device, as many as it takes, and collects its completions.
 Round Card::exchange_with_wire() {
     Round round = Round::idle;
     for (Pair* const pair : order_) {

@@ -20,9 +20,9 @@ constexpr std::uint32_t max_completions = 1u << 22;
 constexpr std::uint32_t max_message = 1u << 30;
 constexpr char place_name[] = "double";
 
-std::uint32_t ring_size(std::uint32_t wanted, std::uint32_t most, const char* what) {
-    if (wanted == 0 || wanted > most)
-        throw Error(ErrorCode::system, fmt::format("{} {}: the card takes 1 to {}", wanted, what, most));
+std::uint32_t ring_size(std::uint32_t wanted, std::uint32_t max, const char* what) {
+    if (wanted == 0 || wanted > max)
+        throw Error(ErrorCode::system, fmt::format("{} {}: the card takes 1 to {}", wanted, what, max));
     return std::bit_ceil(wanted);
 }
 
@@ -75,7 +75,7 @@ void Driver::run() {
             const std::lock_guard locked(lock_);
             for (Card* const card : cards_) round = std::max(round, card->round());
         }
-        // The threads that it serves may need its processor.
+        // The threads that the card serves may need this processor.
         if (round == Round::moved) {
             quiet_rounds = 0;
             std::this_thread::yield();
@@ -139,7 +139,7 @@ mlx5::CompletionQueue DoubleDevice::create_completion_queue(const mlx5::Completi
     mlx5::CompletionQueue queue;
     queue.entries = ring_size(options.entries, max_completions, "completions");
     queue.memory = rings->make(std::size_t{queue.entries} * block_bytes);
-    // As drivers hand them over: MLX5_CQE_INVALID, of which the owner bit is not looked at.
+    // As drivers initialize them: MLX5_CQE_INVALID, whose owner bit is not read.
     for (std::uint32_t entry = 0; entry < queue.entries; ++entry)
         queue.memory[std::size_t{entry} * block_bytes + block_bytes - 1] = std::byte{0xf0};
     queue.record = rings->record;
@@ -167,7 +167,7 @@ mlx5::QueuePair DoubleDevice::create_queue_pair(const mlx5::QueuePairOptions& op
     const std::size_t send_bytes = std::size_t{pair.send_blocks} * block_bytes;
     pair.send = rings->make(send_bytes + std::size_t{pair.receive_entries} * segment_bytes);
     if (pair.receive_entries > 0) pair.receive = pair.send + send_bytes;
-    // What nobody has written is nothing that could run.
+    // Blocks that software has not written must not be valid requests.
     std::memset(pair.send, 0xa5, send_bytes + std::size_t{pair.receive_entries} * segment_bytes);
     pair.record = rings->record;
     write_record(rings->record, rules.first_receive);

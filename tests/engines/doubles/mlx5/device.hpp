@@ -1,4 +1,4 @@
-// The double of a card behind the engine's seam.
+// The double of a card, as a Device of the engine.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace lapwing::mlx5_double {
 
-// The thread that stands for the hardware of all cards of a network in this process.
+// The thread that runs the hardware of all cards of a network in this process.
 class Driver {
   public:
     static std::shared_ptr<Driver> of(const std::shared_ptr<Network>& network);
@@ -36,12 +36,11 @@ class Driver {
     std::thread thread_;
 };
 
-// Who makes the card go on.
+// Who advances the card.
 enum class Drive {
     thread,  // the network's driver
     hand,    // its owner, by card().round()
-    later,   // its owner; and bells are plain memory until ring_bells(), so that posting costs the stores
-             // alone
+    later,   // its owner; bells are plain memory until ring_bells(), so that posting costs only the stores
 };
 
 class DoubleDevice : public mlx5::Device {

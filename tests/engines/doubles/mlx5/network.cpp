@@ -52,7 +52,7 @@ struct Inbox {
     }
 };
 
-// Also where its parent has not asked how it ended.
+// Also for a process whose parent has not waited for it.
 bool ended(pid_t process) {
     if (kill(process, 0) != 0 && errno == ESRCH) return true;
     const std::string path = fmt::format("/proc/{}/stat", process);
@@ -68,7 +68,7 @@ bool ended(pid_t process) {
 class Locked {
   public:
     explicit Locked(Inbox& inbox) : inbox_(inbox) {
-        // A process that ended in here leaves at worst half a packet behind; its card is gone then.
+        // A process that ended in here leaves half a packet at worst; its card is gone then.
         if (pthread_mutex_lock(&inbox_.lock) == EOWNERDEAD) pthread_mutex_consistent(&inbox_.lock);
     }
     ~Locked() { pthread_mutex_unlock(&inbox_.lock); }
@@ -169,7 +169,7 @@ bool Network::send(std::uint32_t to, const Packet& packet, std::span<const std::
     {
         Inbox& inbox = shared_->inbox(to);
         const Locked locked(inbox);
-        if (inbox.seat == Seat::left) return true;  // lost, as on a wire that nobody listens to
+        if (inbox.seat == Seat::left) return true;  // lost, as on a wire without a receiver
         if (inbox_bytes - (inbox.tail - inbox.head) < sizeof packet + payload.size()) return false;
         inbox.put(&packet, sizeof packet);
         inbox.put(payload.data(), payload.size());

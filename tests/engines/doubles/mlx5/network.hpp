@@ -1,5 +1,5 @@
-// What joins the double's cards: an inbox of packets for each, in memory that all of them share, of threads
-// or of processes.
+// The network of the doubles: an inbox of packets for each card, in memory that all threads or processes
+// share.
 #pragma once
 
 #include <atomic>
@@ -35,27 +35,27 @@ class Network {
   public:
     // For cards of this process, and of children that it forks later.
     static std::shared_ptr<Network> of_process(std::uint32_t cards);
-    // For processes that name the same file; the first one makes it. Who made it removes it.
+    // For processes that name the same file. The first process makes it, and removes it.
     static std::shared_ptr<Network> at(const std::string& path, std::uint32_t cards);
     ~Network();
     Network(const Network&) = delete;
     Network& operator=(const Network&) = delete;
 
-    // The number of a new card, in the order in which they join. Throws Error (system) where all have joined.
+    // The number of a new card, in the order in which they join. Throws Error (system) if all have joined.
     std::uint32_t join();
     void leave(std::uint32_t card);
-    // It has left, or its process has ended.
+    // Whether the card has left, or its process has ended.
     bool gone(std::uint32_t card) const;
 
-    // False where the inbox has no room now.
+    // Returns false if the inbox is full.
     bool send(std::uint32_t to, const Packet& packet, std::span<const std::byte> payload);
-    // False where the inbox is empty.
+    // Returns false if the inbox is empty.
     bool receive(std::uint32_t card, Packet& packet, std::vector<std::byte>& payload);
 
-    // Something has happened that a card may want to see: it wakes all that wait.
+    // Signals an event: wakes all cards that wait.
     void notify();
     std::uint32_t events() const;
-    // Until there are more than `seen` events, or for so long.
+    // Waits until there are more than `seen` events, or until the limit.
     void wait(std::uint32_t seen, std::chrono::microseconds limit) const;
 
   private:

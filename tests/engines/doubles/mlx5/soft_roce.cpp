@@ -167,7 +167,7 @@ class SoftRoce final : public Wire {
         next.qp_state = IBV_QPS_RTS;
         next.timeout = 16;
         next.retry_cnt = 7;
-        next.rnr_retry = 7;  // for ever
+        next.rnr_retry = 7;  // without limit
         next.max_rd_atomic = 1;
         check(library().modify_qp(pairs_.at(pair), &next,
                                   IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |

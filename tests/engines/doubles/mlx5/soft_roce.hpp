@@ -1,6 +1,5 @@
-// Real queue pairs below the double of a card: of the first device that libibverbs finds, which is
-// Soft-RoCE's in the guest of scripts/test-rdma. It is a double all the same: WAIT, SEND_EN and all that
-// counts is interpreted.
+// Real queue pairs that move the messages of a double: of the first device that libibverbs finds, which is
+// Soft-RoCE's in the guest of scripts/test-rdma. The double still interprets WAIT, SEND_EN and all counts.
 #pragma once
 
 #include <memory>
@@ -9,7 +8,8 @@
 
 namespace lapwing::mlx5_double {
 
-// One for each card, all of one machine. Throws Error (unsupported) with the reason where there is no device.
+// One wire for each card, all of one machine. Throws Error (unsupported) with the reason if there is no
+// device.
 std::unique_ptr<Wire> open_soft_roce();
 
 }  // namespace lapwing::mlx5_double

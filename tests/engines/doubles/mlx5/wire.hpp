@@ -1,6 +1,6 @@
-// What moves the messages of a double's queue pairs: packets through shared memory, which the cards exchange
-// by themselves (network.hpp), or, behind this interface, real queue pairs of another device (soft_roce.hpp).
-// The double then still interprets the queues; who sends, receives, tries again and refuses is the device.
+// Moves the messages of a double's queue pairs over real queue pairs of another device (soft_roce.hpp),
+// instead of packets through shared memory (network.hpp). The double still interprets the queues; the device
+// sends, receives, retries and refuses.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace lapwing::mlx5_double {
 
-// Of one card. Its lock is held by who calls. Throw Error (system).
+// The wire of one card. The caller holds the card's lock. All functions may throw Error (system).
 class Wire {
   public:
     virtual ~Wire() = default;
@@ -19,7 +19,7 @@ class Wire {
     // The number of a new queue pair.
     virtual std::uint32_t add_pair() = 0;
     virtual void connect(std::uint32_t pair, std::uint32_t peers_pair) = 0;
-    virtual void fail(std::uint32_t pair) = 0;  // peers learn of it
+    virtual void fail(std::uint32_t pair) = 0;  // peers see that
     virtual void remove_pair(std::uint32_t pair) = 0;
 
     struct Keys {
@@ -29,7 +29,7 @@ class Wire {
     virtual Keys add_memory(void* memory, std::size_t bytes) = 0;
     virtual void remove_memory(std::uint32_t local_key) = 0;
 
-    // At most Wire::max_messages of either are not complete. `id` comes back.
+    // At most Wire::max_messages of either may be incomplete. The completion has the same `id`.
     static constexpr std::size_t max_messages = 8;
     virtual void send(std::uint32_t pair, const Request& request, std::uint64_t id) = 0;
     virtual void receive(std::uint32_t pair, const Span& span, std::uint64_t id) = 0;
@@ -39,7 +39,7 @@ class Wire {
         bool received = false;
         std::uint64_t id = 0;
         std::uint8_t syndrome = 0;  // 0: it has succeeded
-        std::uint8_t opcode = 0;    // of what was received: send, send_immediate, rdma_write_immediate
+        std::uint8_t opcode = 0;    // of a received message: send, send_immediate, rdma_write_immediate
         std::uint64_t bytes = 0;
         std::uint32_t immediate = 0;
     };

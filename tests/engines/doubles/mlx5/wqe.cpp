@@ -104,7 +104,7 @@ Refusal read_data(std::span<const std::byte> segments, Request& request) {
             request.inline_data.insert(request.inline_data.end(), begin, begin + bytes);
             request.bytes += bytes;
             segments = segments.subspan(taken);
-            // A card sends both kinds in one request; nobody here has a use for that.
+            // A card takes both kinds in one request; the engine does not use that.
             if (!request.spans.empty()) return Refusal::unsupported;
             continue;
         }

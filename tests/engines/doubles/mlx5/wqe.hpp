@@ -1,5 +1,5 @@
 // Work-queue entries as a ConnectX reads them: the double's own table of fields, written from DPDK's and
-// Linux's headers (wqe.cpp names the place of each), not from the encoder that the double tests.
+// Linux's headers (wqe.cpp names the source of each), not from the encoder that the double tests.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ enum Opcode : std::uint8_t {
     send_enable = 0x17,
 };
 
-// Why the card refuses something. The number is the vendor syndrome of the error completion.
+// The reason of a refusal. The number is the vendor syndrome of the error completion.
 enum class Refusal : std::uint8_t {
     none = 0,
     unknown_opcode,
@@ -36,11 +36,11 @@ enum class Refusal : std::uint8_t {
     wrong_index,       // not the index of the block where it lies
     wrong_queue,       // another queue's number
     wrong_size,        // DS
-    reserved_bits,     // something that must be zero is not
+    reserved_bits,     // bits that must be zero are not
     unknown_object,    // no such completion queue or queue pair
     not_master,        // a management request in a queue without cd_master
-    not_managed,       // an enable of a queue that nobody has to enable
-    beyond_posted,     // an enable of what is not there
+    not_managed,       // an enable of a queue that is not managed
+    beyond_posted,     // an enable of requests that are not posted
     too_far,           // an enable 2^15 or more ahead
     memory_key,        // the key is not known, or does not cover the span
     queue_overflow,    // posted over a request that is not complete
@@ -49,8 +49,8 @@ enum class Refusal : std::uint8_t {
     completions_overrun,
     receive_too_short,
     remote_access,
-    wait_failed,  // a wait on data that shall not be tried again
-    unsupported,  // what this card cannot do
+    wait_failed,  // a wait on data that must not be retried
+    unsupported,  // a feature that this card lacks
 };
 const char* print(Refusal refusal);
 
@@ -92,7 +92,7 @@ struct Request {
     Control control;
     std::uint64_t remote_address = 0;
     std::uint32_t remote_key = 0;
-    std::vector<Span> spans;             // what is sent, in order
+    std::vector<Span> spans;             // bytes to send, in order
     std::vector<std::byte> inline_data;  // or this
     std::uint64_t bytes = 0;             // of either
     std::uint32_t max_index = 0;         // as it lies there: 32 bits
@@ -101,14 +101,14 @@ struct Request {
 };
 
 Control read_control(std::span<const std::byte> first_segment);
-// `bytes` are all of the request. What it refuses is wrong whatever queue it lies in.
+// Decodes a request from all of its bytes. Refuses requests that are wrong in any queue.
 Refusal read_request(std::span<const std::byte> bytes, Request& request);
 Span read_data_segment(std::span<const std::byte> segment);
 
 // The lkey after the last span of a receive that has room for more: MLX5_INVALID_LKEY, Linux qp.h.
 constexpr std::uint32_t end_of_receive = 0x100;
 
-// Whether the value that lies in memory ends the wait.
+// Whether the value in memory ends the wait.
 bool holds(const DataWait& wait, std::uint64_t memory_big_endian);
 
 std::string print(const Request& request);
