@@ -1,7 +1,6 @@
 // Objects that are used again and again, each at an address that does not change.
 #pragma once
 
-#include <concepts>
 #include <memory>
 #include <vector>
 
@@ -24,7 +23,7 @@ class ObjectPool {
         idle_.pop_back();
         return object;
     }
-    Object& take() requires std::default_initializable<Object> {
+    Object& take() {
         return take([] { return std::make_unique<Object>(); });
     }
 

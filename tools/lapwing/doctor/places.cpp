@@ -15,7 +15,7 @@
 namespace lapwing::tool {
 namespace {
 
-using Place = tcp::Address::Place;
+using Place = tcp::IpAddress;
 
 std::size_t size_of(const Place& place) {
     return place.family == 4 ? 4 : 16;

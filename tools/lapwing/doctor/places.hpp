@@ -11,11 +11,11 @@
 namespace lapwing::tool {
 
 // "4/24/0a4d0001": family, prefix, address.
-std::string write_place(const tcp::Address::Place& place);
+std::string write_place(const tcp::IpAddress& place);
 // Family 0 for anything else.
-tcp::Address::Place read_place(const std::string& text);
+tcp::IpAddress read_place(const std::string& text);
 // "10.77.0.0/24"
-std::string network_of(const tcp::Address::Place& place);
+std::string network_of(const tcp::IpAddress& place);
 
 // Returns free ports, spread over the range from which the system chooses ports for Lapwing's connections:
 // a firewall may admit only a part of the range. Throws Error (system).

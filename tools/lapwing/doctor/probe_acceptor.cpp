@@ -40,7 +40,7 @@ ProbeAcceptor::ProbeAcceptor(const ReachTask& task, const tcp::Options& options,
     callbacks.refuses = [members](const tcp::Claim& claim) {
         return claim.from < members ? "no agent connects by this number" : nullptr;
     };
-    callbacks.take_in = [this, members](const tcp::Claim& claim, tcp::Socket socket, const std::string&) {
+    callbacks.admit = [this, members](const tcp::Claim& claim, tcp::Socket socket, const std::string&) {
         const std::lock_guard lock(mutex_);
         const std::size_t from = claim.from - members;
         reached_us_[from] = true;

@@ -24,7 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
-using Place = tcp::Address::Place;
+using Place = tcp::IpAddress;
 using std::chrono::milliseconds;
 
 constexpr milliseconds connect_limit{2000};  // the Connector's
@@ -62,7 +62,7 @@ class Agent {
           probes_(task, options, self) {
         own_.host = task.members[at(self)].host;
         std::copy_n(task.members[at(self)].places.begin(),
-                    std::min(task.members[at(self)].places.size(), tcp::Address::max_places), own_.places);
+                    std::min(task.members[at(self)].places.size(), tcp::Address::max_ips), own_.ips);
     }
 
     void run(const std::function<void(const Json&)>& tell) {
@@ -92,8 +92,8 @@ class Agent {
     std::vector<std::size_t> places_of(int peer) const {
         tcp::Address address{};
         address.host = member(peer).host;
-        std::copy_n(member(peer).places.begin(),
-                    std::min(member(peer).places.size(), tcp::Address::max_places), address.places);
+        std::copy_n(member(peer).places.begin(), std::min(member(peer).places.size(), tcp::Address::max_ips),
+                    address.ips);
         std::vector<std::size_t> order;
         for (const Place& place : tcp::routes(own_, address)) {
             for (std::size_t i = 0; i < member(peer).places.size(); ++i) {

@@ -15,7 +15,7 @@ std::string ReachTask::write() const {
     nlohmann::json all = {{"key", digits}, {"late", late.count()}, {"members", nlohmann::json::array()}};
     for (const Member& member : members) {
         std::vector<std::string> written;
-        for (const tcp::Address::Place& place : member.places) written.push_back(write_place(place));
+        for (const tcp::IpAddress& place : member.places) written.push_back(write_place(place));
         all["members"].push_back(
             {{"h", member.host}, {"n", member.name}, {"p", member.ports}, {"a", written}});
     }

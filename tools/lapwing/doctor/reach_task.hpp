@@ -16,7 +16,7 @@ struct ReachTask {
         std::uint64_t host = 0;  // its number
         std::string name;
         std::vector<std::uint16_t> ports;
-        std::vector<tcp::Address::Place> places;
+        std::vector<tcp::IpAddress> places;
     };
     tcp::Key key{};
     std::chrono::milliseconds late{0};  // maximum delay between the starts of two agents

@@ -51,15 +51,15 @@ Facts interfaces_facts(const MpiFamily&) {
     const std::vector<tcp::Interface> up = tcp::interfaces();
     for (const tcp::Interface& one : up) {
         if (found.contains(one.name))
-            found[one.name]["addresses"].push_back(fmt::format("{}/{}", text(one.place), one.place.prefix));
+            found[one.name]["addresses"].push_back(fmt::format("{}/{}", text(one.ip), one.ip.prefix));
     }
     Facts facts = {{"interfaces", found}};
     try {
         const tcp::Options tcp = tcp::read_options(read_settings(environ));
         facts["places"] = Facts::array();
-        for (const tcp::Address::Place& place : tcp::choose(tcp, up)) {
+        for (const tcp::IpAddress& place : tcp::choose(tcp, up)) {
             const auto own = std::find_if(up.begin(), up.end(), [&](const tcp::Interface& one) {
-                return tcp::same_address(one.place, place);
+                return tcp::same_address(one.ip, place);
             });
             facts["places"].push_back(
                 {{"place", write_place(place)}, {"interface", own == up.end() ? "" : own->name}});
