@@ -190,7 +190,7 @@ void expect_product(const Problem& problem, const Choice& choice, bool buffered)
             std::memcpy(start + at, matrix.data(), sizeof matrix);
         }
         const auto place = static_cast<std::size_t>(list.rank);
-        prepared.push_back(host_engine().open({.messages = links[place].get()})->prepare(list));
+        prepared.push_back(open_host_group(*links[place])->prepare({}, list, {}));
         operations.push_back(prepared.back()->start({in.data(), out.data(), &product}, 0));
     }
     const std::vector<Memory> before = outs;

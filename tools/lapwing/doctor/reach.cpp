@@ -152,11 +152,11 @@ class Agent {
         sockaddr_storage address{};
         const socklen_t size = tcp::socket_address(peer.places[one.place], peer.ports[one.port], address);
         one.socket = tcp::Socket(socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        if (!one.socket) return fail(one, tcp::told(errno), false);
+        if (!one.socket) return fail(one, tcp::describe_error(errno), false);
         tcp::set_buffers(one.socket.get(), options_);
         if (connect(one.socket.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 &&
             errno != EINPROGRESS)
-            fail(one, tcp::told(errno), false);
+            fail(one, tcp::describe_error(errno), false);
     }
 
     void go_on(Attempt& one) {
@@ -164,7 +164,7 @@ class Agent {
             int error = 0;
             socklen_t length = sizeof error;
             getsockopt(one.socket.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-            if (error != 0) return fail(one, tcp::told(error), error == ETIMEDOUT);
+            if (error != 0) return fail(one, tcp::describe_error(error), error == ETIMEDOUT);
             one.handshake = tcp::Handshake::connecting(
                 task_.key, claim_of(task_, Probe::reach, self_, one.peer), tcp::random_nonce());
         }
