@@ -23,7 +23,7 @@ enum : std::uint64_t { for_messages = UINT64_MAX, for_lives = UINT64_MAX - 1 };
 constexpr std::string_view mark = "lapwing";
 constexpr std::uint32_t version_of_hello = 6;
 // No collective has it: channels are counted from 0.
-constexpr std::uint32_t channel = first_kept_channel - 1;
+constexpr std::uint32_t channel = first_persistent_channel - 1;
 
 }  // namespace
 

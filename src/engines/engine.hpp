@@ -76,7 +76,7 @@ class Prepared {
     // Persistent collectives: every start of a persistent list uses one channel, and ranks may start
     // different persistent lists in different orders. An engine may have to set something aside for the
     // channel, and all ranks must succeed or none. So the ranks call offer(), agree, and call accept() or
-    // release(), in the same order on all ranks.
+    // release_channel(), in the same order on all ranks.
 
     // These three do nothing unless GroupEngine::needs_agreement().
 
@@ -93,7 +93,7 @@ class Prepared {
     }
     // Releases what was set aside: for the channel that accept() returned; or that was offered, if the ranks
     // did not agree.
-    virtual void release(std::uint32_t channel) { static_cast<void>(channel); }
+    virtual void release_channel(std::uint32_t channel) { static_cast<void>(channel); }
 };
 
 // How a list reaches intra-node peers. Equal on all ranks.

@@ -8,9 +8,9 @@ namespace lapwing {
 
 // Between two ranks, messages on one channel arrive in the order in which they were sent; channels are
 // independent of each other. Every collective in flight on a group has a channel of its own. Collectives that
-// are started once take the channels below first_kept_channel in turn. A persistent list has one channel
-// above it for all its starts, because their order among other collectives may differ between ranks.
-constexpr std::uint32_t first_kept_channel = std::uint32_t{1} << 31;
+// are started once take the channels below first_persistent_channel in turn. A persistent list has one
+// channel above it for all its starts, because their order among other collectives may differ between ranks.
+constexpr std::uint32_t first_persistent_channel = std::uint32_t{1} << 31;
 
 class Link {
   public:

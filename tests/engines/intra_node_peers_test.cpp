@@ -143,7 +143,7 @@ TEST_F(KernelIntraNodePeers, PersistentChannels) {
     on_all_ranks({.lists = parse(line_of_sums), .lanes = 3, .hosts = hosts_of_line, .persistent_lanes = 1},
                  [](RankRuns& one, int, std::barrier<>&) {
                      for (int i = 0; i < 50; ++i) {
-                         one.start(first_kept_channel);
+                         one.start(first_persistent_channel);
                          one.start();
                          one.wait_all(i % 2 == 0);
                      }

@@ -62,7 +62,7 @@ TEST_F(LaneQueueTest, RemovingAWaitingRunFreesNoLane) {
 
 TEST_F(LaneQueueTest, PersistentChannelsHaveLanesOfTheirOwn) {
     KernelRun& shared = add(1, plan_);
-    KernelRun& persistent = add(first_kept_channel + 1, plan_);
+    KernelRun& persistent = add(first_persistent_channel + 1, plan_);
     EXPECT_EQ(persistent.lane, 3U);
     EXPECT_TRUE(lanes_.has_lane(shared));
     EXPECT_TRUE(lanes_.has_lane(persistent));

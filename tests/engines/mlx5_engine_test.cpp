@@ -138,7 +138,7 @@ void start(const Job& job, int rank, int round, Rank& of) {
     for (std::size_t run = 0; run < runs; ++run) {
         // Now one lane for all, now others, and kept ones.
         const std::uint32_t channel = static_cast<std::uint32_t>(run * (job.rules.seed % 2 == 0 ? 4 : 1)) +
-                                      (run == 2 ? first_kept_channel : 0);
+                                      (run == 2 ? first_persistent_channel : 0);
         of.operations.push_back(
             of.prepared->start({of.in[run].data(), of.out[run].data(), &of.composition}, channel));
     }

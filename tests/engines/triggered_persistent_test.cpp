@@ -45,14 +45,14 @@ std::unique_ptr<GroupEngine> open_group(Link& messages, std::uint64_t counters =
 class PersistentList {
   public:
     PersistentList(GroupEngine& group, const Wanted& wanted, int rank, std::uint32_t channel)
-        : problem_(wanted.problem), rank_(rank), channel_(first_kept_channel + channel) {
+        : problem_(wanted.problem), rank_(rank), channel_(first_persistent_channel + channel) {
         const auto list_of = [&](int one) { return build(wanted.problem, one, wanted.choice); };
         EXPECT_TRUE(group.admits(problem_, list_of, persistent)) << print(problem_);
         prepared_ = group.prepare(problem_, list_of(rank), persistent);
         EXPECT_EQ(prepared_->offer(channel_), 0U);
         out_.resize(out_bytes(problem_, rank_));
     }
-    ~PersistentList() { prepared_->release(channel_); }
+    ~PersistentList() { prepared_->release_channel(channel_); }
     PersistentList(const PersistentList&) = delete;
     PersistentList& operator=(const PersistentList&) = delete;
 
@@ -177,11 +177,11 @@ TEST_F(TriggeredPersistent, AReleasedListLeavesItsCounters) {
     const auto list_of = [&](int rank) { return build(problem, rank, choice); };
     ASSERT_TRUE(group->admits(problem, list_of, persistent));
     const auto prepared = group->prepare(problem, list_of(0), persistent);
-    EXPECT_EQ(prepared->offer(first_kept_channel), 0U);
-    EXPECT_EQ(prepared->offer(first_kept_channel + 1), 0U);
-    EXPECT_EQ(prepared->offer(first_kept_channel + 2), UINT32_MAX);
-    prepared->release(first_kept_channel);
-    EXPECT_EQ(prepared->offer(first_kept_channel + 2), 0U);
+    EXPECT_EQ(prepared->offer(first_persistent_channel), 0U);
+    EXPECT_EQ(prepared->offer(first_persistent_channel + 1), 0U);
+    EXPECT_EQ(prepared->offer(first_persistent_channel + 2), UINT32_MAX);
+    prepared->release_channel(first_persistent_channel);
+    EXPECT_EQ(prepared->offer(first_persistent_channel + 2), 0U);
 }
 
 TEST_F(TriggeredPersistent, AnotherBufferIsAnError) {
@@ -190,11 +190,11 @@ TEST_F(TriggeredPersistent, AnotherBufferIsAnError) {
     const auto group = open_group(*messages.front());
     const auto prepared =
         group->prepare(problem, build(problem, 0, parse_choice(problem.collective, "binomial")), persistent);
-    ASSERT_EQ(prepared->offer(first_kept_channel), 0U);
+    ASSERT_EQ(prepared->offer(first_persistent_channel), 0U);
     std::byte memory[2] = {};
-    Operation* const first = prepared->start({memory, memory, nullptr}, first_kept_channel);
+    Operation* const first = prepared->start({memory, memory, nullptr}, first_persistent_channel);
     EXPECT_TRUE(prepared->test(first));
-    EXPECT_THROW(prepared->start({memory, memory + 1, nullptr}, first_kept_channel), Error);
+    EXPECT_THROW(prepared->start({memory, memory + 1, nullptr}, first_persistent_channel), Error);
 }
 
 }  // namespace

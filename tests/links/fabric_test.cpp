@@ -65,11 +65,11 @@ TEST_P(Fabrics, ShortAndLongMessagesKeepTheirOrderOnAChannel) {
         Link::Transfer receives[count];
         const auto receive_all = [&] {
             for (std::size_t i = 0; i < count; ++i)
-                to->recv(0, received[i].data(), sizes[i], first_kept_channel + 3, receives[i]);
+                to->recv(0, received[i].data(), sizes[i], first_persistent_channel + 3, receives[i]);
         };
         if (!early) receive_all();
         for (std::size_t i = 0; i < count; ++i)
-            from->send(1, sent[i].data(), sizes[i], first_kept_channel + 3, sends[i]);
+            from->send(1, sent[i].data(), sizes[i], first_persistent_channel + 3, sends[i]);
         if (early) {
             for (int i = 0; i < 1000; ++i) job.progress();
             receive_all();
@@ -85,7 +85,7 @@ TEST_P(Fabrics, ShortAndLongMessagesKeepTheirOrderOnAChannel) {
 TEST_P(Fabrics, GroupsAndChannelsDoNotMix) {
     FabricJob job(GetParam(), 3);
     constexpr std::uint64_t groups[] = {1, (std::uint64_t{3} << 32) | 1};
-    constexpr std::uint32_t channels[] = {0, 7, first_kept_channel};
+    constexpr std::uint32_t channels[] = {0, 7, first_persistent_channel};
     // The second group has the ranks in another order.
     const std::vector<int> members[] = {{0, 1, 2}, {2, 0, 1}};
     std::vector<std::unique_ptr<Link>> links;

@@ -116,7 +116,8 @@ void exchange(const char* provider, int ranks, const std::vector<std::size_t>& s
                     std::size_t next = 0;
                     const auto channel = [&](std::size_t i) {
                         // Pairs of messages share one.
-                        return static_cast<std::uint32_t>(i / 2) + (round % 3 == 2 ? first_kept_channel : 0);
+                        return static_cast<std::uint32_t>(i / 2) +
+                               (round % 3 == 2 ? first_persistent_channel : 0);
                     };
                     const auto receive = [&] {
                         for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -344,8 +345,9 @@ TEST(Ofi, TagsTellGroupsAndChannelsApart) {
         for (const std::uint64_t leader : {0, 1, 2, 1000}) {
             for (const std::uint64_t count : {1, 2, 60000}) {
                 const std::uint64_t tag = tags.take(leader << 32 | count);
-                for (const std::uint32_t channel : {0U, 1U, 32767U, first_kept_channel,
-                                                    first_kept_channel + 1, first_kept_channel + 32767}) {
+                for (const std::uint32_t channel :
+                     {0U, 1U, 32767U, first_persistent_channel, first_persistent_channel + 1,
+                      first_persistent_channel + 32767}) {
                     const std::uint64_t whole = tag | ofi::Tags::of_channel(channel);
                     EXPECT_EQ(bits == 64 ? 0 : whole >> bits, 0U);
                     EXPECT_TRUE(all.insert(whole).second);

@@ -68,10 +68,10 @@ TEST(RoutedLink, APeerHasOneLink) {
     EXPECT_EQ(intra_node.last_bytes, 5U);
     EXPECT_EQ(intra_node.last_channel, 7U);
     EXPECT_EQ(inter_node.handles, 0U);
-    link.recv(2, nullptr, 6, first_kept_channel, transfers[1]);
+    link.recv(2, nullptr, 6, first_persistent_channel, transfers[1]);
     EXPECT_EQ(inter_node.last_peer, 2);
     EXPECT_EQ(inter_node.last_bytes, 6U);
-    EXPECT_EQ(inter_node.last_channel, first_kept_channel);
+    EXPECT_EQ(inter_node.last_channel, first_persistent_channel);
     link.recv(1, nullptr, 0, 0, transfers[2]);
     link.send(2, nullptr, 0, 0, transfers[3]);
     EXPECT_EQ(intra_node.handles, 2U);

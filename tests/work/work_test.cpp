@@ -190,7 +190,7 @@ TEST(Work, OfParsingPartsIsInProportionToTheText) {
     expect_fault("problem neighbor_allgather ranks 100000\n" + parts + "list 0 in 8 out 0 scratch 0\nend\n",
                  "list of rank 1 is missing");
     expect_fault("problem gatherv ranks 100000 root 0\n" + parts,
-                 "in this gatherv rank 0 has sends with rank 0 alone");
+                 "gatherv: the sends of rank 0 must be with rank 0 only");
 }
 
 }  // namespace

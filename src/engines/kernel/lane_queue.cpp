@@ -5,8 +5,8 @@
 namespace lapwing::kernel {
 
 std::size_t LaneQueue::lane_of(std::uint32_t channel) const {
-    if (channel < first_kept_channel) return channel % shared_;
-    return shared_ + (channel - first_kept_channel);
+    if (channel < first_persistent_channel) return channel % shared_;
+    return shared_ + (channel - first_persistent_channel);
 }
 
 void LaneQueue::add(KernelRun& run) {

@@ -14,8 +14,8 @@ struct Options {
     // The event thread submits lists to the kernel, so that the kernel does not interrupt a thread of the
     // program.
     bool event_thread_submits = false;
-    // The last lanes of the connections are for persistent channels: channel first_kept_channel + i has lane
-    // i of them. Other channels use the remaining lanes in turn.
+    // The last lanes of the connections are for persistent channels: channel first_persistent_channel + i has
+    // lane i of them. Other channels use the remaining lanes in turn.
     int persistent_lanes = 0;
     // Bytes that wait in a socket while its receiver does something else.
     std::uint64_t socket_bytes = 131072;

@@ -43,11 +43,11 @@ int KernelPrepared::prepare_to_sleep(Operation* operation) {
 
 std::uint32_t KernelPrepared::accept(std::uint32_t, int lane) {
     persistent_lanes_->accept(lane);
-    return first_kept_channel + static_cast<std::uint32_t>(lane);
+    return first_persistent_channel + static_cast<std::uint32_t>(lane);
 }
 
-void KernelPrepared::release(std::uint32_t channel) {
-    const std::uint32_t lane = channel - first_kept_channel;
+void KernelPrepared::release_channel(std::uint32_t channel) {
+    const std::uint32_t lane = channel - first_persistent_channel;
     if (lane < PersistentLanes::count)
         persistent_lanes_->release(static_cast<int>(lane));
     else

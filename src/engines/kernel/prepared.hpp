@@ -26,7 +26,7 @@ class KernelPrepared : public Prepared {
     int prepare_to_sleep(Operation* operation) override;
     std::uint32_t offer(std::uint32_t) override { return persistent_lanes_->offer(); }
     std::uint32_t accept(std::uint32_t channel, int lane) override;
-    void release(std::uint32_t channel) override;
+    void release_channel(std::uint32_t channel) override;
 
   private:
     bool release_if(bool complete, KernelRun& run);

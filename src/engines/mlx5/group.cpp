@@ -38,7 +38,7 @@ WorkLimits Group::limits(int ranks) const {
 }
 
 Lane& Group::lane(std::uint32_t channel, int ranks) {
-    const std::uint32_t key = channel < first_kept_channel ? channel % shared_lanes : channel;
+    const std::uint32_t key = channel < first_persistent_channel ? channel % shared_lanes : channel;
     if (keep_alive_ == nullptr) keep_alive_ = std::make_unique<KeepAlive>(device_, ranks);
     std::unique_ptr<Lane>& lane = lanes_[key];
     if (lane == nullptr)

@@ -11,7 +11,7 @@ namespace {
 
 // No list has it: persistent channels are counted from below, and links with fewer channels (half of the tags
 // of an MPI, or less) map it to one of their last ones.
-constexpr std::uint32_t announcement_channel = first_kept_channel + 0x3ffffffe;
+constexpr std::uint32_t announcement_channel = first_persistent_channel + 0x3ffffffe;
 
 bool lands_in_out(const Piece& landing) {
     return landing.place.memory == Location::Memory::out;

@@ -39,7 +39,7 @@ std::uint32_t TriggeredPrepared::offer(std::uint32_t channel) {
     return 0;
 }
 
-void TriggeredPrepared::release(std::uint32_t channel) {
+void TriggeredPrepared::release_channel(std::uint32_t channel) {
     const auto found = channels_.find(channel);
     if (found == channels_.end()) return;
     group_->close(*found->second);

@@ -20,7 +20,7 @@ class TriggeredPrepared final : public Prepared {
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
     std::uint32_t offer(std::uint32_t channel) override;
-    void release(std::uint32_t channel) override;
+    void release_channel(std::uint32_t channel) override;
 
   private:
     const bool persistent_;

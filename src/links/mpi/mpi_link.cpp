@@ -99,8 +99,9 @@ void MpiLink::free() {
 // The upper half of the tags is for persistent channels.
 int MpiLink::tag(std::uint32_t channel) const {
     const std::uint32_t half = tags_ / 2;
-    return static_cast<int>(channel < first_kept_channel ? channel % half
-                                                         : half + (channel - first_kept_channel) % half);
+    return static_cast<int>(channel < first_persistent_channel
+                                ? channel % half
+                                : half + (channel - first_persistent_channel) % half);
 }
 
 void MpiLink::send(int peer, const std::byte* data, std::uint64_t bytes, std::uint32_t channel,

@@ -42,7 +42,8 @@ void Tags::release(std::uint64_t tag) {
 
 std::uint64_t Tags::of_channel(std::uint32_t channel) {
     constexpr std::uint32_t each = std::uint32_t{1} << (channel_bits - 1);
-    return channel < first_kept_channel ? channel % each : each + (channel - first_kept_channel) % each;
+    return channel < first_persistent_channel ? channel % each
+                                              : each + (channel - first_persistent_channel) % each;
 }
 
 }  // namespace lapwing::ofi

@@ -21,7 +21,7 @@ class Tags {
     std::uint64_t take(std::uint64_t group);
     void release(std::uint64_t tag);
 
-    // Channels wrap around, too: below and above first_kept_channel there are 32768 each.
+    // Channels wrap around, too: below and above first_persistent_channel there are 32768 each.
     static std::uint64_t of_channel(std::uint32_t channel);
 
   private:

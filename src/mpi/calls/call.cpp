@@ -1,11 +1,7 @@
 #include "mpi/calls/call.hpp"
 
-#include <string>
-
 #include "device/memory.hpp"
-#include "mpi/calls/functions.hpp"
 #include "mpi/calls/init.hpp"
-#include "mpi/native/native.hpp"
 
 namespace lapwing {
 
@@ -28,14 +24,6 @@ Communicator* taking_communicator(MPI_Comm communicator, Collective collective) 
         return nullptr;
     }
     return group;
-}
-
-void* find_native_init(const char* name) {
-    if (void* const found = find_in_libraries(name)) return found;
-    const std::string text = name;
-    const std::size_t end = text.find('_');
-    const bool is_extension = text.substr(0, end) == "PMPIX";
-    return find_in_libraries(((is_extension ? "PMPI" : "PMPIX") + text.substr(end)).c_str());
 }
 
 }  // namespace lapwing

@@ -11,7 +11,7 @@
 #include "mpi/calls/completion.hpp"
 #include "mpi/calls/init.hpp"
 #include "mpi/native/guard.hpp"
-#include "mpi/requests/persistent.hpp"
+#include "mpi/requests/make_persistent.hpp"
 #include "mpi/requests/start.hpp"
 
 namespace lapwing {

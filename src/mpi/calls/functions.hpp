@@ -6,23 +6,16 @@
 #include "mpi/calls/call.hpp"
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/signatures.hpp"
+#include "mpi/native/native.hpp"
 
-namespace lapwing {
-
-// The native function that makes a persistent collective, by its name: "PMPI_Bcast_init". Null if the MPI has
-// none. The MPI of the process may be another version than the header: persistent collectives are MPI_
-// functions since MPI-4, and an extension with the prefix MPIX_ in Open MPI 4.
-void* find_native_init(const char* name);
-
-}  // namespace lapwing
-
-#define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                           \
-    LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {     \
-        return persistent(Call{LAPWING_LIST names}, comm, request, [&] {                               \
-            static const auto native = reinterpret_cast<decltype(&Init)>(find_native_init("P" #Init)); \
-            return native != nullptr ? native(LAPWING_LIST names comm, info, request)                  \
-                                     : MPI_ERR_UNSUPPORTED_OPERATION;                                  \
-        });                                                                                            \
+#define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                       \
+    LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) { \
+        return persistent(Call{LAPWING_LIST names}, comm, request, [&] {                           \
+            static const auto native =                                                             \
+                reinterpret_cast<decltype(&Init)>(lapwing::find_native_init("P" #Init));           \
+            return native != nullptr ? native(LAPWING_LIST names comm, info, request)              \
+                                     : MPI_ERR_UNSUPPORTED_OPERATION;                              \
+        });                                                                                        \
     }
 
 #ifdef OPEN_MPI

@@ -35,7 +35,7 @@ int start_persistent(MPI_Request* handle) {
 
 // Whether no request of the program can be Lapwing's.
 bool none_exist() {
-    return request_table.live() == 0 && persistent_requests == 0;
+    return request_table.live() == 0 && request_table.persistent() == 0;
 }
 
 }  // namespace
@@ -44,12 +44,12 @@ bool none_exist() {
 using namespace lapwing;
 
 LAPWING_MPI MPI_Start(MPI_Request* handle) {
-    if (persistent_requests == 0 || handle == nullptr) return PMPI_Start(handle);
+    if (request_table.persistent() == 0 || handle == nullptr) return PMPI_Start(handle);
     return guarded([&] { return start_persistent(handle); });
 }
 
 LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
-    if (persistent_requests == 0 || handles == nullptr) return PMPI_Startall(count, handles);
+    if (request_table.persistent() == 0 || handles == nullptr) return PMPI_Startall(count, handles);
     return guarded([&]() -> int {
         const auto is_ours = [](MPI_Request handle) { return find_persistent(handle) != nullptr; };
         if (count <= 0 || std::none_of(handles, handles + count, is_ours))

@@ -119,6 +119,14 @@ void* find_native(const char* name) {
     _exit(2);
 }
 
+void* find_native_init(const char* name) {
+    if (void* const found = find_in_libraries(name)) return found;
+    const std::string text = name;
+    const std::size_t end = text.find('_');
+    const bool is_extension = text.substr(0, end) == "PMPIX";
+    return find_in_libraries(((is_extension ? "PMPI" : "PMPIX") + text.substr(end)).c_str());
+}
+
 void* find_native_variable(const char* name) {
     void* const found = dlsym(RTLD_DEFAULT, name);
     return found != nullptr ? found : find_native(name);

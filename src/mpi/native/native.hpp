@@ -16,6 +16,10 @@ void* find_native(const char* name);
 void* find_native_variable(const char* name);
 // Returns a symbol of the MPI or of a library that it uses. Null if there is none.
 void* find_in_libraries(const char* name);
+// The native function that makes a persistent collective, by its name: "PMPI_Bcast_init". Null if the MPI has
+// none. The MPI of the process may be another version than the header: persistent collectives are MPI_
+// functions since MPI-4, and an extension with the prefix MPIX_ in Open MPI 4.
+void* find_native_init(const char* name);
 
 }  // namespace lapwing
 

@@ -1,17 +1,14 @@
-// Persistent collectives: requests that MPI_Start starts again and again.
+// The state of a persistent request, which MPI_Start starts again and again.
 #pragma once
 
 #include <mpi.h>
 
-#include <atomic>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "mpi/native/reduction.hpp"
-#include "mpi/requests/communicator.hpp"
 #include "mpi/requests/persistent_handle.hpp"
-#include "mpi/requests/started.hpp"
 #include "mpi/requests/user_buffers.hpp"
 
 namespace lapwing {
@@ -32,14 +29,5 @@ struct Persistent {
     MPI_Datatype duplicate(MPI_Datatype type);
     std::vector<std::pair<MPI_Datatype, MPI_Datatype>> duplicates_;  // the program's type, ours
 };
-
-// Makes an inactive request. Collective: waits for the other ranks. Outside of Entry.
-Started make_persistent(Communicator& group, Problem& problem, const UserBuffers& buffers);
-
-// Frees the MPI's request and what the list has reserved. The request must not run. Inside Entry.
-void free_persistent(Request& request);
-
-// The number of persistent requests that the program has not freed. May be read outside of Entry.
-extern std::atomic<int> persistent_requests;
 
 }  // namespace lapwing

@@ -12,26 +12,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
-#include "device/host_memory.hpp"
 #include "engines/engine.hpp"
-#include "mpi/native/datatype.hpp"
 #include "mpi/native/reduction.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/persistent.hpp"
+#include "mpi/requests/user_buffers.hpp"
 
 namespace lapwing {
-
-// Data to unpack into the program's buffer when the list is complete.
-struct Unpacking {
-    const std::byte* bytes = nullptr;
-    char* elements = nullptr;
-    std::uint64_t count = 0;
-    MPI_Datatype type = MPI_DATATYPE_NULL;  // a duplicate: the program may free its own
-    Layout layout;
-    device::Location place;
-};
 
 struct Request {
     enum class State {
@@ -56,10 +44,7 @@ struct Request {
     Buffers buffers;
     Operation* operation = nullptr;
     std::uint32_t channel = 0;
-    Staging in_staging;
-    Staging out_staging;
-    device::HostMemory device_staging;
-    std::vector<Unpacking> unpacking;
+    PackedData packed;
     MpiReducer reducer;
     std::unique_ptr<Persistent> persistent;  // null: of a nonblocking call
 

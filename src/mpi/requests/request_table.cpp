@@ -20,18 +20,18 @@ namespace {
 
 // Of a request whose list no longer runs.
 void release_resources(Request& request) {
-    for (Unpacking& part : request.unpacking) {
+    for (Unpacking& part : request.packed.unpacking) {
         if (part.type != MPI_DATATYPE_NULL) PMPI_Type_free(&part.type);
     }
-    request.unpacking.clear();
+    request.packed.unpacking.clear();
     request.reducer.release();
-    if (!request.device_staging.empty()) request.device_staging.release();
+    if (!request.packed.device.empty()) request.packed.device.release();
 }
 
 int unpack_all(const Request& request) {
     DeviceData data;
     int error = MPI_SUCCESS;
-    for (const Unpacking& part : request.unpacking) {
+    for (const Unpacking& part : request.packed.unpacking) {
         if (error != MPI_SUCCESS) return error;
         error = data.unpack(part.place, part.bytes, part.elements, part.count, part.type, part.layout);
         if (part.place.on_device()) {
@@ -145,10 +145,12 @@ Request* RequestTable::take(int* error) {
     return request;
 }
 
-Request& RequestTable::add(MPI_Request handle) {
+Request& RequestTable::add(MPI_Request handle, std::unique_ptr<Persistent> persistent) {
     Request& request = bare_request();
     request.handle = handle;
     request.starts = 0;
+    request.persistent = std::move(persistent);
+    ++persistent_;
     handles_.insert(&request);
     change(request, State::bare, State::inactive);
     return request;
@@ -157,7 +159,7 @@ Request& RequestTable::add(MPI_Request handle) {
 void RequestTable::run(Request& request) {
     Communicator& group = *request.group;
     request.channel = request.persistent != nullptr ? request.persistent->channel
-                                                    : group.next_channel++ % first_kept_channel;
+                                                    : group.next_channel++ % first_persistent_channel;
     if (request.plan != nullptr)
         begin(request);
     else
@@ -167,6 +169,17 @@ void RequestTable::run(Request& request) {
     collective_started();
 }
 
+// Frees the MPI's request and what the list has reserved. The request must not run.
+void RequestTable::free_persistent(Request& request) {
+    Persistent& persistent = *request.persistent;
+    persistent.handle.free(request.handle, request.error);
+    request.plan->prepared->release_channel(persistent.channel);
+    request.persistent.reset();
+    --request.plan->in_flight;
+    --request.group->in_flight;
+    --persistent_;
+}
+
 void RequestTable::release(Request& request) {
     const bool is_persistent = request.persistent != nullptr;
     if (request.state == State::complete)
@@ -174,8 +187,8 @@ void RequestTable::release(Request& request) {
     else
         release_resources(request);
     if (!is_persistent) {
-        request.in_staging.trim();
-        request.out_staging.trim();
+        request.packed.in.trim();
+        request.packed.out.trim();
     } else if (request.forgotten) {
         handles_.erase(&request);
         free_persistent(request);
@@ -232,7 +245,7 @@ bool RequestTable::advance(Request& request, bool waited_for) {
     } catch (const Error& error) {
         // The plan stays in flight for ever: the link may still touch its memory.
         request.error = error_code_of(error);
-        request.device_staging.abandon();
+        request.packed.device.abandon();
         std::erase(request.group->waiting, &request);
     }
     finish(request);
@@ -241,8 +254,10 @@ bool RequestTable::advance(Request& request, bool waited_for) {
 
 // The last byte has arrived, or the link has failed.
 void RequestTable::finish(Request& request) {
+    if (request.error == MPI_SUCCESS) request.error = request.packed.driver_error;
     if (request.error == MPI_SUCCESS) request.error = request.reducer.error();
-    if (!request.unpacking.empty() && request.error == MPI_SUCCESS) request.error = unpack_all(request);
+    if (!request.packed.unpacking.empty() && request.error == MPI_SUCCESS)
+        request.error = unpack_all(request);
     release_resources(request);
     --request.group->in_flight;
     if (runtime.measures) measure_completion(request);

@@ -29,12 +29,14 @@ class RequestTable {
     // read outside of Entry.
     const Count& live() const { return live_; }
     const Count& running() const { return running_; }
+    // The persistent requests that the program has not freed. May be read outside of Entry.
+    int persistent() const { return persistent_.load(std::memory_order_relaxed); }
 
     // Returns an idle request with a handle for the next nonblocking collective; it stays idle until run().
     // Null, with the MPI's error code, if the MPI has no handle.
     Request* take(int* error);
-    // Adds an inactive request with this handle.
-    Request& add(MPI_Request handle);
+    // Adds an inactive request, a persistent one, with this handle.
+    Request& add(MPI_Request handle, std::unique_ptr<Persistent> persistent);
 
     // Starts the request, or puts it off until its group's links are known. Throws Error.
     void run(Request& request);
@@ -79,6 +81,7 @@ class RequestTable {
     bool begin_waiting(Communicator& group);
     bool advance(Request& request, bool waited_for);
     void finish(Request& request);
+    void free_persistent(Request& request);
 
     std::vector<std::unique_ptr<Request>> all_;
     std::array<std::vector<Request*>, Request::states> by_state_;
@@ -88,6 +91,7 @@ class RequestTable {
     std::atomic<Request*> freed_{nullptr};
     static inline constinit Count live_;
     static inline constinit Count running_;
+    static inline constinit std::atomic<int> persistent_{0};
 };
 
 // Never destroyed: a program may exit without MPI_Finalize while another thread still uses it.

@@ -4,20 +4,18 @@
 #include <cstring>
 #include <functional>
 
-#include "mpi/job/runtime.hpp"
+#include "mpi/job/report.hpp"
 #include "mpi/native/packing.hpp"
-#include "mpi/requests/request.hpp"
 
 namespace lapwing {
 namespace {
 
-// Packs elements one after the other. If a driver fails, the packed data become zeros and the request has the
-// error: the list runs anyway, because the other ranks wait for it.
+// Packs elements one after the other. If a driver fails, the packed data become zeros.
 class Packer {
   public:
-    Packer(Request& request, std::byte* packed, std::uint64_t bytes,
+    Packer(PackedData& data, std::byte* packed, std::uint64_t bytes,
            const std::optional<device::Location>& device)
-        : request_(request), packed_(packed), bytes_(bytes), device_(device) {}
+        : packed_data_(data), packed_(packed), bytes_(bytes), device_(device) {}
 
     // Returns the MPI's error code.
     int pack(const Elements& elements, std::byte* to) {
@@ -35,9 +33,8 @@ class Packer {
             return device_error(error);
         }
         if (place.on_device()) {
-            CollectiveCount& count = runtime.report.of(request_.collective);
-            ++count.device_buffers;
-            count.bytes_from_devices += elements.bytes();
+            ++packed_data_.count->device_buffers;
+            packed_data_.count->bytes_from_devices += elements.bytes();
         }
         if (driver_error_ == MPI_SUCCESS)
             driver_error_ =
@@ -49,11 +46,11 @@ class Packer {
         if (driver_error_ == MPI_SUCCESS) driver_error_ = data_.finish();
         if (driver_error_ == MPI_SUCCESS) return;
         std::memset(packed_, 0, bytes_);
-        request_.error = driver_error_;
+        packed_data_.driver_error = driver_error_;
     }
 
   private:
-    Request& request_;
+    PackedData& packed_data_;
     std::byte* packed_;
     std::uint64_t bytes_;
     const std::optional<device::Location>& device_;
@@ -62,7 +59,7 @@ class Packer {
 };
 
 // Adds `elements` to the data that are unpacked from `packed` when the list is complete.
-int unpack_later(Request& request, const Elements& elements, const std::byte* packed,
+int unpack_later(PackedData& data, const Elements& elements, const std::byte* packed,
                  const std::optional<device::Location>& device) {
     if (elements.bytes() == 0) return MPI_SUCCESS;
     Unpacking unpacking;
@@ -79,7 +76,7 @@ int unpack_later(Request& request, const Elements& elements, const std::byte* pa
     unpacking.layout = elements.layout;
     // The program may free its datatype as soon as the call returns.
     const int error = PMPI_Type_dup(elements.type, &unpacking.type);
-    if (error == MPI_SUCCESS) request.unpacking.push_back(unpacking);
+    if (error == MPI_SUCCESS) data.unpacking.push_back(unpacking);
     return error;
 }
 
@@ -143,26 +140,26 @@ std::vector<Part> UserBuffer::parts() const {
     return parts;
 }
 
-std::byte* UserBuffer::take_room(Request& request, Staging& staging) const {
-    return device_ ? request.device_staging.take(*device_, bytes()) : staging.take(bytes());
+std::byte* UserBuffer::take_room(PackedData& data, Staging& staging) const {
+    return device_ ? data.device.take(*device_, bytes()) : staging.take(bytes());
 }
 
-const std::byte* UserBuffer::packed_to_send(Request& request, int* error) const {
+const std::byte* UserBuffer::packed_to_send(PackedData& data, int* error) const {
     if (!packs_) {
         // The blocks keep their distances. Memory between them may not be the program's: it is not read.
         std::uint64_t end = 0;
         const std::vector<Part> all = parts();
         for (const Part& part : all) end = std::max(end, part.bytes > 0 ? part.offset + part.bytes : 0);
-        std::byte* const copy = request.in_staging.take(end);
+        std::byte* const copy = data.in.take(end);
         const std::byte* const from = first_byte();
         for (const Part& part : all) {
             if (part.bytes > 0) std::memcpy(copy + part.offset, from + part.offset, part.bytes);
         }
         return copy;
     }
-    std::byte* const packed = take_room(request, request.in_staging);
+    std::byte* const packed = take_room(data, data.in);
     *error = device_error_;
-    Packer packer(request, packed, bytes(), device_);
+    Packer packer(data, packed, bytes(), device_);
     std::uint64_t at = 0;
     for (const Block& block : blocks()) {
         if (*error != MPI_SUCCESS) break;
@@ -173,18 +170,18 @@ const std::byte* UserBuffer::packed_to_send(Request& request, int* error) const 
     return packed;
 }
 
-std::byte* UserBuffer::packed_to_receive(Request& request, int* error) const {
-    std::byte* const packed = take_room(request, request.out_staging);
+std::byte* UserBuffer::packed_to_receive(PackedData& data, int* error) const {
+    std::byte* const packed = take_room(data, data.out);
     *error = device_error_;
     if (contribution_ && *error == MPI_SUCCESS) {
-        Packer packer(request, packed, bytes(), device_);
+        Packer packer(data, packed, bytes(), device_);
         *error = packer.pack(contribution_->elements, packed + contribution_->offset);
         packer.finish();
     }
     std::uint64_t at = 0;
     for (const Block& block : blocks()) {
         if (*error != MPI_SUCCESS) break;
-        *error = unpack_later(request, block.elements, packed + at, device_);
+        *error = unpack_later(data, block.elements, packed + at, device_);
         at += block.elements.bytes();
     }
     return packed;

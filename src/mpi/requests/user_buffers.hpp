@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "device/host_memory.hpp"
 #include "device/memory.hpp"
 #include "mpi/native/datatype.hpp"
 #include "mpi/native/device_data.hpp"
@@ -19,8 +20,7 @@
 
 namespace lapwing {
 
-struct Request;
-class Staging;
+struct CollectiveCount;
 
 // Consecutive elements of a datatype in the program's memory.
 struct Elements {
@@ -51,6 +51,28 @@ struct Elements {
         some.count = number;
         return some;
     }
+};
+
+// Data to unpack into the program's buffer when the list is complete.
+struct Unpacking {
+    const std::byte* bytes = nullptr;
+    char* elements = nullptr;
+    std::uint64_t count = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;  // a duplicate: the program may free its own
+    Layout layout;
+    device::Location place;
+};
+
+// The packed copies of the program's data that one collective in flight uses.
+struct PackedData {
+    Staging in;
+    Staging out;
+    device::HostMemory device;  // instead of the two, for data of a device
+    std::vector<Unpacking> unpacking;
+    // Of a driver that failed to copy data from a device. The list runs anyway, with zeros, because the other
+    // ranks wait for it.
+    int driver_error = MPI_SUCCESS;
+    CollectiveCount* count = nullptr;  // of the report
 };
 
 // The send buffer or the receive buffer of a call: one block of elements, several blocks, or nothing.
@@ -99,12 +121,12 @@ class UserBuffer {
 
     // The address where a list reads the send buffer, or its packed data. `copies`: always a copy, because
     // the list may overwrite the program's data before it is sent. Null if there is nothing to send.
-    const std::byte* send_address(Request& request, bool copies, int* error) const {
-        return packs_ || copies ? packed_to_send(request, error) : first_byte();
+    const std::byte* send_address(PackedData& data, bool copies, int* error) const {
+        return packs_ || copies ? packed_to_send(data, error) : first_byte();
     }
-    // The address where a list writes. Data that need unpacking are added to request.unpacking.
-    std::byte* receive_address(Request& request, int* error) const {
-        return packs_ ? packed_to_receive(request, error) : const_cast<std::byte*>(first_byte());
+    // The address where a list writes. Data that need unpacking are added to data.unpacking.
+    std::byte* receive_address(PackedData& data, int* error) const {
+        return packs_ ? packed_to_receive(data, error) : const_cast<std::byte*>(first_byte());
     }
 
   private:
@@ -126,10 +148,10 @@ class UserBuffer {
         return one_->elements.bytes() > 0 ? static_cast<const std::byte*>(one_->elements.address) : nullptr;
     }
     const std::byte* first_of_several() const;
-    const std::byte* packed_to_send(Request& request, int* error) const;
-    std::byte* packed_to_receive(Request& request, int* error) const;
+    const std::byte* packed_to_send(PackedData& data, int* error) const;
+    std::byte* packed_to_receive(PackedData& data, int* error) const;
     void find_device(const Elements& elements);
-    std::byte* take_room(Request& request, Staging& staging) const;
+    std::byte* take_room(PackedData& data, Staging& staging) const;
 
     std::optional<Block> one_;
     std::vector<Block> several_;
