@@ -68,6 +68,12 @@ class Job {
     // Collective: random bytes that only the ranks of the job know.
     virtual JobKey shared_key();
 
+    // The job's own links between hosts, for people. `threads`: a progress thread may use them.
+    virtual std::string describe_links(bool threads) const {
+        static_cast<void>(threads);
+        return "";
+    }
+
     // Descriptors that the job itself has yet to open.
     virtual std::uint64_t descriptors_to_come() const { return 0; }
 

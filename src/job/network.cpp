@@ -23,6 +23,8 @@ JobNetwork::JobNetwork(Job& job, const std::string& engine, RankLocations locati
     open_tcp_fabric();
     share_memory();
     open_progress_thread();
+    needs_links_of_job_ = several_hosts_ && description_.empty();
+    if (needs_links_of_job_) description_ = job_.describe_links(may_have_thread());
     warn_of_missing();
 }
 

@@ -47,9 +47,9 @@ class JobNetwork {
     const Missing& missing() const { return missing_; }
     const RankLocations& locations() const { return locations_; }
     // The network between hosts, for people: "ucx (UCX 1.13.1, tcp on eth0)". Empty if all ranks are on one
-    // host, or if the job's own links join the hosts (the native MPI).
+    // host.
     const std::string& description() const { return description_; }
-    bool needs_links_of_job() const { return several_hosts_ && description_.empty(); }
+    bool needs_links_of_job() const { return needs_links_of_job_; }
     bool may_have_thread() const { return settings_.may_have_progress_thread(); }
 
     // Null if the job has none:
@@ -92,6 +92,7 @@ class JobNetwork {
     const bool several_hosts_ = false;
     std::string engine_;
     std::string description_;
+    bool needs_links_of_job_ = false;
     Missing missing_;
     std::uint64_t numbers_ = 0;
 

@@ -137,7 +137,7 @@ class Hosts(DoctorTest):
         self.expect(found, "problems", "node2", library.name, "another build than on node1, node3")
         self.expect(found, "problems", "node2", "LAPWING_TCP_LANES is 3, but 2 on node1, node3")
         # The job says the same, and that the MPI is well.
-        self.expect(found, "problems", "", "a small job failed with Lapwing and works without", "differs between ranks")
+        self.expect(found, "problems", "", "a small job failed with Lapwing and works without", "it differs between rank 0 and rank 1")
         self.only(found, "problems", 4)
 
 

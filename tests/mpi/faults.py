@@ -97,7 +97,7 @@ class Faults:
                     "lapwing" not in output, output)
         status, output = self.where_calls_are_refused("process_vm_readv@1", variables={"LAPWING_TRANSFER": "kernel"})
         self.expect("unless it is asked for", status == 0 and "all done" in output and output.count("lapwing") == 1 and
-                    "lapwing: LAPWING_TRANSFER=kernel cannot be had: rank 1 (" in output, output)
+                    "lapwing: LAPWING_TRANSFER=kernel is unavailable: rank 1 (" in output, output)
 
     def no_shared_memory(self):
         said = "ranks of one host do not share memory: "
@@ -209,7 +209,7 @@ class Faults:
                               f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so exec {self.program} plain\n")
             script.chmod(0o755)
             status, output = jobs.execute([*words[:-1], "2", script], 30, jobs.environment(self.mpi, self.build))
-        self.expect("ranks with different settings", status not in (0, None) and "differs between ranks" in output, output)
+        self.expect("ranks with different settings", status not in (0, None) and "it differs between rank 0 and rank 1" in output, output)
 
     def tuning_files_that_differ(self):
         words = jobs.launcher(self.mpi, 1)

@@ -103,7 +103,7 @@ class Networks:
         """No such transport here: the job goes on with the next network, and says why."""
         nothing = {name: "nothing" for name in jobs.NETWORKS[self.network]}
         status, output, report = self.run(2, 2, f"faults-{self.mpi} plain", **nothing)
-        said = re.search(rf"lapwing: the network {self.network} cannot be had: rank \d+ \(node\d\): .+", output)
+        said = re.search(rf"lapwing: network '{self.network}' is unavailable: rank \d+ \(node\d\): .+", output)
         self.expect("one that cannot be had", status == 0 and "all done" in output and said and report and
                     self.network in report.get("no_network", {}) and not report["network"].startswith(self.network),
                     f"{status} {output} {report}")

@@ -76,7 +76,7 @@ class DoctorNic(ToolTest):
 
     def test_words_that_do_not_fit(self):
         self.refused("doctor", "--nic", "--", "mpirun", because="--nic examines the cards of this host")
-        self.refused("doctor", "--card", "mlx5_0", "--", "mpirun", because="--card is for --nic")
+        self.refused("doctor", "--card", "mlx5_0", "--", "mpirun", because="--card needs --nic")
 
 
 if __name__ == "__main__":

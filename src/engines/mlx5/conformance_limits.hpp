@@ -7,7 +7,7 @@ namespace lapwing::mlx5 {
 
 struct ConformanceLimits {
     std::chrono::milliseconds max_wait{2000};  // for an event that must come
-    std::chrono::milliseconds min_wait{20};    // for an event that must not come
+    std::chrono::milliseconds min_wait{100};   // for an event that must not come
 };
 
 }  // namespace lapwing::mlx5

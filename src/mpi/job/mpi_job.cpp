@@ -59,4 +59,13 @@ void MpiJob::warn(const std::string& line) {
     fmt::print(stderr, "lapwing: {}\n", line);
 }
 
+// There is nothing in an MPI to sleep at, and only a program with MPI_THREAD_MULTIPLE permits a thread to call
+// it.
+std::string MpiJob::describe_links(bool threads) const {
+    int level = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&level);
+    return threads && level == MPI_THREAD_MULTIPLE ? "mpi (the native MPI, which a thread calls every 0.2 ms)"
+                                                   : "mpi (the native MPI, in the program's calls)";
+}
+
 }  // namespace lapwing

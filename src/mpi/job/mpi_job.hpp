@@ -11,6 +11,7 @@ class MpiJob final : public Job {
     std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine) override;
     void leave_together(const std::function<void()>& meanwhile) override;
     void warn(const std::string& line) override;
+    std::string describe_links(bool threads) const override;
 };
 
 }  // namespace lapwing
