@@ -27,6 +27,7 @@ CONTENTS = """
 
 Five minutes <self>
 overlap
+install
 guide
 reference
 troubleshooting

@@ -1,4 +1,4 @@
-"""README and docs/ keep to the truth: variables, commands and options, links between pages, commands that can be pasted.
+"""README, docs/ and the pages beside the code keep to the truth: variables, commands and options, links between pages, commands that can be pasted.
 
 python3 docs_test.py ROOT TOOL
 
@@ -15,6 +15,7 @@ import unittest
 
 ROOT, TOOL = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES += sorted(page for folder in ("src", "tests") for page in (ROOT / folder).rglob("README.md"))  # beside the code
 
 
 def prose(page):
