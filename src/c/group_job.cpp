@@ -73,7 +73,7 @@ void GroupJob::meet(const std::optional<Error>& wrong, lapwing_exchange* meeting
     try {
         if (wrong) throw *wrong;
         const auto peers = static_cast<std::uint64_t>(ranks() - 1);
-        const std::uint64_t needed = peers + (rank() == 0 ? peers : 1) + tcp::kept_descriptors;
+        const std::uint64_t needed = peers + (rank() == 0 ? peers : 1) + tcp::reserved_descriptors;
         const std::uint64_t free = tcp::make_room_for_descriptors(needed);
         if (free < needed) {
             throw Error(

@@ -36,7 +36,7 @@ class GroupJob final : public Job {
     // Reaches all peers.
     Link& messages() { return *messages_; }
     // All ranks learn why. By any thread.
-    void fail(const std::string& why) { lifeline_->give_up(why); }
+    void fail(const std::string& why) { lifeline_->fail(why); }
     // Connections of this job end, so that whoever waits at them stops. By any thread.
     void shut_down(const std::string& why) { connections_->give_up(why); }
     // This rank leaves in order: the others do not take it for lost.

@@ -26,7 +26,7 @@ class Waiter {
 };
 
 // While nobody else is in the group, nothing can take away what wakes this thread up.
-constexpr auto longest_sleep_alone = std::chrono::milliseconds(20);
+constexpr auto max_sleep_alone = std::chrono::milliseconds(20);
 
 // Until something moves in one of the groups, or for a while.
 void sleep(Group& group, const std::vector<std::shared_ptr<Group>>& others, WaitStrategy& strategy) {
@@ -35,14 +35,14 @@ void sleep(Group& group, const std::vector<std::shared_ptr<Group>>& others, Wait
     for (const auto& other : others) all_wake = other->prepare_to_sleep(descriptors) && all_wake;
     const bool alone = group.waiters == 1;
     if (all_wake && !descriptors.empty()) {
-        strategy.sleep(alone ? longest_sleep_alone : WaitStrategy::longest_sleep,
+        strategy.sleep(alone ? max_sleep_alone : WaitStrategy::max_sleep,
                        [&](std::chrono::nanoseconds limit) { return sleep_at(descriptors, limit); });
         return;
     }
     // Who sleeps for messages through memory sees no others: after a short time it looks for them.
     std::chrono::nanoseconds longest = WaitStrategy::shortest_sleep;
     if (group.all_share_memory())
-        longest = alone && others.empty() ? longest_sleep_alone : WaitStrategy::longest_sleep;
+        longest = alone && others.empty() ? max_sleep_alone : WaitStrategy::max_sleep;
     strategy.sleep(longest, [&](std::chrono::nanoseconds limit) { return group.sleep(limit); });
 }
 

@@ -137,9 +137,10 @@ class GroupEngine {
     virtual ~GroupEngine() = default;
     // Whether the ranks must agree before they start a persistent list: see Prepared::offer().
     virtual bool needs_agreement() const { return false; }
-    // Whether the engine runs the lists of this problem, which `list_of` builds, with what the group has left
-    // for them. Has no effect. Equal on all ranks, which ask for the same problems in the same order.
-    virtual Verdict admits(const Problem& problem, const ListOf& list_of, const ListUse& use) {
+    // Decides whether the engine runs the lists of this problem, which `list_of` builds, and reserves what
+    // they need from what the group has left. Equal on all ranks, which admit the same problems in the same
+    // order; an admitted problem stays admitted.
+    virtual Verdict admit(const Problem& problem, const ListOf& list_of, const ListUse& use) {
         static_cast<void>(problem);
         static_cast<void>(list_of);
         static_cast<void>(use);

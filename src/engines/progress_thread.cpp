@@ -96,8 +96,8 @@ void ProgressThread::remove(Work& work) {
 }
 
 bool ProgressThread::has_unseen_progress() {
-    return can_advance_.load(std::memory_order_acquire) || (node_ != nullptr && node_->has_news()) ||
-           (fabric_ != nullptr && fabric_->has_news());
+    return can_advance_.load(std::memory_order_acquire) || (node_ != nullptr && node_->has_events()) ||
+           (fabric_ != nullptr && fabric_->has_events());
 }
 
 void ProgressThread::ring() {
@@ -180,7 +180,7 @@ void ProgressThread::run() {
             } else if (++polls_without_progress <= max_polls_without_progress) {
                 continue;
             } else {
-                limit = retries_.next(WaitStrategy::longest_sleep);
+                limit = retries_.next(WaitStrategy::max_sleep);
             }
         }
         woken = sleep_until_woken(rings, limit);
@@ -246,7 +246,7 @@ bool ProgressThread::sleep_in_poll(std::chrono::nanoseconds limit) {
         limit = parking_.next(longest_parking);
     } else {
         if (!fabric_->prepare_to_sleep()) return false;
-        const std::chrono::nanoseconds longest = fabric_->longest_sleep();
+        const std::chrono::nanoseconds longest = fabric_->max_sleep();
         if (longest >= 0ns && (limit < 0ns || longest < limit)) limit = longest;
     }
     const std::array descriptors = {pipe_->descriptor(), parks ? -1 : fabric_->descriptor()};

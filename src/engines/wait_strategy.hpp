@@ -48,7 +48,7 @@ class WaitStrategy {
     // The first sleep is short, because the end is most likely near. Runs that only this thread advances wait
     // for the end of its sleep.
     static constexpr nanoseconds shortest_sleep{50'000};
-    static constexpr nanoseconds longest_sleep{1'000'000};
+    static constexpr nanoseconds max_sleep{1'000'000};
 
     struct Situation {
         bool oversubscribed = false;   // the ranks that it waits for may need this processor

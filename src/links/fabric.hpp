@@ -63,7 +63,7 @@ class Fabric {
     virtual bool progress() = 0;
     // Whether transfers have completed or failed, since forget_completed(), that no thread has tested. A
     // thread that tests a transfer of its own may also complete one that the progress thread waits for.
-    virtual bool has_news() = 0;
+    virtual bool has_events() = 0;
     // Marks all completions as seen.
     virtual void forget_completed() = 0;
     // Before a sleep. True: descriptor() becomes readable when progress() may advance; false: call progress()
@@ -72,7 +72,7 @@ class Fabric {
     // For poll() only; -1: the network cannot wake a thread.
     virtual int descriptor() const = 0;
     // The limit of a sleep, since some networks lose wake-ups. Negative: no limit.
-    virtual std::chrono::nanoseconds longest_sleep() = 0;
+    virtual std::chrono::nanoseconds max_sleep() = 0;
 
     // At the end of the job, before all ranks agree that no rank uses the fabric any more: returns true when
     // all that was sent has left this process. Call it until then.

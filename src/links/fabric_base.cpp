@@ -26,7 +26,7 @@ bool FabricBase::progress() {
     return lock_.drive([&] { return step(); }, [&] { watch_peers(); });
 }
 
-bool FabricBase::has_news() {
+bool FabricBase::has_events() {
     const auto lock = hold();
     return unseen_ > 0;
 }

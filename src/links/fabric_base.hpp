@@ -53,7 +53,7 @@ class FabricBase : public Fabric {
 
     std::unique_ptr<Link> link(std::uint64_t group, std::vector<int> members) override;
     bool progress() override;
-    bool has_news() override;
+    bool has_events() override;
     void forget_completed() override;
     bool flush() override;
     void give_up(const std::string& why) override;

@@ -1,5 +1,5 @@
 // Reports the end of a rank to all ranks of its group, also to those that exchange nothing with it. Each rank
-// has a connection to rank 0, which carries only an agreement at the start and a farewell.
+// has a connection to rank 0, which carries only a greeting and a farewell.
 //
 // A process that ends closes its connections. Rank 0 sees that and forwards the reason to the others; the end
 // of rank 0 is seen by all. A rank that leaves in order sends a farewell first.
@@ -17,7 +17,7 @@ namespace lapwing {
 
 class Lifeline {
   public:
-    // Called once with the reason, on the event thread or by give_up().
+    // Called once with the reason, on the event thread or by fail().
     using Lost = std::function<void(const std::string& why)>;
 
     // Uses lane 0 of `connections` alone; they must outlive it. Waits for the connections, up to `limit`.
@@ -28,13 +28,8 @@ class Lifeline {
     Lifeline(const Lifeline&) = delete;
     Lifeline& operator=(const Lifeline&) = delete;
 
-    // Collective; may be called once. All ranks must pass the same number of texts. Returns, of each text,
-    // that of the lowest rank with a text that is not empty. Waits for all ranks, up to `limit`. Throws Error
-    // (link), also if a rank ends meanwhile; the group is broken then.
-    std::vector<std::string> agree(std::vector<std::string> mine, std::chrono::milliseconds limit);
-
-    // Breaks the group: all ranks get the reason. By any thread.
-    void give_up(const std::string& why);
+    // All ranks get the reason. By any thread.
+    void fail(const std::string& why);
 
   private:
     struct State;

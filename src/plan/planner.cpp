@@ -29,7 +29,7 @@ std::vector<Problem> forms_of(const Problem& problem) {
 // engines.
 bool admits(GroupEngine& group, const std::vector<Problem>& forms, const Choice& choice, const ListUse& use) {
     return std::all_of(forms.begin(), forms.end(), [&](const Problem& form) {
-        return group.admits(
+        return group.admit(
             form, [&](int rank) { return build(form, rank, choice); }, use);
     });
 }

@@ -10,9 +10,8 @@
 //   a group: a peer signals once for all its messages to a group. Waits at the end of the list become the
 //   completion of the chains.
 // - Copies and reductions need the processor. They divide the sending chain into stages. Copies and
-// reductions
-//   before the first wait of a stage move to the beginning of the stage. They overtake only sends, and a list
-//   does not overwrite spans that it has sent (rule hazard), so the sends carry the same bytes.
+//   reductions before the first wait of a stage move to the beginning of the stage. They overtake only sends,
+//   and a list does not overwrite spans that it has sent (rule hazard), so the sends carry the same bytes.
 // - A message of zero bytes is one byte on the connection.
 // - With intra-node peers, the processor has a sequence of its own (task/host_sequence.hpp).
 //

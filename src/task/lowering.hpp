@@ -4,8 +4,7 @@
 // - Waits, copies and reductions go to the management queue, in list order.
 // - A send or receive after one of these is posted disabled; the management queue enables it.
 // - The management queue enables every send, even if it was posted enabled: Table IV does so, and enabling
-// twice
-//   is harmless. A receive that was posted enabled needs no enable.
+//   twice is harmless. A receive that was posted enabled needs no enable.
 // - Adjacent enables of one queue are merged into one enable with a count.
 #pragma once
 

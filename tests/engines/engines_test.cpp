@@ -104,7 +104,7 @@ void run_all(EngineInJobs& opened, const Problem& problem, const Choice& choice,
             of_rank.intra_node_peers = intra_node_peers(hosts, rank);
         }
         const auto opened_group = job.open(rank, of_rank);
-        EXPECT_TRUE(opened_group->admits(problem, list_of, {}));
+        EXPECT_TRUE(opened_group->admit(problem, list_of, {}));
         RankRuns all(problem, rank, opened_group->prepare(problem, list_of(rank), {}));
         for (int run = 0; run < runs; ++run) all.start();
         std::mt19937 random(seed + static_cast<unsigned>(rank));

@@ -51,9 +51,9 @@ TEST(Mlx5Memory, GroupsThatAreTooLargeAreDeclined) {
     const auto group = open_mlx5_group(device, *links.front(), work_variants().front());
     const auto nobody_asks = [](int) { return List(); };
     EXPECT_TRUE(
-        group->admits({.collective = Collective::alltoall, .ranks = 1024, .bytes = 8}, nobody_asks, {}));
+        group->admit({.collective = Collective::alltoall, .ranks = 1024, .bytes = 8}, nobody_asks, {}));
     const Verdict verdict =
-        group->admits({.collective = Collective::alltoall, .ranks = 4096, .bytes = 8}, nobody_asks, {});
+        group->admit({.collective = Collective::alltoall, .ranks = 4096, .bytes = 8}, nobody_asks, {});
     ASSERT_FALSE(verdict);
     EXPECT_STREQ(verdict.reason(), "queues to all ranks would take more than 16 MiB of pinned memory");
 }

@@ -23,7 +23,7 @@ inline const WorkVariant& variant(std::string_view name) {
 // As a planner does.
 inline std::unique_ptr<Prepared> prepare(GroupEngine& group, const Problem& problem, int rank,
                                          const Choice& choice) {
-    EXPECT_TRUE(group.admits(problem, [&](int of) { return build(problem, of, choice); }, {}));
+    EXPECT_TRUE(group.admit(problem, [&](int of) { return build(problem, of, choice); }, {}));
     return group.prepare(problem, build(problem, rank, choice), {});
 }
 

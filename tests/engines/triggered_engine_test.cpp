@@ -101,7 +101,7 @@ class Rank {
         : problem_(problem), rank_(rank) {
         const auto group = open_triggered_group(network, messages, limits_of(network));
         const auto list_of = [&](int one) { return build(problem, one, choice); };
-        EXPECT_TRUE(group->admits(problem, list_of, {}));
+        EXPECT_TRUE(group->admit(problem, list_of, {}));
         prepared_ = group->prepare(problem, list_of(rank), {});
     }
     void start(int number) {
@@ -245,7 +245,7 @@ TEST_F(TriggeredEngineTest, CountersAreSetAsideForAllListsOfAGroup) {
     const auto group = open_triggered_group(deferred_work(), *messages.front(), limits);
     const auto admits = [&](const Problem& problem, const char* algorithm) {
         const Choice choice = parse_choice(problem.collective, algorithm);
-        return bool(group->admits(problem, [&](int rank) { return build(problem, rank, choice); }, {}));
+        return bool(group->admit(problem, [&](int rank) { return build(problem, rank, choice); }, {}));
     };
     // Each rank has three peers at most with the first one; others add to them.
     const Problem broadcast{.collective = Collective::broadcast, .ranks = 8, .bytes = 8};

@@ -47,7 +47,7 @@ class PersistentList {
     PersistentList(GroupEngine& group, const Wanted& wanted, int rank, std::uint32_t channel)
         : problem_(wanted.problem), rank_(rank), channel_(first_persistent_channel + channel) {
         const auto list_of = [&](int one) { return build(wanted.problem, one, wanted.choice); };
-        EXPECT_TRUE(group.admits(problem_, list_of, persistent)) << print(problem_);
+        EXPECT_TRUE(group.admit(problem_, list_of, persistent)) << print(problem_);
         prepared_ = group.prepare(problem_, list_of(rank), persistent);
         EXPECT_EQ(prepared_->offer(channel_), 0U);
         out_.resize(out_bytes(problem_, rank_));
@@ -175,7 +175,7 @@ TEST_F(TriggeredPersistent, AReleasedListLeavesItsCounters) {
     const auto group = open_group(*messages.front(), 2 * 7);
     const Choice choice = parse_choice(problem.collective, "flat");
     const auto list_of = [&](int rank) { return build(problem, rank, choice); };
-    ASSERT_TRUE(group->admits(problem, list_of, persistent));
+    ASSERT_TRUE(group->admit(problem, list_of, persistent));
     const auto prepared = group->prepare(problem, list_of(0), persistent);
     EXPECT_EQ(prepared->offer(first_persistent_channel), 0U);
     EXPECT_EQ(prepared->offer(first_persistent_channel + 1), 0U);

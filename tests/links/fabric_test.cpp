@@ -175,7 +175,7 @@ TEST_P(Fabrics, AMessageWakesWhoSleeps) {
                 while (!link.test(transfer)) {
                     if (fabric.progress() || !fabric.prepare_to_sleep()) continue;
                     pollfd ready{fabric.descriptor(), POLLIN, 0};
-                    const auto limit = fabric.longest_sleep();
+                    const auto limit = fabric.max_sleep();
                     ::poll(&ready, 1,
                            limit.count() < 0 ? -1 : static_cast<int>(limit.count() / 1'000'000 + 1));
                 }
@@ -201,21 +201,21 @@ TEST_P(Fabrics, WhatAnotherThreadTakesInIsNews) {
     Link::Transfer receives[2];
     for (const int i : {0, 1}) to->recv(0, received[i].data(), 8, static_cast<std::uint32_t>(i), receives[i]);
     job.at(1).forget_completed();
-    EXPECT_FALSE(job.at(1).has_news());
+    EXPECT_FALSE(job.at(1).has_events());
     // Who takes in the second message while it looks for the first tells of it.
     from->send(1, sent.data(), 8, 1, sends[1]);
-    while (!job.at(1).has_news()) {
+    while (!job.at(1).has_events()) {
         EXPECT_FALSE(to->test(receives[0]));
         job.at(0).progress();
     }
     job.at(1).forget_completed();
-    EXPECT_FALSE(job.at(1).has_news());
+    EXPECT_FALSE(job.at(1).has_events());
     finish(job, *to, receives[1]);
-    EXPECT_FALSE(job.at(1).has_news());
+    EXPECT_FALSE(job.at(1).has_events());
     // Its own is nobody's news.
     from->send(1, sent.data(), 8, 0, sends[0]);
     while (!to->test(receives[0])) job.at(0).progress();
-    EXPECT_FALSE(job.at(1).has_news());
+    EXPECT_FALSE(job.at(1).has_events());
     for (Link::Transfer& send : sends) finish(job, *from, send);
 }
 
@@ -364,7 +364,7 @@ TEST_P(Fabrics, GivingUpFailsAllThatIsOnItsWay) {
     to->recv(0, received.data(), 8, 0, receive);
     job.at(1).forget_completed();
     job.at(1).give_up("the job ends");
-    EXPECT_TRUE(job.at(1).has_news());
+    EXPECT_TRUE(job.at(1).has_events());
     EXPECT_EQ(failure_of(job, *to, receive), "the job ends");
     EXPECT_THROW(to->send(0, received.data(), 8, 0, receive), Error);
 }

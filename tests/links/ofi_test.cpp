@@ -81,7 +81,7 @@ void sleep_until_complete(Fabric& fabric, Link& link, std::vector<Link::Transfer
     for (Link::Transfer& transfer : transfers) {
         while (!link.test(transfer)) {
             if (fabric.progress() || !fabric.prepare_to_sleep()) continue;
-            const auto limit = fabric.longest_sleep();
+            const auto limit = fabric.max_sleep();
             pollfd ready{fabric.descriptor(), POLLIN, 0};
             const timespec time{limit.count() / 1'000'000'000, limit.count() % 1'000'000'000};
             ::ppoll(&ready, 1, limit.count() < 0 ? nullptr : &time, nullptr);
@@ -275,11 +275,11 @@ TEST(Ofi, SleepsAsLongAsTheProviderCanBeTrusted) {
     Bytes received(8);
     const auto in_flight = [&](const char* provider) {
         Job job(provider, 2);
-        EXPECT_LT(job.at(0).longest_sleep().count(), 0) << "nothing is on its way";
+        EXPECT_LT(job.at(0).max_sleep().count(), 0) << "nothing is on its way";
         const auto link = job.at(0).link(1, {0, 1});
         Link::Transfer receive;
         link->recv(1, received.data(), 8, 0, receive);
-        return job.at(0).longest_sleep();
+        return job.at(0).max_sleep();
     };
     const auto tcp = in_flight("tcp");
     const auto doubtful = in_flight("double");

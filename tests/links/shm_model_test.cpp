@@ -301,7 +301,7 @@ struct HelpedPlay {
             bool news = complete;
             if (!news) {
                 const auto held = protocol.hold();
-                news = protocol.has_news_for_progress_thread();
+                news = protocol.has_events_for_progress_thread();
             }
             if (news) protocol.ring_here();
             for (;;) {
@@ -333,7 +333,7 @@ struct HelpedPlay {
                 }
                 {
                     const auto held = protocol.hold();
-                    again = protocol.has_news_for_progress_thread() || again;
+                    again = protocol.has_events_for_progress_thread() || again;
                 }
                 if (!again) {
                     vain = 0;

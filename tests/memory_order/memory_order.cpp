@@ -217,7 +217,7 @@ void program(World& world) {
         world.work.store(0);
         protocol.let_ring(true);
         const auto held = protocol.hold();
-        news = protocol.has_news_for_progress_thread();
+        news = protocol.has_events_for_progress_thread();
     }
     if (news) protocol.ring_here();
     while (world.complete.load() == 0) rl::ctx().yield(1, RL_INFO);
@@ -244,7 +244,7 @@ void progress_thread(World& world) {
         }
         {
             const auto held = protocol.hold();
-            again = protocol.has_news_for_progress_thread() || again;
+            again = protocol.has_events_for_progress_thread() || again;
         }
         if (again)
             rl::ctx().yield(1, RL_INFO);
@@ -399,7 +399,7 @@ constexpr Known known[] = {
     {"protocol_rendezvous.hpp", "store(Ticket::refused",
      "the sender reads nothing that was written before it"},
     {"protocol_steps.hpp", "state = ticket.state.load(",
-     "in has_news(), which only says whether to look; who looks loads again"},
+     "in has_events(), which only says whether to look; who looks loads again"},
     {"protocol_steps.hpp", "message->moved + ticket.copied.load(", "the same"},
 };
 

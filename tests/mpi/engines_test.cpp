@@ -67,7 +67,7 @@ void run_thrice(const Engine& engine, const Problem& problem, const Choice& choi
     const int rank = world_rank();
     const List list = build(problem, rank, choice);
     ASSERT_TRUE(engine.supports(list));
-    EXPECT_TRUE(group.admits(problem, [&](int one) { return build(problem, one, choice); }, {}));
+    EXPECT_TRUE(group.admit(problem, [&](int one) { return build(problem, one, choice); }, {}));
     const auto prepared = group.prepare(problem, list, {});
     Composition composition;
     std::deque<Running> runs;
@@ -101,7 +101,7 @@ int run_forms(const Engine& engine, const Algorithm& algorithm, GroupEngine& gro
             const Problem& problem = problems[turn++ % problems.size()];
             if (!algorithm.applies(problem, choice.parameters)) continue;
             const auto list_of = [&](int rank) { return build(problem, rank, choice); };
-            if (!engine.supports_all(problem, list_of) || !group.admits(problem, list_of, {})) continue;
+            if (!engine.supports_all(problem, list_of) || !group.admit(problem, list_of, {})) continue;
             run_thrice(engine, problem, choice, group);
             ++taken;
         }

@@ -121,7 +121,7 @@ class KernelJob final : public JobEngine {
                 throw Error(ErrorCode::unsupported, available.reason());
         });
         endpoint_ = &job.sockets();
-        descriptors_ = std::make_shared<Descriptors>(tcp::kept_descriptors + job.descriptors_to_come());
+        descriptors_ = std::make_shared<Descriptors>(tcp::reserved_descriptors + job.descriptors_to_come());
         // The group of all ranks takes these without asking the others again.
         job.together([&] {
             of_all_ranks_ = set_aside(job.ranks());

@@ -16,7 +16,7 @@ class CardGroup final : public GroupEngine {
   public:
     CardGroup(mlx5::Device& device, Link& messages, const WorkVariant& variant)
         : group_(std::make_shared<mlx5::Group>(device, messages, variant)) {}
-    Verdict admits(const Problem& problem, const ListOf&, const ListUse&) override {
+    Verdict admit(const Problem& problem, const ListOf&, const ListUse&) override {
         return group_->has_memory_for(problem.ranks);
     }
     std::unique_ptr<Prepared> prepare(const Problem& problem, const List& list, const ListUse&) override {

@@ -10,7 +10,7 @@
 //   landing    where peers write messages to
 //   keep_alive whether peers are there
 //   plan, run, run_memory, prepared   lists and their runs
-//   mover      what makes them go on
+//   advance    advances runs
 //   group      what the lists of a group share
 //   probe      whether a card does what the engine needs
 //

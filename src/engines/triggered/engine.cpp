@@ -29,8 +29,8 @@ class TriggeredGroupEngine final : public GroupEngine {
         : reserved_(std::move(reserved)),
           group_(std::make_shared<triggered::Group>(network, messages, limits)) {}
     bool needs_agreement() const override { return true; }
-    Verdict admits(const Problem& problem, const ListOf& list_of, const ListUse& use) override {
-        return group_->admits(problem, list_of, use.persistent);
+    Verdict admit(const Problem& problem, const ListOf& list_of, const ListUse& use) override {
+        return group_->admit(problem, list_of, use.persistent);
     }
     std::unique_ptr<Prepared> prepare(const Problem&, const List& list, const ListUse& use) override {
         return std::make_unique<triggered::TriggeredPrepared>(list, group_, use.persistent);

@@ -68,7 +68,7 @@ Group::~Group() {
     network_.keep(std::move(paid_credits_), std::move(counters));
 }
 
-Verdict Group::admits(const Problem& problem, const std::function<List(int)>& list_of, bool persistent) {
+Verdict Group::admit(const Problem& problem, const std::function<List(int)>& list_of, bool persistent) {
     const Limits& limits = persistent ? limits_.persistent : limits_.once;
     const Demand demand = demand_of(problem, list_of, limits, persistent ? Landing::direct : Landing::slots);
     if (!demand.verdict) return demand.verdict;

@@ -44,7 +44,7 @@ class Group {
     // Whether the group has enough for the lists of this problem; if so, they are part of what it reserves
     // from now on. Equal on all ranks that ask for the same problems in the same order, and the same when it
     // is asked again.
-    Verdict admits(const Problem& problem, const std::function<List(int)>& list_of, bool persistent);
+    Verdict admit(const Problem& problem, const std::function<List(int)>& list_of, bool persistent);
     // The channel of all lists that are not persistent.
     GroupChannel& shared() { return channels_.front(); }
     // Makes the channel of a persistent list: with counters and trigger entries of its own, since ranks may

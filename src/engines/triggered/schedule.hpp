@@ -4,12 +4,10 @@
 // - A message is written into a *slot*, memory of its receiver for this sender. Its offset is the sum of the
 //   lengths of the messages before. Both ranks compute it from their own lists.
 // - Each message that lands in a slot raises the pair's *landing counter* by one. So `wait 3 2` is a
-// threshold
-//   on one counter.
+//   threshold on one counter.
 // - Received bytes are not copied. A list that copies them, or passes them on, sends them from where they
-// have
-//   landed. A message whose bytes lie in several pieces is several writes, of which the last one counts. The
-//   processor moves only those bytes that belong into the caller's memory, at the end.
+//   have landed. A message whose bytes lie in several pieces is several writes, of which the last one counts.
+//   The processor moves only those bytes that belong into the caller's memory, at the end.
 // - Reductions need the processor, and divide the list into *stages*. Writes after a stage wait for a counter
 //   that the processor raises. Each reduction has memory of its own for its result, so that no bytes change
 //   while they are sent.

@@ -111,7 +111,7 @@ bool OfiFabric::prepare_to_sleep() {
     return endpoint_->may_sleep();
 }
 
-std::chrono::nanoseconds OfiFabric::longest_sleep() {
+std::chrono::nanoseconds OfiFabric::max_sleep() {
     const auto lock = hold();
     if (watch().idle() && sends_ == 0) return std::chrono::nanoseconds(-1);
     if (endpoint_->descriptor() < 0) return without_descriptor;

@@ -36,7 +36,7 @@ class OfiFabric final : public FabricBase {
 
     bool prepare_to_sleep() override;
     int descriptor() const override { return endpoint_->descriptor(); }
-    std::chrono::nanoseconds longest_sleep() override;
+    std::chrono::nanoseconds max_sleep() override;
 
   private:
     // The part of a message that the provider takes at once. libfabric has its address until it completes,

@@ -242,9 +242,9 @@ void ShmNode::move_all() {
     protocol_->move_all();
 }
 
-bool ShmNode::has_news() {
+bool ShmNode::has_events() {
     const auto held = protocol_->hold();
-    return protocol_->has_news_for_progress_thread();
+    return protocol_->has_events_for_progress_thread();
 }
 
 void ShmNode::forget_completed() {

@@ -109,11 +109,11 @@ class ShmNode {
     void move_all();
     // Whether move_all() or a test might advance now, or there are completions since move_all() began that no
     // thread has seen.
-    bool has_news();
+    bool has_events();
     // Marks all completions as seen.
     void forget_completed();
     // Whether the other ranks ring when they have something for this rank; not at first. The caller of
-    // let_ring(true) must call has_news() afterwards: what has arrived before does not ring.
+    // let_ring(true) must call has_events() afterwards: what has arrived before does not ring.
     void let_ring(bool on) { protocol_->let_ring(on); }
     // How often the doorbell has rung; sleep_since() sleeps until it rings again, or until the limit;
     // negative: without limit.

@@ -76,7 +76,7 @@ class Protocol {
     // Advances all sends and receives.
     void move_all();
     // Whether move_all() or a test might advance now, or there are completions that no thread has seen.
-    bool has_news_for_progress_thread() { return has_news() || completed_ != known_completed_; }
+    bool has_events_for_progress_thread() { return has_events() || completed_ != known_completed_; }
     // Marks all completions as seen.
     void forget_completed() { known_completed_ = completed_; }
     // Of messages received, by peer with a choice of ways.
@@ -93,7 +93,8 @@ class Protocol {
     void sleep_at_pipe(int writer);
     // When all ranks have called sleep_at_pipe(): opens the writing ends of their pipes by `open`.
     void reach_pipes(const std::function<int(pid_t process, int writer)>& open);
-    // These need no lock. The caller of let_ring(true) must check has_news_for_progress_thread() afterwards.
+    // These need no lock. The caller of let_ring(true) must check has_events_for_progress_thread()
+    // afterwards.
     void let_ring(bool on);
     std::uint32_t rings() const { return doorbell_.rings.load(std::memory_order_acquire); }
     void ring_here();
@@ -201,7 +202,7 @@ class Protocol {
     void advance_send(Peer& peer, Pending& message);
     bool advance_sends(Peer& peer);
     [[noreturn]] void refuse_length(Link::Transfer& transfer);
-    bool has_news();
+    bool has_events();
     [[noreturn]] void fail(const std::string& why);
     void check_usable() {
         if (given_up_.load(std::memory_order_acquire)) refuse();

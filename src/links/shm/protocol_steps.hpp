@@ -229,7 +229,7 @@ void Protocol<Platform>::refuse_length(Link::Transfer& transfer) {
 
 // Whether a test might advance now.
 template <typename Platform>
-bool Protocol<Platform>::has_news() {
+bool Protocol<Platform>::has_events() {
     if (given_up_.load(std::memory_order_acquire)) return true;
     for (Peer* const peer : sending_) {
         // The receiver does not ring when there is room again.
@@ -272,13 +272,13 @@ template <typename Platform>
 bool Protocol<Platform>::sleep(long nanoseconds) {
     flush();
     return sleep_at(
-        doorbell_, [&] { return has_news(); }, nanoseconds);
+        doorbell_, [&] { return has_events(); }, nanoseconds);
 }
 
 template <typename Platform>
 std::optional<std::uint32_t> Protocol<Platform>::prepare_to_sleep() {
     flush();
-    return shm::prepare_to_sleep(doorbell_, [&] { return has_news(); });
+    return shm::prepare_to_sleep(doorbell_, [&] { return has_events(); });
 }
 
 template <typename Platform>

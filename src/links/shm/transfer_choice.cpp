@@ -48,7 +48,7 @@ TransferChoice::Decision TransferChoice::next(std::uint64_t bytes) {
         return {number % 2 == 0 ? of.chosen : other(of.chosen), true};
     }
     if (number >= of.next_look) {
-        of.interval = std::min<std::uint32_t>(2 * of.interval, longest_look);
+        of.interval = std::min<std::uint32_t>(2 * of.interval, max_interval);
         of.next_look = number + of.interval;
         return {other(of.chosen), true};
     }

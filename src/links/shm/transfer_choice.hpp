@@ -35,7 +35,7 @@ class TransferChoice {
   public:
     static constexpr int samples = 5;          // of each way; the median is of these
     static constexpr int shortest_look = 16;   // messages between two trials of the other way;
-    static constexpr int longest_look = 1024;  // doubles each time that the other way is slower
+    static constexpr int max_interval = 1024;  // doubles each time that the other way is slower
     static constexpr int timed_of = 8;         // one of so many messages is timed after the choice
 
     // Before there are times, messages up to `max_in_pieces` bytes take pieces.

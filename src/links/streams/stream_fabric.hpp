@@ -37,7 +37,7 @@ class StreamFabric : public FabricBase {
     // What is readable stays so until a thread has read it.
     bool prepare_to_sleep() override { return true; }
     int descriptor() const override { return poller_; }
-    std::chrono::nanoseconds longest_sleep() override { return std::chrono::nanoseconds(-1); }
+    std::chrono::nanoseconds max_sleep() override { return std::chrono::nanoseconds(-1); }
 
     // Sends what has gathered, of long messages only a little: a start must not take the time to copy them.
     void send_gathered() override;

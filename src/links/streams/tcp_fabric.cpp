@@ -48,7 +48,7 @@ class TcpFabric final : public StreamFabric {
     void join(std::vector<Peer> peers, int self, const JobKey& key) override;
 
     // The event thread of the connections watches silent peers that are connected.
-    std::chrono::nanoseconds longest_sleep() override {
+    std::chrono::nanoseconds max_sleep() override {
         const auto lock = hold();
         return awaits_any() ? max_sleep_unconnected : std::chrono::nanoseconds(-1);
     }
@@ -70,7 +70,7 @@ class TcpFabric final : public StreamFabric {
 };
 
 TcpFabric::TcpFabric(const FabricOptions& options) : StreamFabric(options.internet) {
-    const auto needed = static_cast<std::uint64_t>(options.ranks - 1) + tcp::kept_descriptors;
+    const auto needed = static_cast<std::uint64_t>(options.ranks - 1) + tcp::reserved_descriptors;
     if (tcp::make_room_for_descriptors(needed) < needed)
         throw Error(ErrorCode::system,
                     fmt::format("too few descriptors for {} ranks; raise `ulimit -n`", options.ranks));

@@ -6,7 +6,7 @@
 namespace lapwing::tcp {
 
 // Descriptors that connections leave free, for the program, the MPI and the engine's gates.
-inline constexpr std::uint64_t kept_descriptors = 48;
+inline constexpr std::uint64_t reserved_descriptors = 48;
 
 // How many more descriptors this process may open before its limit (RLIMIT_NOFILE).
 std::uint64_t free_descriptors();

@@ -237,7 +237,7 @@ bool UcxFabric::prepare_to_sleep() {
     return status != UCS_ERR_BUSY;
 }
 
-std::chrono::nanoseconds UcxFabric::longest_sleep() {
+std::chrono::nanoseconds UcxFabric::max_sleep() {
     if (descriptor_ < 0) return longest_blind_sleep;
     const auto lock = hold();
     // Also while nothing is on its way: what a thread of the program starts meanwhile wakes no sleeper.

@@ -34,7 +34,7 @@ class UcxFabric final : public FabricBase {
 
     bool prepare_to_sleep() override;
     int descriptor() const override { return descriptor_; }
-    std::chrono::nanoseconds longest_sleep() override;
+    std::chrono::nanoseconds max_sleep() override;
 
   private:
     // Precedes each message.

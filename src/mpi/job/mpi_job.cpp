@@ -59,8 +59,8 @@ void MpiJob::warn(const std::string& line) {
     fmt::print(stderr, "lapwing: {}\n", line);
 }
 
-// There is nothing in an MPI to sleep at, and only a program with MPI_THREAD_MULTIPLE permits a thread to call
-// it.
+// There is nothing in an MPI to sleep at, and only a program with MPI_THREAD_MULTIPLE permits a thread to
+// call it.
 std::string MpiJob::describe_links(bool threads) const {
     int level = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&level);

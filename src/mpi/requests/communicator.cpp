@@ -15,7 +15,7 @@ namespace {
 // Communicators are few. Guarded by a mutex of its own, because communicators are freed by calls that are not
 // Lapwing's.
 std::recursive_mutex mutex;
-// Never destroyed, see in_flight.cpp.
+// Never destroyed, as the request table.
 auto& groups = *new std::vector<std::unique_ptr<Communicator>>;
 auto& orphans = *new std::vector<std::unique_ptr<Communicator>>;  // freed with something in flight
 int keyval = MPI_KEYVAL_INVALID;

@@ -74,8 +74,7 @@ void RequestWait::pause(std::span<Request* const> requests) {
         case WaitStrategy::Step::yield:
             return std::this_thread::yield();
         case WaitStrategy::Step::sleep:
-            return in_kernel ? sleep_at_descriptors(requests)
-                             : sleep_at_doorbell(WaitStrategy::longest_sleep);
+            return in_kernel ? sleep_at_descriptors(requests) : sleep_at_doorbell(WaitStrategy::max_sleep);
     }
 }
 
@@ -109,7 +108,7 @@ void RequestWait::sleep_at_descriptors(std::span<Request* const> requests) {
     advance_native_mpi();
     progress_.resume();
     // Never for long: the native MPI does not advance while the rank sleeps.
-    strategy_.sleep(WaitStrategy::longest_sleep,
+    strategy_.sleep(WaitStrategy::max_sleep,
                     [&](std::chrono::nanoseconds limit) { return sleep_at(descriptors, limit); });
 }
 

@@ -80,7 +80,7 @@ std::string run(const Problem& problem, const Choice& choice, const WorkVariant&
             std::make_unique<DoubleDevice>(network, rules, Drive::thread, mlx5_double::open_soft_roce());
         of.group = open_mlx5_group(*of.card, *links[static_cast<std::size_t>(rank)], variant);
         const auto list_of = [&](int one) { return build(problem, one, choice); };
-        if (!of.group->admits(problem, list_of, {})) return "it is declined";
+        if (!of.group->admit(problem, list_of, {})) return "it is declined";
         of.prepared = of.group->prepare(problem, list_of(rank), {});
     }
     for (int rank = 0; rank < count; ++rank) {

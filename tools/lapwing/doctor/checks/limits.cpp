@@ -169,8 +169,8 @@ void judge_descriptors(const JobReport& job, Findings& findings) {
         const std::uint64_t hard = limit_in(facts, "hard");
         const std::uint64_t used = limit_in(facts, "soft") - facts.value("free", limit_in(facts, "soft"));
         const std::uint64_t usable = hard - std::min(hard, used + of_the_mpi);
-        if (usable < group + tcp::kept_descriptors) return "none";
-        return usable < groups_of_most_programs * group + tcp::kept_descriptors ? "few" : "";
+        if (usable < group + tcp::reserved_descriptors) return "none";
+        return usable < groups_of_most_programs * group + tcp::reserved_descriptors ? "few" : "";
     };
     for (const auto& [how, hosts] : hosts_by(job, "descriptors", room)) {
         if (how.empty()) continue;
@@ -179,7 +179,7 @@ void judge_descriptors(const JobReport& job, Findings& findings) {
             how == "none" ? Severity::problem : Severity::hint, "host", names_of(hosts),
             fmt::format("a process may open {} descriptors, and the connections of a communicator of "
                         "{} ranks take {} of them, with {} that stay free beside the MPI's",
-                        has, ranks, group, tcp::kept_descriptors),
+                        has, ranks, group, tcp::reserved_descriptors),
             how == "none" ? "raise the hard limit of `ulimit -n` (limits.conf, or LimitNOFILE= of the "
                             "daemon that starts ranks), or lower LAPWING_TCP_LANES: until then the host "
                             "engine runs everything"
