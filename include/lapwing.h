@@ -110,6 +110,10 @@ const char* lapwing_group_note(const lapwing_group* group);
  * ranks,
  * "" where each host has one. For people. Lives as long as the group. */
 const char* lapwing_group_inside_host(const lapwing_group* group);
+/* The network that joins the ranks: "ucx (UCX 1.13.1, tcp on eth0)", "tcp (the kernel engine, eth0)"; "" for
+ * the group's own connections, or if all ranks share the memory of one host. The same at all ranks, and lives
+ * as long as the group. */
+const char* lapwing_group_network(const lapwing_group* group);
 
 /* Gets lines that are no errors of the job, in a thread of the library's: who was turned away at the port of
  * a group. Null, the default: nobody. For all groups of the process. `log` must not call the library; when

@@ -57,9 +57,12 @@ Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, cons
 }
 
 Group::~Group() {
-    // A child of fork has the memory of its parent's group, but none of its threads and connections.
-    if (of_this_process() && network_ != nullptr && !broken_) network_->leave();
     end();
+}
+
+void Group::leave(const std::function<void()>& meanwhile) {
+    // A child of fork has the memory of its parent's group, but none of its threads and connections.
+    if (of_this_process() && network_ != nullptr && !broken_) network_->leave(meanwhile);
 }
 
 void Group::end() {

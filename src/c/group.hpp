@@ -61,12 +61,18 @@ class Group : public std::enable_shared_from_this<Group> {
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
 
+    // Collective, before the group is freed: waits until no rank needs this one any more. Calls `meanwhile`
+    // again and again until then.
+    void leave(const std::function<void()>& meanwhile);
+
     int rank() const { return rank_; }
     int size() const { return size_; }
     const char* engine() const { return group_->planner().first_engine().name(); }
     const std::string& note() const { return note_; }
     // How ranks of one host exchange messages, for people; empty where each host has one.
     const std::string& inside_host() const { return inside_host_; }
+    // Between ranks, for people.
+    const char* network() const { return network_ != nullptr ? network_->description().c_str() : ""; }
     // All ranks share memory.
     bool all_share_memory() const { return group_->all_share_memory(); }
     // Of the group's problems; null when they have none.

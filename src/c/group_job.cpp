@@ -124,11 +124,12 @@ void GroupJob::meet(const std::optional<Error>& wrong, lapwing_exchange* meeting
 }
 
 std::vector<std::vector<std::byte>> GroupJob::exchange(std::span<const std::byte> mine) {
-    return exchange_by_messages(mine, [] {});
+    return exchange_by_messages(mine, limit_, [] {});
 }
 
 // Through rank 0.
 std::vector<std::vector<std::byte>> GroupJob::exchange_by_messages(std::span<const std::byte> mine,
+                                                                   std::chrono::milliseconds limit,
                                                                    const std::function<void()>& meanwhile) {
     const auto size = static_cast<std::size_t>(ranks());
     std::vector<std::uint64_t> lengths(size);
@@ -140,7 +141,7 @@ std::vector<std::vector<std::byte>> GroupJob::exchange_by_messages(std::span<con
         std::vector<Link::Transfer> transfers(peers.size());
         for (std::size_t i = 0; i < peers.size(); ++i) begin(peers[i], transfers[i]);
         messages_->flush();
-        await(transfers, peers, meanwhile);
+        await(transfers, peers, limit, meanwhile);
     };
     const auto begins = [&] {
         std::vector<std::uint64_t> result(size + 1);
@@ -191,8 +192,9 @@ std::vector<std::vector<std::byte>> GroupJob::exchange_by_messages(std::span<con
 }
 
 void GroupJob::await(std::vector<Link::Transfer>& transfers, const std::vector<int>& peers,
-                     const std::function<void()>& meanwhile) {
-    const auto end = std::chrono::steady_clock::now() + limit_;
+                     std::chrono::milliseconds limit, const std::function<void()>& meanwhile) {
+    using std::chrono::milliseconds;
+    const auto began = std::chrono::steady_clock::now();
     for (;;) {
         int late = -1;
         for (std::size_t i = 0; i < transfers.size(); ++i) {
@@ -201,10 +203,10 @@ void GroupJob::await(std::vector<Link::Transfer>& transfers, const std::vector<i
         messages_->flush();
         if (late < 0) return;
         meanwhile();
-        if (std::chrono::steady_clock::now() > end) {
+        if (std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began) > limit) {
             const std::string why =
                 fmt::format("{} has not answered within {} s", connections_->describe(late),
-                            std::chrono::duration_cast<std::chrono::seconds>(limit_).count());
+                            std::chrono::duration_cast<std::chrono::seconds>(limit).count());
             fail(why);
             throw Error(ErrorCode::link, why);
         }
@@ -215,7 +217,8 @@ void GroupJob::await(std::vector<Link::Transfer>& transfers, const std::vector<i
 
 void GroupJob::leave_together(const std::function<void()>& meanwhile) {
     try {
-        exchange_by_messages({}, meanwhile);
+        // A rank may use its other groups for hours before it comes here.
+        exchange_by_messages({}, std::chrono::milliseconds::max(), meanwhile);
     } catch (const Error&) {
         // A rank was lost: there is no need to wait for it.
     }

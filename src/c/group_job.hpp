@@ -45,10 +45,12 @@ class GroupJob final : public Job {
   private:
     struct Hello;
     void meet(const std::optional<Error>& wrong, lapwing_exchange* meeting, void* context);
-    void await(std::vector<Link::Transfer>& transfers, const std::vector<int>& peers,
-               const std::function<void()>& meanwhile);
+    // Waits for peers up to `limit`.
     std::vector<std::vector<std::byte>> exchange_by_messages(std::span<const std::byte> mine,
+                                                             std::chrono::milliseconds limit,
                                                              const std::function<void()>& meanwhile);
+    void await(std::vector<Link::Transfer>& transfers, const std::vector<int>& peers,
+               std::chrono::milliseconds limit, const std::function<void()>& meanwhile);
 
     JobKey key_{};                        // derived from the group's
     std::chrono::milliseconds limit_{0};  // for a peer to answer

@@ -13,13 +13,13 @@ std::mutex& mutex = *new std::mutex;
 auto& groups = *new std::vector<std::shared_ptr<Group>>;
 std::atomic<std::size_t> count{0};
 
-void enter(std::shared_ptr<Group> group) {
+void add(std::shared_ptr<Group> group) {
     const std::lock_guard lock(mutex);
     groups.push_back(std::move(group));
     count = groups.size();
 }
 
-void leave(const std::shared_ptr<Group>& group) {
+void remove(const std::shared_ptr<Group>& group) {
     const std::lock_guard lock(mutex);
     std::erase(groups, group);
     count = groups.size();
@@ -53,7 +53,7 @@ lapwing_status lapwing_group_create(int rank, int size, lapwing_exchange* exchan
         if (group == nullptr) refuse("group is null");
         auto handle = std::make_unique<lapwing_group>();
         handle->group = std::make_shared<Group>(rank, size, exchange, context, options);
-        enter(handle->group);
+        add(handle->group);
         *group = handle.release();
     });
 }
@@ -63,7 +63,11 @@ lapwing_status lapwing_group_destroy(lapwing_group* group) {
         if (group == nullptr) return;
         if (group->group->of_this_process() && group->group->busy())
             refuse("the group has operations that were not waited for, or plans that were not destroyed");
-        leave(group->group);
+        group->group->leave([&] {
+            // A peer may wait for an operation of another group before it comes to this one's end.
+            for (const auto& other : other_groups(group->group.get())) other->try_move();
+        });
+        remove(group->group);
         delete group;
     });
 }
@@ -90,6 +94,10 @@ const char* lapwing_group_engine(const lapwing_group* group) {
 
 const char* lapwing_group_inside_host(const lapwing_group* group) {
     return group->group->inside_host().c_str();
+}
+
+const char* lapwing_group_network(const lapwing_group* group) {
+    return group->group->network();
 }
 
 const char* lapwing_group_note(const lapwing_group* group) {

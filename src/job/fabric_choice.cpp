@@ -63,10 +63,11 @@ std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network, bool
     return nullptr;
 }
 
-void leave_fabric(Job& job, Fabric& fabric) {
+void leave_fabric(Job& job, Fabric& fabric, const std::function<void()>& meanwhile) {
     const auto end = std::chrono::steady_clock::now() + tcp::read_options(job.settings()).patience;
     while (!fabric.flush() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
     job.leave_together([&] {
+        meanwhile();
         if (!fabric.progress()) std::this_thread::yield();
     });
 }

@@ -1,6 +1,7 @@
 // Which fabric joins the hosts of a job.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +25,7 @@ std::unique_ptr<Fabric> choose_fabric(Job& job, const std::string& network, bool
                                       std::vector<Unavailable>& refused);
 
 // Collective, at the end of the job: returns when nothing from any rank is on its way, and no rank needs this
-// one any more.
-void leave_fabric(Job& job, Fabric& fabric);
+// one any more. Calls `meanwhile` again and again until then.
+void leave_fabric(Job& job, Fabric& fabric, const std::function<void()>& meanwhile);
 
 }  // namespace lapwing

@@ -40,9 +40,9 @@ JobNetwork::~JobNetwork() {
     fabric_.reset();
 }
 
-void JobNetwork::leave() {
+void JobNetwork::leave(const std::function<void()>& meanwhile) {
     // The progress thread still serves the peers.
-    if (fabric_ != nullptr) leave_fabric(job_, *fabric_);
+    if (fabric_ != nullptr) leave_fabric(job_, *fabric_, meanwhile);
 }
 
 bool JobNetwork::may_run(const Engine& engine) const {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -38,8 +39,9 @@ class JobNetwork {
     ~JobNetwork();
     JobNetwork(const JobNetwork&) = delete;
     JobNetwork& operator=(const JobNetwork&) = delete;
-    // Collective, before the destructor: waits until no rank needs this one any more.
-    void leave();
+    // Collective, before the destructor: waits until no rank needs this one any more. Calls `meanwhile` again
+    // and again until then.
+    void leave(const std::function<void()>& meanwhile = [] {});
 
     // The engine that was asked for; auto if that one serves only jobs that name it and is unavailable. Equal
     // on all ranks.

@@ -1,11 +1,14 @@
-// Every collective through the C API, in every form, on both engines, with 1 to 5 ranks: results are computed
-// from the problem alone.
+// Every collective through the C API, in every form, on every engine and network, with 1 to 5 ranks: results
+// are computed from the problem alone.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "c/ranks.hpp"
 #include "engines/catalogue.hpp"
 #include "engines/deferred_work_of_ranks.hpp"
 #include "engines/expected.hpp"
+#include "engines/host/engine.hpp"
+#include "links/fabric_job.hpp"
 #include "support/engines.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -188,24 +191,46 @@ void run_all(lapwing_group* group, int rank, const std::vector<Problem>& problem
 }
 
 struct Way {
-    const char* name;
-    const char* engine;
-    const char* shared_memory;
-    std::vector<int> ranks;
+    std::string name;
+    const Engine* engine;
+    std::string network = "auto";
+    const char* shared_memory = "1";
+    std::vector<int> ranks = {3};
 };
+
+std::vector<Way> ways() {
+    std::vector<Way> all = {{"host_by_connections", &host_engine(), "auto", "0", {2, 3}}};
+    for (const Engine* engine : engines()) {
+        Way& way = all.emplace_back(Way{engine->name(), engine});
+        if (!engine->only_by_name()) way.ranks = {1, 2, 3, 4, 5};
+    }
+    for (const FabricKind& network : fabrics())
+        all.push_back({std::string("host_by_") + network.name, &host_engine(), network.name, "0"});
+    return all;
+}
 
 class CollectivesTest : public testing::TestWithParam<Way> {};
 
 TEST_P(CollectivesTest, EveryForm) {
     const Way& way = GetParam();
-    LAPWING_NEEDS_ENGINE(find_engine(way.engine));
+    LAPWING_NEEDS_ENGINE(*way.engine);
+    const bool is_fabric = way.network != "auto";
+    if (is_fabric) {
+        const std::string why =
+            testing_links::why_not({way.network.c_str(), way.network.c_str(), nullptr, nullptr});
+        if (!why.empty()) GTEST_SKIP() << why;
+    }
     const std::vector<int> numbers = LAPWING_TEST_FEWER ? std::vector{3} : way.ranks;
     for (const int ranks : numbers) {
         const std::vector<Problem> problems = problems_of(ranks);
-        const std::vector<std::string> options = {std::string("engine=") + way.engine,
+        const std::vector<std::string> options = {std::string("engine=") + way.engine->name(),
+                                                  "network=" + way.network,
                                                   std::string("shared_memory=") + way.shared_memory};
         as_threads(ranks, options, [&](lapwing_group* group, int rank) {
-            EXPECT_STREQ(lapwing_group_engine(group), ranks == 1 ? "host" : way.engine);
+            EXPECT_STREQ(lapwing_group_engine(group), ranks == 1 ? "host" : way.engine->name());
+            if (is_fabric) {
+                EXPECT_THAT(lapwing_group_network(group), testing::StartsWith(way.network + " ("));
+            }
             EXPECT_EQ(lapwing_group_rank(group), rank);
             EXPECT_EQ(lapwing_group_size(group), ranks);
             run_all(group, rank, problems);
@@ -213,12 +238,8 @@ TEST_P(CollectivesTest, EveryForm) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(OnBothEngines, CollectivesTest,
-                         testing::Values(Way{"host", "host", "1", {1, 2, 3, 4, 5}},
-                                         Way{"host_by_tcp", "host", "0", {2, 3}},
-                                         Way{"kernel", "kernel", "1", {1, 2, 3, 4, 5}},
-                                         Way{"triggered", "triggered", "1", {3}}),
-                         [](const auto& way) { return std::string(way.param.name); });
+INSTANTIATE_TEST_SUITE_P(OnAllEngines, CollectivesTest, testing::ValuesIn(ways()),
+                         [](const auto& way) { return way.param.name; });
 
 TEST(Collectives, TheTablesHaveTheOrderOfTheHeader) {
     EXPECT_STREQ(name(static_cast<Operator>(LAPWING_LOGICAL_XOR)), "logical_xor");

@@ -1,4 +1,4 @@
-// Counters that every collective changes.
+// Counts that every collective changes.
 #pragma once
 
 #include <atomic>
