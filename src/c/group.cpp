@@ -40,6 +40,12 @@ Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, cons
     if (size > 1) {
         try {
             join(exchange, context, options);
+        } catch (const Error& error) {
+            const bool rank_lost = error.code() == ErrorCode::link && job_ != nullptr;
+            const std::string why = rank_lost ? lost(error.what()) : "";
+            end();
+            if (rank_lost) throw Error(ErrorCode::link, why);
+            throw;
         } catch (...) {
             end();
             throw;

@@ -37,8 +37,12 @@ class GroupJob final : public Job {
     Link& messages() { return *messages_; }
     // All ranks learn why. By any thread.
     void fail(const std::string& why) { lifeline_->fail(why); }
-    // Connections of this job end, so that whoever waits at them stops. By any thread.
-    void shut_down(const std::string& why) { connections_->give_up(why); }
+    // Messages of this job fail with `why`, and its connections end: nothing waits for them any more. By any
+    // thread.
+    void shut_down(const std::string& why) {
+        messages_->fail(why);
+        connections_->give_up(why);
+    }
     // This rank leaves in order: the others do not take it for lost.
     void leave() { lifeline_.reset(); }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include "c/ranks.hpp"
 #include "engines/catalogue.hpp"
+#include "links/fabric_job.hpp"
 
 namespace lapwing {
 namespace {
@@ -18,18 +19,25 @@ std::string wait_for(lapwing_operation* operation) {
     return told(lapwing_wait(&operation));
 }
 
-std::vector<std::string> engines_here() {
-    std::vector<std::string> names;
+using Strings = std::vector<std::string>;
+
+// The options of each engine and network that this machine has.
+std::vector<Strings> all_options() {
+    std::vector<Strings> all;
     for (const Engine* engine : engines()) {
-        if (engine->available()) names.emplace_back(engine->name());
+        if (engine->available()) all.push_back({std::string("engine=") + engine->name()});
     }
-    return names;
+    for (const FabricKind& network : fabrics()) {
+        if (testing_links::why_not({network.name, network.name, nullptr, nullptr}).empty())
+            all.push_back({"engine=host", "shared_memory=0", std::string("network=") + network.name});
+    }
+    return all;
 }
 
 TEST(Faults, ARankThatEndsIsToldToAllTheOthers) {
-    for (const std::string& engine : engines_here()) {
+    for (const Strings& options : all_options()) {
         for (const int victim : {0, 2}) {
-            const auto said = as_processes(4, {"engine=" + engine}, [&](lapwing_group* group, int rank) {
+            const auto said = as_processes(4, options, [&](lapwing_group* group, int rank) {
                 double in = rank;
                 double out = 0;
                 lapwing_operation* operation = nullptr;
@@ -56,37 +64,41 @@ TEST(Faults, ARankThatEndsIsToldToAllTheOthers) {
                 EXPECT_THAT(said[static_cast<std::size_t>(rank)],
                             AllOf(StartsWith("LAPWING_LINK: rank " + std::to_string(victim) + " ("),
                                   HasSubstr("closed the connection")))
-                    << engine << ", rank " << rank;
+                    << testing::PrintToString(options) << ", rank " << rank;
             }
         }
     }
 }
 
 TEST(Faults, ARankThatNeverStartsAndEndsIsNotWaitedFor) {
-    for (const std::string& engine : engines_here()) {
+    for (const Strings& options : all_options()) {
         // No connection stands between them but the lifeline: rank 0 would have to be called by rank 1.
-        const auto said = as_processes(2, {"engine=" + engine}, [](lapwing_group* group, int rank) {
+        const auto said = as_processes(2, options, [](lapwing_group* group, int rank) {
             if (rank == 1) ::_exit(0);
             char data[100] = {};
             lapwing_operation* operation = nullptr;
             const lapwing_status status = lapwing_broadcast(group, data, sizeof data, 1, &operation);
             return status == LAPWING_SUCCESS ? wait_for(operation) : told(status);
         });
-        EXPECT_THAT(said[0], StartsWith("LAPWING_LINK: rank 1 (")) << engine;
+        EXPECT_THAT(said[0], StartsWith("LAPWING_LINK: rank 1 (")) << testing::PrintToString(options);
     }
 }
 
 TEST(Faults, ARankThatGivesUpIsHeard) {
-    for (const std::string& engine : engines_here()) {
-        as_threads(3, {"engine=" + engine}, [&](lapwing_group* group, int rank) {
+    for (const Strings& options : all_options()) {
+        as_threads(3, options, [&](lapwing_group* group, int rank) {
             double in = 1;
             double out = 0;
             lapwing_operation* operation = nullptr;
+            // All ranks have made the group when rank 1 leaves the barrier.
+            lapwing_status status = lapwing_barrier(group, &operation);
+            if (status == LAPWING_SUCCESS) status = lapwing_wait(&operation);
             if (rank == 1) {
+                EXPECT_EQ(status, LAPWING_SUCCESS);
                 EXPECT_WORKS(lapwing_group_abort(group, "no more input"));
             } else {
-                // It may have been heard already.
-                const lapwing_status status = lapwing_allreduce(group, &in, &out, 1, &sum, &operation);
+                // The reason may have arrived already.
+                status = lapwing_allreduce(group, &in, &out, 1, &sum, &operation);
                 EXPECT_EQ(status == LAPWING_SUCCESS ? wait_for(operation) : told(status),
                           "LAPWING_LINK: rank 1 has given up: no more input");
             }

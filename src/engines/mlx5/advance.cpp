@@ -284,6 +284,7 @@ void advance_runs(Group& group, Lane& lane) {
     if (!group.error().empty()) return group.fail(group.error());
     group.forget_events();
     try {
+        group.check_job();
         LaneRuns(group, lane).advance();
     } catch (const Error& error) {
         group.fail(error.what());

@@ -14,8 +14,9 @@ namespace {
 
 class CardGroup final : public GroupEngine {
   public:
-    CardGroup(mlx5::Device& device, Link& messages, const WorkVariant& variant)
-        : group_(std::make_shared<mlx5::Group>(device, messages, variant)) {}
+    CardGroup(mlx5::Device& device, Link& messages, const WorkVariant& variant,
+              const JobFailure* failure = nullptr)
+        : group_(std::make_shared<mlx5::Group>(device, messages, variant, failure)) {}
     Verdict admit(const Problem& problem, const ListOf&, const ListUse&) override {
         return group_->has_memory_for(problem.ranks);
     }
@@ -48,11 +49,13 @@ class CardJob final : public JobEngine {
         job.together([&] { card_ = mlx5::open_card(wanted); });
     }
     std::unique_ptr<GroupEngine> open(const EngineGroup& group, std::unique_ptr<Reservation>) override {
-        return open_mlx5_group(*card_.device, *group.messages, *card_.variant);
+        return std::make_unique<CardGroup>(*card_.device, *group.messages, *card_.variant, &failure_);
     }
+    void fail(const std::string& why) override { failure_.set(why); }
 
   private:
     mlx5::OpenedCard card_;
+    JobFailure failure_;
 };
 
 class CardEngine final : public Engine {

@@ -18,8 +18,8 @@ constexpr std::size_t max_landings = 16;
 
 }  // namespace
 
-Group::Group(Device& device, Link& messages, const WorkVariant& variant)
-    : device_(device), messages_(messages), variant_(variant) {
+Group::Group(Device& device, Link& messages, const WorkVariant& variant, const JobFailure* failure)
+    : device_(device), messages_(messages), failure_(failure), variant_(variant) {
     const Capabilities has = device.capabilities();
     depth_ = std::min({default_depth, has.max_send_blocks, has.max_receive_entries, has.max_completions});
     next_question_ = Clock::now() + device.keep_alive();

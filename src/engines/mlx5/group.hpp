@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/verdict.hpp"
+#include "engines/job_failure.hpp"
 #include "engines/mlx5/keep_alive.hpp"
 #include "engines/mlx5/lane.hpp"
 #include "engines/mlx5/work_queues.hpp"
@@ -20,10 +21,14 @@ namespace lapwing::mlx5 {
 
 class Group {
   public:
-    Group(Device& device, Link& messages, const WorkVariant& variant);
+    Group(Device& device, Link& messages, const WorkVariant& variant, const JobFailure* failure = nullptr);
 
     Device& device() { return device_; }
     Link& messages() { return messages_; }
+    // Throws Error (link) once the job has failed.
+    void check_job() const {
+        if (failure_ != nullptr) failure_->check();
+    }
     KeepAlive& keep_alive() { return *keep_alive_; }  // only if there is a lane
     const WorkVariant& variant() const { return variant_; }
     // Whether there is memory for queues from each rank to all others.
@@ -54,6 +59,7 @@ class Group {
 
     Device& device_;
     Link& messages_;
+    const JobFailure* const failure_;  // of the job; null: none is reported
     const WorkVariant variant_;
     std::uint32_t depth_;
     bool armed_ = false;

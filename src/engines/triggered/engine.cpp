@@ -25,9 +25,9 @@ namespace {
 class TriggeredGroupEngine final : public GroupEngine {
   public:
     TriggeredGroupEngine(DeferredWork& network, Link& messages, const triggered::GroupLimits& limits,
-                         std::unique_ptr<Reservation> reserved)
+                         std::unique_ptr<Reservation> reserved, const JobFailure* failure)
         : reserved_(std::move(reserved)),
-          group_(std::make_shared<triggered::Group>(network, messages, limits)) {}
+          group_(std::make_shared<triggered::Group>(network, messages, limits, failure)) {}
     bool needs_agreement() const override { return true; }
     Verdict admit(const Problem& problem, const ListOf& list_of, const ListUse& use) override {
         return group_->admit(problem, list_of, use.persistent);
@@ -108,9 +108,10 @@ class TriggeredJob final : public JobEngine {
         const int ranks = static_cast<int>(group.members.size());
         const triggered::GroupLimits limits = {{entries_, counters_once(ranks), bytes_},
                                                {entries_, counters_persistent(ranks), bytes_}};
-        return std::make_unique<TriggeredGroupEngine>(*network_, *group.messages, limits,
-                                                      std::move(reserved));
+        return std::make_unique<TriggeredGroupEngine>(*network_, *group.messages, limits, std::move(reserved),
+                                                      &failure_);
     }
+    void fail(const std::string& why) override { failure_.set(why); }
 
   private:
     // Four for each peer and some for runs in flight; but at most half of all that a process has.
@@ -131,6 +132,7 @@ class TriggeredJob final : public JobEngine {
     std::uint64_t counters_ = 0;  // the same
     std::unique_ptr<Reservation> of_all_ranks_;
     bool warned_ = false;
+    JobFailure failure_;
 };
 
 class TriggeredEngine final : public Engine {
@@ -181,7 +183,8 @@ const Engine& triggered_engine() {
 
 std::unique_ptr<GroupEngine> open_triggered_group(DeferredWork& network, Link& messages,
                                                   const triggered::GroupLimits& limits) {
-    return std::make_unique<TriggeredGroupEngine>(network, messages, limits, std::make_unique<Reservation>());
+    return std::make_unique<TriggeredGroupEngine>(network, messages, limits, std::make_unique<Reservation>(),
+                                                  nullptr);
 }
 
 }  // namespace lapwing

@@ -29,9 +29,10 @@ constexpr const char* too_few_counters =
 
 }  // namespace
 
-Group::Group(DeferredWork& network, Link& messages, const GroupLimits& limits)
+Group::Group(DeferredWork& network, Link& messages, const GroupLimits& limits, const JobFailure* failure)
     : network_(network),
       messages_(messages),
+      failure_(failure),
       limit_(network.max_counted() / 2),
       limits_(limits),
       at_once_(network.make_counter()),
@@ -141,6 +142,7 @@ bool Group::test(TriggeredRun& run) {
     if (run.state == TriggeredRun::State::complete) return true;
     if (!error_.empty()) throw Error(ErrorCode::link, error_);
     try {
+        if (failure_ != nullptr) failure_->check();
         advance();
         if (run.state != TriggeredRun::State::complete) messages_.progress();
     } catch (const Error& error) {

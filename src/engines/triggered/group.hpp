@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/verdict.hpp"
+#include "engines/job_failure.hpp"
 #include "engines/triggered/channel.hpp"
 #include "engines/triggered/demand.hpp"
 #include "engines/triggered/run.hpp"
@@ -35,8 +36,9 @@ struct GroupChannel {
 // Not thread-safe.
 class Group {
   public:
-    // Network and link must outlive it.
-    Group(DeferredWork& network, Link& messages, const GroupLimits& limits);
+    // Network, link and failure must outlive it.
+    Group(DeferredWork& network, Link& messages, const GroupLimits& limits,
+          const JobFailure* failure = nullptr);
     ~Group();
     Group(const Group&) = delete;
     Group& operator=(const Group&) = delete;
@@ -77,7 +79,8 @@ class Group {
 
     DeferredWork& network_;
     Link& messages_;
-    const std::uint64_t limit_;  // of counters: they restart above it
+    const JobFailure* const failure_;  // of the job; null: none is reported
+    const std::uint64_t limit_;        // of counters: they restart above it
     const GroupLimits limits_;
     std::unique_ptr<DeferredWork::Counter> at_once_;  // triggers works that wait for nothing
     std::list<GroupChannel> channels_;                // the first is shared

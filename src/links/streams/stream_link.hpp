@@ -20,8 +20,8 @@ class GroupStreams final : public StreamFabric {
     }
 };
 
-// Not thread-safe. A message of another length than its receive is an Error (truncated, link) at the
-// receiver.
+// Not thread-safe but for fail(). A message of another length than its receive is an Error (truncated, link)
+// at the receiver.
 class StreamLink final : private std::unique_ptr<GroupStreams>, public FabricLink {
   public:
     // As StreamFabric.
@@ -30,6 +30,8 @@ class StreamLink final : private std::unique_ptr<GroupStreams>, public FabricLin
     bool any_thread() const override { return false; }
     bool sends_slowly(int, std::uint64_t) const override { return false; }
     int poll_descriptor() override { return get()->descriptor(); }
+    // All messages fail with `why`, now and later. By any thread.
+    void fail(const std::string& why) { get()->give_up(why); }
 };
 
 }  // namespace lapwing

@@ -74,6 +74,21 @@ TEST(Cards, OfOneRankAloneAreNotUsed) {
 }
 
 // Rank 0 only receives, from a rank that ends before it sends.
+TEST(Cards, NoRankWaitsForOneThatAborts) {
+    cards_left = max_cards;
+    const auto said = as_processes(3, {"engine=mlx5"}, [](lapwing_group* group, int rank) {
+        collectives(group, rank, 3, 1);
+        if (rank == 1) return told(lapwing_group_abort(group, "no more input"));
+        char data[100] = {};
+        lapwing_operation* operation = nullptr;
+        const lapwing_status status = lapwing_broadcast(group, data, sizeof data, 1, &operation);
+        return told(status == LAPWING_SUCCESS ? lapwing_wait(&operation) : status);
+    });
+    for (const int rank : {0, 2}) {
+        EXPECT_EQ(said[static_cast<std::size_t>(rank)], "LAPWING_LINK: rank 1 has given up: no more input");
+    }
+}
+
 TEST(Cards, NoRankWaitsForOneThatHasEnded) {
     cards_left = max_cards;
     for (const char* memory : {"shared_memory=1", "shared_memory=0"}) {
