@@ -88,8 +88,9 @@ typedef int lapwing_exchange(void* context, const void* block, void* blocks, siz
 lapwing_status lapwing_group_create(int rank, int size, lapwing_exchange* exchange, void* context,
                                     const char* const* options, lapwing_group** group);
 
-/* Frees the group; a null pointer does nothing. Local: does not wait for other ranks. Nothing of the group
- * may be in use. LAPWING_INVALID_ARGUMENT, and nothing is freed, when operations have not been waited for or
+/* Frees the group; a null pointer does nothing. Collective if UCX, libfabric, or TCP by a progress thread
+ * joins the ranks: waits until all ranks destroy the group, or one has ended. Local otherwise. Nothing of the
+ * group may be in use. LAPWING_INVALID_ARGUMENT, and nothing is freed, when operations have not been waited for or
  * plans not been destroyed. */
 lapwing_status lapwing_group_destroy(lapwing_group* group);
 
@@ -100,7 +101,7 @@ lapwing_status lapwing_group_abort(lapwing_group* group, const char* why);
 
 int lapwing_group_rank(const lapwing_group* group);
 int lapwing_group_size(const lapwing_group* group);
-/* The engine that takes the group's lists: "kernel" or "host". Static memory. */
+/* The engine that runs the group's lists: "kernel", "host", "triggered" or "mlx5". Static memory. */
 const char* lapwing_group_engine(const lapwing_group* group);
 /* Why it is not the kernel engine: "rank 3 (node2): ..."; "" when it is, or is not wanted. Lives as long as
  * the group. */

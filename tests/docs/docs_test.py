@@ -59,8 +59,9 @@ def tracked():
 
 class Docs(unittest.TestCase):
     def test_the_reference_lists_the_variables(self):
+        tables = [ROOT / "src/base/settings.def", *sorted(ROOT.glob("src/engines/*/settings.def"))]
         rows = re.findall(r'^LAPWING_SETTING\(\w+, "(\w+)", "(\w*)", (?:(\w+), )?((?:"(?:[^"\\]|\\.)*"\s*)+)\)',
-                          (ROOT / "src/base/settings.def").read_text(), re.MULTILINE)
+                          "".join(table.read_text() for table in tables), re.MULTILINE)
         self.assertTrue(rows)
         wanted = [(name, usual, "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', meaning))) for name, usual, _, meaning in rows]
         reference = (ROOT / "docs/reference.md").read_text()
