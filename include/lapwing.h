@@ -90,8 +90,8 @@ lapwing_status lapwing_group_create(int rank, int size, lapwing_exchange* exchan
 
 /* Frees the group; a null pointer does nothing. Collective if UCX, libfabric, or TCP by a progress thread
  * joins the ranks: waits until all ranks destroy the group, or one has ended. Local otherwise. Nothing of the
- * group may be in use. LAPWING_INVALID_ARGUMENT, and nothing is freed, when operations have not been waited for or
- * plans not been destroyed. */
+ * group may be in use. LAPWING_INVALID_ARGUMENT, and nothing is freed, when operations have not been waited
+ * for or plans not been destroyed. */
 lapwing_status lapwing_group_destroy(lapwing_group* group);
 
 /* Breaks the group: all operations in flight end with LAPWING_LINK here and at all other ranks, with `why` in

@@ -15,100 +15,25 @@ namespace {
 
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
 
+// The enumerations of lapwing.h have the order of the tables; the test of the C API compares their names.
+template <typename Entry, typename Given>
+Entry entry_of(Given given, Entry last, const char* what) {
+    const auto index = static_cast<std::uint32_t>(given);
+    if (index > static_cast<std::uint32_t>(last))
+        refuse(fmt::format("there is no {} {}", what, static_cast<std::int32_t>(index)));
+    return static_cast<Entry>(index);
+}
+
 Collective collective_of(lapwing_collective given) {
-    switch (given) {
-        case LAPWING_BARRIER:
-            return Collective::barrier;
-        case LAPWING_BROADCAST:
-            return Collective::broadcast;
-        case LAPWING_GATHER:
-            return Collective::gather;
-        case LAPWING_GATHERV:
-            return Collective::gatherv;
-        case LAPWING_SCATTER:
-            return Collective::scatter;
-        case LAPWING_SCATTERV:
-            return Collective::scatterv;
-        case LAPWING_ALLGATHER:
-            return Collective::allgather;
-        case LAPWING_ALLGATHERV:
-            return Collective::allgatherv;
-        case LAPWING_ALLTOALL:
-            return Collective::alltoall;
-        case LAPWING_ALLTOALLV:
-            return Collective::alltoallv;
-        case LAPWING_REDUCE:
-            return Collective::reduce;
-        case LAPWING_ALLREDUCE:
-            return Collective::allreduce;
-        case LAPWING_REDUCE_SCATTER_BLOCK:
-            return Collective::reduce_scatter_block;
-        case LAPWING_REDUCE_SCATTER:
-            return Collective::reduce_scatter;
-        case LAPWING_SCAN:
-            return Collective::scan;
-        case LAPWING_EXSCAN:
-            return Collective::exscan;
-        case LAPWING_NEIGHBOR_ALLGATHER:
-            return Collective::neighbor_allgather;
-        case LAPWING_NEIGHBOR_ALLTOALL:
-            return Collective::neighbor_alltoall;
-    }
-    refuse(fmt::format("there is no collective {}", static_cast<int>(given)));
+    return entry_of(given, Collective::neighbor_alltoall, "collective");
 }
 
 Type type_of(lapwing_type given) {
-    switch (given) {
-        case LAPWING_INT8:
-            return Type::int8;
-        case LAPWING_INT16:
-            return Type::int16;
-        case LAPWING_INT32:
-            return Type::int32;
-        case LAPWING_INT64:
-            return Type::int64;
-        case LAPWING_UINT8:
-            return Type::uint8;
-        case LAPWING_UINT16:
-            return Type::uint16;
-        case LAPWING_UINT32:
-            return Type::uint32;
-        case LAPWING_UINT64:
-            return Type::uint64;
-        case LAPWING_FLOAT32:
-            return Type::float32;
-        case LAPWING_FLOAT64:
-            return Type::float64;
-    }
-    refuse(fmt::format("there is no type {}", static_cast<int>(given)));
+    return entry_of(given, Type::float64, "type");
 }
 
 Operator operator_of(lapwing_operator given) {
-    switch (given) {
-        case LAPWING_SUM:
-            return Operator::sum;
-        case LAPWING_PRODUCT:
-            return Operator::product;
-        case LAPWING_MINIMUM:
-            return Operator::minimum;
-        case LAPWING_MAXIMUM:
-            return Operator::maximum;
-        case LAPWING_BIT_AND:
-            return Operator::bit_and;
-        case LAPWING_BIT_OR:
-            return Operator::bit_or;
-        case LAPWING_BIT_XOR:
-            return Operator::bit_xor;
-        case LAPWING_LOGICAL_AND:
-            return Operator::logical_and;
-        case LAPWING_LOGICAL_OR:
-            return Operator::logical_or;
-        case LAPWING_LOGICAL_XOR:
-            return Operator::logical_xor;
-        case LAPWING_USER:
-            return Operator::user;
-    }
-    refuse(fmt::format("there is no operator {}", static_cast<int>(given)));
+    return given == LAPWING_USER ? Operator::user : entry_of(given, Operator::logical_xor, "operator");
 }
 
 // A structure of an earlier or later version of the header.

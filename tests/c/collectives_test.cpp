@@ -3,6 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <initializer_list>
+#include <utility>
+
 #include "c/ranks.hpp"
 #include "engines/catalogue.hpp"
 #include "engines/deferred_work_of_ranks.hpp"
@@ -241,10 +247,33 @@ TEST_P(CollectivesTest, EveryForm) {
 INSTANTIATE_TEST_SUITE_P(OnAllEngines, CollectivesTest, testing::ValuesIn(ways()),
                          [](const auto& way) { return way.param.name; });
 
+#define NAMED(constant) \
+    { static_cast<int>(constant), #constant }
+
+template <typename Entry>
+void expect_names(std::initializer_list<std::pair<int, std::string>> constants) {
+    for (const auto& [value, constant] : constants) {
+        std::string name = constant.substr(std::strlen("LAPWING_"));
+        std::transform(name.begin(), name.end(), name.begin(),
+                       [](unsigned char letter) { return std::tolower(letter); });
+        EXPECT_EQ(lapwing::name(static_cast<Entry>(value)), name);
+    }
+}
+
 TEST(Collectives, TheTablesHaveTheOrderOfTheHeader) {
-    EXPECT_STREQ(name(static_cast<Operator>(LAPWING_LOGICAL_XOR)), "logical_xor");
-    EXPECT_STREQ(name(static_cast<Type>(LAPWING_FLOAT64)), "float64");
-    EXPECT_STREQ(name(static_cast<Collective>(LAPWING_NEIGHBOR_ALLTOALL)), "neighbor_alltoall");
+    expect_names<Collective>(
+        {NAMED(LAPWING_BARRIER), NAMED(LAPWING_BROADCAST), NAMED(LAPWING_GATHER), NAMED(LAPWING_GATHERV),
+         NAMED(LAPWING_SCATTER), NAMED(LAPWING_SCATTERV), NAMED(LAPWING_ALLGATHER), NAMED(LAPWING_ALLGATHERV),
+         NAMED(LAPWING_ALLTOALL), NAMED(LAPWING_ALLTOALLV), NAMED(LAPWING_REDUCE), NAMED(LAPWING_ALLREDUCE),
+         NAMED(LAPWING_REDUCE_SCATTER_BLOCK), NAMED(LAPWING_REDUCE_SCATTER), NAMED(LAPWING_SCAN),
+         NAMED(LAPWING_EXSCAN), NAMED(LAPWING_NEIGHBOR_ALLGATHER), NAMED(LAPWING_NEIGHBOR_ALLTOALL)});
+    expect_names<Type>({NAMED(LAPWING_INT8), NAMED(LAPWING_INT16), NAMED(LAPWING_INT32), NAMED(LAPWING_INT64),
+                        NAMED(LAPWING_UINT8), NAMED(LAPWING_UINT16), NAMED(LAPWING_UINT32),
+                        NAMED(LAPWING_UINT64), NAMED(LAPWING_FLOAT32), NAMED(LAPWING_FLOAT64)});
+    expect_names<Operator>({NAMED(LAPWING_SUM), NAMED(LAPWING_PRODUCT), NAMED(LAPWING_MINIMUM),
+                            NAMED(LAPWING_MAXIMUM), NAMED(LAPWING_BIT_AND), NAMED(LAPWING_BIT_OR),
+                            NAMED(LAPWING_BIT_XOR), NAMED(LAPWING_LOGICAL_AND), NAMED(LAPWING_LOGICAL_OR),
+                            NAMED(LAPWING_LOGICAL_XOR)});
 }
 
 }  // namespace
