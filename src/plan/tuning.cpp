@@ -173,14 +173,19 @@ std::pair<int, int> read_range(const Node& field) {
     return {first, read(ends[1], first)};
 }
 
+// A table of an engine that this build lacks applies to no list. A misspelled engine is an error.
+std::string read_engine(const Node& field) {
+    std::vector<std::string> names;
+    for (const Engine* engine : engines()) names.emplace_back(engine->name());
+    const std::string name = field.text();
+    return nearest_name(name, names).empty() ? name : field.one_of(names);
+}
+
 Tuning::Table read_table(const Node& field) {
     field.be_object({"engine", "hosts", "ranks", "ranks_per_host", "made", "measured", "machine", "messages",
                      "choices", "simulated"});
-    std::vector<std::string> engine_names;
-    for (const Engine* engine : engines()) engine_names.emplace_back(engine->name());
-
     Tuning::Table table;
-    table.of.engine = field["engine"].one_of(engine_names);
+    table.of.engine = read_engine(field["engine"]);
     table.of.several_hosts = field["hosts"].one_of({"one", "several"}) == "several";
     std::tie(table.first_ranks, table.last_ranks) = read_range(field["ranks"]);
     if (field.has("ranks_per_host")) {

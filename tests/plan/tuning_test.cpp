@@ -161,6 +161,14 @@ TEST(Tuning, ErrorsNameThePlaceAndTheNearest) {
                 HasSubstr("tables[0].engine: unknown word 'kernle'; did you mean 'kernel'?"));
 }
 
+TEST(Tuning, TablesOfEnginesThatThisBuildLacksDoNotMatter) {
+    const Tuning tuning = Tuning::parse(
+        R"({"lapwing_tuning": 1, "tables": [{"engine": "another", "hosts": "several", "ranks": [4, 4],
+                                             "machine": {"latency": 1}}]})",
+        "my.json");
+    EXPECT_EQ(tuning.constants(alltoall(4, 8), {"host", true}), nullptr);
+}
+
 TEST(Tuning, AFileThatCannotBeReadSaysSo) {
     for (const char* path : {"/nowhere/tuning.json", "/"}) {
         try {
