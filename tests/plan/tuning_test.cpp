@@ -157,8 +157,8 @@ TEST(Tuning, ErrorsNameThePlaceAndTheNearest) {
     EXPECT_THAT(message_of(file("{}", "[4]")), HasSubstr("must be the first and the last number of ranks"));
     EXPECT_THAT(message_of(file("{}", "[4, 4]", R"(, "machine": {"latency": -1})")),
                 HasSubstr("tables[0].machine.latency: must be a number from 0"));
-    EXPECT_THAT(message_of(R"({"lapwing_tuning": 1, "tables": [{"engine": "kernle"}]})"),
-                HasSubstr("tables[0].engine: unknown word 'kernle'; did you mean 'kernel'?"));
+    EXPECT_THAT(message_of(R"({"lapwing_tuning": 1, "tables": [{"engine": "hots"}]})"),
+                HasSubstr("tables[0].engine: unknown word 'hots'; did you mean 'host'?"));
 }
 
 TEST(Tuning, TablesOfEnginesThatThisBuildLacksDoNotMatter) {
