@@ -11,7 +11,6 @@
 
 #include "c/ranks.hpp"
 #include "engines/catalogue.hpp"
-#include "engines/deferred_work_of_ranks.hpp"
 #include "engines/expected.hpp"
 #include "engines/host/engine.hpp"
 #include "links/fabric_job.hpp"
