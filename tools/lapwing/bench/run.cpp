@@ -16,6 +16,7 @@
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/arrange.hpp"
+#include "lapwing/launch/job_engine.hpp"
 #include "lapwing/launch/program.hpp"
 
 namespace lapwing::tool {
@@ -49,27 +50,13 @@ class Output {
     std::optional<OutputFile> file_;
 };
 
-// Each communicator says its engine; the variable must not say "mpi" for all. The network tcp is the host
-// engine's where it says so; else the kernel engine's, beside which the host engine goes by the MPI. Where
-// all ranks are on one host, the kernel engine has sockets only if the variable asks for it; only then has
-// the triggered engine a network.
+// Each communicator names its engine. The kernel engine has connections only in jobs that may use it. The
+// network tcp is the host engine's in jobs of the host engine alone; beside the kernel engine the host engine
+// uses the MPI's messages.
 Settings lapwing_settings(const BenchOptions& options, const Json& asked,
                           const std::vector<std::string>& variables) {
-    const Json& engines = asked.at("engines");
-    const auto measured = [&](const char* engine) {
-        return std::find(engines.begin(), engines.end(), engine) != engines.end();
-    };
     Settings settings = settings_with(variables);
-    const bool only_host =
-        measured("host") && std::all_of(engines.begin(), engines.end(), [](const Json& engine) {
-            return engine == "host" || engine == "mpi";
-        });
-    settings.engine = measured("kernel")      ? "kernel"
-                      : measured("triggered") ? "triggered"
-                      : only_host             ? "host"
-                                              : "auto";
-    if (measured("kernel") && measured("triggered"))
-        throw Error(ErrorCode::invalid_argument, "a job has the kernel engine or the triggered engine");
+    settings.engine = engine_of_job(asked.at("engines").get<std::vector<std::string>>());
     if (!options.algorithm.empty()) settings.algorithm = options.algorithm;
     if (asked.contains("forms")) settings.blocking = "1";
     check_values(settings);

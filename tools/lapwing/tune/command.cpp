@@ -19,6 +19,7 @@
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/launch/arrange.hpp"
+#include "lapwing/launch/job_engine.hpp"
 #include "lapwing/launch/program.hpp"
 #include "lapwing/tune/choices.hpp"
 #include "lapwing/tune/simulated.hpp"
@@ -101,13 +102,10 @@ nlohmann::json program_settings(const Options& options) {
             {"seconds", options.seconds}};
 }
 
-// Each communicator says its engine and its algorithm. The network is there when one of them is the kernel's,
-// also inside one host.
+// Each communicator names its engine and its algorithm.
 Settings settings_for(const nlohmann::json& asked) {
     Settings settings = read_settings(environ);
-    const nlohmann::json& wanted = asked.at("engines");
-    const bool kernel = std::find(wanted.begin(), wanted.end(), "kernel") != wanted.end();
-    settings.engine = kernel ? "kernel" : "host";
+    settings.engine = engine_of_job(asked.at("engines").get<std::vector<std::string>>());
     settings.algorithm.clear();
     settings.tuning.clear();
     check_values(settings);

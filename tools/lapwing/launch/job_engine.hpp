@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lapwing::tool {
+
+// Returns the LAPWING_ENGINE of a job whose communicators use these engines, each by its name. Such a job
+// must name the engine that has a network of its own, or that serves only jobs that name it. "host" if there
+// is none, "auto" for the native MPI alone. Throws Error (invalid_argument) for two such engines.
+std::string engine_of_job(const std::vector<std::string>& engines);
+
+}  // namespace lapwing::tool
