@@ -105,8 +105,7 @@ std::vector<int> members_of(const Communicator& communicator) {
 
 }  // namespace
 
-int begin_group(Communicator& communicator) {
-    if (communicator.begun()) return MPI_SUCCESS;
+int make_group(Communicator& communicator) {
     free_communicators();
     JobGroup& group = communicator.group.emplace(
         *runtime.network, communicator.rank, members_of(communicator), communicator.options,
@@ -131,8 +130,7 @@ int begin_group(Communicator& communicator) {
                            communicator.communicator, &communicator.agreement);
 }
 
-bool open_group(Communicator& communicator) {
-    if (communicator.is_open()) return true;
+bool open_agreed_group(Communicator& communicator) {
     int complete = 0;
     const int error = PMPI_Test(&communicator.agreement, &complete, MPI_STATUS_IGNORE);
     if (error != MPI_SUCCESS) throw MpiError(error);

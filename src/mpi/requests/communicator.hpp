@@ -75,9 +75,15 @@ inline Communicator* find_communicator(MPI_Comm communicator, int* error) {
 
 // Makes the communicator's group and begins the agreement of its ranks, once; at the same place in the order
 // of collectives on all ranks. Returns the MPI's error code. Call it outside of Entry, too.
-int begin_group(Communicator& communicator);
+int make_group(Communicator& communicator);
+inline int begin_group(Communicator& communicator) {
+    return communicator.begun() ? MPI_SUCCESS : make_group(communicator);
+}
 // Opens the group if its ranks have agreed. Returns whether it is open. Inside Entry. Throws MpiError.
-bool open_group(Communicator& communicator);
+bool open_agreed_group(Communicator& communicator);
+inline bool open_group(Communicator& communicator) {
+    return communicator.is_open() || open_agreed_group(communicator);
+}
 
 // Null when the communicator had no collective yet.
 Communicator* existing_communicator(MPI_Comm communicator);
