@@ -114,10 +114,7 @@ function(lapwing_preload family)
   target_precompile_headers(lapwing-both-${family} PRIVATE
     ${CMAKE_CURRENT_BINARY_DIR}/native/${family}.hpp ${lapwing_precompiled})
   lapwing_preload_library(lapwing-${family} ${family} ${mpi_sources} links/mpi/mpi_link.cpp)
-  # But for those that have the same names inside as others.
-  set(united_sources ${mpi_sources})
-  list(FILTER united_sources EXCLUDE REGEX "/calls/neighbor[.]cpp$|/native/parts_of_type[.]cpp$")
-  lapwing_units(lapwing-${family} SOURCES ${united_sources})
+  set_target_properties(lapwing-${family} PROPERTIES UNITY_BUILD ON)
   lapwing_preload_library(lapwing-profile-${family} ${family} ${profile_sources})
 endfunction()
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 namespace lapwing {
 namespace {
 
@@ -45,5 +47,15 @@ std::string printable(std::string_view text) {
 
 Error::Error(ErrorCode code, const std::string& message)
     : std::runtime_error(printable(message)), code_(code) {}
+
+void throw_invalid(const std::string& message) {
+    throw Error(ErrorCode::invalid_argument, message);
+}
+
+void throw_system(const std::string& what, int error) {
+    const bool no_descriptor = error == EMFILE || error == ENFILE;
+    throw Error(ErrorCode::system, fmt::format("{}: {}{}", what, std::strerror(error),
+                                               no_descriptor ? "; raise `ulimit -n`" : ""));
+}
 
 }  // namespace lapwing

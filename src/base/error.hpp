@@ -1,6 +1,7 @@
 // The exception type of Lapwing. The core neither prints nor ends the process.
 #pragma once
 
+#include <cerrno>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -30,5 +31,9 @@ class Error : public std::runtime_error {
   private:
     ErrorCode code_;
 };
+
+[[noreturn]] void throw_invalid(const std::string& message);
+// For a system call that failed: "`what`: Permission denied", and what to do if a limit is the reason.
+[[noreturn]] void throw_system(const std::string& what, int error = errno);
 
 }  // namespace lapwing

@@ -20,7 +20,7 @@ template <typename Entry, typename Given>
 Entry entry_of(Given given, Entry last, const char* what) {
     const auto index = static_cast<std::uint32_t>(given);
     if (index > static_cast<std::uint32_t>(last))
-        refuse(fmt::format("there is no {} {}", what, static_cast<std::int32_t>(index)));
+        throw_invalid(fmt::format("there is no {} {}", what, static_cast<std::int32_t>(index)));
     return static_cast<Entry>(index);
 }
 
@@ -39,7 +39,7 @@ Operator operator_of(lapwing_operator given) {
 // A structure of an earlier or later version of the header.
 lapwing_problem of_this_version(const lapwing_problem& given) {
     lapwing_problem known = lapwing_problem_of(given.collective);
-    if (given.struct_size < sizeof known) refuse("a lapwing_problem is made by lapwing_problem_of");
+    if (given.struct_size < sizeof known) throw_invalid("a lapwing_problem is made by lapwing_problem_of");
     std::memcpy(&known, &given, sizeof known);
     const auto* const bytes = reinterpret_cast<const unsigned char*>(&given);
     if (std::any_of(bytes + sizeof known, bytes + given.struct_size,
@@ -49,7 +49,7 @@ lapwing_problem of_this_version(const lapwing_problem& given) {
 }
 
 void need(const void* array, const char* name, std::uint64_t entries) {
-    if (array == nullptr && entries > 0) refuse(fmt::format("{} is null", name));
+    if (array == nullptr && entries > 0) throw_invalid(fmt::format("{} is null", name));
 }
 
 Part part_of(int peer, const lapwing_part& part) {
@@ -81,8 +81,9 @@ class Parting {
                 if (problem_.in_place) break;
                 parts_.sends.push_back({rank, 0, given_.bytes});
                 if (given_.bytes != parts_.receives[static_cast<std::size_t>(rank)].bytes)
-                    refuse(fmt::format("rank {} gives {} bytes, and its part has {}", rank, given_.bytes,
-                                       parts_.receives[static_cast<std::size_t>(rank)].bytes));
+                    throw_invalid(fmt::format("rank {} gives {} bytes, and its part has {}", rank,
+                                              given_.bytes,
+                                              parts_.receives[static_cast<std::size_t>(rank)].bytes));
                 break;
             case Collective::alltoallv:
                 of_all_ranks(parts_.sends, given_.sends, "sends");
@@ -107,7 +108,8 @@ class Parting {
         const std::uint64_t element = problem_.element_bytes();
         std::uint64_t offset = 0;
         for (int rank = 0; rank < group_.size(); ++rank) {
-            if (given_.counts[rank] > (max_bytes - offset) / element) refuse("the counts are too large");
+            if (given_.counts[rank] > (max_bytes - offset) / element)
+                throw_invalid("the counts are too large");
             const std::uint64_t bytes = given_.counts[rank] * element;
             parts_.sends.push_back({rank, bytes == 0 ? 0 : offset, bytes});
             offset += bytes;
@@ -118,7 +120,7 @@ class Parting {
     void of_neighbors() {
         const lapwing_neighbors& around = given_.neighbors;
         if (around.source_count < 0 || around.destination_count < 0)
-            refuse("a number of neighbors is negative");
+            throw_invalid("a number of neighbors is negative");
         const auto sources = static_cast<std::uint64_t>(around.source_count);
         const auto destinations = static_cast<std::uint64_t>(around.destination_count);
         const bool alltoall = problem_.collective == Collective::neighbor_alltoall;
@@ -147,7 +149,7 @@ void fill_reduction(const lapwing_reduction& given, Problem& problem) {
         problem.type = type_of(given.type);
         return;
     }
-    if (given.function == nullptr) refuse("LAPWING_USER needs a function");
+    if (given.function == nullptr) throw_invalid("LAPWING_USER needs a function");
     problem.type = Type::opaque;
     problem.element = given.element_bytes;
     problem.ordered = given.commutes == 0;
@@ -166,15 +168,15 @@ Call call_of(const Group& group, const lapwing_problem& of_caller) {
     if (has_root(problem.collective)) {
         problem.root = given.root;
         if (problem.root < 0 || problem.root >= group.size())
-            refuse(fmt::format("root {} is none of the {} ranks", problem.root, group.size()));
+            throw_invalid(fmt::format("root {} is none of the {} ranks", problem.root, group.size()));
         if (problem.in_place && group.rank() != problem.root && may_be_in_place(problem.collective))
-            refuse("only the root is in place");
+            throw_invalid("only the root is in place");
     }
     const bool reduces = is_reduction(problem.collective);
     if (reduces) {
         fill_reduction(given.reduction, problem);
         if (problem.op == Operator::user) call.function = CallersFunction(given.reduction);
-        if (problem.element_bytes() == 0) refuse("element_bytes is 0");
+        if (problem.element_bytes() == 0) throw_invalid("element_bytes is 0");
     }
     if (has_parts(problem.collective)) {
         Parting(group, given, problem).fill();
@@ -182,7 +184,7 @@ Call call_of(const Group& group, const lapwing_problem& of_caller) {
         problem.bytes = average_block(problem);
     } else if (reduces) {
         if (given.count > max_bytes / problem.element_bytes())
-            refuse(fmt::format("{} elements are too many", given.count));
+            throw_invalid(fmt::format("{} elements are too many", given.count));
         problem.bytes = given.count * problem.element_bytes();
     } else {
         problem.bytes = problem.collective == Collective::barrier ? 0 : given.bytes;
@@ -194,8 +196,8 @@ Call call_of(const Group& group, const lapwing_problem& of_caller) {
 Buffers buffers_of(const Group& group, const Problem& problem, const void* in, void* out) {
     if (in == LAPWING_IN_PLACE) in = nullptr;
     if (out == LAPWING_IN_PLACE) out = nullptr;
-    if (in == nullptr && in_bytes(problem, group.rank()) > 0) refuse("in is null");
-    if (out == nullptr && out_bytes(problem, group.rank()) > 0) refuse("out is null");
+    if (in == nullptr && in_bytes(problem, group.rank()) > 0) throw_invalid("in is null");
+    if (out == nullptr && out_bytes(problem, group.rank()) > 0) throw_invalid("out is null");
     return {static_cast<const std::byte*>(in), static_cast<std::byte*>(out)};
 }
 

@@ -12,7 +12,7 @@ lapwing_status start(lapwing_group* handle, const lapwing_problem& given, const 
                      lapwing_operation** operation) {
     if (operation != nullptr) *operation = nullptr;
     return guarded([&] {
-        if (operation == nullptr) refuse("operation is null");
+        if (operation == nullptr) throw_invalid("operation is null");
         Group& group = group_of(handle);
         lapwing_problem problem = given;
         problem.in_place = in == LAPWING_IN_PLACE || out == LAPWING_IN_PLACE;

@@ -33,10 +33,10 @@ class AloneJob final : public Job {
 
 Group::Group(int rank, int size, lapwing_exchange* exchange, void* context, const char* const* options)
     : process_(::getpid()), rank_(rank), size_(size) {
-    if (size < 1) refuse(fmt::format("size must be at least 1, not {}", size));
+    if (size < 1) throw_invalid(fmt::format("size must be at least 1, not {}", size));
     if (rank < 0 || rank >= size)
-        refuse(fmt::format("rank {} is out of range: the group has ranks 0 to {}", rank, size - 1));
-    if (size > 1 && exchange == nullptr) refuse("the exchange function is null");
+        throw_invalid(fmt::format("rank {} is out of range: the group has ranks 0 to {}", rank, size - 1));
+    if (size > 1 && exchange == nullptr) throw_invalid("the exchange function is null");
     if (size > 1) {
         try {
             join(exchange, context, options);

@@ -101,9 +101,10 @@ void GroupJob::meet(const std::optional<Error>& wrong, lapwing_exchange* meeting
                 fmt::format("the exchange function did not return the block of rank {} in its place", one));
         }
         if (hello.version != version_of_hello)
-            refuse(fmt::format("rank {} runs another version of Lapwing", one));
+            throw_invalid(fmt::format("rank {} runs another version of Lapwing", one));
         if (hello.size != own.size)
-            refuse(fmt::format("the group has {} ranks here and {} at rank {}", ranks(), hello.size, one));
+            throw_invalid(
+                fmt::format("the group has {} ranks here and {} at rank {}", ranks(), hello.size, one));
     }
     for (int one = 0; one < ranks(); ++one) {
         const Hello& hello = all[static_cast<std::size_t>(one)];

@@ -16,7 +16,6 @@ target_include_directories(lapwing PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR
                                           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 # Not a word of them in what is installed: all of it is inside.
 target_link_libraries(lapwing PRIVATE $<BUILD_INTERFACE:lapwing_job> Threads::Threads)
-lapwing_units(lapwing SOURCES ${c_sources})
 # Before 1.0 every minor version may change what stands in the header.
 set_target_properties(lapwing PROPERTIES VERSION ${PROJECT_VERSION}
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} PUBLIC_HEADER ${PROJECT_SOURCE_DIR}/include/lapwing.h)

@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds reason_limit{500};
 
 void Group::check_usable() {
     if (!of_this_process())
-        refuse("the group belongs to the parent of this process: a child of fork has none");
+        throw_invalid("the group belongs to the parent of this process: a child of fork has none");
     if (!broken_) return;
     const std::lock_guard lock(broken_mutex_);
     throw Error(ErrorCode::link, why_broken_);

@@ -32,11 +32,12 @@ std::vector<std::string> option_names() {
 std::string as_variable(std::string_view option) {
     const std::size_t equals = option.find('=');
     if (equals == std::string_view::npos)
-        refuse(fmt::format("option '{}' is not of the form name=value", option));
+        throw_invalid(fmt::format("option '{}' is not of the form name=value", option));
     const std::string_view name = option.substr(0, equals);
     const std::vector<std::string> names = option_names();
     const auto found = std::find(names.begin(), names.end(), name);
-    if (found == names.end()) refuse(fmt::format("unknown option '{}'{}", name, suggestion(name, names)));
+    if (found == names.end())
+        throw_invalid(fmt::format("unknown option '{}'{}", name, suggestion(name, names)));
     const SettingRow& row = setting_rows()[static_cast<std::size_t>(found - names.begin())];
     return fmt::format("{}{}", row.variable, option.substr(equals));
 }
@@ -56,9 +57,9 @@ Settings read_group_settings(const char* const* options, const char* const* envi
     Settings settings = read_settings(all.data());
     check_settings(settings);
     if (settings.network == "mpi")
-        refuse("network 'mpi' is the native MPI, which a group of the C API does not have");
+        throw_invalid("network 'mpi' is the native MPI, which a group of the C API does not have");
     if (settings.engine == "mpi")
-        refuse("engine 'mpi' is the native MPI, which a group of the C API does not have");
+        throw_invalid("engine 'mpi' is the native MPI, which a group of the C API does not have");
     return settings;
 }
 

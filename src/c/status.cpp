@@ -52,10 +52,6 @@ lapwing_status failed_by_exception() noexcept {
     }
 }
 
-void refuse(const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, why);
-}
-
 }  // namespace lapwing::c
 
 const char* lapwing_version(void) {

@@ -33,7 +33,4 @@ lapwing_status guarded(const Work& work) noexcept {
     }
 }
 
-// Throws Error (invalid_argument).
-[[noreturn]] void refuse(const std::string& why);
-
 }  // namespace lapwing::c

@@ -47,7 +47,7 @@ void sleep(Group& group, const std::vector<std::shared_ptr<Group>>& others, Wait
 }
 
 lapwing_status wait(lapwing_operation** operation) {
-    if (operation == nullptr) refuse("operation is null");
+    if (operation == nullptr) throw_invalid("operation is null");
     if (*operation == nullptr) return LAPWING_SUCCESS;
     const std::shared_ptr<Group> group = (*operation)->group;
     const Waiter waiter(*group);
@@ -77,7 +77,7 @@ lapwing_status wait(lapwing_operation** operation) {
 }
 
 lapwing_status test(lapwing_operation** operation, int* complete) {
-    if (operation == nullptr || complete == nullptr) refuse("operation or complete is null");
+    if (operation == nullptr || complete == nullptr) throw_invalid("operation or complete is null");
     *complete = 1;
     if (*operation == nullptr) return LAPWING_SUCCESS;
     const std::shared_ptr<Group> group = (*operation)->group;
@@ -98,7 +98,7 @@ lapwing_status test(lapwing_operation** operation, int* complete) {
 }
 
 lapwing_status wait_all(std::size_t count, lapwing_operation** operations) {
-    if (count > 0 && operations == nullptr) refuse("operations is null");
+    if (count > 0 && operations == nullptr) throw_invalid("operations is null");
     lapwing_status first = LAPWING_SUCCESS;
     std::string message;
     for (std::size_t i = 0; i < count; ++i) {

@@ -19,18 +19,15 @@ Algorithm for_collective(Algorithm algorithm, Collective collective, const char*
     return algorithm;
 }
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, why);
-}
-
 const Algorithm& find_algorithm(Collective collective, std::string_view wanted) {
     std::vector<std::string> valid;
     for (const Algorithm* algorithm : algorithms_of(collective)) {
         if (algorithm->name == wanted) return *algorithm;
         valid.emplace_back(algorithm->name);
     }
-    if (valid.empty()) refuse(fmt::format("{} has no algorithm yet", name(collective)));
-    refuse(fmt::format("{} has no algorithm '{}'{}", name(collective), wanted, suggestion(wanted, valid)));
+    if (valid.empty()) throw_invalid(fmt::format("{} has no algorithm yet", name(collective)));
+    throw_invalid(
+        fmt::format("{} has no algorithm '{}'{}", name(collective), wanted, suggestion(wanted, valid)));
 }
 
 void set_parameter(Choice& choice, std::string_view assignment) {
@@ -48,14 +45,16 @@ void set_parameter(Choice& choice, std::string_view assignment) {
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (error != std::errc{} || end != text.data() + text.size() || value < parameter.min ||
             value > parameter.max) {
-            refuse(fmt::format("{}:{} must be a number from {} to {}, not '{}'", algorithm.name,
-                               parameter.name, parameter.min, parameter.max, text));
+            throw_invalid(fmt::format("{}:{} must be a number from {} to {}, not '{}'", algorithm.name,
+                                      parameter.name, parameter.min, parameter.max, text));
         }
         choice.parameters[i] = value;
         return;
     }
-    if (valid.empty()) refuse(fmt::format("{} has no parameters: remove '{}'", algorithm.name, assignment));
-    refuse(fmt::format("{} has no parameter '{}'{}", algorithm.name, wanted, suggestion(wanted, valid)));
+    if (valid.empty())
+        throw_invalid(fmt::format("{} has no parameters: remove '{}'", algorithm.name, assignment));
+    throw_invalid(
+        fmt::format("{} has no parameter '{}'{}", algorithm.name, wanted, suggestion(wanted, valid)));
 }
 
 }  // namespace

@@ -11,20 +11,17 @@
 namespace lapwing {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, why);
-}
-
 void validate(std::span<const int> order, std::size_t ranks) {
     if (order.size() != ranks) {
-        refuse(fmt::format("the order of {} ranks is given, and there are {}", order.size(), ranks));
+        throw_invalid(fmt::format("the order of {} ranks is given, and there are {}", order.size(), ranks));
     }
     std::vector<bool> seen(ranks);
     for (const int rank : order) {
         if (rank < 0 || static_cast<std::size_t>(rank) >= ranks) {
-            refuse(fmt::format("the order holds rank {}, which is none of the {} ranks", rank, ranks));
+            throw_invalid(fmt::format("the order holds rank {}, which is none of the {} ranks", rank, ranks));
         }
-        if (seen[static_cast<std::size_t>(rank)]) refuse(fmt::format("the order holds rank {} twice", rank));
+        if (seen[static_cast<std::size_t>(rank)])
+            throw_invalid(fmt::format("the order holds rank {} twice", rank));
         seen[static_cast<std::size_t>(rank)] = true;
     }
 }
@@ -33,8 +30,8 @@ void validate(std::span<const int> order, std::size_t ranks) {
 
 Placement::Placement(std::span<const std::uint64_t> host_of, std::span<const int> order) {
     const std::size_t ranks = host_of.size();
-    if (ranks == 0) refuse("a placement has at least 1 rank");
-    if (ranks > static_cast<std::size_t>(std::numeric_limits<int>::max())) refuse("too many ranks");
+    if (ranks == 0) throw_invalid("a placement has at least 1 rank");
+    if (ranks > static_cast<std::size_t>(std::numeric_limits<int>::max())) throw_invalid("too many ranks");
     if (!order.empty()) validate(order, ranks);
     const auto ordered = [&](std::size_t i) { return order.empty() ? static_cast<int>(i) : order[i]; };
 

@@ -5,6 +5,7 @@
 // The ranks below the first of a run are halved, so that every subtree is a run and its blocks stay in order.
 #include "collectives/arithmetic.hpp"
 #include "collectives/gather/tree.hpp"
+#include "collectives/rows.hpp"
 
 namespace lapwing::gather {
 namespace {

@@ -3,6 +3,7 @@
 // section 3.1.
 #include "collectives/arithmetic.hpp"
 #include "collectives/gather/tree.hpp"
+#include "collectives/rows.hpp"
 
 namespace lapwing::gather {
 namespace {

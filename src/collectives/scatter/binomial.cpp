@@ -9,6 +9,7 @@
 
 #include "collectives/arithmetic.hpp"
 #include "collectives/blocks.hpp"
+#include "collectives/rows.hpp"
 #include "collectives/subtrees.hpp"
 #include "task/builder.hpp"
 

@@ -17,6 +17,7 @@
 #include "engines/kernel/ring.hpp"
 #include "engines/kernel/run_table.hpp"
 #include "engines/kernel/submission.hpp"
+#include "links/connections.hpp"
 
 namespace lapwing::kernel {
 

@@ -31,10 +31,6 @@ namespace {
 
 using namespace command;
 
-[[noreturn]] void refuse(const char* what) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 constexpr std::uint64_t reliable = 0, migrated = 3, no_receives = 3;
 constexpr std::uint8_t port = 1;
 constexpr std::size_t page = 4096;
@@ -57,7 +53,7 @@ class Devx final : public Device {
         mlx5dv_context_attr attributes{};
         attributes.flags = MLX5DV_CONTEXT_FLAGS_DEVX;
         context_ = verbs_.open_device(device, &attributes);
-        if (context_ == nullptr) refuse("the card refuses DevX");
+        if (context_ == nullptr) throw_system("the card refuses DevX");
         try {
             open();
         } catch (...) {
@@ -77,7 +73,7 @@ class Devx final : public Device {
         attributes.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS;
         attributes.flags = options.ignore_overrun ? IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN : 0;
         ibv_cq_ex* const extended = ::ibv_create_cq_ex(context_, &attributes);
-        if (extended == nullptr) refuse("cannot create a completion queue");
+        if (extended == nullptr) throw_system("cannot create a completion queue");
         ibv_cq* const made = ::ibv_cq_ex_to_cq(extended);
         mlx5dv_cq inside{};
         mlx5dv_obj object{};
@@ -111,10 +107,10 @@ class Devx final : public Device {
         const std::size_t bytes = (record + block_bytes + page - 1) / page * page;
         Pair made;
         made.memory.reset(static_cast<std::byte*>(std::aligned_alloc(page, bytes)));
-        if (made.memory == nullptr) refuse("cannot allocate memory for a queue pair");
+        if (made.memory == nullptr) throw_system("cannot allocate memory for a queue pair");
         std::memset(made.memory.get(), 0, bytes);
         made.registered = verbs_.umem_reg(context_, made.memory.get(), bytes, IBV_ACCESS_LOCAL_WRITE);
-        if (made.registered == nullptr) refuse("the memory of a queue pair cannot be registered");
+        if (made.registered == nullptr) throw_system("the memory of a queue pair cannot be registered");
 
         Command<create_bytes> in;
         Command<answer_bytes> out;
@@ -210,7 +206,7 @@ class Devx final : public Device {
     MemoryKey register_memory(void* memory, std::size_t bytes) override {
         ibv_mr* const region =
             verbs_.reg_mr(domain_, memory, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
-        if (region == nullptr) refuse("memory cannot be registered; see `ulimit -l`");
+        if (region == nullptr) throw_system("memory cannot be registered; see `ulimit -l`");
         regions_[region->lkey] = region;
         return {region->lkey, region->rkey};
     }
@@ -261,18 +257,18 @@ class Devx final : public Device {
 
     void open() {
         domain_ = verbs_.alloc_pd(context_);
-        if (domain_ == nullptr) refuse("cannot allocate a protection domain");
+        if (domain_ == nullptr) throw_system("cannot allocate a protection domain");
         mlx5dv_pd inside{};
         mlx5dv_obj object{};
         object.pd.in = domain_;
         object.pd.out = &inside;
-        if (verbs_.init_obj(&object, MLX5DV_OBJ_PD) != 0) refuse("the protection domain has no number");
+        if (verbs_.init_obj(&object, MLX5DV_OBJ_PD) != 0) throw_system("the protection domain has no number");
         domain_number_ = inside.pdn;
         // Stores into this kind of register go to the card at once.
         uar_ = verbs_.alloc_uar(context_, MLX5DV_UAR_ALLOC_TYPE_NC);
-        if (uar_ == nullptr) refuse("cannot allocate a doorbell register");
+        if (uar_ == nullptr) throw_system("cannot allocate a doorbell register");
         channel_ = verbs_.create_comp_channel(context_);
-        if (channel_ == nullptr) refuse("cannot create a completion channel");
+        if (channel_ == nullptr) throw_system("cannot create a completion channel");
         ::fcntl(channel_->fd, F_SETFL, ::fcntl(channel_->fd, F_GETFL) | O_NONBLOCK);
         find_location();
         find_capabilities();
@@ -299,7 +295,7 @@ class Devx final : public Device {
     void find_location() {
         ibv_port_attr attributes{};
         if (verbs_.query_port(context_, port, &attributes) != 0)
-            refuse("the card does not report the state of its port");
+            throw_system("the card does not report the state of its port");
         if (attributes.state != IBV_PORT_ACTIVE)
             throw Error(ErrorCode::unsupported, fmt::format("port 1 of {} is not active", name_));
         location_.lid = attributes.lid;
@@ -316,7 +312,8 @@ class Devx final : public Device {
                     gid_index_ = index;
             }
         }
-        if (verbs_.query_gid(context_, port, gid_index_, &location_.gid) != 0) refuse("the port has no GID");
+        if (verbs_.query_gid(context_, port, gid_index_, &location_.gid) != 0)
+            throw_system("the port has no GID");
     }
 
     void find_capabilities() {
@@ -325,7 +322,7 @@ class Devx final : public Device {
         in.set(opcode, query_hca_cap);
         in.set(op_mod, 1);  // general capabilities, as they are now
         if (verbs_.general_command(context_, in.data(), in.size(), out->data(), out->size()) != 0)
-            refuse("the card does not report its capabilities");
+            throw_system("the card does not report its capabilities");
         capabilities_.cross_channel =
             out->get(cap_cd.in(capability)) != 0
                 ? Verdict::yes()
@@ -368,7 +365,7 @@ class Devx final : public Device {
         attributes.grh.sgid_index = static_cast<std::uint8_t>(gid_index_);
         attributes.grh.hop_limit = 64;
         ibv_ah* const handle = verbs_.create_ah(domain_, &attributes);
-        if (handle == nullptr) refuse("the peer's hardware address is not known");
+        if (handle == nullptr) throw_system("the peer's hardware address is not known");
         mlx5dv_ah inside{};
         mlx5dv_obj object{};
         object.ah.in = handle;
@@ -381,7 +378,7 @@ class Devx final : public Device {
             in.set(path_udp_sport.in(path), be16toh(inside.av->rlid));
         }
         verbs_.destroy_ah(handle);
-        if (!known) refuse("libmlx5 does not report the peer's hardware address");
+        if (!known) throw_system("libmlx5 does not report the peer's hardware address");
     }
 
     void modify(mlx5dv_devx_obj* object, std::uint32_t pair, std::uint32_t operation,
@@ -433,7 +430,7 @@ std::unique_ptr<Device> open_devx(const std::string& name) {
     const Library& verbs = library();
     int count = 0;
     ibv_device** const devices = verbs.get_device_list(&count);
-    if (devices == nullptr) refuse("libibverbs lists no devices");
+    if (devices == nullptr) throw_system("libibverbs lists no devices");
     const std::unique_ptr<ibv_device*, void (*)(ibv_device**)> list(devices, verbs.free_device_list);
     std::string why = "this host has no ConnectX card";
     for (int at = 0; at < count; ++at) {

@@ -25,13 +25,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Work = std::function<void()>;
 
-[[noreturn]] void refuse(const char* what) {
-    const int error = errno;
-    std::string advice;
-    if (error == EMFILE || error == ENFILE) advice = ": no descriptor is free; raise `ulimit -n`";
-    throw Error(ErrorCode::system, fmt::format("{}: {}{}", what, std::strerror(error), advice));
-}
-
 }  // namespace
 
 struct EventLoop::State {
@@ -138,13 +131,13 @@ struct EventLoop::State {
 
 EventLoop::EventLoop() : state_(std::make_unique<State>()) {
     state_->poller = epoll_create1(EPOLL_CLOEXEC);
-    if (state_->poller < 0) refuse("epoll_create");
+    if (state_->poller < 0) throw_system("epoll_create");
     state_->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (state_->wakeup < 0) refuse("eventfd");
+    if (state_->wakeup < 0) throw_system("eventfd");
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = 0;
-    if (epoll_ctl(state_->poller, EPOLL_CTL_ADD, state_->wakeup, &event) != 0) refuse("epoll_ctl");
+    if (epoll_ctl(state_->poller, EPOLL_CTL_ADD, state_->wakeup, &event) != 0) throw_system("epoll_ctl");
 
     // Under the lock: the thread must not run before its id is stored.
     const std::lock_guard lock(state_->mutex);
@@ -212,7 +205,7 @@ void EventLoop::watch(int descriptor, unsigned events, std::function<void(unsign
     // The kernel removes a descriptor that was closed without forget().
     if (epoll_ctl(state_->poller, EPOLL_CTL_MOD, descriptor, &event) != 0 &&
         (errno != ENOENT || epoll_ctl(state_->poller, EPOLL_CTL_ADD, descriptor, &event) != 0))
-        refuse("epoll_ctl");
+        throw_system("epoll_ctl");
     state_->watches.emplace(number, std::move(watch));
     state_->by_descriptor.emplace(descriptor, number);
 }

@@ -35,8 +35,7 @@ int PollSet::of(int first, int second) {
     if (poller_ < 0 || !watch(first) || !watch(second)) {
         const int error = errno;
         close();
-        throw Error(ErrorCode::system, fmt::format("epoll: {}{}", std::strerror(error),
-                                                   error == EMFILE ? "; raise `ulimit -n`" : ""));
+        throw_system("epoll", error);
     }
     watched_[0] = first;
     watched_[1] = second;

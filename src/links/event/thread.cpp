@@ -54,7 +54,7 @@ void place_thread(std::thread& thread, const std::vector<int>& processors) {
     cpu_set_t set;
     CPU_ZERO(&set);
     if (processors.empty() && sched_getaffinity(getpid(), sizeof set, &set) != 0)
-        throw Error(ErrorCode::system, fmt::format("sched_getaffinity: {}", std::strerror(errno)));
+        throw_system("sched_getaffinity");
     for (const int processor : processors) {
         if (processor < 0 || processor >= CPU_SETSIZE)
             throw Error(ErrorCode::invalid_argument, fmt::format("processor {} does not exist", processor));

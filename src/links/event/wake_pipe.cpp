@@ -12,8 +12,7 @@
 namespace lapwing {
 
 WakePipe::WakePipe() {
-    if (::pipe2(ends_, O_CLOEXEC | O_NONBLOCK) != 0)
-        throw Error(ErrorCode::system, fmt::format("pipe: {}", std::strerror(errno)));
+    if (::pipe2(ends_, O_CLOEXEC | O_NONBLOCK) != 0) throw_system("pipe");
 }
 
 WakePipe::~WakePipe() {
@@ -31,8 +30,7 @@ int WakePipe::open_writer(pid_t process, int writer) {
     const int opened =
         ::open(fmt::format("/proc/{}/fd/{}", process, writer).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (opened < 0) {
-        throw Error(ErrorCode::system,
-                    fmt::format("opening the pipe that wakes another rank: {}", std::strerror(errno)));
+        throw_system("opening the pipe that wakes another rank");
     }
     return opened;
 }

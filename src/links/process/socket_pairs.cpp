@@ -65,7 +65,7 @@ std::vector<std::unique_ptr<Connections>> socket_pairs(int ranks, int lanes, int
             for (int lane = 0; lane < lanes; ++lane) {
                 int pair[2];
                 if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0) {
-                    throw Error(ErrorCode::system, fmt::format("socketpair: {}", std::strerror(errno)));
+                    throw_system("socketpair");
                 }
                 of(first).at(second, lane) = pair[0];
                 of(second).at(first, lane) = pair[1];

@@ -24,10 +24,6 @@ constexpr std::uint64_t buffer_bytes = 8192;
 // something.
 constexpr std::uint64_t max_read_at_once = 256U << 10;
 
-[[noreturn]] void refuse(const char* what) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 template <typename Entry>
 Entry take_first(std::vector<Entry>& entries) {
     const Entry first = entries.front();
@@ -46,19 +42,19 @@ void StreamFabric::connect(Connections& connections) {
     peers_ = std::vector<PeerState>(ranks());
     buffer_.reset(new std::byte[buffer_bytes]);
     const int wakeup = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (wakeup < 0) refuse("eventfd");
+    if (wakeup < 0) throw_system("eventfd");
     wakeup_ = std::shared_ptr<const int>(new int(wakeup), [](const int* descriptor) {
         ::close(*descriptor);
         delete descriptor;
     });
     poller_ = ::epoll_create1(EPOLL_CLOEXEC);
-    if (poller_ < 0) refuse("epoll_create");
+    if (poller_ < 0) throw_system("epoll_create");
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = wakeup_mark;
     if (::epoll_ctl(poller_, EPOLL_CTL_ADD, wakeup, &event) != 0) {
         ::close(std::exchange(poller_, -1));
-        refuse("epoll_ctl");
+        throw_system("epoll_ctl");
     }
     connections_ = &connections;
     connections.on_change([ring = wakeup_] {

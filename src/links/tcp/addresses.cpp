@@ -139,9 +139,7 @@ void check(const Options& options) {
 
 std::vector<Interface> interfaces() {
     ifaddrs* first = nullptr;
-    if (getifaddrs(&first) != 0)
-        throw Error(ErrorCode::system,
-                    fmt::format("cannot read the addresses of this host: {}", std::strerror(errno)));
+    if (getifaddrs(&first) != 0) throw_system("cannot read the addresses of this host");
     const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
     std::vector<Interface> result;
     for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {

@@ -13,6 +13,7 @@
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/init.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/requests/communicator.hpp"
 #include "mpi/requests/start.hpp"
 
 namespace lapwing {

@@ -53,16 +53,17 @@ struct NeighborCall {
     }
 };
 
-using Allgather = NeighborCall<Collective::neighbor_allgather, SameBlockArgument, BlockArgument>;
+using NeighborAllgather = NeighborCall<Collective::neighbor_allgather, SameBlockArgument, BlockArgument>;
 template <typename Count>
-using Allgatherv = NeighborCall<Collective::neighbor_allgather, SameBlockArgument, BlocksArgument<Count>>;
+using NeighborAllgatherv =
+    NeighborCall<Collective::neighbor_allgather, SameBlockArgument, BlocksArgument<Count>>;
 template <typename Argument>
-using AlltoallOf = NeighborCall<Collective::neighbor_alltoall, Argument, Argument>;
-using Alltoall = AlltoallOf<BlockArgument>;
+using NeighborAlltoallOf = NeighborCall<Collective::neighbor_alltoall, Argument, Argument>;
+using NeighborAlltoall = NeighborAlltoallOf<BlockArgument>;
 template <typename Count>
-using Alltoallv = AlltoallOf<BlocksArgument<Count>>;
+using NeighborAlltoallv = NeighborAlltoallOf<BlocksArgument<Count>>;
 template <typename Count>
-using Alltoallw = AlltoallOf<TypedBlocksArgument<Count, MPI_Aint>>;
+using NeighborAlltoallw = NeighborAlltoallOf<TypedBlocksArgument<Count, MPI_Aint>>;
 
 }  // namespace
 }  // namespace lapwing
@@ -70,19 +71,19 @@ using Alltoallw = AlltoallOf<TypedBlocksArgument<Count, MPI_Aint>>;
 using namespace lapwing;
 
 #define LAPWING_NEIGHBOR(suffix, Count)                                                               \
-    LAPWING_FUNCTIONS(Ineighbor_allgather, Neighbor_allgather, suffix, Allgather,                     \
+    LAPWING_FUNCTIONS(Ineighbor_allgather, Neighbor_allgather, suffix, NeighborAllgather,             \
                       (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                 \
                       (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                   \
-    LAPWING_FUNCTIONS(Ineighbor_allgatherv, Neighbor_allgatherv, suffix, Allgatherv<Count>,           \
+    LAPWING_FUNCTIONS(Ineighbor_allgatherv, Neighbor_allgatherv, suffix, NeighborAllgatherv<Count>,   \
                       (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                          \
                       (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                            \
-    LAPWING_FUNCTIONS(Ineighbor_alltoall, Neighbor_alltoall, suffix, Alltoall,                        \
+    LAPWING_FUNCTIONS(Ineighbor_alltoall, Neighbor_alltoall, suffix, NeighborAlltoall,                \
                       (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                 \
                       (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                   \
-    LAPWING_FUNCTIONS(Ineighbor_alltoallv, Neighbor_alltoallv, suffix, Alltoallv<Count>,              \
+    LAPWING_FUNCTIONS(Ineighbor_alltoallv, Neighbor_alltoallv, suffix, NeighborAlltoallv<Count>,      \
                       (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                   \
                       (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                     \
-    LAPWING_FUNCTIONS(Ineighbor_alltoallw, Neighbor_alltoallw, suffix, Alltoallw<Count>,              \
+    LAPWING_FUNCTIONS(Ineighbor_alltoallw, Neighbor_alltoallw, suffix, NeighborAlltoallw<Count>,      \
                       (LAPWING_SENT_TYPED(Count, MPI_Aint), LAPWING_RECEIVED_TYPED(Count, MPI_Aint)), \
                       (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_NEIGHBOR)

@@ -19,10 +19,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, why);
-}
-
 // What an option means; its default is added.
 struct Text {
     const char* option;
@@ -71,7 +67,8 @@ std::string measurable_collective(const Benchmark& benchmark, const std::string&
         return read_collective(word) == collective;
     });
     if (!measured) {
-        refuse(fmt::format("{} is not measured; valid: {}", mpi_name(collective), fmt::join(words, ", ")));
+        throw_invalid(
+            fmt::format("{} is not measured; valid: {}", mpi_name(collective), fmt::join(words, ", ")));
     }
     return mpi_name(collective);
 }
@@ -88,7 +85,7 @@ double read_number(const std::string& option, const std::string& written, double
     char* end = nullptr;
     const double value = std::strtod(written.c_str(), &end);
     if (written.empty() || *end != 0 || !(value >= least && value <= most)) {
-        refuse(fmt::format("{}: '{}' is not a number from {} to {}", option, written, least, most));
+        throw_invalid(fmt::format("{}: '{}' is not a number from {} to {}", option, written, least, most));
     }
     return value;
 }
@@ -106,7 +103,8 @@ std::vector<double> read_numbers(const BenchOptions& options, const char* option
 std::vector<int> read_counts(const BenchOptions& options, const char* option, int least, int most) {
     std::vector<int> counts;
     for (const double number : read_numbers(options, option, least, most)) {
-        if (number != std::floor(number)) refuse(fmt::format("{}: {} is not a whole number", option, number));
+        if (number != std::floor(number))
+            throw_invalid(fmt::format("{}: {} is not a whole number", option, number));
         counts.push_back(static_cast<int>(number));
     }
     return counts;

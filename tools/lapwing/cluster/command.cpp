@@ -25,10 +25,6 @@
 namespace lapwing::tool {
 namespace {
 
-[[noreturn]] void refuse(const char* what) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 // The other end of the pipe wrote, or was closed.
 bool heard(int descriptor) {
     pollfd state{descriptor, POLLIN, 0};
@@ -104,10 +100,10 @@ int run(const CommandLine& app, const ClusterOptions& options, const Words& word
 
     int alive[2];    // closed when the tool ends
     int started[2];  // says when the command runs
-    if (pipe2(alive, O_CLOEXEC) != 0 || pipe2(started, O_CLOEXEC) != 0) refuse("pipe");
+    if (pipe2(alive, O_CLOEXEC) != 0 || pipe2(started, O_CLOEXEC) != 0) throw_system("pipe");
     std::fflush(nullptr);
     const pid_t first = fork();
-    if (first < 0) refuse("fork");
+    if (first < 0) throw_system("fork");
     if (first == 0) {
         close(alive[1]);
         close(started[0]);

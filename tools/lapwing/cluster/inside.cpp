@@ -24,12 +24,8 @@ namespace {
 // Tells a signal that is for the command from one that the whole group got, the command included.
 constexpr int handed_word = 0x1a9;
 
-[[noreturn]] void refuse(const std::string& what) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 void make_directory(const std::string& path, mode_t mode) {
-    if (mkdir(path.c_str(), mode) != 0 || chmod(path.c_str(), mode) != 0) refuse(path);
+    if (mkdir(path.c_str(), mode) != 0 || chmod(path.c_str(), mode) != 0) throw_system(path);
 }
 
 std::string hosts_file(const ClusterShape& shape) {
@@ -106,9 +102,9 @@ void make_hosts(ClusterShape& shape) {
     // Gives true in the new process.
     const auto split_off = [&](pid_t& process, const std::string& name, int& channel) {
         int ends[2];
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) refuse("socketpair");
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) throw_system("socketpair");
         process = fork();
-        if (process < 0) refuse("fork");
+        if (process < 0) throw_system("fork");
         channel = ends[1];
         if (process == 0) {
             close(ends[0]);
@@ -148,7 +144,7 @@ pid_t start_command(const std::vector<std::string>& command, const sigset_t& mas
     for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
     words.push_back(nullptr);
     const pid_t process = fork();
-    if (process < 0) refuse("fork");
+    if (process < 0) throw_system("fork");
     if (process != 0) return process;
     sigprocmask(SIG_SETMASK, &mask, nullptr);
     execvp(words.front(), words.data());
@@ -201,7 +197,7 @@ int run_cluster(ClusterShape shape, const std::vector<std::string>& command, con
     write_machine_files(shape);
     prepare_launchers(shape);
     const pid_t process = start_command(command, mask);
-    if (write(started, "+", 1) != 1) refuse("pipe");
+    if (write(started, "+", 1) != 1) throw_system("pipe");
 
     sigset_t awaited = handed_signals();
     sigaddset(&awaited, SIGCHLD);

@@ -21,10 +21,6 @@ namespace {
 
 constexpr int host_namespaces = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
 
-[[noreturn]] void refuse(const std::string& what) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 bool has_capabilities() {
     __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
     __user_cap_data_struct data[2] = {};
@@ -37,12 +33,12 @@ bool has_capabilities() {
 
 void write_proc_file(const char* path, const std::string& content) {
     const int file = open(path, O_WRONLY | O_CLOEXEC);
-    if (file < 0) refuse(path);
+    if (file < 0) throw_system(path);
     const ssize_t written = write(file, content.data(), content.size());
     const int error = errno;
     close(file);
     errno = error;
-    if (written < 0) refuse(path);
+    if (written < 0) throw_system(path);
 }
 
 [[noreturn]] void refuse_for_want_of_privilege(const std::string& what) {
@@ -94,12 +90,12 @@ void leave_for_new_namespaces() {
 }
 
 void leave_for_host_namespaces() {
-    if (unshare(host_namespaces) != 0) refuse("a host's namespaces could not be made");
+    if (unshare(host_namespaces) != 0) throw_system("a host's namespaces could not be made");
 }
 
 void mount_own_proc() {
     if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) == 0) return;
-    refuse(
+    throw_system(
         "/proc could not be mounted (in a container: start it with --privileged, or with --security-opt "
         "systempaths=unconfined)");
 }
@@ -125,32 +121,32 @@ void mount_own_shared_memory(const std::string& kept) {
     const int tree = kept.empty() ? -1 : take_mounts(kept.c_str());
     // Not noexec: the remote shell is here, and users may put programs here.
     if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0) {
-        refuse("/dev/shm could not be mounted");
+        throw_system("/dev/shm could not be mounted");
     }
     if (kept.empty()) return;
-    if (mkdir(kept.c_str(), 0755) != 0 || !place_mounts(tree, kept.c_str())) refuse(kept);
+    if (mkdir(kept.c_str(), 0755) != 0 || !place_mounts(tree, kept.c_str())) throw_system(kept);
 }
 
 void mount_file_over(const std::string& file, const char* path) {
     if (access(path, F_OK) != 0) return;
     if (mount(file.c_str(), path, nullptr, MS_BIND, nullptr) != 0) {
-        refuse(fmt::format("{} could not be replaced", path));
+        throw_system(fmt::format("{} could not be replaced", path));
     }
 }
 
 void set_host_name(const std::string& name) {
-    if (sethostname(name.c_str(), name.size()) != 0) refuse("the host name could not be set");
+    if (sethostname(name.c_str(), name.size()) != 0) throw_system("the host name could not be set");
 }
 
 void enter_namespaces_of(pid_t process) {
     std::error_code ignored;
     const std::filesystem::path directory = std::filesystem::current_path(ignored);
     const int descriptor = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
-    if (descriptor < 0) refuse("the host is gone");
-    if (setns(descriptor, host_namespaces) != 0) refuse("the host's namespaces could not be entered");
+    if (descriptor < 0) throw_system("the host is gone");
+    if (setns(descriptor, host_namespaces) != 0) throw_system("the host's namespaces could not be entered");
     close(descriptor);
     std::filesystem::current_path(directory, ignored);
-    if (ignored && chdir("/") != 0) refuse("/");
+    if (ignored && chdir("/") != 0) throw_system("/");
 }
 
 }  // namespace lapwing::tool

@@ -20,10 +20,6 @@ namespace {
 
 using Set = std::unique_ptr<hwloc_bitmap_s, decltype(&hwloc_bitmap_free)>;
 
-[[noreturn]] void refuse(const char* what) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 // Open MPI 5 takes hosts with equal architectures and equal numbers of cores for equal, and would bind the
 // ranks of all of them by the first one's description.
 void tell_apart(std::string& description, const std::vector<int>& cores) {
@@ -49,7 +45,7 @@ void write_machine_files(const ClusterShape& shape) {
         if (text.empty()) {
             if (!machine) machine = load_machine();
             hwloc_topology_t copy = nullptr;
-            if (hwloc_topology_dup(&copy, machine.get()) != 0) refuse("hwloc");
+            if (hwloc_topology_dup(&copy, machine.get()) != 0) throw_system("hwloc");
             const Machine owner(copy);
             const Set kept(hwloc_bitmap_alloc(), hwloc_bitmap_free);
             for (const int core : host.cores) hwloc_bitmap_set(kept.get(), static_cast<unsigned>(core));
@@ -57,7 +53,7 @@ void write_machine_files(const ClusterShape& shape) {
             int length = 0;
             if (hwloc_topology_restrict(copy, kept.get(), 0) != 0 ||
                 hwloc_topology_export_xmlbuffer(copy, &xml, &length, 0) != 0) {
-                refuse("hwloc cannot describe a host");
+                throw_system("hwloc cannot describe a host");
             }
             text.assign(xml, std::strlen(xml));
             hwloc_free_xmlbuffer(copy, xml);

@@ -12,10 +12,6 @@
 namespace lapwing::tool {
 namespace {
 
-[[noreturn]] void refuse(const char* what) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 cpu_set_t usable() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -48,9 +44,9 @@ void FreeMachine::operator()(hwloc_topology* machine) const {
 
 Machine load_machine() {
     hwloc_topology_t machine = nullptr;
-    if (hwloc_topology_init(&machine) != 0) refuse("hwloc");
+    if (hwloc_topology_init(&machine) != 0) throw_system("hwloc");
     Machine owner(machine);
-    if (hwloc_topology_load(machine) != 0) refuse("hwloc cannot read this machine");
+    if (hwloc_topology_load(machine) != 0) throw_system("hwloc cannot read this machine");
     return owner;
 }
 

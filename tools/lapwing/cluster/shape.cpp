@@ -27,10 +27,6 @@ namespace {
 constexpr int max_hosts = 250;
 constexpr const char* shape_file = "cluster.json";
 
-[[noreturn]] void refuse(const std::string& message) {
-    throw Error(ErrorCode::invalid_argument, message);
-}
-
 std::vector<std::string> split(std::string_view text, char separator) {
     std::vector<std::string> parts;
     while (true) {
@@ -45,7 +41,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 std::vector<int> read_cores(const std::string& entry) {
     const std::optional<std::vector<int>> cores = parse_processors(entry);
     if (!cores || cores->back() >= CPU_SETSIZE) {
-        refuse(fmt::format(
+        throw_invalid(fmt::format(
             "'{}' names no cores; --cores-per-host is a list such as 0,1 or 0-1,2-3; own; or all", entry));
     }
     cpu_set_t usable;
@@ -53,7 +49,7 @@ std::vector<int> read_cores(const std::string& entry) {
     sched_getaffinity(0, sizeof usable, &usable);
     for (const int core : *cores) {
         if (!CPU_ISSET(core, &usable)) {
-            refuse(
+            throw_invalid(
                 fmt::format("--cores-per-host names core {}, which is not among those that may be used "
                             "here; `taskset -cp $$` lists them",
                             core));
@@ -70,7 +66,7 @@ std::string read_network(const std::string& written) {
                        std::all_of(numbers.begin(), numbers.end(), [](const std::string& number) {
                            return parse_number(number).value_or(256) < 256;
                        });
-    if (!sound) refuse(fmt::format("--network {}: must be of the form 10.77.0.0/24", written));
+    if (!sound) throw_invalid(fmt::format("--network {}: must be of the form 10.77.0.0/24", written));
     return fmt::format("{}.{}.{}", numbers[0], numbers[1], numbers[2]);
 }
 
@@ -118,11 +114,12 @@ double read_rate(std::string_view written) {
     const auto* found =
         std::find_if(units.begin(), units.end(), [&](const Unit& known) { return unit == known.name; });
     if (error != std::errc() || end != written.data() + digits || found == units.end()) {
-        refuse(fmt::format("'{}' is not a rate; write 100mbit or 1gbit (bits), 10mbps (bytes), or none",
-                           written));
+        throw_invalid(fmt::format(
+            "'{}' is not a rate; write 100mbit or 1gbit (bits), 10mbps (bytes), or none", written));
     }
     const double bits = number * found->bits;
-    if (bits < 1e5 || bits > 1e12) refuse(fmt::format("--rate {}: must be 100kbit to 1000gbit", written));
+    if (bits < 1e5 || bits > 1e12)
+        throw_invalid(fmt::format("--rate {}: must be 100kbit to 1000gbit", written));
     return bits;
 }
 
@@ -136,23 +133,23 @@ std::uint64_t read_delay(std::string_view written) {
     const auto* found =
         std::find_if(units.begin(), units.end(), [&](const Unit& known) { return known.name == written; });
     if (!number || found == units.end() || *number * found->nanoseconds > 1e9)
-        refuse("--delay is a time of up to 1s, written like 50us, 1.5ms or 1s");
+        throw_invalid("--delay is a time of up to 1s, written like 50us, 1.5ms or 1s");
     return static_cast<std::uint64_t>(std::llround(*number * found->nanoseconds));
 }
 
 double read_loss(std::string_view written) {
     const std::optional<double> number = read_leading_number(written);
     if (!number || written != "%" || *number > 50)
-        refuse("--loss is a share of all packets of up to 50%, written like 0.1%");
+        throw_invalid("--loss is a share of all packets of up to 50%, written like 0.1%");
     return *number / 100;
 }
 
 ClusterShape read_shape(const ClusterOptions& options) {
     if (options.hosts < 1 || options.hosts > max_hosts) {
-        refuse(fmt::format("--hosts {}: must be 1 to {}", options.hosts, max_hosts));
+        throw_invalid(fmt::format("--hosts {}: must be 1 to {}", options.hosts, max_hosts));
     }
     if (options.mtu < 576 || options.mtu > 65535) {
-        refuse(fmt::format("--mtu {}: must be 576 to 65535", options.mtu));
+        throw_invalid(fmt::format("--mtu {}: must be 576 to 65535", options.mtu));
     }
     ClusterShape shape;
     shape.mtu = options.mtu;
@@ -162,8 +159,8 @@ ClusterShape read_shape(const ClusterOptions& options) {
         shape.burst = options.burst.empty() ? default_burst(bits, options.mtu) : read_bytes(options.burst);
         // tbf counts the Ethernet header, too.
         if (shape.burst < static_cast<std::uint64_t>(options.mtu) + 18 || shape.burst > 1U << 30) {
-            refuse(fmt::format("--burst {}: must be {} (the MTU and a header) to 1Gi bytes", options.burst,
-                               options.mtu + 18));
+            throw_invalid(fmt::format("--burst {}: must be {} (the MTU and a header) to 1Gi bytes",
+                                      options.burst, options.mtu + 18));
         }
     }
     if (!options.delay.empty()) shape.delay = read_delay(options.delay);
@@ -189,8 +186,7 @@ ClusterShape read_shape(const ClusterOptions& options) {
 void write_cluster_file(const std::string& name, std::string_view content, mode_t mode) {
     const std::string path = fmt::format("{}/{}", cluster_directory, name);
     write_file(path, content, "a file of the cluster");
-    if (chmod(path.c_str(), mode) != 0)
-        throw Error(ErrorCode::system, fmt::format("{}: {}", path, std::strerror(errno)));
+    if (chmod(path.c_str(), mode) != 0) throw_system(path);
 }
 
 void write_running_shape(const ClusterShape& shape) {

@@ -25,18 +25,14 @@
 namespace lapwing::tool {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what, int error) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(error)));
-}
-
 // A file in memory. Unlike a pipe it never fills up, so neither side waits for the other.
 class MemoryFile {
   public:
     explicit MemoryFile(std::string_view content = {}) : descriptor_(memfd_create("lapwing", MFD_CLOEXEC)) {
-        if (descriptor_ < 0) refuse("memfd_create", errno);
+        if (descriptor_ < 0) throw_system("memfd_create", errno);
         while (!content.empty()) {
             const ssize_t written = write(descriptor_, content.data(), content.size());
-            if (written < 0) refuse("cannot write to memory", errno);
+            if (written < 0) throw_system("cannot write to memory", errno);
             content.remove_prefix(static_cast<std::size_t>(written));
         }
         lseek(descriptor_, 0, SEEK_SET);
@@ -104,7 +100,7 @@ Finished run_program(const std::vector<std::string>& words, std::string_view inp
         posix_spawnp(&process, words.front().c_str(), &actions, &attributes, pointers(words).data(), environ);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
-    if (error != 0) refuse(words.front(), error);
+    if (error != 0) throw_system(words.front(), error);
 
     Finished finished;
     finished.timed_out = !ends_within(process, limit);

@@ -17,10 +17,6 @@
 namespace lapwing::tool {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, why);
-}
-
 // All of `text` as a number; false when it is none or too large.
 template <typename Number>
 bool read_number(std::string_view text, Number& number) {
@@ -34,7 +30,7 @@ constexpr std::uint64_t step_of_range = 4;
 std::uint64_t read_block(const std::string& written) {
     const std::uint64_t bytes = read_bytes(written);
     if (bytes == 0 || bytes > max_bytes_of_block)
-        refuse(fmt::format("a block has 1 to 1Gi bytes, not {}", written));
+        throw_invalid(fmt::format("a block has 1 to 1Gi bytes, not {}", written));
     return bytes;
 }
 
@@ -44,7 +40,7 @@ std::size_t pick(std::string_view what, std::string_view written, std::span<cons
     for (std::size_t i = 0; i < valid.size(); ++i) {
         if (valid[i] == written) return i;
     }
-    refuse(fmt::format("unknown {} '{}'{}", what, written, suggestion(written, valid)));
+    throw_invalid(fmt::format("unknown {} '{}'{}", what, written, suggestion(written, valid)));
 }
 
 Collective read_collective(std::string_view written) {
@@ -59,14 +55,15 @@ Collective read_collective(std::string_view written) {
         }
     }
     const std::string nearest = nearest_name(written, spellings);
-    refuse(fmt::format(
+    throw_invalid(fmt::format(
         "unknown collective '{}'{}", written,
         nearest.empty() ? suggestion(written, names) : fmt::format("; did you mean '{}'?", nearest)));
 }
 
 std::uint64_t read_bytes(std::string_view written) {
     if (const auto bytes = parse_bytes(written)) return *bytes;
-    refuse(fmt::format("'{}' is not a number of bytes; write it like 4096, 64Ki, 1Mi or 2Gi", written));
+    throw_invalid(
+        fmt::format("'{}' is not a number of bytes; write it like 4096, 64Ki, 1Mi or 2Gi", written));
 }
 
 std::vector<std::string> read_list(const char* option, const std::string& written,
@@ -76,7 +73,7 @@ std::vector<std::string> read_list(const char* option, const std::string& writte
     while (begin <= written.size()) {
         const std::size_t end = std::min(written.find(',', begin), written.size());
         const std::string word = written.substr(begin, end - begin);
-        if (word.empty()) refuse(fmt::format("{}: empty value in '{}'", option, written));
+        if (word.empty()) throw_invalid(fmt::format("{}: empty value in '{}'", option, written));
         const std::string value = read(word);
         if (std::find(result.begin(), result.end(), value) == result.end()) result.push_back(value);
         begin = end + 1;
@@ -96,7 +93,7 @@ std::vector<std::uint64_t> read_blocks(const std::string& written) {
     }
     const std::uint64_t first = read_block(written.substr(0, colon));
     const std::uint64_t last = read_block(written.substr(colon + 1));
-    if (last < first) refuse(fmt::format("'{}': the last value is smaller than the first", written));
+    if (last < first) throw_invalid(fmt::format("'{}': the last value is smaller than the first", written));
     for (std::uint64_t bytes = first; bytes <= last; bytes *= step_of_range) sizes.push_back(bytes);
     return sizes;
 }
@@ -108,7 +105,7 @@ Operator read_operator(std::string_view written) {
 #include "task/operators.def"
         "user",
     };
-    refuse(fmt::format("unknown operator '{}'{}", written, suggestion(written, valid)));
+    throw_invalid(fmt::format("unknown operator '{}'{}", written, suggestion(written, valid)));
 }
 
 std::pair<Type, std::uint64_t> read_type(std::string_view written) {
@@ -120,11 +117,12 @@ std::pair<Type, std::uint64_t> read_type(std::string_view written) {
     const std::size_t colon = written.find(':');
     const auto found = find_type(written.substr(0, colon));
     if (!found)
-        refuse(fmt::format("unknown type '{}'{}", written, suggestion(written.substr(0, colon), valid)));
+        throw_invalid(
+            fmt::format("unknown type '{}'{}", written, suggestion(written.substr(0, colon), valid)));
     std::uint64_t element = 0;
     const bool sized = colon != std::string_view::npos && read_number(written.substr(colon + 1), element);
     if ((*found == Type::opaque) != sized || (!sized && colon != std::string_view::npos)) {
-        refuse(fmt::format(
+        throw_invalid(fmt::format(
             "'{}' is not a type; write it like int32 or, with the bytes of an element, opaque:24", written));
     }
     return {*found, element};
@@ -144,7 +142,7 @@ Hosts read_hosts(std::string_view written) {
         return {pick("number of hosts", written, words) == 1, nullptr};
     }
     const auto wrong = [&]() {
-        refuse(
+        throw_invalid(
             fmt::format("'{}' does not describe hosts: write 2x4, 1+3+2 or, for "
                         "each rank, 0,1,0,1; up to {} ranks",
                         written, max_ranks));
@@ -185,10 +183,10 @@ RankRange read_rank_range(std::string_view written) {
     const std::string_view last = colon == std::string_view::npos ? first : written.substr(colon + 1);
     if (!read_number(first, range.first) || !read_number(last, range.last) || range.first < 1 ||
         range.last < range.first) {
-        refuse(fmt::format("'{}' is not a range of ranks; write it like 8 or 1:64", written));
+        throw_invalid(fmt::format("'{}' is not a range of ranks; write it like 8 or 1:64", written));
     }
     if (range.last > max_ranks)
-        refuse(fmt::format("{} ranks are too many: the maximum is {}", range.last, max_ranks));
+        throw_invalid(fmt::format("{} ranks are too many: the maximum is {}", range.last, max_ranks));
     return range;
 }
 

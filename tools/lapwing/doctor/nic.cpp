@@ -15,7 +15,7 @@
 namespace lapwing::tool {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using mlx5::Answer;
 using mlx5::Outcome;
 
@@ -90,20 +90,20 @@ std::string print(const Transcript& card) {
     return text;
 }
 
-Json as_json(const Transcript& card) {
+OrderedJson as_json(const Transcript& card) {
     const mlx5::Capabilities& can = card.capabilities;
-    Json all = {{"name", card.name},
-                {"works", card.works()},
-                {"capabilities",
-                 {{"cross_channel", print(can.cross_channel)},
-                  {"wait_in_plain", print(can.wait_in_plain)},
-                  {"wait_on_data", can.wait_on_data},
-                  {"max_send_blocks", can.max_send_blocks},
-                  {"max_receive_entries", can.max_receive_entries},
-                  {"max_completions", can.max_completions},
-                  {"max_message", can.max_message}}},
-                {"probes", Json::object()},
-                {"answers", Json::array()}};
+    OrderedJson all = {{"name", card.name},
+                       {"works", card.works()},
+                       {"capabilities",
+                        {{"cross_channel", print(can.cross_channel)},
+                         {"wait_in_plain", print(can.wait_in_plain)},
+                         {"wait_on_data", can.wait_on_data},
+                         {"max_send_blocks", can.max_send_blocks},
+                         {"max_receive_entries", can.max_receive_entries},
+                         {"max_completions", can.max_completions},
+                         {"max_message", can.max_message}}},
+                       {"probes", OrderedJson::object()},
+                       {"answers", OrderedJson::array()}};
     for (const Probe& probe : card.probes) all["probes"][probe.variant] = print(probe);
     for (const Answer& one : card.answers)
         all["answers"].push_back({{"name", one.name},
@@ -120,10 +120,11 @@ int examine_nics(const std::string& name, bool json) {
     std::vector<Transcript> cards;
     for (const auto& device : nics.devices) cards.push_back(examine(*device));
     if (json) {
-        Json all = {{"version", LAPWING_VERSION}, {"kernel", kernel()}, {"cards", Json::array()}};
+        OrderedJson all = {
+            {"version", LAPWING_VERSION}, {"kernel", kernel()}, {"cards", OrderedJson::array()}};
         for (const Transcript& card : cards) all["cards"].push_back(as_json(card));
         if (cards.empty()) all["reason"] = nics.none;
-        fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+        fmt::print("{}\n", all.dump(2, ' ', false, OrderedJson::error_handler_t::replace));
     } else {
         fmt::print("lapwing {}, {}\n\n", LAPWING_VERSION, kernel());
         for (const Transcript& card : cards) fmt::print("{}\n", print(card));

@@ -17,10 +17,6 @@ constexpr int max_ranks_with_parts = 4096;
 // And ranks of each.
 constexpr int max_hosts_told = 16;
 
-[[noreturn]] void refuse(const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, why);
-}
-
 // The default type is one that the operator supports; the default block is one element of it.
 void read_reduction(const ProblemOptions& options, Problem& problem) {
     if (!is_reduction(problem.collective)) {
@@ -28,7 +24,7 @@ void read_reduction(const ProblemOptions& options, Problem& problem) {
                                             {!options.type.empty(), "--type"},
                                             {options.ordered, "--ordered"}}) {
             if (given)
-                refuse(
+                throw_invalid(
                     fmt::format("{} does not reduce: {} does not apply", name(problem.collective), option));
         }
         return;
@@ -143,18 +139,18 @@ AskedProblem read_problem(const ProblemOptions& options) {
     asked.several_hosts = hosts.several;
     problem.placement = hosts.placement;
     if (!options.ranks && hosts.placement == nullptr) {
-        refuse("give the number of ranks, as in --ranks 4, or their hosts, as in --hosts 2x4");
+        throw_invalid("give the number of ranks, as in --ranks 4, or their hosts, as in --hosts 2x4");
     }
     problem.ranks = options.ranks ? *options.ranks : hosts.placement->ranks();
     if (problem.ranks > max_ranks)
-        refuse(fmt::format("--ranks must be at most {1}, not {0}", problem.ranks, max_ranks));
+        throw_invalid(fmt::format("--ranks must be at most {1}, not {0}", problem.ranks, max_ranks));
     problem.root = options.root;
     problem.in_place = options.in_place;
     read_reduction(options, problem);
     asked.bytes = block_of(options, problem);
     if (!has_parts(problem.collective)) {
         if (!options.sizes.empty()) {
-            refuse(
+            throw_invalid(
                 fmt::format("{} has blocks of one length: --sizes does not apply", name(problem.collective)));
         }
         problem.bytes = asked.bytes;

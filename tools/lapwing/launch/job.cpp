@@ -24,10 +24,6 @@
 namespace lapwing::tool {
 namespace {
 
-[[noreturn]] void refuse(const std::string& what) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 // Of children that have ended takes the launcher's status; those of others come here because the tool adopts
 // what loses its parent.
 bool collect(pid_t launcher, int& status) {
@@ -110,7 +106,7 @@ pid_t fork_below(const HeldSignals& held) {
     std::fflush(nullptr);
     const pid_t parent = getpid();
     const pid_t child = fork();
-    if (child < 0) refuse("fork");
+    if (child < 0) throw_system("fork");
     if (child > 0) return child;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(127);
@@ -138,7 +134,7 @@ int run_job(const Launch& launch) {
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     const HeldSignals held;
     int failed[2];  // says why nothing was started
-    if (pipe2(failed, O_CLOEXEC) != 0) refuse("pipe");
+    if (pipe2(failed, O_CLOEXEC) != 0) throw_system("pipe");
     const pid_t child = fork_below(held);
     if (child == 0) {
         try {
@@ -190,13 +186,13 @@ int end_as(int wait_status) {
 
 std::string make_parts_directory(const std::string& file) {
     std::string name = file + ".parts-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) refuse(name);
+    if (mkdtemp(name.data()) == nullptr) throw_system(name);
     return name;
 }
 
 void require_writable(const std::string& file, const char* what) {
     const int opened = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-    if (opened < 0) refuse(fmt::format("{} cannot be written to {}", what, file));
+    if (opened < 0) throw_system(fmt::format("{} cannot be written to {}", what, file));
     close(opened);
 }
 

@@ -134,7 +134,7 @@ void execute(const Launch& launch) {
     for (const std::string& word : launch.words) pointers.push_back(const_cast<char*>(word.c_str()));
     pointers.push_back(nullptr);
     execvp(pointers.front(), pointers.data());
-    throw Error(ErrorCode::system, fmt::format("{}: {}", launch.words.front(), std::strerror(errno)));
+    throw_system(launch.words.front());
 }
 
 }  // namespace lapwing::tool

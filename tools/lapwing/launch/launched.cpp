@@ -26,10 +26,6 @@ using std::chrono::milliseconds;
 constexpr int cannot_start = 127;
 constexpr milliseconds patience_after_signal{1500};
 
-[[noreturn]] void refuse(const char* what) {
-    throw Error(ErrorCode::system, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
 std::string command_line(pid_t process) {
     std::ifstream file(fmt::format("/proc/{}/cmdline", process), std::ios::binary);
     std::string line;
@@ -127,12 +123,12 @@ LaunchEnd run_with_limits(const Launch& launch, Streams streams, const LaunchLim
     int outputs[2];
     int errors[2] = {-1, -1};
     if (pipe2(outputs, O_CLOEXEC) != 0 || (streams == Streams::both && pipe2(errors, O_CLOEXEC) != 0))
-        refuse("pipe");
+        throw_system("pipe");
     std::fflush(nullptr);
     const auto begin = Clock::now();
     const pid_t tool = getpid();
     const pid_t child = fork();
-    if (child < 0) refuse("fork");
+    if (child < 0) throw_system("fork");
     if (child == 0) become(launch, tool, outputs[1], errors[1]);
     close(outputs[1]);
     if (errors[1] >= 0) close(errors[1]);

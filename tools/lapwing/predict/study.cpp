@@ -28,7 +28,8 @@ std::vector<int> read_ranks(const std::string& written) {
     const auto read = [&](const std::string& word) {
         const auto number = parse_bytes(word);
         if (!number || *number < 2 || *number > static_cast<std::uint64_t>(max_ranks)) {
-            refuse(fmt::format("--ranks: '{}' is not a number of ranks from 2 to {}", word, max_ranks));
+            throw_invalid(
+                fmt::format("--ranks: '{}' is not a number of ranks from 2 to {}", word, max_ranks));
         }
         return static_cast<int>(*number);
     };
@@ -42,7 +43,8 @@ std::vector<int> read_ranks(const std::string& written) {
     }
     const int first = read(written.substr(0, colon));
     const int last = read(written.substr(colon + 1));
-    if (last < first) refuse(fmt::format("--ranks: '{}': the last value is smaller than the first", written));
+    if (last < first)
+        throw_invalid(fmt::format("--ranks: '{}': the last value is smaller than the first", written));
     for (std::uint64_t count = static_cast<std::uint64_t>(first); count <= static_cast<std::uint64_t>(last);
          count *= step_of_range) {
         ranks.push_back(static_cast<int>(count));
@@ -66,10 +68,11 @@ simulate::Noise read_noise(const std::string& written) {
         noise.period = simulate::from_seconds(1 / hertz);
         noise.length = simulate::from_seconds(read_time("--noise", text.substr(colon + 1)));
         if (noise.length >= noise.period)
-            refuse(fmt::format("--noise: '{}' leaves nothing of the processor", written));
+            throw_invalid(fmt::format("--noise: '{}' leaves nothing of the processor", written));
         return noise;
     }
-    if (text != written) refuse(fmt::format("--noise: '{}' is not of the form poisson:10hz:2500us", written));
+    if (text != written)
+        throw_invalid(fmt::format("--noise: '{}' is not of the form poisson:10hz:2500us", written));
     noise.kind = simulate::Noise::Kind::trace;
     noise.trace = std::make_shared<simulate::NoiseTrace>(
         simulate::NoiseTrace::parse(read_text_file(written, "noise trace"), written));
@@ -84,7 +87,7 @@ simulate::Lateness read_lateness(const std::string& written) {
     static const std::string kinds[] = {"uniform", "one"};
     lateness.kind = pick("--late", written.substr(0, colon), kinds) == 0 ? simulate::Lateness::Kind::uniform
                                                                          : simulate::Lateness::Kind::one;
-    if (colon == written.size()) refuse("--late: the time is missing, as in uniform:100us or one:1ms");
+    if (colon == written.size()) throw_invalid("--late: the time is missing, as in uniform:100us or one:1ms");
     lateness.max = simulate::from_seconds(read_time("--late", written.substr(colon + 1)));
     return lateness;
 }
@@ -123,7 +126,7 @@ void set_constants(const std::string& written, simulate::Parameters& parameters)
         const std::size_t equals = std::min(word.find('='), word.size());
         const Constant& constant = constants[pick("constant", word.substr(0, equals), names)];
         if (equals == word.size())
-            refuse(fmt::format("--constants: '{}' has no value, as in latency=2us", word));
+            throw_invalid(fmt::format("--constants: '{}' has no value, as in latency=2us", word));
         constant.set(read_time("--constants", word.substr(equals + 1)));
         return word;
     });
@@ -238,7 +241,7 @@ Study read_study(const PredictOptions& options) {
     Study study;
     study.ranks = read_ranks(options.ranks);
     if (options.collectives.empty() == options.pipeline.empty()) {
-        refuse("name collectives, such as barrier, or a pipeline by --pipeline; not both");
+        throw_invalid("name collectives, such as barrier, or a pipeline by --pipeline; not both");
     }
     if (options.pipeline.empty()) {
         read_list("COLLECTIVE", options.collectives, [&](const std::string& word) {
@@ -248,8 +251,8 @@ Study read_study(const PredictOptions& options) {
     } else {
         study.pipeline = read_pipeline(options.pipeline);
         if (options.algorithms == "all")
-            refuse("--algorithm: of a pipeline, name them, such as pairwise,ring");
-        if (options.loggopsim) refuse("--loggopsim is for single collectives");
+            throw_invalid("--algorithm: of a pipeline, name them, such as pairwise,ring");
+        if (options.loggopsim) throw_invalid("--loggopsim is for single collectives");
         for (const Problem& problem : make_pipeline(*study.pipeline, study.ranks.front(), 1).problems) {
             study.collectives.push_back(problem.collective);
         }
@@ -296,10 +299,10 @@ Study read_study(const PredictOptions& options) {
     if (options.loggopsim) {
         study.rules = simulate::Rules::loggopsim;
         if (study.engines.size() != 1 || std::string_view(study.engines.front()->name) != "host") {
-            refuse("--loggopsim works without engines only: add --engine host");
+            throw_invalid("--loggopsim works without engines only: add --engine host");
         }
         if (options.network != "flat" || options.ranks_per_host > 1)
-            refuse("--loggopsim has no links to share");
+            throw_invalid("--loggopsim has no links to share");
     }
     study.iterations = options.iterations;
     study.rounds = options.rounds;

@@ -10,16 +10,12 @@
 
 namespace lapwing::tool {
 
-void refuse(const std::string& why) {
-    throw Error(ErrorCode::invalid_argument, why);
-}
-
 double read_number(const char* option, std::string_view written, std::string_view number, double least,
                    double most) {
     double value = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
     if (error != std::errc{} || end != number.data() + number.size() || !(value >= least && value <= most)) {
-        refuse(
+        throw_invalid(
             fmt::format("{}: '{}' is not of its form, or not from {} to {}", option, written, least, most));
     }
     return value;
@@ -36,7 +32,8 @@ double read_time(const char* option, std::string_view written) {
             written.substr(0, written.size() - std::string_view(unit.name).size());
         return read_number(option, written, number, 0, simulate::max_seconds / unit.seconds) * unit.seconds;
     }
-    refuse(fmt::format("{}: '{}' is not a time; write it like 100ns, 250us or 1.5ms", option, written));
+    throw_invalid(
+        fmt::format("{}: '{}' is not a time; write it like 100ns, 250us or 1.5ms", option, written));
 }
 
 }  // namespace lapwing::tool

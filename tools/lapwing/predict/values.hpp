@@ -6,9 +6,6 @@
 
 namespace lapwing::tool {
 
-// Throws Error (invalid_argument).
-[[noreturn]] void refuse(const std::string& why);
-
 // Throw Error (invalid_argument) that begins with `option`.
 double read_number(const char* option, std::string_view written, std::string_view number, double least,
                    double most);

@@ -20,9 +20,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Object = hwloc_obj_t;
 
-class Machine {
+class HwlocTopology {
   public:
-    Machine() {
+    HwlocTopology() {
         if (hwloc_topology_init(&topology_) != 0) refuse();
         if (hwloc_topology_load(topology_) != 0) {
             const int error = errno;
@@ -31,18 +31,15 @@ class Machine {
             refuse();
         }
     }
-    ~Machine() { hwloc_topology_destroy(topology_); }
-    Machine(const Machine&) = delete;
-    Machine& operator=(const Machine&) = delete;
+    ~HwlocTopology() { hwloc_topology_destroy(topology_); }
+    HwlocTopology(const HwlocTopology&) = delete;
+    HwlocTopology& operator=(const HwlocTopology&) = delete;
 
     Object root() const { return hwloc_get_root_obj(topology_); }
     int count(hwloc_obj_type_t type) const { return std::max(0, hwloc_get_nbobjs_by_type(topology_, type)); }
 
   private:
-    [[noreturn]] static void refuse() {
-        throw Error(ErrorCode::system,
-                    fmt::format("hwloc cannot read this machine: {}", std::strerror(errno)));
-    }
+    [[noreturn]] static void refuse() { throw_system("hwloc cannot read this machine"); }
     hwloc_topology_t topology_ = nullptr;
 };
 
@@ -206,7 +203,7 @@ Json object_as_json(Object object) {
 }  // namespace
 
 std::string draw_machine(std::size_t width) {
-    const Machine machine;
+    const HwlocTopology machine;
     Drawing drawing(width);
     drawing.draw_inside(machine.root(), 1);
     const char* const name = hwloc_obj_get_info_by_name(machine.root(), "HostName");
@@ -219,7 +216,7 @@ std::string draw_machine(std::size_t width) {
 }
 
 Json machine_as_json() {
-    return object_as_json(Machine().root());
+    return object_as_json(HwlocTopology().root());
 }
 
 }  // namespace lapwing::tool

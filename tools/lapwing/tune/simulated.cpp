@@ -12,7 +12,7 @@ namespace lapwing::tool {
 namespace {
 
 // An algorithm that sends more is never the fastest, and would take minutes.
-constexpr std::uint64_t max_messages = 1 << 22;
+constexpr std::uint64_t max_simulated_messages = 1 << 22;
 
 std::optional<Measured> simulate_case(Collective collective, int ranks, std::uint64_t bytes,
                                       const simulate::Setting& setting) {
@@ -24,7 +24,7 @@ std::optional<Measured> simulate_case(Collective collective, int ranks, std::uin
     for (const Algorithm* algorithm : algorithms_of(collective)) {
         const Choice choice{algorithm, default_parameters(*algorithm)};
         if (!algorithm->applies(row.problem, choice.parameters)) continue;
-        if (simulate::estimate(row.problem, choice).messages > max_messages) continue;
+        if (simulate::estimate(row.problem, choice).messages > max_simulated_messages) continue;
         const simulate::Lists lists = simulate::make_lists(row.problem, choice);
         row.seconds.emplace_back(choice, simulate::to_seconds(simulate::simulate(lists, setting).end()));
     }

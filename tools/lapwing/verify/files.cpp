@@ -39,7 +39,7 @@ std::string read(const std::string& file) {
     // A directory opens as a file but cannot be read.
     if (std::filesystem::is_directory(file)) throw Error(ErrorCode::system, file + ": is a directory");
     std::ifstream stream(file, std::ios::binary);
-    if (!stream) throw Error(ErrorCode::system, fmt::format("{}: {}", file, std::strerror(errno)));
+    if (!stream) throw_system(file);
     // Devices and pipes have no size that could be asked for.
     std::string text;
     std::vector<char> block(std::size_t{1} << 20);
