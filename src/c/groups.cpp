@@ -50,7 +50,7 @@ lapwing_status lapwing_group_create(int rank, int size, lapwing_exchange* exchan
                                     const char* const* options, lapwing_group** group) {
     if (group != nullptr) *group = nullptr;
     return guarded([&] {
-        if (group == nullptr) throw_invalid("group is null");
+        if (group == nullptr) lapwing::throw_invalid("group is null");
         auto handle = std::make_unique<lapwing_group>();
         handle->group = std::make_shared<Group>(rank, size, exchange, context, options);
         add(handle->group);
@@ -62,7 +62,7 @@ lapwing_status lapwing_group_destroy(lapwing_group* group) {
     return guarded([&] {
         if (group == nullptr) return;
         if (group->group->of_this_process() && group->group->busy())
-            throw_invalid(
+            lapwing::throw_invalid(
                 "the group has operations that were not waited for, or plans that were not destroyed");
         group->group->leave([&] {
             // A peer may wait for an operation of another group before it comes to this one's end.

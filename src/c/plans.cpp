@@ -20,7 +20,7 @@ lapwing_status lapwing_plan_create(lapwing_group* handle, const lapwing_problem*
                                    lapwing_plan** plan) {
     if (plan != nullptr) *plan = nullptr;
     return guarded([&] {
-        if (plan == nullptr || problem == nullptr) throw_invalid("plan or problem is null");
+        if (plan == nullptr || problem == nullptr) lapwing::throw_invalid("plan or problem is null");
         Group& group = group_of(handle);
         auto made = std::make_unique<lapwing_plan>();
         made->group = group.shared_from_this();
@@ -40,7 +40,7 @@ lapwing_status lapwing_plan_create(lapwing_group* handle, const lapwing_problem*
 lapwing_status lapwing_start(lapwing_plan* plan, const void* in, void* out, lapwing_operation** operation) {
     if (operation != nullptr) *operation = nullptr;
     return guarded([&] {
-        if (plan == nullptr || operation == nullptr) throw_invalid("plan or operation is null");
+        if (plan == nullptr || operation == nullptr) lapwing::throw_invalid("plan or operation is null");
         *operation = plan->group->start(*plan->plan, buffers_of(*plan->group, plan->call.problem, in, out),
                                         plan->call.function);
     });

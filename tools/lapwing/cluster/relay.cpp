@@ -94,8 +94,28 @@ int open_interface(const std::string& name) {
 
 using Bytes = std::unique_ptr<std::byte[]>;
 
+// A link that is down takes nothing, and one that is full drops, as all networks do.
+void pass_on(int socket, const std::byte* bytes, std::size_t length) {
+    while (send(socket, bytes, length, MSG_DONTWAIT) < 0 && errno == EINTR) continue;
+}
+
+// For so many nanoseconds at most; -1: without a limit.
+int wait_for_packets(int events, std::span<epoll_event> ready, std::int64_t limit) {
+    const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
+    const auto room = static_cast<int>(ready.size());
+    // By its number: glibc has a function for it since 2.35 only.
+    const auto count = static_cast<int>(syscall(SYS_epoll_pwait2, events, ready.data(), room,
+                                                limit < 0 ? nullptr : &time, nullptr, std::size_t{0}));
+    if (count >= 0 || errno != ENOSYS) return count;
+    // Before Linux 5.11 a wait has whole milliseconds.
+    return epoll_wait(events, ready.data(), room,
+                      limit < 0 ? -1 : static_cast<int>((limit + 999'999) / 1'000'000));
+}
+
+}  // namespace
+
 // Where a batch of packets is received.
-class Batch {
+class Relay::Batch {
   public:
     Batch() {
         for (Bytes& buffer : buffers_) buffer = std::make_unique_for_overwrite<std::byte[]>(longest);
@@ -134,32 +154,12 @@ class Batch {
     std::array<Control, batch> control_{};
 };
 
-// A link that is down takes nothing, and one that is full drops, as all networks do.
-void pass_on(int socket, const std::byte* bytes, std::size_t length) {
-    while (send(socket, bytes, length, MSG_DONTWAIT) < 0 && errno == EINTR) continue;
-}
-
-// For so many nanoseconds at most; -1: without a limit.
-int wait_for_packets(int events, std::span<epoll_event> ready, std::int64_t limit) {
-    const timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
-    const auto room = static_cast<int>(ready.size());
-    // By its number: glibc has a function for it since 2.35 only.
-    const auto count = static_cast<int>(syscall(SYS_epoll_pwait2, events, ready.data(), room,
-                                                limit < 0 ? nullptr : &time, nullptr, std::size_t{0}));
-    if (count >= 0 || errno != ENOSYS) return count;
-    // Before Linux 5.11 a wait has whole milliseconds.
-    return epoll_wait(events, ready.data(), room,
-                      limit < 0 ? -1 : static_cast<int>((limit + 999'999) / 1'000'000));
-}
-
-struct Held {
+struct Relay::Held {
     std::uint64_t due;  // by CLOCK_MONOTONIC
     int socket;
     std::size_t length;
     Bytes bytes;
 };
-
-}  // namespace
 
 struct Relay::Queue {
     Batch batch;

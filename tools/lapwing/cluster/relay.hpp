@@ -34,6 +34,8 @@ class Relay {
     void from_host(std::size_t link);
     bool loses(std::size_t link);
 
+    class Batch;
+    struct Held;
     struct Queue;
     std::vector<Link> links_;
     Count* counts_ = nullptr;
