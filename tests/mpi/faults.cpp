@@ -6,6 +6,7 @@
 //     moving    some of its long messages are on their way
 //     awaited   the others wait for its part, which it has not started
 //     end       all collectives are complete
+//   leaves    ends by _exit(0), without MPI_Finalize
 //   plain     nothing special: a few collectives
 //   steady    the same for some seconds, so that something can happen meanwhile
 //   mixed     rank 0 waits at once for a collective and for a message of the MPI's own, which rank 1 sends it
@@ -100,6 +101,10 @@ int main(int argc, char** argv) {
     }
     reach("end", -1);
     if (rank == 0) std::printf("all done\n");
+    if (what == "leaves") {
+        std::fflush(stdout);
+        ::_exit(0);
+    }
     MPI_Finalize();
     return 0;
 }

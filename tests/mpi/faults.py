@@ -251,8 +251,8 @@ class Faults:
 
     def a_report_that_cannot_be_written(self):
         status, output = self.run(["plain"], 2, options=["--report", "--report-file", "/nowhere/report"])
-        self.expect("a report file that cannot be written", status == 0 and "/nowhere/report" in output and
-                    "MPI_Ibarrier" in output, output)
+        self.expect("a report file that cannot be written", status == 2 and "/nowhere/report" in output and
+                    "all done" not in output, output)
         full = "cannot be written to /dev/full: No space left on device"
         status, output = self.run(["plain"], 2, options=["--report", "--report-file", "/dev/full"])
         self.expect("a report file that takes nothing", status == 2 and full in output and "all done" not in output, output)
@@ -260,6 +260,17 @@ class Faults:
         self.expect("without lapwing run the report is not lost",
                     status == 0 and full in output and "MPI_Ibarrier" in output, output)
         self.a_full_disk()
+
+    def a_report_that_is_lost(self):
+        for options in (["--report"], ["--report-file", f"/tmp/lapwing-faults-{os.getpid()}"]):
+            status, output = self.run(["leaves"], 2, options=options)
+            self.expect(f"a program that ends without MPI_Finalize, {options[0]}", status not in (0, None) and
+                        "all done" in output and "rank 0 ended without MPI_Finalize" in output, output)
+        status, output = jobs.execute([self.build / "bin" / "lapwing", "run", "--report", "--",
+                                       *jobs.launcher(self.mpi, 2), "env", "-u", "LD_PRELOAD", self.program, "plain"], 60,
+                                      jobs.environment(self.mpi, self.build))
+        self.expect("a program that does not load Lapwing",
+                    status == 0 and "rank 0 did not call MPI_Init with Lapwing loaded" in output, output)
 
     def a_full_disk(self):
         with tempfile.TemporaryDirectory() as disk:
@@ -272,7 +283,7 @@ class Faults:
             print(f"skipped: no full disk can be made: {output}")
             return
         self.expect("a report on a full disk", status == 1 and "No space left on device" in output and
-                    "the report could not be written to" in output and "MPI_Ibarrier" in output, output)
+                    "or could not write the report" in output and "MPI_Ibarrier" in output, output)
 
 
 def main():
@@ -297,6 +308,7 @@ def main():
     faults.the_mpi_underneath()
     faults.a_program_of_the_other_mpi()
     faults.a_report_that_cannot_be_written()
+    faults.a_report_that_is_lost()
     return 1 if faults.failed else 0
 
 

@@ -193,17 +193,33 @@ class Run(ToolTest):
                 self.assertTrue(soon(lambda: not marked(mark)), (mark, marked(mark)))
                 self.assertEqual(list(self.prefix.glob("*.parts*")), [], mark)
 
-    def test_a_report_that_finds_no_room(self):
+    def test_a_report_that_is_lost(self):
         report = self.prefix / "report"
-        self.launcher("mpirun", OPENMPI, then=f": > {report}")
-        _, err = self.call("run", "--report-file", report, "--", "mpirun", "a", tool=self.tool, status=1, PATH=self.path)
-        self.assertIn(f"the report could not be written to {report}", err)
+        run = ("run", "--report-file", report, "--", "mpirun", "a")
+        # What rank 0 leaves: an empty file in MPI_Init, the report in MPI_Finalize.
         self.launcher("mpirun", OPENMPI, then=f"echo all > {report}")
-        self.call("run", "--report-file", report, "--", "mpirun", "a", tool=self.tool, PATH=self.path)
-        # One that was there before, and that no rank has touched: the program called no MPI, or another host has it.
-        for then, status in (("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", -15)):
+        self.call(*run, tool=self.tool, PATH=self.path)
+        self.assertEqual(report.read_text(), "all\n")
+        self.launcher("mpirun", OPENMPI, then=f": > {report}")
+        _, err = self.call(*run, tool=self.tool, status=1, PATH=self.path)
+        self.assertIn(f"no report in {report}: rank 0 ended without MPI_Finalize", err)
+        self.assertFalse(report.exists())
+        for then, status, why in (("exit 0", 1, "not get LD_PRELOAD"), ("exit 7", 7, "may have failed before"),
+                                  ("kill -TERM $$", -15, "may have failed before")):
+            report.write_text("of an earlier run\n")
             self.launcher("mpirun", OPENMPI, then=then)
-            self.call("run", "--report-file", report, "--", "mpirun", "a", tool=self.tool, status=status, PATH=self.path)
+            _, err = self.call(*run, tool=self.tool, status=status, PATH=self.path)
+            self.assertIn("rank 0 did not call MPI_Init with Lapwing loaded", err)
+            self.assertIn(why, err)
+            self.assertFalse(report.exists())
+        # Without a file, the report may have come from another host to standard error.
+        self.launcher("mpirun", OPENMPI, then="exit 0")
+        _, err = self.call("run", "--report", "--", "mpirun", "a", tool=self.tool, PATH=self.path)
+        self.assertIn("no report: rank 0 did not call MPI_Init with Lapwing loaded", err)
+        self.launcher("mpirun", OPENMPI, then='for word; do case $word in *_REPORT_FILE=*) echo all > "${word#*=}"; esac; done')
+        _, err = self.call("run", "--report", "--", "mpirun", "a", tool=self.tool, PATH=self.path)
+        self.assertEqual(err, "all\n")
+        self.wrong("--report-file", "/no/directory/file", "--", "mpirun", "a", because="No such file or directory")
         self.wrong("--report-file", "/dev/full", "--", "mpirun", "a", because="to /dev/full: No space left on device")
         self.launcher("mpirun", OPENMPI, then="exit 0")
         self.call("run", "--report-file", "/dev/null", "--", "mpirun", "a", tool=self.tool, PATH=self.path)

@@ -84,22 +84,16 @@ int run_traced(const Starter& starter, const Words& words, Settings settings, co
     return status;
 }
 
-bool reports_to_file(const Settings& settings) {
-    return settings.report != "none" && !settings.report_file.empty();
-}
-
-// Waits for the job and then checks its files.
-int run_and_wait(const Starter& starter, const Words& words, const Settings& settings,
-                 const std::string& trace) {
-    std::optional<ReportFile> report;
-    if (reports_to_file(settings)) report.emplace(settings.report_file);
-    leave_guard();
-    int status = trace.empty() ? run_job(arrange(starter, words.words, settings))
+// Waits for the job and then collects its files.
+int run_and_wait(const Starter& starter, const Words& words, Settings settings, const std::string& trace) {
+    int status = 0;
+    {
+        leave_guard();
+        std::optional<ReportFile> report;
+        if (settings.report != "none") settings.report_file = report.emplace(settings.report_file).path();
+        status = trace.empty() ? run_job(arrange(starter, words.words, settings))
                                : run_traced(starter, words, settings, trace);
-    if (report && report->left_empty()) {
-        fmt::print(stderr, "lapwing run: the report could not be written to {}\n",
-                   printable(settings.report_file));
-        if (status == 0) status = violations_found << 8;
+        if (report && !report->print(status != 0) && status == 0) status = violations_found << 8;
     }
     return end_as(status);
 }
@@ -108,7 +102,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     const Settings settings = settings_of(options);
     require_words(app, words, "command", "lapwing run", "no command to run", "mpirun -n 4 ./program");
     const Starter starter = find_starter(words.words, options.mpi);
-    if ((reports_to_file(settings) || !options.trace.empty()) && !options.dry_run)
+    if ((settings.report != "none" || !options.trace.empty()) && !options.dry_run)
         return run_and_wait(starter, words, settings, options.trace);
     const Launch launch = arrange(starter, words.words, settings);
     if (options.dry_run) {
@@ -162,9 +156,9 @@ Command add_run(CommandLine& tool, const Words& words) {
         "its\n"
         "library. A script has no library: add --mpi abi. Intel MPI belongs to mpich. Options override the "
         "variables\n"
-        "LAPWING_*, which `lapwing info --variables` lists. The exit status is that of the launcher, or 2 if "
+        "LAPWING_*, which `lapwing info --variables` lists. The exit status is that of the launcher; 2 if "
         "nothing\n"
-        "was started.");
+        "was started; 1 if the launcher's is 0 and the report or the timeline is missing.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -225,6 +226,14 @@ void Report::count_use(Collective collective, const Algorithm* algorithm, const 
         }
     }
     rows.push_back({algorithm, engine, 1});
+}
+
+void begin_report(const std::string& file) {
+    struct stat found {};
+    const bool exists = ::stat(file.c_str(), &found) == 0;
+    if (exists && !S_ISREG(found.st_mode)) return;
+    // write_report() says what is wrong with the file.
+    if (std::FILE* const opened = std::fopen(file.c_str(), "w"); opened != nullptr) std::fclose(opened);
 }
 
 void write_report(const Report& mine, const std::string& form, const std::string& file,

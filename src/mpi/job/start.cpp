@@ -89,6 +89,7 @@ void start_job(bool collective) {
             compare_file(*runtime.job, "LAPWING_TUNING", settings.tuning,
                          runtime.options.tuning->fingerprint());
         }
+        if (runtime.job->rank() == 0 && runtime.report_form != "none") begin_report(runtime.report_file);
         start_network();
     } catch (const Error& error) {
         end(error.what());

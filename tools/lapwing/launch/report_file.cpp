@@ -2,47 +2,83 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <utility>
 
 #include "base/error.hpp"
+#include "lapwing/launch/job.hpp"
 
 namespace lapwing::tool {
 namespace {
 
-bool same_time(const timespec& one, const timespec& other) {
-    return one.tv_sec == other.tv_sec && one.tv_nsec == other.tv_nsec;
+// Opening a pipe would wait for its reader. A device shows only by taking something whether it does.
+bool takes_bytes(const std::string& path, mode_t mode) {
+    if (!S_ISCHR(mode)) return true;
+    const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    const bool good = file >= 0 && (::isatty(file) != 0 || ::write(file, "\n", 1) == 1);
+    const int error = errno;
+    if (file >= 0) ::close(file);
+    errno = error;
+    return good;
 }
 
 }  // namespace
 
 ReportFile::ReportFile(std::string path) : path_(std::move(path)) {
-    if (stat(path_.c_str(), &before_) != 0) {
-        before_ = {};
+    if (path_.empty()) {
+        directory_ = std::filesystem::temp_directory_path() / "lapwing-report-XXXXXX";
+        if (::mkdtemp(directory_.data()) == nullptr) throw_system("the report needs " + directory_);
+        path_ = directory_ + "/report";
         return;
     }
-    // Opening a pipe would wait for its reader.
-    if (!S_ISREG(before_.st_mode) && !S_ISCHR(before_.st_mode)) return;
-    const int file = open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    // A device shows only by taking something whether it does, and keeps no trace of a new line.
-    const bool good =
-        file >= 0 && (!S_ISCHR(before_.st_mode) || isatty(file) != 0 || write(file, "\n", 1) == 1);
-    const int error = errno;
-    if (file >= 0) close(file);
-    if (!good) {
-        throw Error(ErrorCode::system,
-                    fmt::format("the report cannot be written to {}: {}", path_, std::strerror(error)));
+    struct stat found {};
+    if (::stat(path_.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {
+        keeps_contents_ = false;
+        if (!takes_bytes(path_, found.st_mode)) throw_system("the report cannot be written to " + path_);
+        return;
     }
+    require_writable(path_, "the report");
+    ::unlink(path_.c_str());
 }
 
-bool ReportFile::left_empty() const {
-    struct stat after {};
-    if (stat(path_.c_str(), &after) != 0 || !S_ISREG(after.st_mode) || after.st_size > 0) return false;
-    return after.st_ino != before_.st_ino || !same_time(after.st_mtim, before_.st_mtim) ||
-           !same_time(after.st_ctim, before_.st_ctim);
+ReportFile::~ReportFile() {
+    std::error_code ignored;
+    if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
+}
+
+bool ReportFile::print(bool job_failed) const {
+    if (!keeps_contents_) return true;
+    const std::string where = directory_.empty() ? " in " + printable(path_) : "";
+    std::ostringstream report;
+    const std::ifstream file(path_);
+    if (!file) {
+        fmt::print(
+            stderr, "lapwing run: no report{}: rank 0 did not call MPI_Init with Lapwing loaded. {}\n", where,
+            job_failed
+                ? "The job may have failed before"
+                : "It may call no MPI or only sessions, be linked statically, not get LD_PRELOAD, or have "
+                  "run on another host");
+        return !directory_.empty();
+    }
+    report << file.rdbuf();
+    if (report.view().empty()) {
+        ::unlink(path_.c_str());
+        fmt::print(
+            stderr,
+            "lapwing run: no report{}: rank 0 ended without MPI_Finalize, or could not write the report\n",
+            where);
+        return false;
+    }
+    if (!directory_.empty()) std::fwrite(report.view().data(), 1, report.view().size(), stderr);
+    return true;
 }
 
 }  // namespace lapwing::tool

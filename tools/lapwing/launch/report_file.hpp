@@ -1,7 +1,5 @@
-// Checks that rank 0, on whichever host, could write the file of a run's report.
+// The file in which rank 0 writes the report of a run. Rank 0 makes it empty in MPI_Init.
 #pragma once
-
-#include <sys/stat.h>
 
 #include <string>
 
@@ -9,15 +7,23 @@ namespace lapwing::tool {
 
 class ReportFile {
   public:
-    // Called before the job. Throws Error (system) if the file exists and cannot be written.
+    // Called before the job: removes the report of an earlier run. Throws Error (system) if the file cannot
+    // be written. An empty path: a file in a new directory, whose contents print() moves to standard error.
     explicit ReportFile(std::string path);
-    // Called after the job. Returns whether rank 0 left the file empty, as it does if the disk is full. A
-    // file on the host of rank 0 alone counts as written.
-    bool left_empty() const;
+    ~ReportFile();
+    ReportFile(const ReportFile&) = delete;
+    ReportFile& operator=(const ReportFile&) = delete;
+
+    const std::string& path() const { return path_; }
+
+    // Called after the job. Prints the report, or why there is none. Returns false if rank 0 should have
+    // left a report here and did not.
+    bool print(bool job_failed) const;
 
   private:
     std::string path_;
-    struct stat before_ {};
+    std::string directory_;       // of this object alone; empty if the caller named the file
+    bool keeps_contents_ = true;  // a regular file, unlike a device or a pipe
 };
 
 }  // namespace lapwing::tool
