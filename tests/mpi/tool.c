@@ -3,7 +3,17 @@
 #include <mpi.h>
 #include <stdio.h>
 
-static int sends, collectives, waits;
+static int starts, sends, collectives, waits;
+
+int MPI_Init(int* argc, char*** argv) {
+    ++starts;
+    return PMPI_Init(argc, argv);
+}
+
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    ++starts;
+    return PMPI_Init_thread(argc, argv, required, provided);
+}
 
 int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
     ++sends;
@@ -24,7 +34,8 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 int MPI_Finalize(void) {
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) printf("tool: %d sends, %d collectives, %d waits\n", sends, collectives, waits);
+    if (rank == 0)
+        printf("tool: %d starts, %d sends, %d collectives, %d waits\n", starts, sends, collectives, waits);
     fflush(stdout);
     return PMPI_Finalize();
 }

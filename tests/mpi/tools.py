@@ -8,19 +8,16 @@ import tempfile
 import jobs
 
 # What tool.c wraps: 5 sends of rank 0, 5 alltoalls, 3 waits in each of 5 rounds.
-BEFORE = "tool: 5 sends, 5 collectives, 15 waits"
-BEHIND = "tool: 5 sends, 0 collectives, 0 waits"
+ALL = "tool: 1 starts, 5 sends, 5 collectives, 15 waits"
+NOT_TAKEN = "tool: 1 starts, 5 sends, 0 collectives, 0 waits"
 
 
-def taken_in(report):
-    try:
-        return {row["name"]: row["taken"] for row in json.loads(report.read_text())["collectives"]}
-    except (OSError, ValueError, KeyError):
-        return {}
+def counts_in(report, count="taken"):
+    return {row["name"]: row[count] for row in report.get("collectives", [])}
 
 
 def run(build, mpi, ranks, engine, words, preload=None):
-    """Status, output, and what the report says was taken; `preload`: before or behind."""
+    """Status, output, and the report; `preload`: before or behind."""
     library = build / "lib" / f"liblapwing-{mpi}.so"
     tool = build / "tests" / f"libtool-{mpi}.so"
     with tempfile.TemporaryDirectory() as scratch:
@@ -35,7 +32,10 @@ def run(build, mpi, ranks, engine, words, preload=None):
             environment["LD_PRELOAD"] = ":".join(str(word) for word in [*order, rest] if str(word))
             environment.update(LAPWING_ENGINE=engine, LAPWING_REPORT="json", LAPWING_REPORT_FILE=str(report))
         status, output = jobs.execute([*command, *jobs.launcher(mpi, ranks), *words], 60, environment)
-        return status, output, taken_in(report)
+        try:
+            return status, output, json.loads(report.read_text())
+        except (OSError, ValueError):
+            return status, output, {}
 
 
 def main():
@@ -51,8 +51,9 @@ def main():
             failed += 1
 
     for engine in ("host", "kernel"):
-        for preload, told in (("before", BEFORE), ("behind", BEHIND)):
-            status, output, taken = run(build, mpi, 3, engine, [build / "tests" / f"tools-{mpi}"], preload)
+        for preload, told in (("before", ALL), ("behind", NOT_TAKEN)):
+            status, output, report = run(build, mpi, 3, engine, [build / "tests" / f"tools-{mpi}"], preload)
+            taken = counts_in(report)
             good = status == 0 and "all right" in output and told in output
             expect(f"engine {engine}, a tool {preload} Lapwing sees what it should", good, output)
             # A persistent collective is left to the MPI when its wait would pass Lapwing by.
@@ -60,14 +61,30 @@ def main():
                         "MPI_Ialltoall": 0 if preload == "before" else 15}
             expect(f"engine {engine}, and Lapwing takes the others",
                    all(taken.get(name, 0) == calls for name, calls in expected.items()), (taken, output))
+            before = {str(build / "tests" / f"libtool-{mpi}.so"): ["MPI_Ialltoall"]} if preload == "before" else {}
+            expect("and the report names the tool that takes calls away", report.get("before_lapwing", {}) == before, report)
         program = build / "tests" / f"sessions-{mpi}"
         for mode in ("only", "inside", "outlives") if program.exists() else ():
             # One rank without MPI_Init crashes in MPICH 4.0 by itself.
             for ranks in (2, 3) if mode == "only" else (1, 3):
-                status, output, taken = run(build, mpi, ranks, engine, [program, mode])
-                expect(f"engine {engine}, {ranks} ranks, sessions {mode}", status == 0 and "all right" in output, output)
+                status, output, report = run(build, mpi, ranks, engine, [program, mode])
+                taken = counts_in(report)
+                # Without MPI_Init there is no report, and lapwing run says so.
+                good = (status == 1 and "only sessions" in output) if mode == "only" else status == 0
+                expect(f"engine {engine}, {ranks} ranks, sessions {mode}", good and "all right" in output, output)
                 expect("and the collectives are taken, or left alone where there is no MPI_Init",
                        (taken.get("MPI_Ialltoall", 0) == 0) == (mode == "only"), (taken, output))
+    program = build / "tests" / f"tools-{mpi}"
+    status, output, _ = run(build, mpi, 3, "mpi", [program], "behind")
+    expect("a tool behind Lapwing sees all that is left to the MPI", status == 0 and ALL in output, output)
+    status, output, report = run(build, mpi, 2, "host", [program, "blocking"])
+    seen = {name: calls for name, calls in counts_in(report, "blocking").items() if calls > 0}
+    expect("blocking collectives are counted", seen == {"MPI_Iallreduce": 6, "MPI_Ibarrier": 2}, (seen, output))
+    for options, told in (([], "All 8 collectives are blocking, and left to the MPI. `lapwing run --blocking`"),
+                          (["--blocking"], "8 of 8 collectives taken")):
+        status, output = jobs.execute([build / "bin" / "lapwing", "run", "--report", *options, "--", *jobs.launcher(mpi, 2), program,
+                                       "blocking"], 60, jobs.environment(mpi, build))
+        expect(f"the report ends in a sentence {options}", status == 0 and told in output, output)
     return 1 if failed else 0
 
 

@@ -27,7 +27,10 @@ template <typename Call, typename Start>
     if (group == nullptr) return Started::declined();
     Problem problem = {.collective = Call::collective, .ranks = group->ranks};
     UserBuffers buffers;
-    if (!call.describe(*group, problem, buffers)) return Started::declined();
+    if (!call.describe(*group, problem, buffers)) {
+        runtime.report.count_fallback(Call::collective, Fallback::arguments);
+        return Started::declined();
+    }
     return start(*group, problem, buffers);
 }
 
@@ -70,7 +73,10 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, Nat
 
 template <typename Call, typename Native>
 int blocking(const Call& call, MPI_Comm communicator, Native native) {
-    if (!takes_calls() || !runtime.takes_blocking) return native();
+    if (!takes_calls() || !runtime.takes_blocking) {
+        if (runtime.measures) runtime.report.count_blocking(Call::collective);
+        return native();
+    }
     return guarded([&] {
         const Started started =
             describe_and_start(call, communicator, [](auto& group, auto& problem, const auto& buffers) {

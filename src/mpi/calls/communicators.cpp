@@ -62,9 +62,9 @@ int free_communicator(const MPI_Comm* communicator, Native native) {
 using namespace lapwing;
 
 // `parent` is the communicator that the call is collective over.
-#define LAPWING_MAKES(function, parent, parameters, names)                   \
-    LAPWING_MPI function parameters {                                        \
-        return make_communicator(parent, [&] { return P##function names; }); \
+#define LAPWING_MAKES(function, parent, parameters, names)                              \
+    LAPWING_MPI function parameters {                                                   \
+        return make_communicator(parent, [&] { return LAPWING_NEXT(function) names; }); \
     }
 
 LAPWING_MAKES(MPI_Comm_dup, comm, (MPI_Comm comm, MPI_Comm* made), (comm, made))
@@ -121,14 +121,14 @@ LAPWING_MAKES(MPI_File_open, comm, (MPI_Comm comm, const char* name, int mode, M
 
 #ifdef OPEN_MPI
 LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
-    return make_communicator_later(comm, [&] { return PMPI_Comm_idup(comm, made, request); });
+    return make_communicator_later(comm, [&] { return NEXT_Comm_idup(comm, made, request); });
 }
 #endif
 
 LAPWING_MPI MPI_Comm_free(MPI_Comm* communicator) {
-    return free_communicator(communicator, [&] { return PMPI_Comm_free(communicator); });
+    return free_communicator(communicator, [&] { return NEXT_Comm_free(communicator); });
 }
 
 LAPWING_MPI MPI_Comm_disconnect(MPI_Comm* communicator) {
-    return free_communicator(communicator, [&] { return PMPI_Comm_disconnect(communicator); });
+    return free_communicator(communicator, [&] { return NEXT_Comm_disconnect(communicator); });
 }

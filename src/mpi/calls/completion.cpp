@@ -94,7 +94,7 @@ int complete_all_with_failure(int count, MPI_Request* handles, MPI_Status* statu
         if (find(handle) != nullptr) handle = MPI_REQUEST_NULL;
     }
     const bool wanted = statuses != MPI_STATUSES_IGNORE;
-    const int error = PMPI_Waitall(count, others.data(), statuses);
+    const int error = NEXT_Waitall(count, others.data(), statuses);
     for (int i = 0; i < count; ++i) {
         if (wanted && error == MPI_SUCCESS) statuses[i].MPI_ERROR = MPI_SUCCESS;
         if (find(handles[i]) == nullptr)
@@ -197,7 +197,7 @@ int wait_for(Request& request, MPI_Request* handle, MPI_Status* status, trace::C
 using namespace lapwing;
 
 LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
-    if (none_alive() || handle == nullptr) return PMPI_Wait(handle, status);
+    if (none_alive() || handle == nullptr) return NEXT_Wait(handle, status);
     return guarded([&]() -> int {
         Request* request = nullptr;
         Completion completion;
@@ -208,17 +208,17 @@ LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
             if (request != nullptr && !runtime.measures && request_table.progress(*request))
                 completion = take(*request, handle, status);
         }
-        if (request == nullptr) return PMPI_Wait(handle, status);
+        if (request == nullptr) return NEXT_Wait(handle, status);
         return completion.complete ? end_of_wait(completion, handle, status)
                                    : wait_for(*request, handle, status);
     });
 }
 
 LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
-    if (none_alive() || handle == nullptr || flag == nullptr) return PMPI_Test(handle, flag, status);
+    if (none_alive() || handle == nullptr || flag == nullptr) return NEXT_Test(handle, flag, status);
     return guarded([&]() -> int {
         Request* const request = find(*handle);
-        if (request == nullptr) return PMPI_Test(handle, flag, status);
+        if (request == nullptr) return NEXT_Test(handle, flag, status);
         WaitClock clock(trace::Call::test, {&request, 1});
         Completion completion;
         {
@@ -235,10 +235,10 @@ LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
 }
 
 LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
-    if (none_alive() || count <= 0 || handles == nullptr) return PMPI_Waitall(count, handles, statuses);
+    if (none_alive() || count <= 0 || handles == nullptr) return NEXT_Waitall(count, handles, statuses);
     return guarded([&]() -> int {
         const std::vector<Request*> ours = find(count, handles);
-        if (ours.empty()) return PMPI_Waitall(count, handles, statuses);
+        if (ours.empty()) return NEXT_Waitall(count, handles, statuses);
         WaitClock clock(trace::Call::waitall, ours);
         // Ends before the native MPI waits for its requests: the progress thread must run then.
         for (RequestWait request_wait;;) {
@@ -258,32 +258,32 @@ LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[])
             if (complete_all(count, handles, statuses)) return MPI_SUCCESS;
             for (Request* request : ours) request_table.give_to_mpi(*request);
         }
-        return PMPI_Waitall(count, handles, statuses);
+        return NEXT_Waitall(count, handles, statuses);
     });
 }
 
 LAPWING_MPI MPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
     return test_array(trace::Call::testall, count, handles,
-                      [&] { return PMPI_Testall(count, handles, flag, statuses); });
+                      [&] { return NEXT_Testall(count, handles, flag, statuses); });
 }
 
 LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
     return test_array(trace::Call::testany, count, handles,
-                      [&] { return PMPI_Testany(count, handles, index, flag, status); });
+                      [&] { return NEXT_Testany(count, handles, index, flag, status); });
 }
 
 LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[],
                          MPI_Status statuses[]) {
     return test_array(trace::Call::testsome, count, handles,
-                      [&] { return PMPI_Testsome(count, handles, completed, indices, statuses); });
+                      [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); });
 }
 
 LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
     return wait_for_some(
-        trace::Call::waitany, count, handles, [&] { return PMPI_Waitany(count, handles, index, status); },
+        trace::Call::waitany, count, handles, [&] { return NEXT_Waitany(count, handles, index, status); },
         [&](bool* happened) {
             int flag = 0;
-            const int error = PMPI_Testany(count, handles, index, &flag, status);
+            const int error = NEXT_Testany(count, handles, index, &flag, status);
             *happened = flag != 0;
             return error;
         });
@@ -293,9 +293,9 @@ LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int i
                          MPI_Status statuses[]) {
     return wait_for_some(
         trace::Call::waitsome, count, handles,
-        [&] { return PMPI_Waitsome(count, handles, completed, indices, statuses); },
+        [&] { return NEXT_Waitsome(count, handles, completed, indices, statuses); },
         [&](bool* happened) {
-            const int error = PMPI_Testsome(count, handles, completed, indices, statuses);
+            const int error = NEXT_Testsome(count, handles, completed, indices, statuses);
             *happened = *completed != 0;
             return error;
         });
@@ -315,6 +315,6 @@ LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* st
             if (tests) return MPI_SUCCESS;
         }
         return test_array(trace::Call::get_status, 1, &handle,
-                          [&] { return PMPI_Request_get_status(handle, flag, status); });
+                          [&] { return NEXT_Request_get_status(handle, flag, status); });
     });
 }

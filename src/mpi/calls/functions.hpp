@@ -8,14 +8,13 @@
 #include "mpi/calls/signatures.hpp"
 #include "mpi/native/native.hpp"
 
-#define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                       \
-    LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) { \
-        return persistent(Call{LAPWING_LIST names}, comm, request, [&] {                           \
-            static const auto native =                                                             \
-                reinterpret_cast<decltype(&Init)>(lapwing::find_native_init("P" #Init));           \
-            return native != nullptr ? native(LAPWING_LIST names comm, info, request)              \
-                                     : MPI_ERR_UNSUPPORTED_OPERATION;                              \
-        });                                                                                        \
+#define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                              \
+    LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {        \
+        return persistent(Call{LAPWING_LIST names}, comm, request, [&] {                                  \
+            static const auto native = reinterpret_cast<decltype(&Init)>(lapwing::find_next_init(#Init)); \
+            return native != nullptr ? native(LAPWING_LIST names comm, info, request)                     \
+                                     : MPI_ERR_UNSUPPORTED_OPERATION;                                     \
+        });                                                                                               \
     }
 
 #ifdef OPEN_MPI
@@ -29,11 +28,11 @@
 #define LAPWING_FUNCTIONS(Nonblocking, Blocking, suffix, Call, parameters, names)                         \
     LAPWING_MPI MPI_##Nonblocking##suffix(LAPWING_LIST parameters MPI_Comm comm, MPI_Request* request) {  \
         return nonblocking(Call{LAPWING_LIST names}, comm, request,                                       \
-                           [&] { return PMPI_##Nonblocking##suffix(LAPWING_LIST names comm, request); }); \
+                           [&] { return NEXT_##Nonblocking##suffix(LAPWING_LIST names comm, request); }); \
     }                                                                                                     \
     LAPWING_MPI MPI_##Blocking##suffix(LAPWING_LIST parameters MPI_Comm comm) {                           \
         return blocking(Call{LAPWING_LIST names}, comm,                                                   \
-                        [&] { return PMPI_##Blocking##suffix(LAPWING_LIST names comm); });                \
+                        [&] { return NEXT_##Blocking##suffix(LAPWING_LIST names comm); });                \
     }                                                                                                     \
     LAPWING_INIT_FUNCTION(MPI_##Blocking##_init##suffix, Call, parameters, names)                         \
     LAPWING_EXTENSION(MPIX_##Blocking##_init##suffix, Call, parameters, names)

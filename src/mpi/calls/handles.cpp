@@ -29,9 +29,9 @@ int free_handle(Handle* handle, Handle none, bool (*is_held)(Handle), int (*free
 using namespace lapwing;
 
 LAPWING_MPI MPI_Op_free(MPI_Op* op) {
-    return free_handle(op, MPI_OP_NULL, keeps_operator, PMPI_Op_free);
+    return free_handle(op, MPI_OP_NULL, keeps_operator, NEXT_Op_free);
 }
 
 LAPWING_MPI MPI_Type_free(MPI_Datatype* type) {
-    return free_handle(type, MPI_DATATYPE_NULL, keeps_type, PMPI_Type_free);
+    return free_handle(type, MPI_DATATYPE_NULL, keeps_type, NEXT_Type_free);
 }

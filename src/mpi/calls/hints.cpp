@@ -54,7 +54,7 @@ void take(MPI_Comm communicator, MPI_Info info) {
 using namespace lapwing;
 
 LAPWING_MPI MPI_Comm_set_info(MPI_Comm communicator, MPI_Info info) {
-    const int error = PMPI_Comm_set_info(communicator, info);
+    const int error = NEXT_Comm_set_info(communicator, info);
     if (error != MPI_SUCCESS) return error;
     return guarded([&]() -> int {
         take(communicator, info);
@@ -66,7 +66,7 @@ LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm communicator, MPI_Info info, MPI_Com
     return guarded([&]() -> int {
         if (Communicator* group = runtime.started ? existing_communicator(communicator) : nullptr)
             finish_group(*group);
-        const int error = PMPI_Comm_dup_with_info(communicator, info, duplicate);
+        const int error = NEXT_Comm_dup_with_info(communicator, info, duplicate);
         if (error != MPI_SUCCESS) return error;
         take(*duplicate, info);
         return MPI_SUCCESS;
@@ -74,7 +74,7 @@ LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm communicator, MPI_Info info, MPI_Com
 }
 
 LAPWING_MPI MPI_Comm_get_info(MPI_Comm communicator, MPI_Info* info) {
-    int error = PMPI_Comm_get_info(communicator, info);
+    int error = NEXT_Comm_get_info(communicator, info);
     if (error != MPI_SUCCESS || !takes_calls()) return error;
     return guarded([&]() -> int {
         const Communicator* group = find_communicator(communicator, &error);

@@ -86,14 +86,14 @@ LAPWING_MPI MPI_Init(int* argc, char*** argv) {
     int provided = MPI_THREAD_SINGLE;
     const int level = thread_level(MPI_THREAD_SINGLE);
     const int error =
-        level == MPI_THREAD_SINGLE ? PMPI_Init(argc, argv) : PMPI_Init_thread(argc, argv, level, &provided);
+        level == MPI_THREAD_SINGLE ? NEXT_Init(argc, argv) : NEXT_Init_thread(argc, argv, level, &provided);
     if (error == MPI_SUCCESS) start_runtime(true);
     return error;
 }
 
 LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     take_fortran();
-    const int error = PMPI_Init_thread(argc, argv, thread_level(required), provided);
+    const int error = NEXT_Init_thread(argc, argv, thread_level(required), provided);
     if (error == MPI_SUCCESS) start_runtime(true);
     return error;
 }

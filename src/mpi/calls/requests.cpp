@@ -21,7 +21,7 @@ Request* find_persistent(MPI_Request handle) {
 
 int start_persistent(MPI_Request* handle) {
     Request* const request = find_persistent(*handle);
-    if (request == nullptr) return PMPI_Start(handle);
+    if (request == nullptr) return NEXT_Start(handle);
     device::look();
     MPI_Comm communicator = MPI_COMM_NULL;
     int error = MPI_SUCCESS;
@@ -44,16 +44,16 @@ bool none_exist() {
 using namespace lapwing;
 
 LAPWING_MPI MPI_Start(MPI_Request* handle) {
-    if (request_table.persistent() == 0 || handle == nullptr) return PMPI_Start(handle);
+    if (request_table.persistent() == 0 || handle == nullptr) return NEXT_Start(handle);
     return guarded([&] { return start_persistent(handle); });
 }
 
 LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
-    if (request_table.persistent() == 0 || handles == nullptr) return PMPI_Startall(count, handles);
+    if (request_table.persistent() == 0 || handles == nullptr) return NEXT_Startall(count, handles);
     return guarded([&]() -> int {
         const auto is_ours = [](MPI_Request handle) { return find_persistent(handle) != nullptr; };
         if (count <= 0 || std::none_of(handles, handles + count, is_ours))
-            return PMPI_Startall(count, handles);
+            return NEXT_Startall(count, handles);
         for (int i = 0; i < count; ++i) {
             if (const int error = start_persistent(&handles[i]); error != MPI_SUCCESS) return error;
         }
@@ -63,7 +63,7 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
 
 // The standard forbids to free the request of a nonblocking collective. Open MPI frees complete ones.
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
-    if (none_exist() || handle == nullptr) return PMPI_Request_free(handle);
+    if (none_exist() || handle == nullptr) return NEXT_Request_free(handle);
     return guarded([&]() -> int {
         Request* request = find_persistent(*handle);
         if (request != nullptr) {
@@ -76,7 +76,7 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
             const Entry entry;
             request = request_table.find(*handle);
         }
-        if (request == nullptr) return PMPI_Request_free(handle);
+        if (request == nullptr) return NEXT_Request_free(handle);
         if (const int answer = answer_for_collective(PMPI_Request_free); answer != MPI_SUCCESS) return answer;
         bool complete = false;
         {
@@ -88,14 +88,14 @@ LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
                 return MPI_SUCCESS;
             }
         }
-        return complete ? PMPI_Request_free(handle) : raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
+        return complete ? NEXT_Request_free(handle) : raise(MPI_COMM_WORLD, MPI_ERR_REQUEST);
     });
 }
 
 // The standard forbids to cancel collectives. The MPI would cancel the receive that represents a persistent
 // one.
 LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
-    if (none_exist() || handle == nullptr) return PMPI_Cancel(handle);
+    if (none_exist() || handle == nullptr) return NEXT_Cancel(handle);
     return guarded([&]() -> int {
         bool ours = false;
         {
@@ -103,7 +103,7 @@ LAPWING_MPI MPI_Cancel(MPI_Request* handle) {
             ours =
                 request_table.find(*handle) != nullptr || request_table.find_persistent(*handle) != nullptr;
         }
-        if (!ours) return PMPI_Cancel(handle);
+        if (!ours) return NEXT_Cancel(handle);
         const int error = answer_for_collective(PMPI_Cancel);
         // Open MPI returns no error for its own complete collective.
         return error == MPI_SUCCESS ? raise(MPI_COMM_WORLD, MPI_ERR_REQUEST) : error;

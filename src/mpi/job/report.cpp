@@ -1,6 +1,7 @@
 #include "mpi/job/report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <mpi.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,35 @@ const char* transfer_of(const Missing& missing) {
                                          : "long messages pass in pieces";
 }
 
+// What a reader wants to know first: in the last line, where the terminal is.
+std::string conclusion(const Sums& sums) {
+    CollectiveCount all;
+    std::uint64_t left = 0;
+    for (const CollectiveCount& count : sums) {
+        all.taken += count.taken;
+        all.blocking += count.blocking;
+        all.hidden_time += count.hidden_time;
+        all.wait_time += count.start_time + count.wait_time;
+        for (const std::uint64_t calls : count.fell_back) left += calls;
+    }
+    const std::uint64_t seen = all.taken + left + all.blocking;
+    if (seen == 0) return "The program called no collective.\n";
+    if (seen == all.blocking) {
+        return fmt::format(
+            "All {} collectives are blocking, and left to the MPI. `lapwing run --blocking` takes them; "
+            "`lapwing "
+            "profile` says what nonblocking ones would gain.\n",
+            seen);
+    }
+    std::string text = fmt::format("{} of {} collectives taken", all.taken, seen);
+    if (all.blocking > 0) text += fmt::format("; {} are blocking", all.blocking);
+    if (const std::uint64_t time = all.hidden_time + all.wait_time; time > 0) {
+        text += fmt::format("; at most {:.0f} % of their time hidden",
+                            100 * static_cast<double>(all.hidden_time) / static_cast<double>(time));
+    }
+    return text + "\n";
+}
+
 std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
     const Missing& missing = manner.missing;
     std::string text = fmt::format("lapwing {}: {} on {} rank{}, engine {}\n", LAPWING_VERSION, mpi_version(),
@@ -75,7 +105,6 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     text += fmt::format("{:<25} {:>10} {:>14} {:>10} {:>10} {:>10} {:>9}  {:<30}  {}\n", "collective",
                         "taken", "bytes sent", "start s", "wait s", "hidden s", "wake-ups",
                         "algorithms (of rank 0)", "left to the native MPI");
-    bool any = false;
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];
         std::string left;
@@ -88,24 +117,27 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
             used =
                 joined(used, fmt::format("{} {} on {}", use.calls, use.algorithm->name, use.engine->name()));
         }
+        if (count.blocking > 0) left = joined(left, fmt::format("{} (blocking)", count.blocking));
         if (count.taken == 0 && left.empty()) continue;
-        any = true;
         text += fmt::format("{:<25} {:>10} {:>14} {:>10.6f} {:>10.6f} {:>10.6f} {:>9}  {:<30}  {}\n",
                             mpi_name(static_cast<Collective>(i)), count.taken, count.bytes_sent,
                             seconds(count.start_time), seconds(count.wait_time), seconds(count.hidden_time),
                             count.wake_ups, used.empty() ? "-" : used, left.empty() ? "-" : left);
     }
-    if (!any) text += "The program called no collective that could be taken.\n";
     const StagedBytes staged = staged_bytes(sums);
     if (staged.buffers > 0) {
         text += fmt::format(
             "device memory: {} buffers staged through host memory, {} bytes from devices, {} bytes to them\n",
             staged.buffers, staged.to_host, staged.to_device);
     }
+    for (const auto& [file, functions] : manner.before) {
+        text += fmt::format("{} takes {} before Lapwing; calls that it does not pass on are missing here\n",
+                            file, fmt::join(functions, ", "));
+    }
     text +=
         "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound. "
         "wake-ups: of the progress thread.\n";
-    return text;
+    return text + conclusion(sums);
 }
 
 std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manner& manner) {
@@ -137,6 +169,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
                                  {"bytes_to_host", staged.to_host},
                                  {"bytes_to_device", staged.to_device}};
     }
+    if (!manner.before.empty()) json["before_lapwing"] = manner.before;
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];
@@ -160,6 +193,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
             if (count.fell_back[r] > 0) row["reasons"][name(static_cast<Fallback>(r))] = count.fell_back[r];
         }
         row["fell_back"] = fell_back;
+        row["blocking"] = count.blocking;
         json["collectives"].push_back(row);
     }
     return json.dump(2) + "\n";
@@ -212,7 +246,9 @@ const char* name(Fallback reason) {
         case Fallback::no_plan:
             return "no algorithm or engine";
         case Fallback::tool:
-            return "a tool stands before Lapwing";
+            return "a tool before Lapwing";
+        case Fallback::arguments:
+            return "arguments that only the MPI takes";
     }
     return "";
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,8 +16,8 @@
 namespace lapwing {
 
 // Why a call went to the native MPI. The reasons depend only on what all ranks of the group share.
-enum class Fallback : std::uint8_t { intercommunicator, engine_mpi, no_hook, no_plan, tool };
-constexpr std::size_t fallback_reasons = 5;
+enum class Fallback : std::uint8_t { intercommunicator, engine_mpi, no_hook, no_plan, tool, arguments };
+constexpr std::size_t fallback_reasons = 6;
 const char* name(Fallback reason);
 
 constexpr std::size_t reported_collectives = 0
@@ -33,6 +35,7 @@ struct CollectiveCount {
     std::uint64_t bytes_to_devices = 0;
     std::uint64_t device_buffers = 0;  // that were copied
     std::uint64_t wake_ups = 0;        // of progress threads, for the lists
+    std::uint64_t blocking = 0;        // calls of the blocking form that nobody asked Lapwing to take
     std::array<std::uint64_t, fallback_reasons> fell_back{};
 };
 
@@ -55,6 +58,9 @@ struct Manner {
     std::vector<shm::TransferTimes> transfers = {};
     std::string copies_refused = {};
     std::string advice = {};
+    // Files that define collectives before Lapwing, and which: calls that these do not pass on are not
+    // counted.
+    std::map<std::string, std::vector<std::string>> before = {};
 };
 
 struct Report {
@@ -64,6 +70,10 @@ struct Report {
     CollectiveCount& of(Collective collective) { return collectives[static_cast<std::size_t>(collective)]; }
     void count_fallback(Collective collective, Fallback reason) {
         ++of(collective).fell_back[static_cast<std::size_t>(reason)];
+    }
+    // Called without a lock, by several threads.
+    void count_blocking(Collective collective) {
+        std::atomic_ref(of(collective).blocking).fetch_add(1, std::memory_order_relaxed);
     }
     void count_use(Collective collective, const Algorithm* algorithm, const Engine* engine);
 };

@@ -16,6 +16,7 @@
 #include "mpi/job/runtime.hpp"
 #include "mpi/job/tracing.hpp"
 #include "mpi/native/guard.hpp"
+#include "mpi/native/native.hpp"
 #include "plan/options.hpp"
 
 extern char** environ;
@@ -55,6 +56,25 @@ void start_network() {
     if (runtime.options.engine == "mpi") return;
     runtime.network = std::make_unique<JobNetwork>(job, runtime.options.engine, runtime.locations);
     runtime.options.engine = runtime.network->engine();
+}
+
+// Files that define collectives before Lapwing, by what they define.
+std::map<std::string, std::vector<std::string>> collectives_before() {
+    std::map<std::string, std::vector<std::string>> found;
+    const auto look = [&](std::string_view names) {
+        while (!names.empty()) {
+            const std::size_t end = std::min(names.find(' '), names.size());
+            const std::string name(names.substr(0, end));
+            if (const std::string file = file_before(name.c_str()); !file.empty())
+                found[file].push_back(name);
+            names.remove_prefix(std::min(end + 1, names.size()));
+        }
+    };
+#define LAPWING_COLLECTIVE(name, mpi_name, also, traits) \
+    look(mpi_name);                                      \
+    look(also);
+#include "task/collectives.def"
+    return found;
 }
 
 Progressed progressed(int ranks) {
@@ -111,6 +131,7 @@ void report_job() {
                 manner.advice = advise_progress_thread(progressed(node->ranks()));
         }
     }
+    manner.before = collectives_before();
     write_report(runtime.report, runtime.report_form, runtime.report_file, manner);
 }
 

@@ -1,6 +1,7 @@
 #include "mpi/native/native.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -119,12 +120,27 @@ void* find_native(const char* name) {
     _exit(2);
 }
 
-void* find_native_init(const char* name) {
-    if (void* const found = find_in_libraries(name)) return found;
-    const std::string text = name;
+void* find_next(const char* name) {
+    void* const found = dlsym(RTLD_NEXT, name);
+    // An MPI that was loaded for a part of the program, as by Python, is not next.
+    return found != nullptr ? found : find_in_libraries(fmt::format("P{}", name).c_str());
+}
+
+std::string file_before(const char* name) {
+    static const char own = 0;
+    Dl_info here{};
+    Dl_info found{};
+    void* const function = dlsym(RTLD_DEFAULT, name);
+    if (function == nullptr || dladdr(&own, &here) == 0 || dladdr(function, &found) == 0) return "";
+    return found.dli_fbase == here.dli_fbase ? "" : found.dli_fname;
+}
+
+void* find_next_init(const char* name) {
+    if (void* const found = find_next(name)) return found;
+    const std::string_view text = name;
     const std::size_t end = text.find('_');
-    const bool is_extension = text.substr(0, end) == "PMPIX";
-    return find_in_libraries(((is_extension ? "PMPI" : "PMPIX") + text.substr(end)).c_str());
+    return find_next(
+        fmt::format("{}{}", text.substr(0, end) == "MPIX" ? "MPI" : "MPIX", text.substr(end)).c_str());
 }
 
 void* find_native_variable(const char* name) {

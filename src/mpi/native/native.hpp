@@ -3,10 +3,13 @@
 // library of the same name would load a second MPI.)
 //
 // The build generates a header with all functions of mpi.h, which is included in every file: PMPI_Send is
-// looked up at its first call in a file.
+// looked up at its first call in a file. NEXT_Send is the MPI_Send that the program would call without this
+// library, by find_next().
 #pragma once
 
 #include <mpi.h>
+
+#include <string>
 
 namespace lapwing {
 
@@ -16,10 +19,16 @@ void* find_native(const char* name);
 void* find_native_variable(const char* name);
 // Returns a symbol of the MPI or of a library that it uses. Null if there is none.
 void* find_in_libraries(const char* name);
-// The native function that makes a persistent collective, by its name: "PMPI_Bcast_init". Null if the MPI has
-// none. The MPI of the process may be another version than the header: persistent collectives are MPI_
-// functions since MPI-4, and an extension with the prefix MPIX_ in Open MPI 4.
-void* find_native_init(const char* name);
+// The function MPI_X that the program would call without this library: that of a tool that is loaded behind
+// it, or the native MPI's. Null if there is none.
+void* find_next(const char* name);
+// The file whose function of this name the program calls before that of this library, as a tool's that is
+// loaded before it; empty if there is none.
+std::string file_before(const char* name);
+// As find_next() for a function that makes a persistent collective: "MPI_Bcast_init". The MPI of the process
+// may be another version than the header: persistent collectives are MPI_ functions since MPI-4, and an
+// extension with the prefix MPIX_ in Open MPI 4.
+void* find_next_init(const char* name);
 
 }  // namespace lapwing
 
@@ -28,6 +37,13 @@ void* find_native_init(const char* name);
         static auto* const lapwing_found =                                              \
             reinterpret_cast<decltype(&::function)>(::lapwing::find_native(#function)); \
         return lapwing_found;                                                           \
+    }())
+
+#define LAPWING_NEXT(function)                                                        \
+    ([] {                                                                             \
+        static auto* const lapwing_next =                                             \
+            reinterpret_cast<decltype(&::function)>(::lapwing::find_next(#function)); \
+        return lapwing_next;                                                          \
     }())
 
 #ifdef OPEN_MPI

@@ -1,7 +1,5 @@
 #include "mpi/requests/make_persistent.hpp"
 
-#include <dlfcn.h>
-
 #include <bit>
 #include <optional>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "base/error.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/native/entry.hpp"
+#include "mpi/native/native.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/requests/start.hpp"
 
@@ -16,21 +15,14 @@ namespace lapwing {
 
 namespace {
 
-// The address at which the library of a function is loaded.
-const void* library_of(void* function) {
-    Dl_info info{};
-    return function != nullptr && dladdr(function, &info) != 0 ? info.dli_fbase : nullptr;
-}
-
 // Whether the program calls Lapwing's version of each function that takes a persistent request. A tool that
 // is loaded before Lapwing and calls the MPI's versions would find the request inactive.
 bool takes_persistent_requests() {
     static const bool takes = [] {
-        const void* const own = library_of(&request_table);
         for (const char* name : {"MPI_Start", "MPI_Startall", "MPI_Wait", "MPI_Waitall", "MPI_Waitany",
                                  "MPI_Waitsome", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome",
                                  "MPI_Request_get_status", "MPI_Request_free"}) {
-            if (library_of(dlsym(RTLD_DEFAULT, name)) != own) return false;
+            if (!file_before(name).empty()) return false;
         }
         return true;
     }();
@@ -101,7 +93,10 @@ Started make_persistent(Communicator& group, Problem& problem, const UserBuffers
         runtime.report.count_fallback(problem.collective, Fallback::tool);
         return Started::declined();
     }
-    if (!fits(problem)) return Started::declined();
+    if (!fits(problem)) {
+        runtime.report.count_fallback(problem.collective, Fallback::arguments);
+        return Started::declined();
+    }
     int error = begin_group(group);
     if (error != MPI_SUCCESS) return Started::failed_by(error);
     finish_group(group);

@@ -66,7 +66,10 @@ bool fits(const Problem& problem) {
 }
 
 Started start(Communicator& group, Problem& problem, const UserBuffers& buffers, bool blocking) {
-    if (!fits(problem)) return Started::declined();
+    if (!fits(problem)) {
+        runtime.report.count_fallback(problem.collective, Fallback::arguments);
+        return Started::declined();
+    }
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     int error = begin_group(group);
     if (error != MPI_SUCCESS) return Started::failed_by(error);
