@@ -1,6 +1,7 @@
 /* Collectives whose waits are known, for `lapwing profile`: plain MPI. The test finds the lines by their
  * marks. */
 #include <mpi.h>
+#include "persistent_forms.hpp"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -39,6 +40,14 @@ __attribute__((noinline)) void blocks(void) {
     MPI_Bcast(sent, 8, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
+__attribute__((noinline)) void starts_again(MPI_Request* persistent) {
+    /* mark: starts */
+    MPI_Start(persistent);
+    usleep(pause_microseconds);
+    /* mark: starts waits */
+    MPI_Wait(persistent, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -47,6 +56,8 @@ int main(int argc, char** argv) {
     received = calloc((size_t)ranks, block);
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
+    MPI_Request persistent;
+    PERSISTENT(Scan)(sent, received, block, MPI_CHAR, MPI_MAX, half, MPI_INFO_NULL, &persistent);
     for (int i = 0; i < rounds; ++i) {
         for (int r = 0; r < ranks; ++r) sent[r * block] = (char)(rank + i);
         computes_before_it_waits();
@@ -59,7 +70,9 @@ int main(int argc, char** argv) {
         waits_at_once(half);
         comes_late();
         blocks();
+        starts_again(&persistent);
     }
+    MPI_Request_free(&persistent);
     if (rank == 0) printf("all done\n");
     MPI_Comm_free(&half);
     free(sent);

@@ -8,13 +8,10 @@
 #include "mpi/calls/signatures.hpp"
 #include "mpi/native/native.hpp"
 
-#define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                              \
-    LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {        \
-        return persistent(Call{LAPWING_LIST names}, comm, request, [&] {                                  \
-            static const auto native = reinterpret_cast<decltype(&Init)>(lapwing::find_next_init(#Init)); \
-            return native != nullptr ? native(LAPWING_LIST names comm, info, request)                     \
-                                     : MPI_ERR_UNSUPPORTED_OPERATION;                                     \
-        });                                                                                               \
+#define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                                \
+    LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {          \
+        return persistent(Call{LAPWING_LIST names}, comm, request,                                          \
+                          [&] { return LAPWING_NEXT_INIT(Init)(LAPWING_LIST names comm, info, request); }); \
     }
 
 #ifdef OPEN_MPI

@@ -106,6 +106,12 @@ void* library() {
     return opened;
 }
 
+[[noreturn]] void end_without(const char* function) {
+    std::fprintf(stderr, "lapwing: %s has no %s: it is too old for this preload library\n",
+                 look().path.c_str(), function);
+    _exit(2);
+}
+
 }  // namespace
 
 void* find_in_libraries(const char* name) {
@@ -114,10 +120,8 @@ void* find_in_libraries(const char* name) {
 
 void* find_native(const char* name) {
     void* const found = find_in_libraries(name);
-    if (found != nullptr) return found;
-    std::fprintf(stderr, "lapwing: %s has no %s: it is too old for this preload library\n",
-                 look().path.c_str(), name);
-    _exit(2);
+    if (found == nullptr) end_without(name);
+    return found;
 }
 
 void* find_next(const char* name) {
@@ -139,8 +143,10 @@ void* find_next_init(const char* name) {
     if (void* const found = find_next(name)) return found;
     const std::string_view text = name;
     const std::size_t end = text.find('_');
-    return find_next(
-        fmt::format("{}{}", text.substr(0, end) == "MPIX" ? "MPI" : "MPIX", text.substr(end)).c_str());
+    const char* const other = text.substr(0, end) == "MPIX" ? "MPI" : "MPIX";
+    void* const found = find_next(fmt::format("{}{}", other, text.substr(end)).c_str());
+    if (found == nullptr) end_without(name);
+    return found;
 }
 
 void* find_native_variable(const char* name) {

@@ -27,7 +27,7 @@ void* find_next(const char* name);
 std::string file_before(const char* name);
 // As find_next() for a function that makes a persistent collective: "MPI_Bcast_init". The MPI of the process
 // may be another version than the header: persistent collectives are MPI_ functions since MPI-4, and an
-// extension with the prefix MPIX_ in Open MPI 4.
+// extension with the prefix MPIX_ in Open MPI 4. Ends the process with a message if the MPI has neither.
 void* find_next_init(const char* name);
 
 }  // namespace lapwing
@@ -44,6 +44,13 @@ void* find_next_init(const char* name);
         static auto* const lapwing_next =                                             \
             reinterpret_cast<decltype(&::function)>(::lapwing::find_next(#function)); \
         return lapwing_next;                                                          \
+    }())
+
+#define LAPWING_NEXT_INIT(function)                                                        \
+    ([] {                                                                                  \
+        static auto* const lapwing_next =                                                  \
+            reinterpret_cast<decltype(&::function)>(::lapwing::find_next_init(#function)); \
+        return lapwing_next;                                                               \
     }())
 
 #ifdef OPEN_MPI

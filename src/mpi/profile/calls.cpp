@@ -7,7 +7,7 @@ namespace {
 using lapwing::profile::blocking;
 using lapwing::profile::bytes_of;
 using lapwing::profile::nonblocking;
-
+using lapwing::profile::persistent;
 using lapwing::profile::Role;
 using lapwing::profile::Root;
 
@@ -61,93 +61,105 @@ std::uint64_t elements(Count count) {
 
 }  // namespace
 
-#define LAPWING_PROFILED(Nonblocking, Blocking, suffix, root_of_it, bytes, parameters, names)      \
-    LAPWING_MPI Blocking##suffix(LAPWING_LIST parameters MPI_Comm comm) {                          \
-        return blocking(                                                                           \
-            #Blocking #suffix, __builtin_return_address(0), comm, root_of_it,                      \
-            [&]() -> std::uint64_t { return bytes; },                                              \
-            [&] { return P##Blocking##suffix(LAPWING_LIST names comm); });                         \
-    }                                                                                              \
-    LAPWING_MPI Nonblocking##suffix(LAPWING_LIST parameters MPI_Comm comm, MPI_Request* request) { \
-        return nonblocking(                                                                        \
-            #Nonblocking #suffix, __builtin_return_address(0), comm, request, root_of_it,          \
-            [&]() -> std::uint64_t { return bytes; },                                              \
-            [&] { return P##Nonblocking##suffix(LAPWING_LIST names comm, request); });             \
+#define LAPWING_PROFILED_INIT(Init, root_of_it, bytes, parameters, names)                          \
+    LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) { \
+        return persistent(                                                                         \
+            #Init, comm, request, root_of_it, [&]() -> std::uint64_t { return bytes; },            \
+            [&] { return LAPWING_NEXT_INIT(Init)(LAPWING_LIST names comm, info, request); });      \
     }
 
-LAPWING_PROFILED(MPI_Ibarrier, MPI_Barrier, , equal, 0, (), ())
+#ifdef OPEN_MPI
+#define LAPWING_PROFILED_EXTENSION(...) LAPWING_PROFILED_INIT(__VA_ARGS__)
+#else
+#define LAPWING_PROFILED_EXTENSION(...)
+#endif
 
-#define LAPWING_PROFILED_ALL(suffix, Count)                                                                 \
-    LAPWING_PROFILED(MPI_Ibcast, MPI_Bcast, suffix, gives(root), bytes_of(elements(count), type),           \
-                     (LAPWING_BUFFER(Count)), (LAPWING_BUFFER_NAMES))                                       \
-    LAPWING_PROFILED(MPI_Igather, MPI_Gather, suffix, takes(root),                                          \
-                     own(sent, elements(send_count), send_type, elements(receive_count), receive_type),     \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                              \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                                    \
-    LAPWING_PROFILED(MPI_Igatherv, MPI_Gatherv, suffix, takes(root),                                        \
-                     sent == MPI_IN_PLACE ? 0 : bytes_of(elements(send_count), send_type),                  \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count), int root),                       \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES, root))                             \
-    LAPWING_PROFILED(MPI_Iscatter, MPI_Scatter, suffix, gives(root),                                        \
-                     own(received, elements(receive_count), receive_type, elements(send_count), send_type), \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                              \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                                    \
-    LAPWING_PROFILED(MPI_Iscatterv, MPI_Scatterv, suffix, gives(root),                                      \
-                     received == MPI_IN_PLACE ? 0 : bytes_of(elements(receive_count), receive_type),        \
-                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED(Count), int root),                       \
-                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_NAMES, root))                             \
-    LAPWING_PROFILED(MPI_Iallgather, MPI_Allgather, suffix, equal,                                          \
-                     own(sent, elements(send_count), send_type, elements(receive_count), receive_type),     \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                        \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                          \
-    LAPWING_PROFILED(MPI_Iallgatherv, MPI_Allgatherv, suffix, equal,                                        \
-                     sent == MPI_IN_PLACE ? 0 : bytes_of(elements(send_count), send_type),                  \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                 \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                   \
-    LAPWING_PROFILED(MPI_Ialltoall, MPI_Alltoall, suffix, equal,                                            \
-                     own(sent, elements(send_count), send_type, elements(receive_count), receive_type),     \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                        \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                          \
-    LAPWING_PROFILED(MPI_Ialltoallv, MPI_Alltoallv, suffix, equal,                                          \
-                     own(sent, sent == MPI_IN_PLACE ? 0 : sum(comm, send_counts), send_type,                \
-                         sum(comm, receive_counts), receive_type),                                          \
-                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                          \
-                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                            \
-    LAPWING_PROFILED(MPI_Ialltoallw, MPI_Alltoallw, suffix, equal,                                          \
-                     sent == MPI_IN_PLACE ? typed_sum(comm, receive_counts, receive_types)                  \
-                                          : typed_sum(comm, send_counts, send_types),                       \
-                     (LAPWING_SENT_TYPED(Count, lapwing::DisplacementOf<Count>),                            \
-                      LAPWING_RECEIVED_TYPED(Count, lapwing::DisplacementOf<Count>)),                       \
-                     (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))                              \
-    LAPWING_PROFILED(MPI_Ireduce, MPI_Reduce, suffix, takes(root), bytes_of(elements(count), type),         \
-                     (LAPWING_OPERANDS(Count), int root), (LAPWING_OPERANDS_NAMES, root))                   \
-    LAPWING_PROFILED(MPI_Iallreduce, MPI_Allreduce, suffix, equal, bytes_of(elements(count), type),         \
-                     (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                   \
-    LAPWING_PROFILED(MPI_Iscan, MPI_Scan, suffix, equal, bytes_of(elements(count), type),                   \
-                     (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                   \
-    LAPWING_PROFILED(MPI_Iexscan, MPI_Exscan, suffix, equal, bytes_of(elements(count), type),               \
-                     (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                   \
-    LAPWING_PROFILED(MPI_Ireduce_scatter_block, MPI_Reduce_scatter_block, suffix, equal,                    \
-                     bytes_of(elements(count), type), (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))  \
-    LAPWING_PROFILED(MPI_Ireduce_scatter, MPI_Reduce_scatter, suffix, equal,                                \
-                     bytes_of(sum(comm, count), type), (LAPWING_OPERANDS(const Count*)),                    \
-                     (LAPWING_OPERANDS_NAMES))                                                              \
-    LAPWING_PROFILED(MPI_Ineighbor_allgather, MPI_Neighbor_allgather, suffix, equal,                        \
-                     bytes_of(elements(send_count), send_type),                                             \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                        \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                          \
-    LAPWING_PROFILED(MPI_Ineighbor_allgatherv, MPI_Neighbor_allgatherv, suffix, equal,                      \
-                     bytes_of(elements(send_count), send_type),                                             \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                 \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                   \
-    LAPWING_PROFILED(MPI_Ineighbor_alltoall, MPI_Neighbor_alltoall, suffix, equal,                          \
-                     bytes_of(elements(send_count), send_type),                                             \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                        \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                          \
-    LAPWING_PROFILED(MPI_Ineighbor_alltoallv, MPI_Neighbor_alltoallv, suffix, equal, 0,                     \
-                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                          \
-                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                            \
-    LAPWING_PROFILED(MPI_Ineighbor_alltoallw, MPI_Neighbor_alltoallw, suffix, equal, 0,                     \
-                     (LAPWING_SENT_TYPED(Count, MPI_Aint), LAPWING_RECEIVED_TYPED(Count, MPI_Aint)),        \
+#define LAPWING_PROFILED(Nonblocking, Blocking, suffix, root_of_it, bytes, parameters, names)            \
+    LAPWING_MPI MPI_##Blocking##suffix(LAPWING_LIST parameters MPI_Comm comm) {                          \
+        return blocking(                                                                                 \
+            "MPI_" #Blocking #suffix, __builtin_return_address(0), comm, root_of_it,                     \
+            [&]() -> std::uint64_t { return bytes; },                                                    \
+            [&] { return NEXT_##Blocking##suffix(LAPWING_LIST names comm); });                           \
+    }                                                                                                    \
+    LAPWING_MPI MPI_##Nonblocking##suffix(LAPWING_LIST parameters MPI_Comm comm, MPI_Request* request) { \
+        return nonblocking(                                                                              \
+            "MPI_" #Nonblocking #suffix, __builtin_return_address(0), comm, request, root_of_it,         \
+            [&]() -> std::uint64_t { return bytes; },                                                    \
+            [&] { return NEXT_##Nonblocking##suffix(LAPWING_LIST names comm, request); });               \
+    }                                                                                                    \
+    LAPWING_PROFILED_INIT(MPI_##Blocking##_init##suffix, root_of_it, (bytes), parameters, names)         \
+    LAPWING_PROFILED_EXTENSION(MPIX_##Blocking##_init##suffix, root_of_it, (bytes), parameters, names)
+
+LAPWING_PROFILED(Ibarrier, Barrier, , equal, 0, (), ())
+
+#define LAPWING_PROFILED_ALL(suffix, Count)                                                                  \
+    LAPWING_PROFILED(Ibcast, Bcast, suffix, gives(root), bytes_of(elements(count), type),                    \
+                     (LAPWING_BUFFER(Count)), (LAPWING_BUFFER_NAMES))                                        \
+    LAPWING_PROFILED(Igather, Gather, suffix, takes(root),                                                   \
+                     own(sent, elements(send_count), send_type, elements(receive_count), receive_type),      \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                               \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                                     \
+    LAPWING_PROFILED(Igatherv, Gatherv, suffix, takes(root),                                                 \
+                     sent == MPI_IN_PLACE ? 0 : bytes_of(elements(send_count), send_type),                   \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count), int root),                        \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES, root))                              \
+    LAPWING_PROFILED(Iscatter, Scatter, suffix, gives(root),                                                 \
+                     own(received, elements(receive_count), receive_type, elements(send_count), send_type),  \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                               \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                                     \
+    LAPWING_PROFILED(Iscatterv, Scatterv, suffix, gives(root),                                               \
+                     received == MPI_IN_PLACE ? 0 : bytes_of(elements(receive_count), receive_type),         \
+                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED(Count), int root),                        \
+                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_NAMES, root))                              \
+    LAPWING_PROFILED(Iallgather, Allgather, suffix, equal,                                                   \
+                     own(sent, elements(send_count), send_type, elements(receive_count), receive_type),      \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                         \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                           \
+    LAPWING_PROFILED(Iallgatherv, Allgatherv, suffix, equal,                                                 \
+                     sent == MPI_IN_PLACE ? 0 : bytes_of(elements(send_count), send_type),                   \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                  \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                    \
+    LAPWING_PROFILED(Ialltoall, Alltoall, suffix, equal,                                                     \
+                     own(sent, elements(send_count), send_type, elements(receive_count), receive_type),      \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                         \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                           \
+    LAPWING_PROFILED(Ialltoallv, Alltoallv, suffix, equal,                                                   \
+                     own(sent, sent == MPI_IN_PLACE ? 0 : sum(comm, send_counts), send_type,                 \
+                         sum(comm, receive_counts), receive_type),                                           \
+                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                           \
+                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                             \
+    LAPWING_PROFILED(Ialltoallw, Alltoallw, suffix, equal,                                                   \
+                     sent == MPI_IN_PLACE ? typed_sum(comm, receive_counts, receive_types)                   \
+                                          : typed_sum(comm, send_counts, send_types),                        \
+                     (LAPWING_SENT_TYPED(Count, lapwing::DisplacementOf<Count>),                             \
+                      LAPWING_RECEIVED_TYPED(Count, lapwing::DisplacementOf<Count>)),                        \
+                     (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))                               \
+    LAPWING_PROFILED(Ireduce, Reduce, suffix, takes(root), bytes_of(elements(count), type),                  \
+                     (LAPWING_OPERANDS(Count), int root), (LAPWING_OPERANDS_NAMES, root))                    \
+    LAPWING_PROFILED(Iallreduce, Allreduce, suffix, equal, bytes_of(elements(count), type),                  \
+                     (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                    \
+    LAPWING_PROFILED(Iscan, Scan, suffix, equal, bytes_of(elements(count), type), (LAPWING_OPERANDS(Count)), \
+                     (LAPWING_OPERANDS_NAMES))                                                               \
+    LAPWING_PROFILED(Iexscan, Exscan, suffix, equal, bytes_of(elements(count), type),                        \
+                     (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                    \
+    LAPWING_PROFILED(Ireduce_scatter_block, Reduce_scatter_block, suffix, equal,                             \
+                     bytes_of(elements(count), type), (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))   \
+    LAPWING_PROFILED(Ireduce_scatter, Reduce_scatter, suffix, equal, bytes_of(sum(comm, count), type),       \
+                     (LAPWING_OPERANDS(const Count*)), (LAPWING_OPERANDS_NAMES))                             \
+    LAPWING_PROFILED(                                                                                        \
+        Ineighbor_allgather, Neighbor_allgather, suffix, equal, bytes_of(elements(send_count), send_type),   \
+        (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)), (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))        \
+    LAPWING_PROFILED(Ineighbor_allgatherv, Neighbor_allgatherv, suffix, equal,                               \
+                     bytes_of(elements(send_count), send_type),                                              \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                  \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                    \
+    LAPWING_PROFILED(                                                                                        \
+        Ineighbor_alltoall, Neighbor_alltoall, suffix, equal, bytes_of(elements(send_count), send_type),     \
+        (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)), (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))        \
+    LAPWING_PROFILED(Ineighbor_alltoallv, Neighbor_alltoallv, suffix, equal, 0,                              \
+                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                           \
+                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                             \
+    LAPWING_PROFILED(Ineighbor_alltoallw, Neighbor_alltoallw, suffix, equal, 0,                              \
+                     (LAPWING_SENT_TYPED(Count, MPI_Aint), LAPWING_RECEIVED_TYPED(Count, MPI_Aint)),         \
                      (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))
 LAPWING_WITH_COUNTS(LAPWING_PROFILED_ALL)

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -37,6 +38,14 @@ struct Communicator {
     int rank = 0;
 };
 
+// A persistent collective, and what each start of it records.
+struct Persistent {
+    const char* function = nullptr;
+    std::shared_ptr<Communicator> communicator;  // which the program may have freed
+    std::uint64_t bytes = 0;
+    Root root;
+};
+
 // A nonblocking collective on its way.
 struct Flight {
     Called called;
@@ -53,6 +62,7 @@ struct State {
     std::uint32_t communicators = 0;
     std::map<std::vector<int>, std::uint32_t> same_members;
     std::map<std::pair<const void*, std::string_view>, std::uint32_t> sites;
+    std::unordered_map<MPI_Request, Persistent> persistents;
     std::unordered_map<MPI_Request, Flight> flights;
     std::atomic<std::size_t> flying{0};
 };
@@ -119,8 +129,8 @@ std::uint32_t site_of(const char* function, const void* from) {
     return found->second;
 }
 
-int forget(MPI_Comm, int, void* value, void*) {
-    delete static_cast<Communicator*>(value);
+int forget_communicator(MPI_Comm, int, void* value, void*) {
+    delete static_cast<std::shared_ptr<Communicator>*>(value);
     return MPI_SUCCESS;
 }
 
@@ -142,13 +152,13 @@ std::vector<int> members_of(MPI_Comm communicator) {
 }
 
 // With the mutex held.
-Communicator& find(MPI_Comm communicator) {
+std::shared_ptr<Communicator> find(MPI_Comm communicator) {
     void* known = nullptr;
     int there = 0;
     PMPI_Comm_get_attr(communicator, state.keyval, &known, &there);
-    if (there != 0) return *static_cast<Communicator*>(known);
-    auto* const made = new Communicator{++state.communicators, 0, 0};
-    PMPI_Comm_set_attr(communicator, state.keyval, made);
+    if (there != 0) return *static_cast<std::shared_ptr<Communicator>*>(known);
+    auto made = std::make_shared<Communicator>(Communicator{++state.communicators, 0, 0});
+    PMPI_Comm_set_attr(communicator, state.keyval, new std::shared_ptr<Communicator>(made));
     const std::vector<int> members = members_of(communicator);
     int rank = 0;
     int inter = 0;
@@ -163,7 +173,27 @@ Communicator& find(MPI_Comm communicator) {
                   {"ranks", members.size()},
                   {"inter", inter != 0},
                   {"members", members}});
-    return *made;
+    return made;
+}
+
+// With the mutex held.
+Called enter_on(Communicator& on, const char* function, const void* from, std::uint64_t bytes, Root root) {
+    Called called;
+    called.site = site_of(function, from);
+    called.communicator = on.trace_number;
+    called.number = on.collectives++;
+    called.bytes = bytes;
+    if (root.role != Role::equal && root.rank == on.rank) called.kind = root.role == Role::gives ? 2 : 4;
+    called.began = trace::now();
+    return called;
+}
+
+// After a completing call. With the mutex held. A persistent request keeps its handle.
+bool is_complete(MPI_Request handle, MPI_Request now) {
+    if (now == MPI_REQUEST_NULL) return true;
+    int complete = 0;
+    if (state.persistents.count(handle) > 0) PMPI_Request_get_status(now, &complete, MPI_STATUS_IGNORE);
+    return complete != 0;
 }
 
 [[noreturn]] void give_up(const std::string& why) {
@@ -196,7 +226,7 @@ void begin() {
     } catch (const std::exception& error) {
         give_up(error.what());
     }
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &state.keyval, nullptr);
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_communicator, &state.keyval, nullptr);
     MpiJob job(settings);
     state.locations = RankLocations(job, {});
     add_clock_metadata(state.locations, "begin");
@@ -218,15 +248,19 @@ std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type) {
 
 Called enter(const char* function, const void* from, MPI_Comm communicator, std::uint64_t bytes, Root root) {
     const std::lock_guard lock(state.mutex);
-    Communicator& on = find(communicator);
-    Called called;
-    called.site = site_of(function, from);
-    called.communicator = on.trace_number;
-    called.number = on.collectives++;
-    called.bytes = bytes;
-    if (root.role != Role::equal && root.rank == on.rank) called.kind = root.role == Role::gives ? 2 : 4;
-    called.began = trace::now();
-    return called;
+    return enter_on(*find(communicator), function, from, bytes, root);
+}
+
+void remember(const char* function, MPI_Comm communicator, std::uint64_t bytes, Root root,
+              MPI_Request handle) {
+    const std::lock_guard lock(state.mutex);
+    state.persistents[handle] = {function, find(communicator), bytes, root};
+}
+
+void forget(MPI_Request handle) {
+    if (!trace::on()) return;
+    const std::lock_guard lock(state.mutex);
+    state.persistents.erase(handle);
 }
 
 void leave(const Called& called) {
@@ -246,6 +280,21 @@ void leave(const Called& called, MPI_Request handle) {
     const std::lock_guard lock(state.mutex);
     state.flights[handle] = {called, now, 0, 0};
     state.flying = state.flights.size();
+}
+
+Starting::Starting(const void* from, int count, const MPI_Request* handles) {
+    if (!trace::on() || handles == nullptr) return;
+    const std::lock_guard lock(state.mutex);
+    for (int i = 0; i < count; ++i) {
+        const auto found = state.persistents.find(handles[i]);
+        if (found == state.persistents.end()) continue;
+        const Persistent& one = found->second;
+        ours_.emplace_back(handles[i], enter_on(*one.communicator, one.function, from, one.bytes, one.root));
+    }
+}
+
+void Starting::done() {
+    for (const auto& [handle, called] : ours_) leave(called, handle);
 }
 
 Completing::Completing(const void* from, int count, const MPI_Request* handles) : from_(from) {
@@ -269,7 +318,7 @@ void Completing::done(const MPI_Request* now) {
         Flight& flight = found->second;
         flight.inside += (ended - began_) / ours_.size();
         ++flight.calls;
-        if (now[place] != MPI_REQUEST_NULL) continue;
+        if (!is_complete(handle, now[place])) continue;
         const Called& called = flight.called;
         trace::record({.began = called.began,
                        .ended = ended,
@@ -295,19 +344,19 @@ void Completing::done(const MPI_Request* now) {
 
 LAPWING_MPI MPI_Init(int* argc, char*** argv) {
     lapwing::take_fortran();
-    const int error = PMPI_Init(argc, argv);
+    const int error = NEXT_Init(argc, argv);
     if (error == MPI_SUCCESS) lapwing::profile::begin();
     return error;
 }
 
 LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     lapwing::take_fortran();
-    const int error = PMPI_Init_thread(argc, argv, required, provided);
+    const int error = NEXT_Init_thread(argc, argv, required, provided);
     if (error == MPI_SUCCESS) lapwing::profile::begin();
     return error;
 }
 
 LAPWING_MPI MPI_Finalize() {
     lapwing::profile::end();
-    return PMPI_Finalize();
+    return NEXT_Finalize();
 }

@@ -45,6 +45,10 @@ struct Called {
 };
 // `from`: where the function returns to.
 Called enter(const char* function, const void* from, MPI_Comm communicator, std::uint64_t bytes, Root root);
+// Of a call that has made a persistent collective: enter() is for its starts.
+void remember(const char* function, MPI_Comm communicator, std::uint64_t bytes, Root root,
+              MPI_Request handle);
+void forget(MPI_Request handle);
 void leave(const Called& called);                      // of a blocking call
 void leave(const Called& called, MPI_Request handle);  // of a nonblocking one, which has succeeded
 
@@ -71,11 +75,29 @@ int nonblocking(const char* function, const void* from, MPI_Comm communicator, M
     return error;
 }
 
+template <typename Bytes, typename Native>
+int persistent(const char* function, MPI_Comm communicator, MPI_Request* handle, Root root, Bytes bytes,
+               Native native) {
+    const int error = native();
+    if (error == MPI_SUCCESS && trace::on()) remember(function, communicator, bytes(), root, *handle);
+    return error;
+}
+
+// For calls that start persistent requests.
+class Starting {
+  public:
+    Starting(const void* from, int count, const MPI_Request* handles);
+    void done();
+
+  private:
+    std::vector<std::pair<MPI_Request, Called>> ours_;
+};
+
 // For completing calls.
 class Completing {
   public:
     Completing(const void* from, int count, const MPI_Request* handles);
-    // `now` are the same handles afterwards: null where complete.
+    // `now` are the same handles afterwards: null where complete, unless the request is persistent.
     void done(const MPI_Request* now);
 
   private:
