@@ -1,10 +1,10 @@
 /* Collectives whose waits are known, for `lapwing profile`: plain MPI. The test finds the lines by their
  * marks. */
 #include <mpi.h>
-#include "persistent_forms.hpp"
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "persistent_forms.hpp"
 
 enum { rounds = 5, pause_microseconds = 20000, block = 4096 };
 

@@ -12,6 +12,7 @@ struct SameBlockArgument : BlockArgument {
     void set_for(UserBuffer& blocks, const Peers& peers) const {
         const Elements own = elements();
         set_blocks(blocks, peers, [&](std::size_t) { return own; });
+        blocks.repeat_block();
     }
 };
 

@@ -110,7 +110,7 @@ bool UserBuffer::refused_where_gathered() const {
 
 std::uint64_t UserBuffer::bytes() const {
     std::uint64_t sum = 0;
-    for (const Block& block : blocks()) sum += block.elements.bytes();
+    for (const Block& block : packed_blocks()) sum += block.elements.bytes();
     return sum;
 }
 
@@ -135,7 +135,7 @@ std::vector<Part> UserBuffer::parts() const {
             packs_ ? packed
                    : static_cast<std::uint64_t>(static_cast<const std::byte*>(elements.address) - lowest);
         parts.push_back({peer, bytes > 0 ? offset : 0, bytes});
-        packed += bytes;
+        if (!repeats_) packed += bytes;
     }
     return parts;
 }
@@ -161,7 +161,7 @@ const std::byte* UserBuffer::packed_to_send(PackedData& data, int* error) const 
     *error = device_error_;
     Packer packer(data, packed, bytes(), device_);
     std::uint64_t at = 0;
-    for (const Block& block : blocks()) {
+    for (const Block& block : packed_blocks()) {
         if (*error != MPI_SUCCESS) break;
         *error = packer.pack(block.elements, packed + at);
         at += block.elements.bytes();

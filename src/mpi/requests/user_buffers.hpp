@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -95,6 +96,9 @@ class UserBuffer {
         if (device::present()) find_device(elements);
     }
 
+    // All blocks are the same elements, which are packed once.
+    void repeat_block() { repeats_ = true; }
+
     // The receive buffer already holds this rank's contribution: MPI_IN_PLACE. `offset`: bytes, from the
     // start of the packed buffer.
     void contributes(const Elements& own, std::uint64_t offset) { contribution_ = {own, offset}; }
@@ -142,6 +146,9 @@ class UserBuffer {
     std::span<const Block> blocks() const {
         return one_ ? std::span<const Block>(&*one_, 1) : std::span<const Block>(several_);
     }
+    std::span<const Block> packed_blocks() const {
+        return blocks().first(repeats_ ? std::min<std::size_t>(blocks().size(), 1) : blocks().size());
+    }
     // The lowest address of a block that has bytes; null if none has.
     const std::byte* first_byte() const {
         if (!one_) return several_.empty() ? nullptr : first_of_several();
@@ -158,6 +165,7 @@ class UserBuffer {
     std::optional<Contribution> contribution_;
     std::optional<device::Location> device_;  // of the last block in the memory of a device
     int device_error_ = MPI_SUCCESS;
+    bool repeats_ = false;
     bool packs_ = false;  // lists do not use the program's memory directly
 };
 
