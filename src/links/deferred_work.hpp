@@ -49,7 +49,7 @@ class DeferredWork {
         std::uint64_t key = 0;
         std::uint64_t address = 0;
     };
-    // Work that is queued. Must not be destroyed before it has happened.
+    // Work that is queued. Must not be destroyed before it has happened, or the network has stopped.
     class Work {
       public:
         virtual ~Work() = default;
@@ -89,6 +89,10 @@ class DeferredWork {
     // network closes.
     virtual void keep(std::vector<std::unique_ptr<Work>> works,
                       std::vector<std::unique_ptr<Counter>> counters) = 0;
+
+    // Ends all transfers of this process: what waits will not happen, and no work is queued any more. Works,
+    // their counters and the memory that they use may then be destroyed.
+    virtual void stop() = 0;
 
     // How often this process has called libfabric for deferred work, reads of counters included.
     virtual std::uint64_t calls() const = 0;

@@ -32,7 +32,7 @@ class Watched final : public DeferredWork {
         std::uint64_t max_counted = UINT32_MAX;
         std::uint64_t counters = 1000;  // of a rank
     };
-    explicit Watched(Limits limits) : limits_(limits) {}
+    explicit Watched(Limits limits, DeferredWork& real = deferred_work()) : real_(real), limits_(limits) {}
 
     std::string description() const override { return real_.description(); }
     std::uint64_t entries() const override { return real_.entries(); }
@@ -73,8 +73,13 @@ class Watched final : public DeferredWork {
               std::vector<std::unique_ptr<Counter>> counters) override {
         real_.keep(std::move(works), std::move(counters));
     }
+    void stop() override {
+        ++stops_;
+        real_.stop();
+    }
     std::uint64_t calls() const override { return real_.calls(); }
 
+    int stops() const { return stops_; }
     std::uint64_t queued() const { return queued_; }
     std::uint64_t counters_made() const { return counters_made_; }  // by all ranks
     std::uint64_t landing_counters() const { return landings_.size(); }
@@ -86,9 +91,10 @@ class Watched final : public DeferredWork {
     }
 
   private:
-    DeferredWork& real_ = deferred_work();
+    DeferredWork& real_;
     const Limits limits_;
     std::mutex mutex_;
+    std::atomic<int> stops_ = 0;
     std::vector<Counter*> landings_;
     std::atomic<std::uint64_t> queued_ = 0;
     std::atomic<std::uint64_t> counters_made_ = 0;
@@ -236,6 +242,26 @@ TEST_F(TriggeredEngineTest, MoreRunsThanHaveCounters) {
                      for (int run = 0; run < 9; ++run) rank.wait();
                  });
     EXPECT_LE(network.counters_made(), counters * 4);
+}
+
+TEST_F(TriggeredEngineTest, ARunThatIsDestroyedBeforeItsEndStopsTheNetworkOfItsRank) {
+    const Problem problem{.collective = Collective::barrier, .ranks = 2};
+    const Choice choice = parse_choice(problem.collective, "dissemination");
+    on_threads(2, [&](int number, Link& messages, std::barrier<>& together) {
+        const auto real = open_deferred_work({.provider = "sockets"});
+        Watched network({}, *real);
+        {
+            Rank rank(problem, choice, number, network, messages);
+            rank.start(0);
+            rank.wait();
+            EXPECT_EQ(network.stops(), 0);
+            together.arrive_and_wait();
+            if (number == 0) rank.start(1);  // the other rank does not
+        }
+        EXPECT_EQ(network.stops(), number == 0 ? 1 : 0);
+        // Until then rank 1 is there.
+        together.arrive_and_wait();
+    });
 }
 
 TEST_F(TriggeredEngineTest, CountersAreSetAsideForAllListsOfAGroup) {

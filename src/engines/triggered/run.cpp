@@ -14,6 +14,10 @@ constexpr std::byte empty_message{};
 
 }  // namespace
 
+TriggeredRun::~TriggeredRun() {
+    if (state == State::launched) network_.stop();
+}
+
 void TriggeredRun::launch(std::vector<Work> works, bool has_entries) {
     state = State::launched;
     stage_ = 0;

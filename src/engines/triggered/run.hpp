@@ -24,6 +24,11 @@ class TriggeredRun final : public Operation {
     // `at_once` triggers works that wait for nothing.
     TriggeredRun(DeferredWork& network, DeferredWork::Counter& at_once)
         : network_(network), at_once_(at_once) {}
+    // A run that is destroyed before its end has failed, and the job with it. It stops the network, which may
+    // otherwise still use its works and counters.
+    ~TriggeredRun() override;
+    TriggeredRun(const TriggeredRun&) = delete;
+    TriggeredRun& operator=(const TriggeredRun&) = delete;
 
     enum class State : std::uint8_t { waiting, begun, launched, complete };
     State state = State::waiting;

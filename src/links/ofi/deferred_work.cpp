@@ -176,6 +176,11 @@ class OfiDeferredWork final : public DeferredWork {
         std::move(counters.begin(), counters.end(), std::back_inserter(kept_counters_));
     }
 
+    void stop() override {
+        const auto lock = hold();
+        if (process_ == ::getpid()) endpoint_->close();
+    }
+
     std::uint64_t calls() const override { return calls_.load(std::memory_order_relaxed); }
 
     // Must be held for every call of a function of libfabric.
@@ -238,6 +243,8 @@ class OfiDeferredWork final : public DeferredWork {
         const std::string broken = ofi::broken_rule(work.work, max_counted());
         if (!broken.empty()) throw Error(ErrorCode::internal, "deferred work breaks a rule: " + broken);
         const auto lock = hold();
+        if (endpoint_->endpoint() == nullptr)
+            throw Error(ErrorCode::link, "the network has stopped, since a list has failed");
         const int result = ::fi_control(&endpoint_->domain()->fid, FI_QUEUE_WORK, &work.work);
         if (result != 0)
             throw Error(ErrorCode::link,
