@@ -6,6 +6,7 @@
 
 #include "base/error.hpp"
 #include "collectives/catalogue.hpp"
+#include "plan/memcheck.hpp"
 #include "task/checker.hpp"
 #include "task/parts.hpp"
 
@@ -128,7 +129,7 @@ Plan Planner::make(const Key& key) {
                       key.starts != Starts::anew};
     Candidate& chosen = choose_engine(key, list, plan.choice, use);
     plan.engine = chosen.row.engine;
-    plan.prepared = chosen.opened->prepare(problem, list, use);
+    plan.prepared = with_memcheck(chosen.opened->prepare(problem, list, use), list);
     plan.tasks = list.tasks.size();
     for (const Task& task : list.tasks) {
         if (sends(task.kind)) plan.bytes_sent += task.source.length;

@@ -1,7 +1,8 @@
-"""Tools that stand before or behind Lapwing by PMPI, and MPI sessions: results right, and who sees which calls."""
+"""Tools that stand before or behind Lapwing by PMPI, MPI sessions, and Valgrind: results right, and who sees which calls."""
 
 import json
 import pathlib
+import shutil
 import sys
 import tempfile
 
@@ -85,6 +86,18 @@ def main():
         status, output = jobs.execute([build / "bin" / "lapwing", "run", "--report", *options, "--", *jobs.launcher(mpi, 2), program,
                                        "blocking"], 60, jobs.environment(mpi, build))
         expect(f"the report ends in a sentence {options}", status == 0 and told in output, output)
+    if shutil.which("valgrind") is None:
+        print(f"{mpi}: no valgrind: what memcheck reports is not tested", flush=True)
+        return 1 if failed else 0
+    program = build / "tests" / f"memcheck-{mpi}"
+    for engine, shared_memory in (("host", "1"), ("kernel", "0")):
+        environment = {**jobs.environment(mpi, build), "LAPWING_SHARED_MEMORY": shared_memory}
+        status, output = jobs.execute([build / "bin" / "lapwing", "run", "--engine", engine, "--", *jobs.launcher(mpi, 2),
+                                       "valgrind", program], 120, environment)
+        # What Open MPI does is reported, too.
+        ours = [line for line in output.splitlines() if "memcheck.c:" in line or "liblapwing" in line]
+        expect(f"engine {engine}: memcheck reports the value that is not set, on each rank, and no result of a collective",
+               status == 0 and len(ours) == 2 and len(set(line.split("(")[-1] for line in ours)) == 1, output)
     return 1 if failed else 0
 
 
