@@ -330,7 +330,7 @@ class Run(ToolTest):
         self.wrong("--", file, because=f"chmod +x {file}")
         self.wrong("--", self.prefix / "none", because="no such file")
         file.chmod(0o755)
-        self.wrong("--", file, because=f"lapwing run -- mpirun -n 4 {file}")
+        self.wrong("--", file, because=f"lapwing run -- mpirun -n 2 {file}")
 
     def test_wrong_options(self):
         self.wrong(because="no command")

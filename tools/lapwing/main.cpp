@@ -93,7 +93,7 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
     tool.add_version_flag("lapwing " LAPWING_VERSION);
     tool.footer(
         "Examples:\n"
-        "  lapwing run --report -- mpirun -n 4 ./program\n"
+        "  lapwing run --report -- mpirun -n 2 ./program\n"
         "  lapwing explain barrier --ranks 4\n"
         "  lapwing verify --all\n"
         "\n`lapwing SUBCOMMAND --help` describes each.");

@@ -79,7 +79,7 @@ Command add_report(CommandLine& tool) {
         ->type_name("DIR");
     app->footer(
         "Examples:\n"
-        "  lapwing bench overlap --json overlap.json -- mpirun -n 4\n"
+        "  lapwing bench overlap --json overlap.json -- mpirun -n 2\n"
         "  lapwing report overlap.json -o report.html\n"
         "  lapwing report results/ --title 'Our cluster' -o report.html\n"
         "\nThe page is one file that needs no network: plots, tables, and the papers' own values beside "

@@ -100,7 +100,7 @@ int run_and_wait(const Starter& starter, const Words& words, Settings settings, 
 
 int run(const CommandLine& app, const Options& options, const Words& words) {
     const Settings settings = settings_of(options);
-    require_words(app, words, "command", "lapwing run", "no command to run", "mpirun -n 4 ./program");
+    require_words(app, words, "command", "lapwing run", "no command to run", "mpirun -n 2 ./program");
     const Starter starter = find_starter(words.words, options.mpi);
     if ((settings.report != "none" || !options.trace.empty()) && !options.dry_run)
         return run_and_wait(starter, words, settings, options.trace);
@@ -146,11 +146,11 @@ Command add_run(CommandLine& tool, const Words& words) {
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
-        "  lapwing run -- mpirun -n 4 ./program\n"
+        "  lapwing run -- mpirun -n 2 ./program\n"
         "  lapwing run --report --algorithm ialltoall=pairwise:window=6 -- mpiexec -n 16 python3 program.py\n"
-        "  lapwing run --trace timeline.json -- mpirun -n 4 ./program\n"
+        "  lapwing run --trace timeline.json -- mpirun -n 2 ./program\n"
         "  lapwing run --mpi mpich -- srun -n 64 ./program\n"
-        "  lapwing run --mpi abi -- mpiexec -n 4 python3 program.py\n"
+        "  lapwing run --mpi abi -- mpiexec -n 2 python3 program.py\n"
         "\nThe launcher's answer to --version shows its MPI. A program of the MPI standard ABI is recognized "
         "by "
         "its\n"

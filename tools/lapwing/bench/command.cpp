@@ -86,7 +86,7 @@ int run_part(const Part& part, const All& all, const std::vector<std::string>& l
 
 int run_suite(const CommandLine& app, const All& all, const Words& words) {
     require_words(app, words, "launcher", "lapwing bench all --results DIRECTORY", "no launcher",
-                  "mpirun -n 4");
+                  "mpirun -n 2");
     std::vector<std::string> names;
     const std::vector<Part> parts = parts_of_all();
     for (const Part& part : parts) names.push_back(part.file);
@@ -164,7 +164,7 @@ int run(const CommandLine& bench, const std::vector<std::unique_ptr<BenchOptions
     const CommandLine& app = *chosen.front();
     if (app.name() == "all") return run_suite(app, all, words);
     const std::string begin = "lapwing bench " + app.name();
-    require_words(app, words, "launcher", begin.c_str(), "no launcher", "mpirun -n 4");
+    require_words(app, words, "launcher", begin.c_str(), "no launcher", "mpirun -n 2");
     for (const auto& options : each) {
         if (options->benchmark->name != app.name()) continue;
         return run_benchmark(*options, words.words, own_command_line());

@@ -204,7 +204,7 @@ int doctor(const CommandLine& app, const Options& options, const Words& words) {
     if (options.limit < min_limit)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--limit must be at least {} seconds", min_limit));
-    require_words(app, words, "launcher", "lapwing doctor", "no launcher", "mpirun -n 4");
+    require_words(app, words, "launcher", "lapwing doctor", "no launcher", "mpirun -n 2");
     Settings settings = read_settings(environ);
     // Ranks may start in another directory.
     if (!settings.tuning.empty()) settings.tuning = std::filesystem::absolute(settings.tuning);

@@ -153,7 +153,7 @@ void judge_facts(const JobReport& report, Findings& findings) {
             const Facts* const facts = host.find(check->name);
             if (facts == nullptr || !facts->contains("error")) continue;
             findings.hint("host", host.name,
-                          fmt::format("the check '{}' fails: {}", check->name, facts->value("error", "")),
+                          fmt::format("could not examine {}: {}", check->title, facts->value("error", "")),
                           "");
         }
     }

@@ -65,7 +65,7 @@ Starter find_launcher(const std::vector<std::string>& words, const std::string& 
     const Starter starter = find_starter(words, mpi);
     if (starter.way != Way::program) return starter;
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("'{}' is a program; after '--' comes a launcher, such as mpirun -n 4, and "
+                fmt::format("'{}' is a program; after '--' comes a launcher, such as mpirun -n 2, and "
                             "lapwing adds its own program",
                             words.front()));
 }

@@ -73,7 +73,7 @@ std::string why_missing(const std::string& command) {
     if (const BatchCommand* const batch = batch_command(command)) {
         return fmt::format(
             "{}: this host has no commands of {}. Work where it has, or start by the MPI's own launcher, "
-            "as in: lapwing run -- mpirun -n 4 ./program",
+            "as in: lapwing run -- mpirun -n 2 ./program",
             text, batch->system);
     }
     if (find_program("./" + command)) return fmt::format("{}; did you mean './{}'?", text, command);
@@ -91,7 +91,7 @@ std::string why_unknown(const std::string& command) {
     const bool has_launcher = !launchers_on_path().empty();
     return fmt::format(
         "'{0}' is not a launcher of Open MPI or MPICH, and not a program linked to either. A script "
-        "needs a launcher before it, as in: lapwing run -- mpirun -n 4 {0} ...; a launcher that passes "
+        "needs a launcher before it, as in: lapwing run -- mpirun -n 2 {0} ...; a launcher that passes "
         "its environment on to the ranks needs --mpi openmpi, --mpi mpich or --mpi abi; and words such "
         "as 'timeout 60' stand before lapwing{1}",
         command, has_launcher ? "" : ". No launcher of an MPI is on PATH. " + how_to_get_an_mpi());

@@ -190,7 +190,7 @@ void warn(const Profile& profile) {
 }
 
 int run(const CommandLine& app, const Options& options, const Words& words) {
-    require_words(app, words, "command", "lapwing profile", "no command to run", "mpirun -n 4 ./program");
+    require_words(app, words, "command", "lapwing profile", "no command to run", "mpirun -n 2 ./program");
     Settings settings = read_settings(environ);
     check_values(settings);
     const Starter starter = find_starter(words.words, options.mpi);
@@ -245,7 +245,7 @@ Command add_profile(CommandLine& tool, const Words& words) {
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
-        "  lapwing profile -- mpirun -n 4 ./program\n"
+        "  lapwing profile -- mpirun -n 2 ./program\n"
         "  lapwing profile --json --file profile.json -- mpiexec -n 16 python3 program.py\n"
         "\nThe program runs on its own MPI; lapwing times its blocking and nonblocking collectives. Compile "
         "it\n"

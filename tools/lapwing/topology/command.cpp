@@ -88,11 +88,11 @@ int show(const CommandLine& app, const Options& options, const Words& words) {
     if (!words.separated && app.remaining().empty()) {
         if (!options.engine.empty() || !options.mpi.empty() || options.dry_run) {
             throw Error(ErrorCode::invalid_argument,
-                        "--engine, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 4");
+                        "--engine, --mpi and --dry-run need a job: lapwing topology -- mpirun -n 2");
         }
         return show_without_job(options);
     }
-    require_words(app, words, "launcher", "lapwing topology", "no launcher", "mpirun -n 4");
+    require_words(app, words, "launcher", "lapwing topology", "no launcher", "mpirun -n 2");
     return show_job(options, words);
 }
 
@@ -116,7 +116,7 @@ Command add_topology(CommandLine& tool, const Words& words) {
         "Examples:\n"
         "  lapwing topology\n"
         "  lapwing topology --file cluster.topology\n"
-        "  lapwing topology -- mpirun -n 4\n"
+        "  lapwing topology -- mpirun -n 2\n"
         "  lapwing topology --file cluster.topology -- mpirun -n 64 --map-by node\n"
         "\nWithout a launcher it draws this machine; [0 4] is a core with its processors, by Linux's "
         "numbers. With\n"

@@ -283,7 +283,7 @@ int fit_file_again(const Options& options) {
 int run(const CommandLine& app, const Options& options, const Words& words) {
     if (options.fit) return fit_file_again(options);
     if (!options.simulate.empty()) return simulate_choices(options);
-    require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 4");
+    require_words(app, words, "launcher", "lapwing tune", "no launcher", "mpirun -n 2");
     if (!options.burst.empty()) read_bytes(options.burst);  // what is wrong is known before anything runs
     const nlohmann::json asked = program_settings(options);
     const Settings settings = settings_for(asked);
@@ -353,7 +353,7 @@ Command add_tune(CommandLine& tool, const Words& words) {
         "Examples:\n"
         "  lapwing tune -- mpirun -n 16\n"
         "  lapwing tune --ranks 4,8,16 --engine kernel --time 900 -o cluster.json -- mpirun -n 16\n"
-        "  lapwing tune --engine host --add -o cluster.json -- mpirun -n 4\n"
+        "  lapwing tune --engine host --add -o cluster.json -- mpirun -n 2\n"
         "  lapwing tune --simulate 64,1024 -o cluster.json\n"
         "  lapwing run --tuning cluster.json -- mpirun -n 16 ./program\n"
         "\nlapwing adds its own program to the launcher's words. Run nothing else meanwhile. The exit status "
