@@ -274,7 +274,7 @@ Json as_json(Topic topic) {
     Json all;
     all["version"] = LAPWING_VERSION;
     if (topic == Topic::all) {
-        all["engines"] = engines_as_json();
+        all["engines"] = engines_as_json(engines());
         const shm::Survey host = survey_shared_memory();
         all["inside_a_host"] = host.shared_memory;
         all["long_messages_inside_a_host"] = Json::array();

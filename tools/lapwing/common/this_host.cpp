@@ -3,14 +3,13 @@
 #include <unistd.h>
 
 #include "base/error.hpp"
-#include "engines/catalogue.hpp"
 #include "job/settings.hpp"
 
 namespace lapwing::tool {
 
-nlohmann::ordered_json engines_as_json() {
+nlohmann::ordered_json engines_as_json(std::span<const Engine* const> engines) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    for (const Engine* engine : engines()) {
+    for (const Engine* engine : engines) {
         const Verdict verdict = engine->available();
         rows.push_back(
             {{"name", engine->name()}, {"summary", engine->summary()}, {"available", bool(verdict)}});

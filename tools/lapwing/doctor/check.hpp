@@ -63,6 +63,8 @@ struct Check {
     std::string (*line)(const Facts& facts);
     // Judges the facts of all hosts that have them.
     void (*judge)(const JobReport& job, Findings& findings);
+    // Of a host that has not sent its facts in time: a hint if Lapwing may run without what is checked.
+    Severity without_facts = Severity::problem;
 };
 
 // In the order of the table: catalogue.def.

@@ -92,6 +92,27 @@ std::string advice_on_refusal(const std::vector<std::string>& lines) {
                        std::filesystem::read_symlink("/proc/self/exe").string());
 }
 
+// The hosts whose facts are not complete, by the first check of which there are none.
+std::map<const Check*, HostReports> hosts_without_facts(const JobReport& report) {
+    std::map<const Check*, HostReports> found;
+    for (const HostReport& host : report.hosts) {
+        const auto checks = host_checks();
+        const auto missing = std::find_if(checks.begin(), checks.end(), [&](const Check* check) {
+            return host.find(check->name) == nullptr;
+        });
+        if (missing != checks.end() && !host.ranks.empty()) found[*missing].push_back(&host);
+    }
+    return found;
+}
+
+// Whether the launch was over its time only because of checks that Lapwing can do without.
+bool late_by_hints_only(const JobReport& report, const LaunchEnd& end) {
+    const auto late = hosts_without_facts(report);
+    return end.timed_out && !late.empty() && std::all_of(late.begin(), late.end(), [](const auto& one) {
+               return one.first->without_facts == Severity::hint;
+           });
+}
+
 void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds limit,
                   const std::vector<std::string>& lines, Findings& findings) {
     const std::size_t answered = ranks_that_answered(report);
@@ -128,21 +149,11 @@ void judge_launch(const JobReport& report, const LaunchEnd& end, milliseconds li
             fmt::format("no answer from rank{} {}", missing.size() == 1 ? "" : "s", fmt::join(missing, ", ")),
             "the launcher lost their output: try again, and read the launcher's messages");
     }
-    // By the first check that is missing.
-    std::map<std::string, HostReports> ended;
-    for (const HostReport& host : report.hosts) {
-        const auto checks = host_checks();
-        const auto missing_check = std::find_if(checks.begin(), checks.end(), [&](const Check* check) {
-            return host.find(check->name) == nullptr;
-        });
-        if (missing_check != checks.end() && !host.ranks.empty())
-            ended[(*missing_check)->name].push_back(&host);
-    }
-    for (const auto& [check, checked] : ended) {
-        findings.problem(
-            "host", names_of(checked),
-            fmt::format("no result of the check '{}'{}", check, end.timed_out ? ", which took too long" : ""),
-            "run `lapwing info` on that host: it runs most of the checks");
+    for (const auto& [check, checked] : hosts_without_facts(report)) {
+        findings.add(check->without_facts, "host", names_of(checked),
+                     fmt::format("no result of the check '{}'{}", check->name,
+                                 end.timed_out ? ", which took too long" : ""),
+                     "run `lapwing info` on that host: it runs most of the checks");
     }
 }
 
@@ -267,7 +278,8 @@ JobReport survey_job(const JobToExamine& job, milliseconds limit, Findings& find
     judge_settings(report, findings);
     const std::size_t answered = ranks_that_answered(report);
     phase.seconds = static_cast<double>(end.time.count()) * 1e-3;
-    phase.works = answered > 0 && missing_ranks(report).empty() && !end.timed_out && end.status == 0;
+    phase.works = answered > 0 && missing_ranks(report).empty() &&
+                  ((!end.timed_out && end.status == 0) || late_by_hints_only(report, end));
     phase.words = fmt::format("{} rank{} on {} host{}", answered, answered == 1 ? "" : "s",
                               report.hosts.size(), report.hosts.size() == 1 ? "" : "s");
     return report;

@@ -211,9 +211,10 @@ std::vector<std::string> rdma_devices(const HostReport& host) {
 }
 
 extern const Check ucx_check;
-const Check ucx_check{"ucx", "UCX", [](const MpiFamily&) { return ask("ucx"); }, fabric_line, judge_ucx};
+const Check ucx_check{"ucx",       "UCX",     [](const MpiFamily&) { return ask("ucx"); },
+                      fabric_line, judge_ucx, Severity::hint};
 extern const Check libfabric_check;
-const Check libfabric_check{"libfabric", "libfabric", [](const MpiFamily&) { return ask("libfabric"); },
-                            fabric_line, judge_libfabric};
+const Check libfabric_check{"libfabric", "libfabric",     [](const MpiFamily&) { return ask("libfabric"); },
+                            fabric_line, judge_libfabric, Severity::hint};
 
 }  // namespace lapwing::tool

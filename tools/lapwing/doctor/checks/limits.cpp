@@ -3,12 +3,14 @@
 #include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
 
 #include "base/values.hpp"
 #include "engines/catalogue.hpp"
+#include "job/settings.hpp"
 #include "lapwing/common/this_host.hpp"
 #include "lapwing/doctor/check.hpp"
 #include "lapwing/doctor/checks/fabrics.hpp"
@@ -34,8 +36,14 @@ int seccomp_mode() {
     return -1;
 }
 
+// An engine that serves only jobs that name it may take long to say whether it is available.
 Facts engines_facts(const MpiFamily&) {
-    return {{"engines", engines_as_json()},
+    const std::string named = read_settings(environ).engine;
+    std::vector<const Engine*> usable;
+    for (const Engine* engine : engines()) {
+        if (!engine->only_by_name() || named == engine->name()) usable.push_back(engine);
+    }
+    return {{"engines", engines_as_json(usable)},
             {"io_uring_disabled", number_in("/proc/sys/kernel/io_uring_disabled")},
             {"seccomp", seccomp_mode()}};
 }
