@@ -90,10 +90,10 @@ int run_and_wait(const Starter& starter, const Words& words, Settings settings, 
     {
         leave_guard();
         std::optional<ReportFile> report;
-        if (settings.report != "none") settings.report_file = report.emplace(settings.report_file).path();
+        if (settings.report != "none") settings.report_mark = report.emplace(settings.report_file).mark();
         status = trace.empty() ? run_job(arrange(starter, words.words, settings))
                                : run_traced(starter, words, settings, trace);
-        if (report && !report->print(status != 0) && status == 0) status = violations_found << 8;
+        if (report && !report->check(status != 0) && status == 0) status = violations_found << 8;
     }
     return end_as(status);
 }

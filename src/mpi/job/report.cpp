@@ -264,16 +264,12 @@ void Report::count_use(Collective collective, const Algorithm* algorithm, const 
     rows.push_back({algorithm, engine, 1});
 }
 
-void begin_report(const std::string& file) {
-    struct stat found {};
-    const bool exists = ::stat(file.c_str(), &found) == 0;
-    if (exists && !S_ISREG(found.st_mode)) return;
-    // write_report() says what is wrong with the file.
-    if (std::FILE* const opened = std::fopen(file.c_str(), "w"); opened != nullptr) std::fclose(opened);
+void begin_report(const std::string& mark) {
+    // Of a launcher on another host the mark's directory is not here.
+    if (!mark.empty()) write_file(mark, "");
 }
 
-void write_report(const Report& mine, const std::string& form, const std::string& file,
-                  const Manner& manner) {
+void write_report(const Report& mine, const ReportTarget& target, const Manner& manner) {
     static_assert(sizeof(CollectiveCount) % sizeof(std::uint64_t) == 0);
     Sums sums;
     int rank = 0;
@@ -284,14 +280,15 @@ void write_report(const Report& mine, const std::string& form, const std::string
                 MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank != 0) return;
     const std::string text =
-        form == "json" ? as_json(sums, mine, ranks, manner) : as_text(sums, mine, ranks, manner);
-    if (!file.empty()) {
-        const int error = write_file(file, text);
-        if (error == 0) return;
-        fmt::print(stderr, "lapwing: the report cannot be written to {}: {}; here it is:\n", printable(file),
-                   std::strerror(error));
+        target.form == "json" ? as_json(sums, mine, ranks, manner) : as_text(sums, mine, ranks, manner);
+    if (target.file.empty()) {
+        std::fwrite(text.data(), 1, text.size(), stderr);
+    } else if (const int error = write_file(target.file, text); error != 0) {
+        fmt::print(stderr, "lapwing: the report cannot be written to {}: {}; here it is:\n{}",
+                   printable(target.file), std::strerror(error), text);
+        return;
     }
-    std::fwrite(text.data(), 1, text.size(), stderr);
+    if (!target.mark.empty()) write_file(target.mark, "written\n");
 }
 
 }  // namespace lapwing

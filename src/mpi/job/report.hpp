@@ -81,12 +81,17 @@ struct Report {
 // "Open MPI 4.1.4"
 std::string mpi_version();
 
-// Called by rank 0 in MPI_Init: makes `file` empty, so that `lapwing run` can tell a program that does not
-// call MPI_Finalize from one that does not load this library. Does nothing to devices and pipes.
-void begin_report(const std::string& file);
+// Called by rank 0 in MPI_Init: makes the empty file `mark`, so that `lapwing run` can tell a program that
+// does not call MPI_Finalize from one that does not load this library. Does nothing if `mark` is empty.
+void begin_report(const std::string& mark);
 
 // Collective over MPI_COMM_WORLD: sums the counts up, and rank 0 writes them with its own uses, in `form`
-// (text or json), to `file`, or to standard error when `file` is empty.
-void write_report(const Report& mine, const std::string& form, const std::string& file, const Manner& manner);
+// (text or json), to `file`, or to standard error when `file` is empty. Then it fills `mark`.
+struct ReportTarget {
+    std::string form;
+    std::string file;
+    std::string mark;  // empty: none
+};
+void write_report(const Report& mine, const ReportTarget& target, const Manner& manner);
 
 }  // namespace lapwing

@@ -26,6 +26,7 @@ struct Runtime {
     bool threads = false;                     // MPI_THREAD_MULTIPLE
     std::string report_form = "none";
     std::string report_file;
+    std::string report_mark;
     Report report;
 };
 extern Runtime runtime;

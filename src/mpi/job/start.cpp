@@ -39,6 +39,7 @@ void read(const Settings& settings) {
     check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_form = settings.report;
     runtime.report_file = settings.report_file;
+    runtime.report_mark = settings.report_mark;
     device::memory.enabled = takes_device_memory(settings);
     runtime.measures = runtime.report_form != "none" || !settings.trace.empty();
 }
@@ -109,7 +110,7 @@ void start_job(bool collective) {
             compare_file(*runtime.job, "LAPWING_TUNING", settings.tuning,
                          runtime.options.tuning->fingerprint());
         }
-        if (runtime.job->rank() == 0 && runtime.report_form != "none") begin_report(runtime.report_file);
+        if (runtime.job->rank() == 0 && runtime.report_form != "none") begin_report(runtime.report_mark);
         start_network();
     } catch (const Error& error) {
         end(error.what());
@@ -132,7 +133,7 @@ void report_job() {
         }
     }
     manner.before = collectives_before();
-    write_report(runtime.report, runtime.report_form, runtime.report_file, manner);
+    write_report(runtime.report, {runtime.report_form, runtime.report_file, runtime.report_mark}, manner);
 }
 
 }  // namespace lapwing

@@ -9,8 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "base/error.hpp"
@@ -33,52 +31,48 @@ bool takes_bytes(const std::string& path, mode_t mode) {
 }  // namespace
 
 ReportFile::ReportFile(std::string path) : path_(std::move(path)) {
-    if (path_.empty()) {
-        directory_ = std::filesystem::temp_directory_path() / "lapwing-report-XXXXXX";
-        if (::mkdtemp(directory_.data()) == nullptr) throw_system("the report needs " + directory_);
-        path_ = directory_ + "/report";
-        return;
-    }
     struct stat found {};
-    if (::stat(path_.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {
-        keeps_contents_ = false;
-        if (!takes_bytes(path_, found.st_mode)) throw_system("the report cannot be written to " + path_);
-        return;
+    if (!path_.empty()) {
+        keeps_contents_ = ::stat(path_.c_str(), &found) != 0 || S_ISREG(found.st_mode);
+        if (keeps_contents_) {
+            require_writable(path_, "the report");
+            ::unlink(path_.c_str());
+        } else if (!takes_bytes(path_, found.st_mode)) {
+            throw_system("the report cannot be written to " + path_);
+        }
     }
-    require_writable(path_, "the report");
-    ::unlink(path_.c_str());
+    directory_ = std::filesystem::temp_directory_path() / "lapwing-report-XXXXXX";
+    if (::mkdtemp(directory_.data()) == nullptr) throw_system("the report needs " + directory_);
 }
 
 ReportFile::~ReportFile() {
     std::error_code ignored;
-    if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
+    std::filesystem::remove_all(directory_, ignored);
 }
 
-bool ReportFile::print(bool job_failed) const {
-    if (!keeps_contents_) return true;
-    const std::string where = directory_.empty() ? " in " + printable(path_) : "";
-    std::ostringstream report;
-    const std::ifstream file(path_);
-    if (!file) {
-        fmt::print(
-            stderr, "lapwing run: no report{}: rank 0 did not call MPI_Init with Lapwing loaded. {}\n", where,
-            job_failed
-                ? "The job may have failed before"
-                : "It may call no MPI or only sessions, be linked statically, not get LD_PRELOAD, or have "
-                  "run on another host");
-        return !directory_.empty();
-    }
-    report << file.rdbuf();
-    if (report.view().empty()) {
-        ::unlink(path_.c_str());
+bool ReportFile::check(bool job_failed) const {
+    std::error_code missing;
+    const auto bytes_of = [&missing](const std::string& file) {
+        const std::uintmax_t bytes = std::filesystem::file_size(file, missing);
+        return missing ? 0 : bytes;
+    };
+    if (keeps_contents_ && bytes_of(path_) > 0) return true;
+    if (bytes_of(mark()) > 0) return true;
+    const std::string where = keeps_contents_ ? " in " + printable(path_) : "";
+    if (!missing) {
+        if (keeps_contents_) ::unlink(path_.c_str());
         fmt::print(
             stderr,
             "lapwing run: no report{}: rank 0 ended without MPI_Finalize, or could not write the report\n",
             where);
         return false;
     }
-    if (!directory_.empty()) std::fwrite(report.view().data(), 1, report.view().size(), stderr);
-    return true;
+    fmt::print(stderr, "lapwing run: {}: rank 0 did not call MPI_Init with Lapwing loaded. {}\n",
+               keeps_contents_ ? "no report" + where : "no report, unless rank 0 of another host wrote one",
+               job_failed
+                   ? "The job may have failed before"
+                   : "It may call no MPI or only sessions, be linked statically, or not get LD_PRELOAD");
+    return !keeps_contents_;
 }
 
 }  // namespace lapwing::tool
