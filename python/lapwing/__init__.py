@@ -55,8 +55,8 @@ def _library(name):
 
 
 def library_path():
-    """The library of the C API, liblapwing.so; its header is include/lapwing.h below `prefix()`."""
-    return _library("liblapwing.so")
+    """The library of the C API; its header is include/lapwing.h below `prefix()`."""
+    return _library("liblapwing.so.0.2")
 
 
 def preload_path(mpi=None):

@@ -17,8 +17,17 @@ target_include_directories(lapwing PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR
 # Not a word of them in what is installed: all of it is inside.
 target_link_libraries(lapwing PRIVATE $<BUILD_INTERFACE:lapwing_job> Threads::Threads)
 # Before 1.0 every minor version may change what stands in the header.
-set_target_properties(lapwing PROPERTIES VERSION ${PROJECT_VERSION}
+set_target_properties(lapwing PROPERTIES
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} PUBLIC_HEADER ${PROJECT_SOURCE_DIR}/include/lapwing.h)
+set(c_namelink NAMELINK_COMPONENT c_api)
+set(c_link_flags -llapwing)
+if(SKBUILD)
+  # A wheel has no symbolic links, each would be a copy; and the loader does not look where wheels are.
+  set(c_namelink NAMELINK_SKIP)
+  set(c_link_flags "-l:liblapwing.so.${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} -Wl,-rpath,\${libdir}")
+else()
+  set_target_properties(lapwing PROPERTIES VERSION ${PROJECT_VERSION})
+endif()
 if(LAPWING_SANITIZE)
   return()
 endif()
@@ -33,7 +42,7 @@ set_property(TARGET lapwing APPEND PROPERTY LINK_DEPENDS ${c_map})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lapwing)
 # A component of its own, so that it can be installed without what is for MPI.
 install(TARGETS lapwing EXPORT lapwing-targets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c_api NAMELINK_COMPONENT c_api
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c_api ${c_namelink}
   PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT c_api)
 install(EXPORT lapwing-targets NAMESPACE lapwing:: DESTINATION ${package_dir} COMPONENT c_api)
 configure_package_config_file(c/lapwing-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/lapwing-config.cmake

@@ -25,7 +25,7 @@ class Paths(unittest.TestCase):
         self.assertEqual(lapwing.prefix(), BUILD.resolve())
         self.assertEqual(lapwing.tool_path(), BUILD.resolve() / "bin/lapwing")
         self.assertEqual(lapwing.preload_path("openmpi"), BUILD.resolve() / "lib/liblapwing-openmpi.so")
-        self.assertEqual(lapwing.library_path(), BUILD.resolve() / "lib/liblapwing.so")
+        self.assertEqual(lapwing.library_path(), BUILD.resolve() / "lib/liblapwing.so.0.2")
 
     def test_the_mpi_is_that_of_mpirun_on_path(self):
         with tempfile.TemporaryDirectory() as directory:
