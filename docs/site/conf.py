@@ -10,6 +10,8 @@ source_suffix = {".md": "markdown"}
 root_doc = "index"
 exclude_patterns = ["man", "site", "CMakeLists.txt"]
 html_theme = "furo"
+html_static_path = ["static"]
+html_css_files = ["wide.css"]
 html_title = "Lapwing"
 html_copy_source = False
 # As the repository's own pages have them, so that links work in both.
@@ -26,8 +28,8 @@ CONTENTS = """
 :titlesonly:
 
 Five minutes <self>
-overlap
 install
+overlap
 guide
 reference
 troubleshooting
