@@ -1,6 +1,8 @@
 // The choice between the two ways of long messages inside a host, by times that the test makes up.
 #include "links/shm/transfer_choice.hpp"
 
+#include "links/shm/node.hpp"
+
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -89,6 +91,16 @@ TEST(TransferChoice, ClassesAreDecidedApart) {
     EXPECT_EQ(times[1].max_bytes, 65536U);
     EXPECT_EQ(times[1].chosen, Way::direct);
     EXPECT_EQ(times[1].messages, 50U);
+}
+
+TEST(TransferChoice, FewMessagesDecideNothing) {
+    TransferChoice choice(guess);
+    send(choice, 65536, 2 * TransferChoice::samples - 1, takes(500, 100));
+    const TransferTimes undecided = choice.times().front();
+    EXPECT_FALSE(undecided.decided());
+    EXPECT_THAT(in_words(undecided), testing::StartsWith("64 KiB: pieces 0.5 us, kernel 0.1 us"));
+    send(choice, 65536, 1, takes(500, 100));
+    EXPECT_EQ(in_words(choice.times().front()), "64 KiB: kernel 0.1 us, not pieces 0.5 us");
 }
 
 }  // namespace

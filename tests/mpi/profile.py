@@ -42,7 +42,8 @@ def main():
         # An extension in Open MPI 4.
         calls = {row["function"].replace("MPIX_", "MPI_"): row for row in found["calls"]}
         test.expect("the program does as ever, and all its collectives are found", status == 0 and "all done" in output and
-                    set(calls) == {"MPI_Ialltoall", "MPI_Iallreduce", "MPI_Barrier", "MPI_Allgather", "MPI_Bcast", "MPI_Scan_init"} and
+                    set(calls) == {"MPI_Ialltoall", "MPI_Iallreduce", "MPI_Barrier", "MPI_Allgather", "MPI_Bcast", "MPI_Scan_init",
+                                   "MPI_Iallgather", "MPI_Ibarrier"} and
                     all(row["calls"] == 5 for row in calls.values()) and found["unmatched_calls"] == 0, output + str(found))
         lines = {name: (pathlib.Path(row.get("file", "")).name, row.get("line"), row.get("symbol"))
                  for name, row in calls.items() if name != "MPI_Bcast"}
@@ -51,6 +52,8 @@ def main():
             "MPI_Iallreduce": ("waits.c", marks["at once"], "waits_at_once"),
             "MPI_Barrier": ("waits.c", marks["late"], "comes_late"),
             "MPI_Allgather": ("waits.c", marks["blocks"], "blocks"),
+            "MPI_Iallgather": ("waits.c", marks["first of both"], "waits_for_both"),
+            "MPI_Ibarrier": ("waits.c", marks["second of both"], "waits_for_both"),
             "MPI_Scan_init": ("waits.c", marks["starts"], "starts_again")}, str(lines))
         starts = calls["MPI_Scan_init"]
         test.expect("each start of a persistent collective is timed", starts["away_seconds"] >= PAUSES and
@@ -63,6 +66,10 @@ def main():
         test.expect("what the program computes before it waits is told",
                     exchange["away_seconds"] >= PAUSES and
                     exchange["completed_at"] == f"waits.c:{marks['computes waits']} (computes_before_it_waits)", str(exchange))
+        both = [calls["MPI_Iallgather"], calls["MPI_Ibarrier"]]
+        test.expect("the wait for two collectives is shared by them, and is no time away",
+                    both[0]["wait_seconds"] > 0.3 * PAUSES and abs(both[0]["wait_seconds"] - both[1]["wait_seconds"]) < 1e-6 and
+                    all(row["away_seconds"] < row["wait_seconds"] for row in both), str(both))
         test.expect("waiting for a late rank is no overlap", barrier["late_seconds"] > 0.1 * PAUSES, str(barrier))
         parts = all(abs(row["start_seconds"] + row["wait_seconds"] - row["late_seconds"] - row["own_seconds"]) < 1e-9 and
                     min(row["late_seconds"], row["own_seconds"]) >= 0 for row in calls.values())

@@ -48,6 +48,18 @@ __attribute__((noinline)) void starts_again(MPI_Request* persistent) {
     MPI_Wait(persistent, MPI_STATUS_IGNORE);
 }
 
+// Computes nothing between the starts and the wait, in which the other ranks wait for rank 0.
+__attribute__((noinline)) void waits_for_both(void) {
+    if (rank == 0) usleep(pause_microseconds);
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    /* mark: first of both */
+    MPI_Iallgather(sent, block, MPI_CHAR, received, block, MPI_CHAR, MPI_COMM_WORLD, &requests[0]);
+    /* mark: second of both */
+    MPI_Ibarrier(MPI_COMM_WORLD, &requests[1]);
+    MPI_Waitall(2, requests, statuses);
+}
+
 int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -71,6 +83,7 @@ int main(int argc, char** argv) {
         comes_late();
         blocks();
         starts_again(&persistent);
+        waits_for_both();
     }
     MPI_Request_free(&persistent);
     if (rank == 0) printf("all done\n");

@@ -66,6 +66,7 @@ std::vector<TransferTimes> merged(const std::vector<std::vector<TransferTimes>>&
             TransferTimes& sum = by_size[times.max_bytes];
             sum.max_bytes = times.max_bytes;
             sum.messages += times.messages;
+            sum.chosen = times.chosen;
             for (const int way : {0, 1}) {
                 sum.nanoseconds[way] += times.nanoseconds[way];
                 sum.measured[way] += times.measured[way];
@@ -77,7 +78,7 @@ std::vector<TransferTimes> merged(const std::vector<std::vector<TransferTimes>>&
     for (auto& [size, sum] : by_size) {
         for (const int way : {0, 1})
             if (sum.measured[way] > 0) sum.nanoseconds[way] /= sum.measured[way];
-        sum.chosen = sum.pairs[0] >= sum.pairs[1] ? Way::pieces : Way::direct;
+        if (sum.decided()) sum.chosen = sum.pairs[0] >= sum.pairs[1] ? Way::pieces : Way::direct;
         all.push_back(sum);
     }
     return all;

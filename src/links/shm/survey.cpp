@@ -31,10 +31,10 @@ std::string in_words(const TransferTimes& times) {
     };
     const std::string pieces = fmt::format("pieces{}", microseconds(Way::pieces));
     const std::string kernel = fmt::format("kernel{}", microseconds(Way::direct));
+    if (!times.decided()) return fmt::format("{}: {}, {}, in turns: too few to choose", size, pieces, kernel);
     const bool first = times.chosen == Way::pieces;
     std::string text = fmt::format("{}: {}", size, first ? pieces : kernel);
-    if (times.measured[0] > 0 && times.measured[1] > 0)
-        text += fmt::format(", not {}", first ? kernel : pieces);
+    text += fmt::format(", not {}", first ? kernel : pieces);
     if (times.pairs[0] > 0 && times.pairs[1] > 0)
         text += fmt::format(" (between {} of {} pairs)", times.pairs[static_cast<int>(times.chosen)],
                             times.pairs[0] + times.pairs[1]);

@@ -83,7 +83,7 @@ std::vector<TransferTimes> TransferChoice::times() const {
         times.max_bytes = max_bytes_of(i);
         times.messages = of.messages;
         times.chosen = of.chosen;
-        times.pairs[index(of.chosen)] = 1;
+        if (of.measured[0] >= samples && of.measured[1] >= samples) times.pairs[index(of.chosen)] = 1;
         for (const Way way : {Way::pieces, Way::direct}) {
             if (of.measured[index(way)] == 0) continue;
             times.measured[index(way)] = 1;

@@ -27,8 +27,9 @@ struct TransferTimes {
     std::uint64_t messages = 0;      // so far
     double nanoseconds[2] = {0, 0};  // of max_bytes: the median; of several pairs, the mean of theirs
     int measured[2] = {0, 0};        // pairs that have measured it
-    int pairs[2] = {0, 0};           // pairs that have chosen it
-    Way chosen = Way::pieces;        // by most pairs
+    int pairs[2] = {0, 0};           // pairs that have chosen it by enough samples of both ways
+    Way chosen = Way::pieces;        // by most pairs; before any has enough samples, what they begin with
+    bool decided() const { return pairs[0] + pairs[1] > 0; }
 };
 
 class TransferChoice {

@@ -158,7 +158,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
         json["inside_host"]["long_messages_to_rank_0"].push_back(
             {{"bytes", times.max_bytes},
              {"messages", times.messages},
-             {"chosen", shm::name(times.chosen)},
+             {"chosen", times.decided() ? nlohmann::ordered_json(shm::name(times.chosen)) : nullptr},
              {"pieces_microseconds", times.nanoseconds[0] * 1e-3},
              {"kernel_microseconds", times.nanoseconds[1] * 1e-3}});
     }

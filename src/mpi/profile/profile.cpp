@@ -50,9 +50,13 @@ struct Persistent {
 struct Flight {
     Called called;
     std::uint64_t started = 0;
-    std::uint64_t inside = 0;  // nanoseconds in completing calls
-    std::uint64_t calls = 0;
+    std::uint64_t inside = 0;               // nanoseconds in completing calls
+    const std::uint64_t* thread = nullptr;  // time_in_calls of the thread that started it
+    std::uint64_t before = 0;               // what stood there
 };
+
+// Nanoseconds that the thread has spent in calls of collectives, and in those that complete them.
+thread_local std::uint64_t time_in_calls = 0;
 
 // Never destroyed: a thread may still be in a call when the program exits.
 struct State {
@@ -203,6 +207,11 @@ bool is_complete(MPI_Request handle, MPI_Request now) {
     std::abort();
 }
 
+void take_off(const Called& called, MPI_Request handle, std::uint64_t now) {
+    state.flights[handle] = {called, now, 0, &time_in_calls, time_in_calls};
+    state.flying = state.flights.size();
+}
+
 }  // namespace
 
 void begin() {
@@ -264,8 +273,10 @@ void forget(MPI_Request handle) {
 }
 
 void leave(const Called& called) {
+    const std::uint64_t now = trace::now();
+    time_in_calls += now - called.began;
     trace::record({.began = called.began,
-                   .ended = trace::now(),
+                   .ended = now,
                    .bytes = called.bytes,
                    .operation = called.number,
                    .index = called.site,
@@ -276,10 +287,10 @@ void leave(const Called& called) {
 
 void leave(const Called& called, MPI_Request handle) {
     const std::uint64_t now = trace::now();
+    time_in_calls += now - called.began;
     if (handle == MPI_REQUEST_NULL) return;
     const std::lock_guard lock(state.mutex);
-    state.flights[handle] = {called, now, 0, 0};
-    state.flying = state.flights.size();
+    take_off(called, handle, now);
 }
 
 Starting::Starting(const void* from, int count, const MPI_Request* handles) {
@@ -294,7 +305,11 @@ Starting::Starting(const void* from, int count, const MPI_Request* handles) {
 }
 
 void Starting::done() {
-    for (const auto& [handle, called] : ours_) leave(called, handle);
+    if (ours_.empty()) return;
+    const std::uint64_t now = trace::now();
+    time_in_calls += now - ours_.front().second.began;
+    const std::lock_guard lock(state.mutex);
+    for (const auto& [handle, called] : ours_) take_off(called, handle, now);
 }
 
 Completing::Completing(const void* from, int count, const MPI_Request* handles) : from_(from) {
@@ -310,6 +325,7 @@ Completing::Completing(const void* from, int count, const MPI_Request* handles) 
 void Completing::done(const MPI_Request* now) {
     if (ours_.empty()) return;
     const std::uint64_t ended = trace::now();
+    time_in_calls += ended - began_;
     const std::lock_guard lock(state.mutex);
     const std::uint32_t site = site_of("", from_);
     for (const auto& [place, handle] : ours_) {
@@ -317,9 +333,11 @@ void Completing::done(const MPI_Request* now) {
         if (found == state.flights.end()) continue;
         Flight& flight = found->second;
         flight.inside += (ended - began_) / ours_.size();
-        ++flight.calls;
         if (!is_complete(handle, now[place])) continue;
         const Called& called = flight.called;
+        const std::uint64_t alive = ended - flight.started;
+        const std::uint64_t busy =
+            flight.thread == &time_in_calls ? time_in_calls - flight.before : flight.inside;
         trace::record({.began = called.began,
                        .ended = ended,
                        .bytes = called.bytes,
@@ -330,7 +348,7 @@ void Completing::done(const MPI_Request* now) {
                        .kind = static_cast<std::uint8_t>(called.kind + 1)});
         trace::record({.began = flight.started,
                        .ended = flight.started + flight.inside,
-                       .bytes = flight.calls,
+                       .bytes = alive > busy ? alive - busy : 0,  // nanoseconds outside of such calls
                        .operation = called.number,
                        .index = site,
                        .peer = static_cast<std::int32_t>(called.communicator),

@@ -8,8 +8,9 @@
 //               communicator's fact; index: the site's; bytes: of this rank's own block or blocks; kind: 1,
 //               nonblocking; + 2, this rank is the root, which gives all; + 4, which takes all
 //   call        of a nonblocking one, besides. began: when the starting call returned; ended: as much later
-//   as
-//               completing calls took; bytes: how many these were; index: the site of the last of them
+//               as completing calls took, each divided equally among its requests; bytes: nanoseconds from
+//               there to completion that the thread spent outside of calls of collectives; index: the site
+//               of the last completing call
 #pragma once
 
 #include <mpi.h>

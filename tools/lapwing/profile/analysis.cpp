@@ -29,7 +29,8 @@ struct Visit {
     double began = 0;
     double ended = 0;
     double started = 0;  // nonblocking: when the call that starts returned
-    double inside = 0;   // of completing calls
+    double inside = 0;   // of completing calls; of one that completes several collectives, a share
+    double away = 0;     // nonblocking: outside of calls of collectives, until it was complete
 };
 
 // The ranks of a communicator meet in its n-th collective.
@@ -74,6 +75,7 @@ void add_visits(const RankPart& part, std::map<Key, Meeting>& meetings) {
         } else if (event.what == What::call) {
             visit.completing = site(event.index);
             visit.inside = static_cast<double>(event.ended - event.began);
+            visit.away = static_cast<double>(event.bytes);
             visit.started = part.aligned(event.began);
         }
     }
@@ -137,7 +139,7 @@ double seconds_of(const RankPart& part) {
 void add(CallSite& site, const Visit& visit, double last) {
     const double start = std::max(0.0, (visit.nonblocking ? visit.started : visit.ended) - visit.began);
     const double spent = start + visit.inside;
-    const double away = visit.nonblocking ? std::max(0.0, visit.ended - visit.began - spent) : 0;
+    const double away = visit.nonblocking ? visit.away : 0;
     // What the rank spent in its calls before the last one had begun, it spent waiting for that one. Where it
     // was away meanwhile, it waited less.
     const double before = std::clamp(last - visit.began, 0.0, visit.ended - visit.began);

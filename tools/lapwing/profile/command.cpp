@@ -118,7 +118,8 @@ std::string as_text(const Profile& profile) {
     text +=
         "\nlate: waiting for ranks that had not begun; own: the rest, the collective's own time; away: "
         "between start and "
-        "completion,\noutside of their calls. What could be saved is a bound: an engine needs some of the "
+        "completion,\noutside of calls of collectives. What could be saved is a bound: an engine needs some "
+        "of the "
         "processor, too.\n";
     return text;
 }
