@@ -184,7 +184,11 @@ Command add_bench(CommandLine& tool, const Words& words) {
         "2\n"
         "  lapwing cluster --hosts 4 --rate 100mbit -- lapwing bench tests -- mpirun -n 4\n"
         "  lapwing bench all --quick --results results -- mpirun -n 2\n"
-        "\n`lapwing bench BENCHMARK --help` describes each, with the figure of the paper that it follows.");
+        "\n`lapwing bench BENCHMARK --help` describes each, with the figure of the paper that it follows. "
+        "The\n"
+        "exit status is 0 when every requested engine did the work, 1 when one did not or gave a wrong "
+        "result, "
+        "2 when\nnothing was started.");
     auto all = std::make_shared<All>();
     // For the build: what `lapwing report` reads.
     app->add_flag("--table", all->table)->group("");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <sstream>
 #include <vector>
@@ -162,17 +163,23 @@ std::string usage_of(const CommandLine& app, const std::string& called) {
     return usage.starts_with(called) ? usage : called.substr(0, called.find(' ') + 1) + usage;
 }
 
-constexpr const char* end_of_page = R"(.Sh ENVIRONMENT
+constexpr const char* environment = R"(.Sh ENVIRONMENT
 Variables
 .Ev LAPWING_*
 determine how lists run;
 .Ql lapwing info
 lists them with their meaning and present values.
-.Sh EXIT STATUS
-0 when all is well; 1 when something was found wrong or has failed; 2 when an option, a variable or the command is wrong and
-nothing was started.
-What starts a launcher gives the launcher's status.
 )";
+
+// Takes the sentence about the exit status out of a footer, whose end it is.
+std::string take_exit_status(std::string& footer) {
+    const std::size_t words[] = {footer.find("The exit status"), footer.find("The\nexit status")};
+    const std::size_t at = std::min(words[0], words[1]);
+    if (at == std::string::npos) return "0, or 2 when an option, a variable or an argument is wrong.";
+    const std::string sentence = footer.substr(at);
+    footer.erase(footer.find_last_not_of(" \n", at - 1) + 1);
+    return sentence;
+}
 
 }  // namespace
 
@@ -195,7 +202,7 @@ Each subcommand has a page of its own, such as
 .Xr lapwing-run 1 .
 )";
     add_subcommands(page, tool);
-    page += end_of_page;
+    page += environment;
     add_footer(page, tool.footer());
     page += R"(.Sh SEE ALSO
 .Xr lapwing 3
@@ -220,8 +227,11 @@ std::string page_of_subcommand(const CommandLine& tool, const CommandLine& subco
     add_subcommands(page, subcommand);
     page += ".Sh OPTIONS\n";
     add_options(page, subcommand);
-    page += end_of_page;
-    add_footer(page, subcommand.footer());
+    std::string footer = subcommand.footer();
+    const std::string status = take_exit_status(footer);
+    page += std::string(environment) + ".Sh EXIT STATUS\n";
+    add_text(page, status);
+    add_footer(page, footer);
     page += ".Sh SEE ALSO\n.Xr lapwing 1\n";
     return page;
 }

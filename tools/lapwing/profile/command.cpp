@@ -252,9 +252,8 @@ Command add_profile(CommandLine& tool, const Words& words) {
         "it\n"
         "with -g to see source lines. The ranks write to a directory beside FILE, or in the working "
         "directory; all\n"
-        "hosts must see it, and it is removed at the end. The exit status is the launcher's, or 2 when "
-        "nothing was\n"
-        "started.");
+        "hosts must see it, and it is removed at the end. The exit status is the launcher's; 1 if "
+        "that is\n0 and there is no profile; 2 if nothing was started.");
     app->prefix_command();  // everything after the first word that is no option belongs to the job
     return {app, [app, options, &words] { return run(*app, *options, words); }, false, true};
 }

@@ -150,9 +150,8 @@ Command add_verify(CommandLine& tool) {
         "  lapwing verify --all --ranks 1:64\n"
         "  lapwing verify --collective alltoall --algorithm bruck --ranks 100\n"
         "  lapwing explain gather --ranks 6 --format text -o gather.list && lapwing verify gather.list\n"
-        "\nExit status: 0 proved; 1 violations (the counter-examples are printed), or no algorithm applies "
-        "to any of\n"
-        "the problems; 2 unreadable file or wrong usage.");
+        "\nThe exit status is 0 when all is proven; 1 with a counter-example, which is printed, or when no "
+        "algorithm\napplies to any of the problems; 2 when a file or an option is wrong.");
     return {app, [options, ranks] { return verify(*options, ranks->count() > 0); }};
 }
 
