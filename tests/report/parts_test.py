@@ -315,6 +315,14 @@ class Words(Scratch):
             for engine in one["engines"]:
                 engine["summary"]["overlap"].update(q1=0.1, q3=0.9)
         self.assertRegex(words.cautions(self.result(content))[0], "^In 9 of 21 points the rounds lie far apart")
+        self.assertIn("do not say how much overlaps", words.headline([self.result(content)]))
+        self.assertIn("hides", words.headline([self.result(content), self.result(samples.overlap())]))
+
+    def test_noise_is_no_negative_overlap(self):
+        content = samples.overlap()
+        content["rows"][0]["engines"][0]["summary"]["overlap"].update(q1=-366.0, median=-239.0, q3=0.1)
+        point = self.figures(content)[0].views[0].panels[0].series[0].points[0]
+        self.assertEqual((point.spread.q1, point.spread.median, point.spread.q3), (0, 0, 0.1))
         content = samples.overlap()
         content["more_ranks_than_processors"] = True
         self.assertIn("more ranks than processors", words.cautions(self.result(content))[0])

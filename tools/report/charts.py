@@ -106,7 +106,7 @@ def rows_of(panel, list_of_series, styles):
 
 
 def levels_of(panel):
-    """The documents' values that are a level of their own, and those that are a line."""
+    """Published values that are a level of their own, and those that are a line."""
     levels, lines = [], []
     for reference in panel.references:
         entry = reference.entry
@@ -211,7 +211,7 @@ def spread_numbers(levels, scale, length, apart):
 
 
 def level_marks(vertical):
-    """Bands, lines and numbers for the documents' values; `vertical` where values go to the right."""
+    """Bands, lines and numbers for published values; `vertical` where values go to the right."""
     along, size, across = ("x", "width", "y") if vertical else ("y", "height", "x")
     whole = {across: {"value": 0}, f"{across}2": {"signal": "height" if vertical else "width"}}
     number = {"text": {"field": "n"}, "fill": {"value": "var(--paper)"}, "fontSize": {"value": 11}}

@@ -1,4 +1,4 @@
-"""Makes figures from results: the plots, their axes, their series, and the values of documents beside them."""
+"""Makes figures from results: the plots, their axes, their series, and published values beside them."""
 
 import dataclasses
 import json
@@ -167,6 +167,10 @@ def label_of(result, engine, variant, rows):
     return variant if all(len(of_variant) == 1 for of_variant in engines.values()) else f"{name}, {variant}"
 
 
+# Shares of a collective's time. A measurement with noise finds some below 0, without a bound.
+CLIPPED = ("overlap", "limit")
+
+
 def series_of(result, rows, quantity):
     series = {}
     for row in rows:
@@ -178,15 +182,17 @@ def series_of(result, rows, quantity):
             if one is None:
                 label = label_of(result, measurement.engine, row.variant, result.rows)
                 one = series[key] = Series("|".join(key), measurement.engine, row.variant, label, [])
-            one.points.append(Point(place_on(row), measurement.summary[quantity], measurement))
+            spread = measurement.summary[quantity]
+            one.points.append(Point(place_on(row), spread.clipped() if quantity in CLIPPED else spread, measurement))
     for one in series.values():
         one.points.sort(key=lambda point: point.x)
     return list(series.values())
 
 
-def references_of(benchmark, method):
+def references_of(benchmark, method, collectives):
     entries = [entry for entry in PAPERS["values"]
-               if entry["benchmark"] == benchmark and entry.get("method", method) == method]
+               if entry["benchmark"] == benchmark and entry.get("method", method) == method
+               and not collectives.isdisjoint(entry.get("collectives", collectives))]
     return [Reference(number, entry) for number, entry in enumerate(entries, 1)]
 
 
@@ -270,7 +276,7 @@ def figures_of(result, number):
     figures = []
     for index, ((method, parameter), rows) in enumerate(by_method.items()):
         key = f"f{number}-{index}"
-        references = references_of(result.benchmark, method)
+        references = references_of(result.benchmark, method, {row.collective for row in rows})
         views = [view for view in (view_of(result, key + f"-{i}", rows, name, references)
                                    for i, name in enumerate(quantities_of(benchmark, rows))) if view.panels]
         if not views:

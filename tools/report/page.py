@@ -82,7 +82,7 @@ class Page:
                  class_="legend", role="group", aria_label="Series")
 
     def beside(self, figure):
-        """What the documents say on the same question."""
+        """What papers report on the same question."""
         if not figure.references:
             return None
         items = []
@@ -90,10 +90,10 @@ class Page:
             document, entry = reference.document, reference.entry
             self.cited += [document] if document not in self.cited else []
             said = [E("b", entry["says"]), f": {entry['label']}"] if "says" in entry else f"{entry['label']}: {entry['remark']}"
-            items.append(E("li", E("span", f"[{reference.number}]"), E("span", said,
+            items.append(E("li", E("span", f"[{reference.number}]" if reference.drawable else "–"), E("span", said,
                                    f" ({entry['note']})" if "note" in entry else "", ". ",
                                    E("cite", f"{document['short']}, {entry['place']}"))))
-        return E("div", E("h4", "What the documents measured"), E("ol", items), class_="beside", role="note")
+        return E("div", E("h4", "What papers report"), E("ol", items), class_="beside", role="note")
 
     def table(self, figure):
         """Every value of the figure: medians with quartiles."""
@@ -113,6 +113,7 @@ class Page:
                 cells = []
                 for quantity in shown:
                     spread = m.summary.get(quantity.name)
+                    spread = spread.clipped() if spread and quantity.name in figures.CLIPPED else spread
                     low, middle, high = ((values.shown(quantity.kind, number) for number in
                                           (spread.q1, spread.median, spread.q3)) if spread else ("", "–", ""))
                     cells.append(E("td", middle, E("small", f"{low} … {high}") if spread else None))
@@ -255,21 +256,21 @@ class Page:
                    "rounds of a run, with a band or a bar from the first to the third quartile. Hollow marks are series of a "
                    "second kind, or engines other than the requested ones."), parts, id="measured")
 
-    def documents(self):
+    def papers(self):
         if not self.cited:
             return None
         items = [E("li", f"{document['authors']}: ", E("cite", document["title"]), f". {document['venue']}. ",
                    E("small", f"Measured on {document['where']}.")) for document in self.cited]
-        return E("section", E("h2", "The documents"),
+        return E("section", E("h2", "Papers"),
                  E("p", "Their values are shown beside the plots for comparison; they come from other machines, "
                    "networks and numbers of processes. Only values from their text and tables are shown."),
-                 E("ul", items), id="documents")
+                 E("ul", items), id="papers")
 
     def body(self):
         sections = [self.summary()]
         sections += [self.benchmark(name, results) for name, results in self.by_benchmark().items()]
         sections += [self.timelines()] if self.traces else []
-        sections += [self.made_of(), self.documents()]
+        sections += [self.made_of(), self.papers()]
         sections = [section for section in sections if section is not None]
         short = {self.anchor(name): values.first_up(benchmarks.words_of(name)) for name in self.by_benchmark()}
         short["timelines"] = "Timelines"

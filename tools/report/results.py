@@ -12,6 +12,7 @@ import pathlib
 import zlib
 
 import traces
+import values
 from inputs import InputError, is_number, text_of
 
 MOST_RANKS = 1 << 31
@@ -28,6 +29,9 @@ class Spread:
     q1: float
     median: float
     q3: float
+
+    def clipped(self):
+        return Spread(*(values.clipped(value) for value in (self.q1, self.median, self.q3)))
 
 
 @dataclasses.dataclass

@@ -9,6 +9,7 @@ import statistics
 import benchmarks
 import values
 from inputs import text_of
+from values import clipped
 
 
 # Quartiles this far apart, in this part of the points, make a warning.
@@ -86,10 +87,6 @@ def among(kind, numbers):
     """The range of the points; empty if all are equal."""
     apart = span(kind, numbers)
     return f" (from {apart})" if " to " in apart else ""
-
-
-def clipped(share):
-    return min(1.0, max(0.0, share))
 
 
 def overlap_words(result, rows, quantity="overlap", measure="hides", of_what="time"):
@@ -301,10 +298,12 @@ def findings(result):
 
 
 def headline(results):
-    """The main sentence of the page, from the first result about overlap; empty if there is none."""
-    for result in results:
-        if result.benchmark != "overlap":
-            continue
+    """The main sentence of the page, from the first result about overlap that has enough reliable points; empty if there is none."""
+    measured = [result for result in results if result.benchmark == "overlap"]
+    reliable = [result for result in measured if not unreliable_points(result)[0]]
+    if measured and not reliable:
+        return "These measurements do not say how much overlaps: in too many points the rounds lie far apart."
+    for result in reliable:
         rows = [row for row in result.rows if row.method == "wait" and not row.parameter]
         shares = {engine: statistics.median(map(clipped, numbers)) for engine in engines_of(rows)
                   if (numbers := medians(rows, engine, "overlap"))}
@@ -322,6 +321,15 @@ def lies_apart(kind, spread):
     return width > WIDE_SHARE if kind == "share" else width > WIDE_PART * abs(spread.median)
 
 
+def unreliable_points(result):
+    """Whether there are too many, how many, and of how many."""
+    main = benchmarks.benchmark_of(result.benchmark).quantities[:1]
+    spreads = [(benchmarks.quantity_of(result.benchmark, name, row.method).kind, m.summary[name])
+               for row in result.rows for m in row.engines for name in main if name in m.summary]
+    wide = sum(lies_apart(*spread) for spread in spreads)
+    return wide > MANY_POINTS * len(spreads), wide, len(spreads)
+
+
 def cautions(result):
     """Warnings about the quality of a measurement."""
     said = []
@@ -334,12 +342,9 @@ def cautions(result):
     if result.head.get("more_ranks_than_processors") is True and works:
         said.append("There were more ranks than processors: ranks also waited for each other's computation, so the figures say "
                     "little about overlap.")
-    main = benchmarks.benchmark_of(result.benchmark).quantities[:1]
-    spreads = [(benchmarks.quantity_of(result.benchmark, name, row.method).kind, m.summary[name])
-               for row in result.rows for m in row.engines for name in main if name in m.summary]
-    wide = sum(lies_apart(*spread) for spread in spreads)
-    if wide > MANY_POINTS * len(spreads):
-        said.append(f"In {wide} of {values.plural(len(spreads), 'point')} the rounds lie far apart: look at the bands before the "
+    too_many, wide, points = unreliable_points(result)
+    if too_many:
+        said.append(f"In {wide} of {values.plural(points, 'point')} the rounds lie far apart: look at the bands before the "
                     "medians, or measure again, with more rounds and nothing else running.")
     return said + unconfirmed(result)
 
