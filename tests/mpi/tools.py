@@ -1,4 +1,4 @@
-"""Tools that stand before or behind Lapwing by PMPI, MPI sessions, and Valgrind: results right, and who sees which calls."""
+"""Tools that stand before or behind Lapwing by PMPI, MPI sessions, spawned jobs, and Valgrind: results right, and who sees which calls."""
 
 import json
 import pathlib
@@ -86,6 +86,18 @@ def main():
         status, output = jobs.execute([build / "bin" / "lapwing", "run", "--report", *options, "--", *jobs.launcher(mpi, 2), program,
                                        "blocking"], 60, jobs.environment(mpi, build))
         expect(f"the report ends in a sentence {options}", status == 0 and told in output, output)
+    program = build / "tests" / f"spawn-{mpi}"
+    status, output = jobs.execute([*jobs.launcher(mpi, 2), program], 60, jobs.environment(mpi, build))
+    if mpi == "mpich" and "Error in spawn call" in output:
+        print("mpich: this MPICH cannot spawn, with or without Lapwing", flush=True)
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            for options in (["--report"], ["--report", "--report-file", f"{scratch}/report"], ["--trace", f"{scratch}/trace"]):
+                status, output = jobs.execute([build / "bin" / "lapwing", "run", *options, "--", *jobs.launcher(mpi, 2), program],
+                                              60, jobs.environment(mpi, build))
+                reports = output.count("4 of 6 collectives taken")
+                expect(f"a job that spawns another, {options[-1].split('/')[-1]}", status == 0 and output.count("all right") == 4 and
+                       reports == {"--report": 2, f"{scratch}/report": 1}.get(options[-1], 0), output)
     if shutil.which("valgrind") is None:
         print(f"{mpi}: no valgrind: what memcheck reports is not tested", flush=True)
         return 1 if failed else 0

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <mpi.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <numeric>
@@ -23,6 +24,17 @@ int ranks_of_world() {
 }
 
 }  // namespace
+
+Settings settings_of_job() {
+    Settings settings = read_settings(environ);
+    MPI_Comm parent = MPI_COMM_NULL;
+    PMPI_Comm_get_parent(&parent);
+    if (parent == MPI_COMM_NULL) return settings;
+    settings.report_file.clear();
+    settings.report_mark.clear();
+    settings.trace.clear();
+    return settings;
+}
 
 MpiJob::MpiJob(Settings settings) : Job(rank_in_world(), ranks_of_world(), std::move(settings)) {}
 

@@ -93,7 +93,7 @@ Progressed progressed(int ranks) {
 
 void start_job(bool collective) {
     try {
-        const Settings settings = read_settings(environ);
+        const Settings settings = settings_of_job();
         read(settings);
         runtime.job = std::make_unique<MpiJob>(settings);
         if (!collective) {

@@ -217,7 +217,7 @@ void take_off(const Called& called, MPI_Request handle, std::uint64_t now) {
 void begin() {
     Settings settings;
     try {
-        settings = read_settings(environ);
+        settings = settings_of_job();
         if (settings.trace.empty()) return;
         const std::uint64_t capacity = trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
         int rank = 0;
