@@ -13,10 +13,11 @@
  * must not use one operation at the same time. If several threads start collectives in one group, they must
  * agree on the order that the other ranks use.
  *
- * Progress. The kernel, triggered and mlx5 engines run lists while the program computes; so does a progress
- * thread (option progress_thread). Everything else progresses while a thread is in lapwing_test or in one of
- * the lapwing_wait functions: lists of the host engine without a progress thread, and copies and reductions
- * that no thread does. These functions advance all operations of all groups of the process.
+ * Progress. The engines kernel, triggered and mlx5 run lists while the program computes; so does the host
+ * engine with a progress thread (option progress_thread). Without one, lists of the host engine progress only
+ * while a thread of the program is in lapwing_test or in one of the lapwing_wait functions, and so do the
+ * copies and reductions of the other engines. These functions advance all operations of all groups of the
+ * process.
  *
  * Errors. Functions that can fail return a lapwing_status. lapwing_message() returns the text of the calling
  * thread's last error. The library prints nothing, raises no signal and ends no process. When a rank ends,
@@ -105,15 +106,17 @@ int lapwing_group_rank(const lapwing_group* group);
 int lapwing_group_size(const lapwing_group* group);
 /* Returns the engine that runs the group's lists: "kernel", "host", "triggered" or "mlx5". Static memory. */
 const char* lapwing_group_engine(const lapwing_group* group);
-/* Returns why the group does not use the engine of the option, or with `auto` the kernel engine: "rank 3
- * (node2): ..."; "" if it does, or if another engine suits it better. Valid as long as the group. */
+/* Returns why the group does not use the engine that it was to use (that of the option; with `auto` the
+ * kernel engine): "rank 3 (node2): ...". Returns "" if it uses that engine, or if `auto` found another one
+ * faster. Valid as long as the group. */
 const char* lapwing_group_note(const lapwing_group* group);
 /* Returns how ranks of one host exchange messages: "shared memory; ...", or "no shared memory: rank 3
  * (node2): ..." with the reason; then they use the network, as ranks of different hosts do. "" if each host
  * has one rank. Equal at all ranks. For people, not for programs. Valid as long as the group. */
 const char* lapwing_group_inside_host(const lapwing_group* group);
-/* Returns the network between the ranks: "ucx (UCX 1.13.1, tcp on eth0)", "tcp (the kernel engine, eth0)";
- * "" for the group's own connections, or if all ranks share the memory of one host. Equal at all ranks.
+/* Returns the network between the ranks: "ucx (UCX 1.13.1, tcp on eth0)", "tcp (the kernel engine, eth0)".
+ * Returns "" if messages use the TCP connections that the ranks made when they created the group, or if all
+ * ranks share the memory of one host. Equal at all ranks.
  * Valid as long as the group. */
 const char* lapwing_group_network(const lapwing_group* group);
 
@@ -149,7 +152,8 @@ lapwing_status lapwing_wait_all(size_t count, lapwing_operation** operations);
  * neighbour collectives. */
 #define LAPWING_IN_PLACE ((void*)-1)
 
-/* The place of a block in a buffer, for blocks of different lengths. The call copies arrays of parts. */
+/* The place of a block in a buffer, for blocks of different lengths. A collective copies the arrays of parts
+ * that it is given, so they may be freed when it returns. */
 typedef struct lapwing_part {
     uint64_t offset; /* bytes, from the start of the buffer */
     uint64_t bytes;
@@ -182,9 +186,10 @@ typedef enum lapwing_operator {
     LAPWING_USER = 100 /* the caller's own function */
 } lapwing_operator;
 
-/* Must set right[i] = left[i] op right[i] for `count` elements; left comes from lower ranks than right. `op`
- * must be associative. Elements may have any alignment. Called by any thread of the caller that is in a
- * start, in lapwing_test or in a lapwing_wait function. Must not call the library. */
+/* Must set right[i] = left[i] op right[i] for `count` elements; left comes from lower ranks than right,
+ * unless `commutes` is set. `op` must be associative. Elements may have any alignment. Called by any thread
+ * of the caller that is in a start, in lapwing_test or in a lapwing_wait function. Must not call the library.
+ */
 typedef void lapwing_function(void* context, const void* left, void* right, uint64_t count);
 
 /* How elements are reduced. Unless `op` is LAPWING_USER, only `type` and `op` are read: {.type =

@@ -9,7 +9,8 @@ int main(int argc, char** argv) {
     MPI_Comm_get_parent(&parent);
     inter = parent;
     if (parent == MPI_COMM_NULL) {
-        MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+        MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+                       MPI_ERRCODES_IGNORE);
     }
     MPI_Comm all;
     MPI_Intercomm_merge(inter, parent != MPI_COMM_NULL, &all);

@@ -5,9 +5,9 @@
 
 namespace lapwing {
 
-// The variables of this process, without the files of its job if the job was started by MPI_Comm_spawn: the job
-// that spawned it has the same variables, and writes these files itself. Its report goes to standard error.
-// Throws Error (invalid_argument).
+// The variables of this process, without the files of its job if the job was started by MPI_Comm_spawn: the
+// job that spawned it has the same variables, and writes these files itself. Its report goes to standard
+// error. Throws Error (invalid_argument).
 Settings settings_of_job();
 
 class MpiJob final : public Job {

@@ -27,16 +27,19 @@ struct Communicator {
     bool intercommunicator = false;
     bool left_to_mpi = false;  // by a hint: engine "mpi"
     PlanOptions options;       // hints may change them before the first collective
-    Count in_flight;           // and persistent ones that the program has not freed
-    // Counted alike on all ranks: collectives, and persistent ones.
+    // Requests in flight, and persistent requests that the program has not freed.
+    Count in_flight;
+    // Channels of the group's link, each for one collective. Equal on all ranks, which start collectives in
+    // the same order.
     std::uint32_t next_channel = 0;
     std::uint32_t next_persistent_channel = 0;
     const Engine* engine_used = nullptr;  // by the last collective
-    std::uint32_t trace_number = 0;       // of a trace; 0: it has none yet
+    std::uint32_t trace_number = 0;       // of this communicator in a trace; 0: it has none yet
 
     // The first collective makes the group and begins the agreement of its ranks; the group is opened when
     // that is complete. Collectives that start before wait for it, because a start must not wait for a peer.
     std::deque<Request*> waiting;  // in order
+    // The agreement is a maximum over all ranks: see JobGroup::claim() and JobGroup::open().
     std::vector<std::uint64_t> claim;
     std::vector<std::uint64_t> agreed;
     MPI_Request agreement = MPI_REQUEST_NULL;
@@ -49,32 +52,32 @@ struct Communicator {
     std::optional<JobGroup> group;  // empty before the first collective
 };
 
-// The group that this thread used last, as long as none has been given up since: no other thread may free its
-// communicator while this one uses it.
+// The communicator that this thread used last. Valid as long as no thread has given one up since. This thread
+// may use it without a lock, because MPI forbids other threads to free a communicator that is in use.
 struct LastCommunicator {
-    Communicator* group = nullptr;
+    Communicator* found = nullptr;
     MPI_Comm communicator{};
     std::uint64_t given_up = 0;
 };
 extern constinit thread_local LastCommunicator last_communicator;
 extern std::atomic<std::uint64_t> communicators_given_up;  // so far
 
-// The group of a valid communicator; made at its first use and freed with the communicator. Null, with the
-// MPI's error code, when the MPI refuses. Call it outside of Entry: it may run the program's attribute
-// callbacks.
+// What Lapwing keeps for a valid communicator; made at its first use and freed with the communicator. Null,
+// with the MPI's error code, when the MPI refuses. Must not be called inside Entry (mpi/native/entry.hpp),
+// because it may run the program's attribute callbacks.
 Communicator* find_communicator_among_all(MPI_Comm communicator, int* error);
 inline Communicator* find_communicator(MPI_Comm communicator, int* error) {
     const LastCommunicator& last = last_communicator;
-    if (last.communicator != communicator || last.group == nullptr ||
+    if (last.communicator != communicator || last.found == nullptr ||
         last.given_up != communicators_given_up.load(std::memory_order_acquire)) {
         return find_communicator_among_all(communicator, error);
     }
     *error = MPI_SUCCESS;
-    return last.group;
+    return last.found;
 }
 
 // Makes the communicator's group and begins the agreement of its ranks, once; at the same place in the order
-// of collectives on all ranks. Returns the MPI's error code. Call it outside of Entry, too.
+// of collectives on all ranks. Returns the MPI's error code. Must not be called inside Entry either.
 int make_group(Communicator& communicator);
 inline int begin_group(Communicator& communicator) {
     return communicator.begun() ? MPI_SUCCESS : make_group(communicator);
@@ -87,12 +90,13 @@ inline bool open_group(Communicator& communicator) {
 
 // Null when the communicator had no collective yet.
 Communicator* existing_communicator(MPI_Comm communicator);
-// The same; it is found no more, because its communicator is about to be freed.
+// The same, for a communicator that is about to be freed: find_communicator() does not find it from now on.
 Communicator* give_up_communicator(MPI_Comm communicator);
 
 // Frees what groups of freed communicators kept while something was in flight.
 void free_communicators();
-// At the end of MPI: the others, too; `finish` waits for the agreement that begin_group() began.
+// At the end of MPI: frees what is kept for communicators that the program has not freed, too. `finish` waits
+// for the agreement that begin_group() began.
 void free_all_communicators(void (*finish)(Communicator&));
 
 }  // namespace lapwing
