@@ -264,8 +264,9 @@ class Faults:
     def a_report_that_is_lost(self):
         for options in (["--report"], ["--report-file", f"/tmp/lapwing-faults-{os.getpid()}"]):
             status, output = self.run(["leaves"], 2, options=options)
+            # What the program itself printed may be lost: launchers end the other ranks when the first one leaves so.
             self.expect(f"a program that ends without MPI_Finalize, {options[0]}", status not in (0, None) and
-                        "all done" in output and "rank 0 ended without MPI_Finalize" in output, output)
+                        "rank 0 ended without MPI_Finalize" in output, output)
         status, output = jobs.execute([self.build / "bin" / "lapwing", "run", "--report", "--",
                                        *jobs.launcher(self.mpi, 2), "env", "-u", "LD_PRELOAD", self.program, "plain"], 60,
                                       jobs.environment(self.mpi, self.build))
