@@ -191,7 +191,7 @@ class Faults:
                 ("LAPWING_ALGORITHM", "ialltoall=pairwize", "'pairwise'"),
                 ("LAPWING_ALGORITHM", "ialltoal=flat", "'ialltoall'"),
                 ("LAPWING_TUNING", "/nowhere/tuning.json", "'/nowhere/tuning.json' cannot be read"),
-                ("LAPWING_BLOCKING", "perhaps", "0 or 1"),
+                ("LAPWING_BLOCKING", "perhaps", "unknown value 'perhaps'"),
                 ("LAPWING_PROGRESS_THREAD", "some", "none, auto, any or a list"),
                 ("LAPWING_TIMEOUT", "0", "a number from 1"),
                 ("LAPWING_TCP_FAMILY", "ipv5", "ipv4")]:

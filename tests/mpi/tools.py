@@ -86,6 +86,26 @@ def main():
         status, output = jobs.execute([build / "bin" / "lapwing", "run", "--report", *options, "--", *jobs.launcher(mpi, 2), program,
                                        "blocking"], 60, jobs.environment(mpi, build))
         expect(f"the report ends in a sentence {options}", status == 0 and told in output, output)
+    for ranks, engine in ((3, "host"), (4, "host"), (2, "kernel")):
+        with tempfile.TemporaryDirectory() as scratch:
+            file = pathlib.Path(scratch) / "report"
+            status, output = jobs.execute([build / "bin" / "lapwing", "run", "--blocking", "auto", "--engine", engine, "--json",
+                                           "--report-file", file, "--", *jobs.launcher(mpi, ranks), build / "tests" / f"measured-{mpi}"],
+                                          100, jobs.environment(mpi, build))
+            report = json.loads(file.read_text()) if status == 0 else {}
+        # Of half of the ranks: one communicator, and three that are made from it.
+        half = (ranks + 1) // 2
+        expected = {("MPI_Allreduce", bytes, ranks): 1 for bytes in (8, 32, 32768)}
+        for bytes, communicators in ((8, 4), (32, 1), (32768, 1)):
+            expected[("MPI_Allreduce", bytes, half)] = communicators + expected.get(("MPI_Allreduce", bytes, half), 0)
+        expected[("MPI_Gatherv", 0, ranks)] = 1
+        decided = {(row["name"], row["bytes"], row["ranks"]): row["communicators_by_lists"] + row["communicators_by_mpi"]
+                   for row in report.get("blocking_decisions", [])}
+        rows = {row["name"]: row["taken"] + row["fell_back"] for row in report.get("collectives", [])}
+        expect(f"blocking collectives are decided by measurement, {ranks} ranks, engine {engine}",
+               status == 0 and "all right" in output and decided == expected and
+               # Each rank makes 40 calls in each of 3 sizes in two communicators, and in three more.
+               rows.get("MPI_Iallreduce", 0) == ranks * 40 * 9 and rows.get("MPI_Igatherv", 0) == ranks * 40, (output, report))
     program = build / "tests" / f"spawn-{mpi}"
     status, output = jobs.execute([*jobs.launcher(mpi, 2), program], 60, jobs.environment(mpi, build))
     if mpi == "mpich" and "Error in spawn call" in output:

@@ -64,6 +64,11 @@ CommandLineOption* CommandLineOption::values(int count) {
     return this;
 }
 
+CommandLineOption* CommandLineOption::optional_value(const std::string& alone) {
+    option_->expected(0, 1)->default_str(alone);
+    return this;
+}
+
 CommandLineOption* CommandLineOption::show_default() {
     option_->capture_default_str();
     return this;

@@ -29,7 +29,9 @@ class CommandLineOption {
     CommandLineOption* range(double min, double max);   // as above
     CommandLineOption* choices(const std::vector<std::string>& valid);
     CommandLineOption* values(int count);  // the exact number of values
-    CommandLineOption* show_default();     // --help prints the variable's value
+    // The value may be left out, and is `alone` then.
+    CommandLineOption* optional_value(const std::string& alone);
+    CommandLineOption* show_default();  // --help prints the variable's value
 
     std::size_t count() const;  // how often it was given
     bool positional() const;

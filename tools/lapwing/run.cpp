@@ -26,7 +26,7 @@ struct Options {
     std::string algorithm;
     std::string tuning;
     std::string topology;
-    bool blocking = false;
+    std::string blocking;
     bool report = false;
     bool json = false;
     std::string report_file;
@@ -46,7 +46,7 @@ Settings settings_of(const Options& options) {
     // Ranks may start in another directory.
     if (!settings.tuning.empty()) settings.tuning = std::filesystem::absolute(settings.tuning);
     if (!settings.topology.empty()) settings.topology = std::filesystem::absolute(settings.topology);
-    if (options.blocking) settings.blocking = "1";
+    if (!options.blocking.empty()) settings.blocking = options.blocking == "all" ? "1" : options.blocking;
     if (options.json) {
         settings.report = "json";
     } else if (options.report || (!options.report_file.empty() && settings.report == "none")) {
@@ -133,7 +133,11 @@ Command add_run(CommandLine& tool, const Words& words) {
     app->add_option("--topology", options->topology,
                     "The order of hosts in the network; see `lapwing topology --help`")
         ->type_name("FILE");
-    app->add_flag("--blocking", options->blocking, "Also run the blocking collectives");
+    app->add_option("--blocking", options->blocking,
+                    "Also run the blocking collectives: all, or auto, those where lists are faster (all)")
+        ->type_name("WHICH")
+        ->choices({"all", "auto"})
+        ->optional_value("all");
     app->add_flag("--report", options->report,
                   "At the end, print which calls Lapwing ran, which it left to the MPI, and why");
     app->add_flag("--json", options->json, "Print the report as JSON");

@@ -8,6 +8,7 @@
 
 #include <mpi.h>
 
+#include "base/clock.hpp"
 #include "mpi/calls/completion.hpp"
 #include "mpi/calls/init.hpp"
 #include "mpi/native/guard.hpp"
@@ -71,22 +72,40 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, Nat
     });
 }
 
+// The case of a blocking call with LAPWING_BLOCKING=auto, decided if all its trials are over. Adds up the
+// ranks' times then, on the program's communicator.
+BlockingChoice::Case& blocking_case(Communicator& group, const Problem& problem);
+
 template <typename Call, typename Native>
 int blocking(const Call& call, MPI_Comm communicator, Native native) {
-    if (!takes_calls() || !runtime.takes_blocking) {
+    if (!takes_calls() || runtime.takes_blocking == TakenBlocking::none) {
         if (runtime.measures) runtime.report.count_blocking(Call::collective);
         return native();
     }
     return guarded([&] {
+        BlockingChoice::Case* measured = nullptr;
+        std::uint64_t began = 0;
         const Started started =
-            describe_and_start(call, communicator, [](auto& group, auto& problem, const auto& buffers) {
+            describe_and_start(call, communicator, [&](auto& group, auto& problem, const auto& buffers) {
+                if (runtime.takes_blocking == TakenBlocking::measured) {
+                    BlockingChoice::Case& one = blocking_case(group, problem);
+                    if (one.timed()) {
+                        measured = &one;
+                        began = nanoseconds();
+                    }
+                    if (one.way() == BlockingChoice::Way::mpi) {
+                        runtime.report.count_fallback(Call::collective, Fallback::measured);
+                        return Started::declined();
+                    }
+                }
                 return start(group, problem, buffers, true);
             });
         MPI_Request handle = MPI_REQUEST_NULL;
-        const int error = end_of_start(started, communicator, &handle, native);
-        return started.outcome == Outcome::taken
-                   ? wait_for(*started.request, &handle, MPI_STATUS_IGNORE, trace::Call::blocking_wait)
-                   : error;
+        const bool taken = started.outcome == Outcome::taken;
+        int error = end_of_start(started, communicator, &handle, native);
+        if (taken) error = wait_for(*started.request, &handle, MPI_STATUS_IGNORE, trace::Call::blocking_wait);
+        if (measured != nullptr) measured->took(nanoseconds() - began, taken);
+        return error;
     });
 }
 

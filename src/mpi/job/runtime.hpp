@@ -13,6 +13,9 @@
 
 namespace lapwing {
 
+// Which calls of the blocking forms Lapwing takes.
+enum class TakenBlocking { none, all, measured };
+
 struct Runtime {
     std::atomic<bool> started{false};  // the members below are set
     PlanOptions options;               // of every group that its communicator's hints do not change
@@ -21,9 +24,9 @@ struct Runtime {
     std::unique_ptr<JobNetwork> network;      // null if the engine is "mpi"
     bool takes_calls = false;                 // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
-    bool takes_blocking = false;              // the blocking forms, too
-    bool measures = false;                    // a report is wanted: clocks are read
-    bool threads = false;                     // MPI_THREAD_MULTIPLE
+    TakenBlocking takes_blocking = TakenBlocking::none;
+    bool measures = false;  // a report is wanted: clocks are read
+    bool threads = false;   // MPI_THREAD_MULTIPLE
     std::string report_form = "none";
     std::string report_file;
     std::string report_mark;

@@ -35,7 +35,10 @@ namespace {
 void read(const Settings& settings) {
     check_settings(settings);
     runtime.options = read_plan_options(settings, {"mpi"});
-    runtime.takes_blocking = parse_switch("LAPWING_BLOCKING", settings.blocking);
+    check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1", "auto"});
+    runtime.takes_blocking = settings.blocking == "auto" ? TakenBlocking::measured
+                             : settings.blocking == "1"  ? TakenBlocking::all
+                                                         : TakenBlocking::none;
     check_word("LAPWING_REPORT", settings.report, {"none", "text", "json"});
     runtime.report_form = settings.report;
     runtime.report_file = settings.report_file;

@@ -12,6 +12,7 @@
 #include "job/group.hpp"
 #include "links/mpi/mpi_link.hpp"
 #include "mpi/native/count.hpp"
+#include "plan/blocking_choice.hpp"
 
 namespace lapwing {
 
@@ -43,6 +44,8 @@ struct Communicator {
     std::vector<std::uint64_t> claim;
     std::vector<std::uint64_t> agreed;
     MPI_Request agreement = MPI_REQUEST_NULL;
+
+    std::optional<BlockingChoice> blocking;  // with LAPWING_BLOCKING=auto, from the first blocking call on
 
     bool begun() const { return group.has_value(); }
     bool is_open() const { return begun() && group->is_open(); }

@@ -203,7 +203,7 @@ void check_values(const Settings& settings) {
     RequestedAlgorithms::parse(settings.algorithm);
     if (!settings.tuning.empty()) Tuning::read(settings.tuning);
     if (!settings.topology.empty()) topology::HostOrder::read(settings.topology);
-    parse_switch("LAPWING_BLOCKING", settings.blocking);
+    check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1", "auto"});
     if (settings.check != "auto") parse_switch("LAPWING_CHECK", settings.check);
     pick("report", settings.report, reports);
     trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);

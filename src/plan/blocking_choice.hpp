@@ -1,0 +1,72 @@
+// Chooses for the blocking collectives of one communicator whether they run as task lists or by the native
+// MPI: LAPWING_BLOCKING=auto.
+//
+// Which way is faster depends on the MPI, the machine, the placement of ranks and the length of blocks, so
+// both are measured: the first calls of a collective and class of sizes take both ways in turn. Then the
+// ranks add up their medians, once, and all take the faster way from then on. Ranks make the same blocking
+// calls in the same order, so all of them try the same way at the same time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "task/problem.hpp"
+
+namespace lapwing {
+
+class BlockingChoice {
+  public:
+    enum class Way : std::uint8_t { mpi, lists };
+    static constexpr int warm_ups = 1;  // of each way: connections are made, lists are built
+    static constexpr int samples = 5;   // of each way; the median counts
+    static constexpr int trials = 2 * (warm_ups + samples);
+    // Lists must be faster by this factor: medians of the same way differ by as much.
+    static constexpr double clearly = 0.95;
+
+    // One collective and class of sizes. Each class ends at four times the bytes of the class before.
+    class Case {
+      public:
+        Collective collective() const { return collective_; }
+        std::uint64_t max_bytes() const { return max_bytes_; }
+        // Whether all trials are over and the ranks must add up medians().
+        bool must_agree() const { return calls_ == trials && !decided_; }
+        bool decided() const { return decided_; }
+        // The way of the next call.
+        Way way() const { return decided_ ? chosen_ : calls_ % 2 == 0 ? Way::mpi : Way::lists; }
+        bool timed() const { return !decided_; }
+        // After a call that was timed. `taken`: lists ran it, if it was their turn.
+        void took(std::uint64_t nanoseconds, bool taken);
+        // Nanoseconds of both ways on this rank, by Way. Infinite: no list took the call.
+        std::array<double, 2> medians() const;
+        // `sums`: of all ranks' medians.
+        void decide(const std::array<double, 2>& sums);
+        // Of all ranks, on average; valid when decided.
+        const std::array<double, 2>& means() const { return means_; }
+
+      private:
+        friend class BlockingChoice;
+        Case(Collective collective, std::uint64_t max_bytes, int ranks)
+            : collective_(collective), max_bytes_(max_bytes), ranks_(ranks) {}
+
+        Collective collective_;
+        std::uint64_t max_bytes_;
+        int ranks_;
+        int calls_ = 0;  // that were timed
+        bool decided_ = false;
+        bool declined_ = false;
+        Way chosen_ = Way::mpi;
+        std::array<std::array<std::uint64_t, samples>, 2> nanoseconds_{};
+        std::array<double, 2> means_{};
+    };
+
+    explicit BlockingChoice(int ranks) : ranks_(ranks) {}
+    // `bytes` of the problem's block: equal on all ranks, or 0. The case stays valid until the next call.
+    Case& find(Collective collective, std::uint64_t bytes);
+
+  private:
+    const int ranks_;
+    std::vector<Case> cases_;  // the last one used first: programs repeat their calls
+};
+
+}  // namespace lapwing
