@@ -55,7 +55,8 @@ class Perfetto:
     def open(self, file):
         self.chosen["/localtrace"] = file
         self.browser.call("Page.navigate", url=f"http://127.0.0.1:{self.server.server_port}/?{file.name}")
-        self.browser.until("typeof app !== 'undefined' && !!app.trace && !app.isLoadingTrace")
+        # The page of the file before may still stand there.
+        self.browser.until(f"location.search === '?{file.name}' && typeof app !== 'undefined' && !!app.trace && !app.isLoadingTrace")
 
     def ask(self, query):
         """The rows of a query, each value as text."""
