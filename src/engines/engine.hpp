@@ -1,4 +1,5 @@
-// The seam between a job and the engines that run its lists.
+// The seam between a job and the engines that run its task lists (task/list.hpp): one rank's part of a
+// collective.
 //
 // An engine is opened in three steps, each by an object of its own:
 //   Engine       what this build and this machine offer; one object per process, see catalogue.hpp
@@ -40,7 +41,8 @@ struct Buffers {
     const std::byte* in = nullptr;
     std::byte* out = nullptr;
     Reducer* reducer = nullptr;  // for lists that reduce by Operator::user
-    // The number of this run's collective in a trace; 0: none. 64 bits, so that a copy has no odd end: 5 ns.
+    // The number of this run's collective in a trace; 0: none. 64 bits, although 32 would do: then Buffers is
+    // copied in whole words, which saves 5 ns in each start.
     std::uint64_t operation = 0;
 };
 
@@ -63,7 +65,7 @@ class Prepared {
     // Advances the run as far as possible. Returns true if the run is complete; the operation is released
     // then and must not be used again. Throws Error (link); the operation is released then, too.
     virtual bool test(Operation* operation) = 0;
-    // As test(), for a caller that has nothing else to do: may do work that a thread was to do.
+    // As test(), for a caller that has nothing else to do: may do work that was meant for an engine's thread.
     virtual bool progress(Operation* operation) { return test(operation); }
     // Call it before the caller sleeps: the run advances without the caller. Returns a descriptor that
     // becomes readable when the run has advanced, for poll() only; the engine owns it. Returns -1 if there is
@@ -80,13 +82,14 @@ class Prepared {
 
     // These three do nothing unless GroupEngine::needs_agreement().
 
-    // Sets aside what starts on `channel`, a persistent one, need. Returns the lanes that this rank cannot
-    // use for it, as a bit mask (bit i: lane i). All bits set: this rank cannot run the list at all.
+    // Sets aside what the list needs to be started on the persistent channel `channel`. An engine may have
+    // several *lanes*, such as connections, for persistent lists: returns those that this rank cannot use for
+    // this list, as a bit mask (bit i: lane i). All bits set: this rank cannot run the list at all.
     virtual std::uint32_t offer(std::uint32_t channel) {
         static_cast<void>(channel);
         return 0;
     }
-    // All ranks can use `lane`, the lowest one. Returns the channel of all starts.
+    // Called when all ranks can use `lane`, the lowest of all such lanes. Returns the channel of all starts.
     virtual std::uint32_t accept(std::uint32_t channel, int lane) {
         static_cast<void>(lane);
         return channel;
@@ -98,7 +101,7 @@ class Prepared {
 
 // How a list reaches intra-node peers. Equal on all ranks.
 enum class Inside {
-    by_memory,  // through Group::intra_node, by the threads of the program
+    by_memory,  // through EngineGroup::intra_node, by the threads of the program
     by_engine,  // like all other peers
 };
 
@@ -118,13 +121,13 @@ struct EngineGroup {
     // The ranks of the group, by their ranks in the job.
     std::vector<int> members = {};
     Link* messages = nullptr;  // reaches all peers
-    // A link of its own to the peers of the same host, for engines that reach the other peers by themselves.
-    // Null if there are none, or if `messages` reaches intra-node peers only. Used by threads of the program
-    // only, inside start, test, progress and prepare_to_sleep.
+    // Another link, to the peers of the same host alone, for engines that reach the other peers by
+    // themselves. Null if there are none, or if `messages` reaches intra-node peers only. Used by threads of
+    // the program only, inside start, test, progress and prepare_to_sleep.
     Link* intra_node = nullptr;
     std::vector<bool> intra_node_peers = {};  // by rank; empty: none
-    // Advances lists while the program computes, if `messages` may be used by any thread. Null if there is
-    // none.
+    // The thread that advances lists while the program computes; only where any thread may use `messages`.
+    // Null if there is none.
     ProgressThread* progress_thread = nullptr;
 };
 
@@ -138,8 +141,8 @@ class GroupEngine {
     // Whether the ranks must agree before they start a persistent list: see Prepared::offer().
     virtual bool needs_agreement() const { return false; }
     // Decides whether the engine runs the lists of this problem, which `list_of` builds, and reserves what
-    // they need from what the group has left. Equal on all ranks, which admit the same problems in the same
-    // order; an admitted problem stays admitted.
+    // they need of what the group may still use. Equal on all ranks, which admit the same problems in the
+    // same order; an admitted problem stays admitted.
     virtual Verdict admit(const Problem& problem, const ListOf& list_of, const ListUse& use) {
         static_cast<void>(problem);
         static_cast<void>(list_of);
@@ -164,7 +167,7 @@ class JobEngine {
     // For people, what the engine reaches other hosts by: "sockets on eth0"; empty: by the group's links.
     virtual std::string description() const { return ""; }
     // Sets aside what a group of `ranks` ranks needs, on this rank alone. Returns null if too little is left;
-    // then no rank of the group may open it. The first call is for the group of all ranks.
+    // then no rank of that group may open() the engine for it. The first call is for the group of all ranks.
     virtual std::unique_ptr<Reservation> reserve(int ranks) {
         static_cast<void>(ranks);
         return std::make_unique<Reservation>();
@@ -200,8 +203,8 @@ class Engine {
     }
     // Whether the engine can run this list. Equal on all ranks.
     virtual Verdict supports(const List& list) const = 0;
-    // The same for all lists of a problem, without the limits of a job: for engines that decline lists for
-    // reasons that only some ranks see in theirs.
+    // The same for all ranks' lists of a problem, whatever a job could set aside for them: for engines that
+    // decline a problem because of the list of one of its ranks.
     virtual Verdict supports_all(const Problem& problem, const ListOf& list_of) const {
         static_cast<void>(problem);
         static_cast<void>(list_of);

@@ -1,5 +1,6 @@
 // A job as its engines and networks see it: its ranks, and how they exchange what they must know of each
-// other before there is a network. The native MPI and the C API each implement it.
+// other before there is a network. Two classes implement it: mpi/ by calls of the native MPI, c/ by its own
+// connections.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +32,8 @@ class Job {
 
     // Collective: the bytes of all ranks, by rank. Ranks may give different lengths. Throws Error (link).
     virtual std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine) = 0;
-    // Collective: returns when all ranks have called it. Calls `meanwhile` again and again until then.
-    // Returns early if a rank is lost.
+    // Collective, at the end of the job: returns when all ranks have called it. Calls `meanwhile` again and
+    // again until then. Returns early if a rank is lost.
     virtual void leave_together(const std::function<void()>& meanwhile) = 0;
     // Prints a line for people: "lapwing: " is put before it.
     virtual void warn(const std::string& line) = 0;
@@ -55,9 +56,9 @@ class Job {
     // Collective: the text of the lowest rank that has one, with that rank's name before it: "rank 3 (node2):
     // ..."; empty if no rank has one.
     std::string agree(const std::string& text);
-    // Collective: runs `step`. If it throws Error on any rank, throws Error with that error's code, or
-    // unsupported on the other ranks, and one reason on all ranks. An Error (invalid_argument) is thrown at
-    // once: the job cannot go on.
+    // Collective: runs `step`. If it throws Error on some ranks, all ranks throw Error with the reason of the
+    // lowest of them: these ranks with the code of their own error, the others with unsupported. An Error
+    // (invalid_argument) of `step` is thrown at once, without a word to the other ranks: the job ends then.
     void together(const std::function<void()>& step);
 
     // The endpoint for TCP connections between all ranks of the job. The first call is collective. Throws as
@@ -74,7 +75,7 @@ class Job {
         return "";
     }
 
-    // Descriptors that the job itself has yet to open.
+    // How many file descriptors the job itself has yet to open.
     virtual std::uint64_t descriptors_to_come() const { return 0; }
 
   protected:

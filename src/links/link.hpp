@@ -9,7 +9,8 @@ namespace lapwing {
 // Between two ranks, messages on one channel arrive in the order in which they were sent; channels are
 // independent of each other. Every collective in flight on a group has a channel of its own. Collectives that
 // are started once take the channels below first_persistent_channel in turn. A persistent list has one
-// channel above it for all its starts, because their order among other collectives may differ between ranks.
+// channel from first_persistent_channel on, for all its starts, because ranks may start persistent lists in
+// different orders.
 constexpr std::uint32_t first_persistent_channel = std::uint32_t{1} << 31;
 
 class Link {
@@ -19,7 +20,7 @@ class Link {
     struct Transfer {
         std::uintptr_t handle = 0;
         bool active = false;
-        bool intra_node = false;  // for RoutedLink: which of its links has it
+        bool intra_node = false;  // RoutedLink, of two links: the intra-node link has the transfer
     };
 
     virtual ~Link() = default;
@@ -37,16 +38,16 @@ class Link {
     virtual void recv(int peer, std::byte* data, std::uint64_t bytes, std::uint32_t channel,
                       Transfer& transfer) = 0;
 
-    // Whether a send of so many bytes takes the caller's time, to copy them or to ask the peer. A start
-    // leaves such a send, and flush(), to the progress thread.
+    // Whether a send of so many bytes takes the caller's time, to copy them or to ask the peer. If there is a
+    // progress thread, the start of a list leaves such a send, and flush(), to that thread.
     virtual bool sends_slowly(int peer, std::uint64_t bytes) const {
         static_cast<void>(peer);
         static_cast<void>(bytes);
         return false;
     }
 
-    // Advances the transfer. Returns true if it is complete, or none is active; it is empty then. Throws
-    // Error (link, truncated).
+    // Advances the transfer. Returns true if the transfer is complete, which makes it inactive, or if it was
+    // inactive. Throws Error (link, truncated).
     virtual bool test(Transfer& transfer) = 0;
 
     // Advances what needs this side's processor, as a test of an incomplete transfer does. For callers who
@@ -55,7 +56,8 @@ class Link {
 
     // A descriptor that is readable when a test may advance; for poll() only. -1: the link has none.
     virtual int poll_descriptor() { return -1; }
-    // After some sends and tests: sends what has gathered, and wakes sleeping peers. Cheap if there are none.
+    // Must be called after sends and tests: sends messages that the link has held back to send several at
+    // once, and wakes peers that sleep. Cheap if there are neither.
     virtual void flush() {}
 };
 

@@ -1,5 +1,5 @@
-// A problem: one collective with its sizes, as data. All ranks of a group describe the same problem. Only the
-// parts may differ: a rank may know its own Parts and no others.
+// A problem: one collective with its sizes, as data. All ranks of a group describe the same problem, but for
+// the lengths and places of blocks (Parts), of which a rank may know its own only.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +90,8 @@ struct Problem {
     Collective collective = Collective::barrier;
     int ranks = 1;
     int root = 0;  // 0 if the collective has no root
-    // Length of one block. With parts: of the average block if all ranks know all parts, else 0.
+    // Length of one block. With parts: the average over the blocks of all ranks if each rank knows them all,
+    // else 0.
     std::uint64_t bytes = 0;
     bool in_place = false;        // the input lies in out
     Operator op = Operator::sum;  // reductions only
@@ -122,7 +123,7 @@ struct Problem {
 };
 
 std::span<const Collective> all_collectives();
-// Returns the name in the text form and in the tool: "broadcast".
+// Returns the name in the text form of lists (task/text.hpp) and in the tool: "broadcast".
 const char* name(Collective collective);
 // Returns the name of the nonblocking MPI function: "MPI_Ibcast".
 const char* mpi_name(Collective collective);
@@ -136,8 +137,8 @@ bool all_ranks_know_all_parts(Collective collective);
 // Returns whether in_place may differ between the ranks: only the root chooses it in rooted collectives, and
 // each rank chooses it in scan and exscan. A rank does not know what other ranks chose.
 bool in_place_by_itself(Collective collective);
-// Finds a collective by its own name, or by the name of an MPI function that it serves in any spelling:
-// broadcast, bcast, ibcast, MPI_Ibcast, ialltoallw. Ignores case.
+// Finds a collective by its own name or by that of an MPI function that is run as this collective: broadcast,
+// bcast, ibcast, MPI_Ibcast, ialltoallw. Ignores case.
 std::optional<Collective> find_collective(std::string_view name);
 
 // Returns the largest offset at which a part ends; 0 if all parts are empty.
