@@ -89,8 +89,8 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     } catch (const Error& error) {
         wrong = error;
     }
-    job_ = std::make_unique<GroupJob>(rank_, size_, settings, wrong, exchange, context,
-                                      [this](const std::string& why) { note_broken(why); });
+    set_unless_broken(job_, std::make_unique<GroupJob>(rank_, size_, settings, wrong, exchange, context,
+                                                       [this](const std::string& why) { note_broken(why); }));
     compare_settings(*job_);
     const RankLocations locations(*job_, read_host_order(*job_));
     options_.several_hosts = !locations.all_on_one_host();
@@ -101,10 +101,7 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     }
     if (locations.some_on_one_host())
         inside_host_ = shm::in_words(network->missing().shared_memory, network->missing().single_copies);
-    {
-        const std::lock_guard lock(broken_mutex_);
-        network_ = std::move(network);
-    }
+    set_unless_broken(network_, std::move(network));
     std::vector<int> members(static_cast<std::size_t>(size_));
     std::iota(members.begin(), members.end(), 0);
     group_.emplace(*network_, rank_, std::move(members), options_, true);
@@ -112,19 +109,29 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     group_->open({}, &job_->messages());
 }
 
+// Throws Error (link) if a rank was lost while `part` was made: note_broken() could not reach `part`.
+template <typename Part>
+void Group::set_unless_broken(std::unique_ptr<Part>& place, std::unique_ptr<Part> part) {
+    const std::lock_guard lock(broken_mutex_);
+    if (broken_) throw Error(ErrorCode::link, why_broken_);
+    place = std::move(part);
+}
+
 // By any thread, also the event thread's, which must not wait for mutex_.
 void Group::note_broken(const std::string& why) {
+    GroupJob* job = nullptr;
     JobNetwork* network = nullptr;
     {
         const std::lock_guard lock(broken_mutex_);
         if (broken_) return;
         why_broken_ = why;
         broken_ = true;
+        job = job_.get();
         network = network_.get();
     }
     broken_changed_.notify_all();
     if (network != nullptr) network->fail(why);
-    if (job_ != nullptr) job_->shut_down(why);
+    if (job != nullptr) job->shut_down(why);
 }
 
 void Group::break_up(const std::string& why) {

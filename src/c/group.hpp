@@ -109,6 +109,8 @@ class Group : public std::enable_shared_from_this<Group> {
   private:
     void join(lapwing_exchange* exchange, void* context, const char* const* options);
     void end();
+    template <typename Part>
+    void set_unless_broken(std::unique_ptr<Part>& place, std::unique_ptr<Part> part);
     void note_broken(const std::string& why);
     std::string lost(const std::string& why);
     std::string await_reason(std::chrono::milliseconds limit);

@@ -175,7 +175,8 @@ class JobEngine {
     // `reserved` is what reserve() returned for the group; all ranks have one. Throws Error (system).
     virtual std::unique_ptr<GroupEngine> open(const EngineGroup& group,
                                               std::unique_ptr<Reservation> reserved) = 0;
-    // All operations in flight fail with `why`. By any thread.
+    // All operations of all groups fail with `why`: those in flight, and those of groups that are opened
+    // later. By any thread.
     virtual void fail(const std::string& why) { static_cast<void>(why); }
 };
 

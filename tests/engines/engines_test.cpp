@@ -222,6 +222,50 @@ INSTANTIATE_TEST_SUITE_P(
                            std::get<2>(one.param));
     });
 
+// Of an engine that does not leave it to its links to fail.
+class FailedJobs : public testing::TestWithParam<const char*> {};
+
+// A rank may be lost between the start of a job and its first collective, which opens the group.
+TEST_P(FailedJobs, AGroupThatIsOpenedLaterFails) {
+    const Engine& engine = find_engine(GetParam());
+    LAPWING_NEEDS_ENGINE(engine);
+    OpenedEngine job(engine, 2, read_settings(environ));
+    const Links made = links_of(2, Way::buffered, {});
+    const Problem problem = sample_problems(Collective::broadcast, 2, 8).front();
+    const Algorithm& algorithm = *algorithms_of(Collective::broadcast).front();
+    job.fail(1 - problem.root, "rank 7 has ended");
+    on_ranks(2, [&](int rank, std::barrier<>& together) {
+        const auto list_of = [&](int any) {
+            return build(problem, any, {&algorithm, default_parameters(algorithm)});
+        };
+        const auto group = job.open(rank, {.number = 1,
+                                           .rank = rank,
+                                           .members = {0, 1},
+                                           .messages = made.links[static_cast<std::size_t>(rank)].get()});
+        EXPECT_TRUE(group->admit(problem, list_of, {}));
+        RankRuns receives(problem, rank, group->prepare(problem, list_of(rank), {}));
+        if (rank != problem.root) {
+            std::string why;
+            try {
+                receives.start();
+                receives.wait_all();
+            } catch (const Error& error) {
+                why = error.what();
+            }
+            EXPECT_EQ(why, "rank 7 has ended");
+        }
+        together.arrive_and_wait();
+    });
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, FailedJobs, testing::ValuesIn([] {
+                             std::vector<const char*> names = engine_names();
+                             std::erase_if(names,
+                                           [](const char* name) { return std::string_view(name) == "host"; });
+                             return names;
+                         }()),
+                         [](const auto& one) { return one.param; });
+
 TEST(EngineCatalogue, NamesTheNearest) {
     EXPECT_STREQ(find_engine("host").name(), "host");
     EXPECT_THROW(find_engine("hots"), Error);

@@ -75,6 +75,7 @@ class OpenedEngine {
         JobEngine& engine = *engines_[static_cast<std::size_t>(rank)];
         return engine.open(group, engine.reserve(static_cast<int>(jobs_.size())));
     }
+    void fail(int rank, const std::string& why) { engines_[static_cast<std::size_t>(rank)]->fail(why); }
 
   private:
     std::vector<std::unique_ptr<Job>> jobs_;

@@ -48,12 +48,14 @@ class KernelGroupEngine final : public GroupEngine {
     const std::shared_ptr<PersistentLanes> persistent_lanes_;
 };
 
-// The groups of this process whose connections fail together.
+// The groups of this process whose connections fail together, also those that are added later: a group is
+// opened when its first list is prepared.
 class OpenConnections {
   public:
     void add(Connections* connections) {
         const std::lock_guard lock(mutex_);
         all_.push_back(connections);
+        if (!why_failed_.empty()) connections->give_up(why_failed_);
     }
     void remove(Connections* connections) {
         const std::lock_guard lock(mutex_);
@@ -61,11 +63,13 @@ class OpenConnections {
     }
     void fail(const std::string& why) {
         const std::lock_guard lock(mutex_);
+        if (why_failed_.empty()) why_failed_ = why;
         for (Connections* const connections : all_) connections->give_up(why);
     }
 
   private:
     std::mutex mutex_;
+    std::string why_failed_;  // empty: not failed
     std::vector<Connections*> all_;
 };
 
