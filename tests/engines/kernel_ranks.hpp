@@ -1,8 +1,15 @@
 // Ranks that run lists by the kernel engine.
 #pragma once
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <future>
 #include <optional>
@@ -82,12 +89,56 @@ struct Setting {
     bool event_thread_submits = false;
     std::vector<int> hosts = {};  // by rank; empty: each rank has a host of its own
     int persistent_lanes = 0;
+    std::uint64_t low_water_mark = 0;  // not 0: the connections are over TCP
 };
 
 inline std::thread::id thread_of(EventLoop& event_loop) {
     std::promise<std::thread::id> id;
     event_loop.post([&] { id.set_value(std::this_thread::get_id()); });
     return id.get_future().get();
+}
+
+// Two ends of a connection over TCP, through the loopback interface. `buffer_bytes` as in socket_pairs().
+inline std::array<int, 2> tcp_pair(int buffer_bytes) {
+    const auto set = [](int socket, int level, int name, int value) {
+        ASSERT_EQ(::setsockopt(socket, level, name, &value, sizeof value), 0);
+    };
+    const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (buffer_bytes > 0) set(listener, SOL_SOCKET, SO_RCVBUF, buffer_bytes);
+    EXPECT_EQ(::bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener, 1), 0);
+    EXPECT_EQ(::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    std::array<int, 2> pair{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), -1};
+    if (buffer_bytes > 0) set(pair[0], SOL_SOCKET, SO_RCVBUF, buffer_bytes);
+    EXPECT_EQ(::connect(pair[0], reinterpret_cast<sockaddr*>(&address), size), 0);
+    pair[1] = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    ::close(listener);
+    for (const int end : pair) {
+        set(end, IPPROTO_TCP, TCP_NODELAY, 1);
+        if (buffer_bytes > 0) set(end, SOL_SOCKET, SO_SNDBUF, buffer_bytes);
+        EXPECT_EQ(::fcntl(end, F_SETFL, O_NONBLOCK), 0);
+    }
+    return pair;
+}
+
+// As socket_pairs(), over TCP.
+inline std::vector<std::unique_ptr<Connections>> tcp_pairs(int ranks, int lanes, int buffer_bytes) {
+    auto all = socket_pairs(ranks, lanes);
+    for (int first = 0; first < ranks; ++first) {
+        for (int second = first + 1; second < ranks; ++second) {
+            for (int lane = 0; lane < lanes; ++lane) {
+                const std::array<int, 2> pair = tcp_pair(buffer_bytes);
+                ::dup3(pair[0], all[static_cast<std::size_t>(first)]->descriptor(second, lane), O_CLOEXEC);
+                ::dup3(pair[1], all[static_cast<std::size_t>(second)]->descriptor(first, lane), O_CLOEXEC);
+                for (const int end : pair) ::close(end);
+            }
+        }
+    }
+    return all;
 }
 
 // Calls `body` on a thread for each rank.
@@ -98,7 +149,9 @@ inline void on_all_ranks(const Setting& setting,
             ? *setting.lists
             : build_all(setting.problem, parse_choice(setting.problem.collective, setting.algorithm));
     const int ranks = lists.problem.ranks;
-    const auto connections = socket_pairs(ranks, setting.lanes, setting.buffer_bytes);
+    const auto connections = setting.low_water_mark > 0
+                                 ? tcp_pairs(ranks, setting.lanes, setting.buffer_bytes)
+                                 : socket_pairs(ranks, setting.lanes, setting.buffer_bytes);
     const auto intra_node = process_links(ranks, true);
     const std::thread::id event_loop = thread_of(connections[0]->event_loop());
     on_ranks(ranks, [&](int rank, std::barrier<>& together) {
@@ -107,7 +160,8 @@ inline void on_all_ranks(const Setting& setting,
         const kernel::Options options{.event_thread_lists = setting.event_thread_lists,
                                       .event_thread_submits = setting.event_thread_submits,
                                       .persistent_lanes = setting.persistent_lanes,
-                                      .socket_bytes = setting.socket_bytes()};
+                                      .socket_bytes = setting.socket_bytes(),
+                                      .low_water_mark = setting.low_water_mark};
         const auto group =
             open_kernel_group(*connections[at], options, setting.hosts.empty() ? nullptr : &link,
                               intra_node_peers(setting.hosts, rank));

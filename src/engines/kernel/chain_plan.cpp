@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engines/kernel/ring.hpp"
+
 namespace lapwing::kernel {
 namespace {
 
@@ -20,15 +22,31 @@ bool work_may_follow(const Stage& stage) {
     return true;
 }
 
+// A receive of less than two marks is one piece. A chain enters the ring as a whole, so that its last
+// receives may have to do without a mark.
+void set_low_water_marks(PlannedChain& chain, std::uint64_t bytes) {
+    if (bytes == 0) return;
+    std::size_t operations = chain.size();
+    for (PlannedStep& step : chain) {
+        if (step.kind != Step::Kind::receive || step.bytes < bytes) continue;
+        step.low_water_mark = static_cast<int>(step.bytes < 2 * bytes ? step.bytes : bytes);
+        operations += step.operations() - 1;
+        if (operations <= Ring::entries) continue;
+        step.low_water_mark = 0;
+        return;
+    }
+}
+
 }  // namespace
 
-ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, std::uint64_t socket_bytes)
+ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, const Options& options)
     : gates(all.gates), scratch_bytes(all.scratch_bytes) {
     Receipts receipts;
-    for (const Chain& chain : all.receives) receives.push_back(plan(chain, receipts));
+    for (const Chain& chain : all.receives) receives.push_back(plan(chain, options.low_water_mark, receipts));
     for (const Stage& stage : all.stages) {
         PlannedStage& planned = stages.emplace_back();
-        for (const Chain& chain : stage.chains) planned.chains.push_back(plan(chain, receipts));
+        for (const Chain& chain : stage.chains)
+            planned.chains.push_back(plan(chain, options.low_water_mark, receipts));
     }
     for (std::size_t i = 0; i < stages.size(); ++i) {
         const Stage& stage = all.stages[i];
@@ -39,7 +57,7 @@ ChainPlan::ChainPlan(const Chains& all, const std::vector<bool>& intra_node, std
     }
     if (!all.last.empty()) host.add_end();
     add_host_steps(all.last, intra_node, receipts);
-    fits_sockets_ = fits(socket_bytes);
+    fits_sockets_ = fits(options.socket_bytes);
 }
 
 // No send may wait for another step, and the messages of each peer must fit into a quarter of a socket: the
@@ -64,7 +82,7 @@ bool ChainPlan::fits(std::uint64_t socket_bytes) const {
                                       [&](std::uint64_t bytes) { return bytes <= socket_bytes / 4; });
 }
 
-PlannedChain ChainPlan::plan(const Chain& chain, Receipts& receipts) {
+PlannedChain ChainPlan::plan(const Chain& chain, std::uint64_t low_water_mark, Receipts& receipts) {
     PlannedChain planned;
     planned.reserve(chain.size());
     for (const Step& step : chain) {
@@ -94,6 +112,7 @@ PlannedChain ChainPlan::plan(const Chain& chain, Receipts& receipts) {
         if (of_peer.empty() || of_peer.back().task != step.task) of_peer.emplace_back();
         of_peer.back() = {chains_, static_cast<std::uint32_t>(planned.size()), step.task};
     }
+    set_low_water_marks(planned, low_water_mark);
     ++chains_;
     return planned;
 }

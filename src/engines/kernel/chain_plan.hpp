@@ -24,7 +24,14 @@ struct PlannedStep {
     std::uint32_t slot = 0;    // send, receive: index in ChainPlan::peers; signal, await: of the gate
     std::uint64_t offset = 0;  // bytes, in its space
     std::uint64_t bytes = 0;   // on the descriptor
+    // Of a receive: the kernel advances it only when this many bytes, or the rest of the step's, have
+    // arrived. 0: whenever a packet arrives.
+    int low_water_mark = 0;
 
+    // The bytes after which only low_water_mark bytes of the step are left.
+    std::uint64_t tail() const { return bytes - static_cast<std::uint64_t>(low_water_mark); }
+    // The number of operations of io_uring (submission.hpp) for the whole step.
+    std::uint32_t operations() const { return low_water_mark == 0 ? 1 : tail() == 0 ? 4 : 5; }
     bool sends() const { return kind == Step::Kind::send || kind == Step::Kind::signal; }
 };
 
@@ -52,9 +59,9 @@ struct ChainPlan {
     // other rank waits for what this rank does with its messages.
     bool may_wait_in_sockets() const { return is_short() || fits_sockets_; }
 
-    // `intra_node` must be the one that the chains were made with. A socket holds `socket_bytes`.
+    // `intra_node` must be the one that the chains were made with.
     explicit ChainPlan(const Chains& chains, const std::vector<bool>& intra_node = {},
-                       std::uint64_t socket_bytes = Options{}.socket_bytes);
+                       const Options& options = {});
 
   private:
     // A message from an inter-node peer has arrived when `steps` steps of the chain are done.
@@ -65,7 +72,7 @@ struct ChainPlan {
     };
     using Receipts = std::unordered_map<int, std::vector<Receipt>>;  // by peer, in the order of its messages
 
-    PlannedChain plan(const Chain& chain, Receipts& receipts);
+    PlannedChain plan(const Chain& chain, std::uint64_t low_water_mark, Receipts& receipts);
     std::uint32_t slot_of(int peer);
     void add_host_steps(const std::vector<Task>& tasks, const std::vector<bool>& intra_node,
                         const Receipts& receipts);

@@ -1,11 +1,20 @@
 #include "engines/kernel/completions.hpp"
 
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <cerrno>
 
-#include "engines/kernel/step_tag.hpp"
-
 namespace lapwing::kernel {
+namespace {
+
+// After operations that may have left a mark.
+void reset_low_water_mark(int socket) {
+    const int every_byte = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_RCVLOWAT, &every_byte, sizeof every_byte);
+}
+
+}  // namespace
 
 void Completions::poll() {
     ring_.reap([this](const io_uring_cqe& completion) { handle(completion); });
@@ -23,36 +32,43 @@ void Completions::handle(const io_uring_cqe& completion) {
         return;
     }
     ++handled_;
-    const std::uint64_t offset = tag.step == chain.step ? chain.offset : 0;
-    const bool whole = completion.res >= 0 &&
-                       offset + static_cast<std::uint64_t>(completion.res) == (*chain.chain)[tag.step].bytes;
+    const PlannedStep& step = (*chain.chain)[tag.step];
+    std::uint64_t offset = tag.step == chain.step ? chain.offset : 0;
+    if (tag.part == StepTag::Part::pause || tag.part == StepTag::Part::tail)
+        offset = std::max(offset, step.tail());
+    const bool whole =
+        completion.res >= 0 && offset + static_cast<std::uint64_t>(completion.res) == step.bytes;
     if (whole && tag.step + 1 < chain.chain->size()) {
         // A host step waits for this step. The chain continues in the kernel.
         chain.reported = std::max(chain.reported, tag.step + 1);
         changed_.push_back(run);
         return;
     }
-    stop(*run, tag.chain, tag.step, completion.res);
+    stop(*run, tag, offset, completion.res);
 }
 
-// The chain is complete or has stopped at this step. It was cancelled (by a caller, or because the thread
-// that submitted it has ended), or the step has failed.
-void Completions::stop(KernelRun& run, std::uint32_t number, std::uint32_t at, int result) {
-    ChainProgress& chain = run.chains[number];
-    const PlannedStep& step = (*chain.chain)[at];
-    if (at != chain.step) chain.offset = 0;
-    chain.step = at;
-    // If a step that reports its success stops, the steps linked to it report that they are cancelled. These
-    // completions must not be taken for those of the next submission.
-    if (step.signals_completion)
-        chain.cancelled_due = static_cast<std::uint32_t>(chain.chain->size()) - at - 1;
+// The chain is complete or has stopped at this step, of which `offset` bytes were done before the operation.
+// It was cancelled (by a caller, or because the thread that submitted it has ended), or the step has failed.
+void Completions::stop(KernelRun& run, const StepTag& tag, std::uint64_t offset, int result) {
+    ChainProgress& chain = run.chains[tag.chain];
+    const PlannedStep& step = (*chain.chain)[tag.step];
+    chain.step = tag.step;
+    chain.offset = offset;
+    const bool reports = tag.part == StepTag::Part::whole || tag.part == StepTag::Part::tail;
+    // If an operation that reports its success stops, the operations linked to it report that they are
+    // cancelled. These completions must not be taken for those of the next submission.
+    if (step.signals_completion && reports) {
+        for (std::size_t i = tag.step + 1; i < chain.chain->size(); ++i)
+            chain.cancelled_due += (*chain.chain)[i].operations();
+    }
+    if (!reports) reset_low_water_mark(run.operands.descriptor(step));
     if (chain.cancelled_due == 0) leave_kernel(run, chain);
     if (result > 0) {
         chain.offset += static_cast<std::uint64_t>(result);
         if (chain.offset < step.bytes) return;  // the next submission reports the reason
-        chain.step = at + 1;
+        chain.step = tag.step + 1;
         chain.offset = 0;
-        run.chains.completed(number);
+        run.chains.completed(tag.chain);
         return;
     }
     const bool closed = result == 0 && step.kind == Step::Kind::receive;

@@ -6,6 +6,7 @@
 
 #include "engines/kernel/ring.hpp"
 #include "engines/kernel/run_table.hpp"
+#include "engines/kernel/step_tag.hpp"
 
 namespace lapwing::kernel {
 
@@ -22,7 +23,7 @@ class Completions {
     std::uint64_t handled() const { return handled_; }
 
   private:
-    void stop(KernelRun& run, std::uint32_t number, std::uint32_t at, int result);
+    void stop(KernelRun& run, const StepTag& tag, std::uint64_t offset, int result);
     void leave_kernel(KernelRun& run, ChainProgress& chain);
 
     Ring& ring_;

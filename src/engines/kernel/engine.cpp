@@ -26,25 +26,24 @@ using kernel::PersistentLanes;
 class KernelGroupEngine final : public GroupEngine {
   public:
     KernelGroupEngine(std::shared_ptr<KernelGroup> group, const std::vector<bool>& intra_node_peers,
-                      std::uint64_t socket_bytes, std::shared_ptr<PersistentLanes> lanes)
+                      const kernel::Options& options, std::shared_ptr<PersistentLanes> lanes)
         : group_(std::move(group)),
           intra_node_peers_(intra_node_peers),
-          socket_bytes_(socket_bytes),
+          options_(options),
           persistent_lanes_(std::move(lanes)) {}
 
     bool needs_agreement() const override { return true; }
     std::unique_ptr<Prepared> prepare(const Problem&, const List& list, const ListUse& use) override {
         static const std::vector<bool> none;
         const std::vector<bool>& intra_node = use.inside == Inside::by_memory ? intra_node_peers_ : none;
-        return std::make_unique<kernel::KernelPrepared>(list, intra_node,
-                                                        lower_to_chains(list, {}, intra_node), socket_bytes_,
-                                                        group_, persistent_lanes_);
+        return std::make_unique<kernel::KernelPrepared>(
+            list, intra_node, lower_to_chains(list, {}, intra_node), options_, group_, persistent_lanes_);
     }
 
   private:
     const std::shared_ptr<KernelGroup> group_;  // prepared lists, which may outlive this, own it, too
     const std::vector<bool> intra_node_peers_;
-    const std::uint64_t socket_bytes_;
+    const kernel::Options options_;
     const std::shared_ptr<PersistentLanes> persistent_lanes_;
 };
 
@@ -124,6 +123,8 @@ class KernelJob final : public JobEngine {
             if (const Verdict available = kernel::probe(); !available)
                 throw Error(ErrorCode::unsupported, available.reason());
         });
+        // A quarter, so that the peer can send on while this much waits here.
+        if (kernel::sets_socket_options()) options_.low_water_mark = options_.socket_bytes / 4;
         endpoint_ = &job.sockets();
         descriptors_ = std::make_shared<Descriptors>(tcp::reserved_descriptors + job.descriptors_to_come());
         // The group of all ranks takes these without asking the others again.
@@ -161,8 +162,7 @@ class KernelJob final : public JobEngine {
             },
             [&descriptors] { descriptors.release_lane(); });
         return std::make_unique<KernelGroupEngine>(std::shared_ptr<KernelGroup>(parts, &parts->group),
-                                                   group.intra_node_peers, options_.socket_bytes,
-                                                   std::move(lanes));
+                                                   group.intra_node_peers, options_, std::move(lanes));
     }
 
     void fail(const std::string& why) override { open_->fail(why); }
@@ -218,8 +218,8 @@ const Engine& kernel_engine() {
 std::unique_ptr<GroupEngine> open_kernel_group(Connections& connections, const kernel::Options& options,
                                                Link* intra_node, const std::vector<bool>& intra_node_peers) {
     return std::make_unique<KernelGroupEngine>(
-        std::make_shared<KernelGroup>(connections, options, intra_node), intra_node_peers,
-        options.socket_bytes, std::make_shared<PersistentLanes>([] { return true; }, [] {}));
+        std::make_shared<KernelGroup>(connections, options, intra_node), intra_node_peers, options,
+        std::make_shared<PersistentLanes>([] { return true; }, [] {}));
 }
 
 }  // namespace lapwing

@@ -19,6 +19,9 @@ struct Options {
     int persistent_lanes = 0;
     // Bytes that wait in a socket while its receiver does something else.
     std::uint64_t socket_bytes = 131072;
+    // Receives of at least this many bytes wait until so many have arrived, which saves interrupts
+    // (PlannedStep::low_water_mark). 0: never. Only for TCP, and only if sets_socket_options().
+    std::uint64_t low_water_mark = 0;
 };
 
 // Throws Error (invalid_argument).

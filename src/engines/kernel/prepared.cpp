@@ -7,9 +7,9 @@
 namespace lapwing::kernel {
 
 KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                               std::uint64_t socket_bytes, std::shared_ptr<KernelGroup> group,
+                               const Options& options, std::shared_ptr<KernelGroup> group,
                                std::shared_ptr<PersistentLanes> persistent_lanes)
-    : plan_(chains, intra_node, socket_bytes),
+    : plan_(chains, intra_node, options),
       group_(std::move(group)),
       persistent_lanes_(std::move(persistent_lanes)) {
     // Requests the connections now, so that the first start may find them connected.

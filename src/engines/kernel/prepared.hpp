@@ -14,9 +14,9 @@ namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
   public:
-    // `chains` must be made from `list` and `intra_node`. A socket holds `socket_bytes`.
+    // `chains` must be made from `list` and `intra_node`.
     KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                   std::uint64_t socket_bytes, std::shared_ptr<KernelGroup> group,
+                   const Options& options, std::shared_ptr<KernelGroup> group,
                    std::shared_ptr<PersistentLanes> persistent_lanes);
     ~KernelPrepared() override;
 

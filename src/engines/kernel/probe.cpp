@@ -125,4 +125,31 @@ Verdict probe() {
     return reason.empty() ? Verdict::yes() : Verdict::no(reason.c_str());
 }
 
+bool sets_socket_options(io_uring& ring) {
+    int tcp = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (tcp < 0) tcp = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (tcp < 0) return false;
+    static constexpr int wanted = 2;
+    int set = 0;
+    socklen_t size = sizeof set;
+    io_uring_cqe* cqe = nullptr;
+    prepare_socket_option(*io_uring_get_sqe(&ring), tcp, SOL_SOCKET, SO_RCVLOWAT, wanted);
+    const bool done = io_uring_submit_and_wait(&ring, 1) == 1 && io_uring_peek_cqe(&ring, &cqe) == 0;
+    const bool right = done && cqe->res == 0 &&
+                       ::getsockopt(tcp, SOL_SOCKET, SO_RCVLOWAT, &set, &size) == 0 && set == wanted;
+    if (done) io_uring_cqe_seen(&ring, cqe);
+    ::close(tcp);
+    return right;
+}
+
+bool sets_socket_options() {
+    static const bool result = [] {
+        Trial trial;
+        io_uring_params parameters{};
+        trial.made = io_uring_queue_init_params(8, &trial.ring, &parameters) == 0;
+        return trial.made && sets_socket_options(trial.ring);
+    }();
+    return result;
+}
+
 }  // namespace lapwing::kernel

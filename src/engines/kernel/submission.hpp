@@ -1,4 +1,11 @@
-// Submits chains of a run as linked operations of io_uring.
+// Submits chains of a run as linked operations of io_uring. Each step is one operation, except a receive with
+// a low-water mark. It is up to five operations:
+//   body   set SO_RCVLOWAT to the mark; receive all but the tail
+//   pause  poll, which waits for the whole tail; set SO_RCVLOWAT to 1
+//   tail   receive the last low_water_mark bytes
+// The kernel wakes a receive early if the receive window is almost closed. In the body the rest of the
+// receive is then followed by at least a mark of other bytes, so the mark is reached again. No bytes may
+// follow the tail, so its receive must not wait for a mark. Outside these operations SO_RCVLOWAT is 1.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +13,7 @@
 
 #include "engines/kernel/ring.hpp"
 #include "engines/kernel/run.hpp"
+#include "engines/kernel/step_tag.hpp"
 
 namespace lapwing::kernel {
 
@@ -23,8 +31,10 @@ class Submission {
 
   private:
     void submit(KernelRun& run, std::size_t number);
+    void add_body_and_pause(const PlannedStep& step, StepOperands& operands, std::uint64_t offset,
+                            StepTag& tag);
     static void prepare(io_uring_sqe& operation, StepOperands& operands, const PlannedStep& step,
-                        std::uint64_t offset);
+                        std::uint64_t offset, std::uint64_t end);
 
     Ring& ring_;
 };
