@@ -38,15 +38,15 @@ class CompletionsTest : public testing::Test {
         run_->restart();
         runs_.add(*run_);
         run_->state = KernelRun::State::running;
+        run_->operands.sockets = {-1};
         run_->chains.begin_receives(*plan_);
         run_->chains.begin_stage(*plan_);
         run_->chains.enter_kernel(chain());
     }
-    void complete(std::uint32_t step, int result, unsigned flags = 0) {
+    void complete(std::uint32_t step, int result, StepTag::Part part = StepTag::Part::whole) {
         io_uring_cqe completion{};
-        completion.user_data = StepTag{run_->id, 0, step}.packed();
+        completion.user_data = StepTag{run_->id, 0, step, part}.packed();
         completion.res = result;
-        completion.flags = flags;
         completions_->handle(completion);
     }
     ChainProgress& chain() { return run_->chains[0]; }
@@ -138,6 +138,39 @@ TEST_F(CompletionsTest, AChainComesBackAfterAllItsCancelledSteps) {
     EXPECT_EQ(chain().step, 0U);
     EXPECT_EQ(chain().offset, 5U);
     EXPECT_EQ(run_->broken_step, nullptr);
+}
+
+// The steps linked to it may be several operations.
+TEST_F(CompletionsTest, AChainComesBackAfterAllOperationsOfItsCancelledSteps) {
+    begin(receive, receive, send);
+    plan_->stages[0].chains[0][0].signals_completion = true;
+    plan_->stages[0].chains[0][1].low_water_mark = 3;
+    complete(0, 5);
+    for (int i = 0; i < 5; ++i) complete(1, -ECANCELED, StepTag::Part::body);
+    EXPECT_TRUE(chain().in_kernel);
+    complete(2, -ECANCELED);
+    EXPECT_FALSE(chain().in_kernel);
+    EXPECT_EQ(chain().step, 0U);
+    EXPECT_EQ(chain().offset, 5U);
+}
+
+// An operation before the tail never reports a success, nor do the operations linked to it.
+TEST_F(CompletionsTest, AReceiveInPartsContinuesWhereItStopped) {
+    const auto stop = [&](int result, StepTag::Part part) {
+        begin(send, receive, send);
+        plan_->stages[0].chains[0][1].low_water_mark = 3;
+        plan_->stages[0].chains[0][1].signals_completion = true;
+        complete(1, result, part);
+        EXPECT_EQ(chain().in_kernel, part == StepTag::Part::tail);
+        EXPECT_EQ(chain().step, 1U);
+        EXPECT_EQ(run_->broken_step, nullptr);
+        return chain().offset;
+    };
+    EXPECT_EQ(stop(-ECANCELED, StepTag::Part::body), 0U);
+    EXPECT_EQ(stop(4, StepTag::Part::body), 4U);
+    EXPECT_EQ(stop(-ECANCELED, StepTag::Part::pause), 5U);
+    EXPECT_EQ(stop(-ECANCELED, StepTag::Part::tail), 5U);
+    EXPECT_EQ(stop(2, StepTag::Part::tail), 7U);
 }
 
 TEST_F(CompletionsTest, CompletionsWithoutARunChangeNothing) {
