@@ -25,7 +25,8 @@
 #define LAPWING_FUNCTIONS(Nonblocking, Blocking, suffix, Call, parameters, names)                         \
     LAPWING_MPI MPI_##Nonblocking##suffix(LAPWING_LIST parameters MPI_Comm comm, MPI_Request* request) {  \
         return nonblocking(Call{LAPWING_LIST names}, comm, request,                                       \
-                           [&] { return NEXT_##Nonblocking##suffix(LAPWING_LIST names comm, request); }); \
+                           [&] { return NEXT_##Nonblocking##suffix(LAPWING_LIST names comm, request); },  \
+                           __builtin_return_address(0));                                                  \
     }                                                                                                     \
     LAPWING_MPI MPI_##Blocking##suffix(LAPWING_LIST parameters MPI_Comm comm) {                           \
         return blocking(Call{LAPWING_LIST names}, comm,                                                   \
