@@ -44,6 +44,8 @@ struct Buffers {
     // The number of this run's collective in a trace; 0: none. 64 bits, although 32 would do: then Buffers is
     // copied in whole words, which saves 5 ns in each start.
     std::uint64_t operation = 0;
+    // Where the program has called, for engines that learn from earlier runs; null: unknown.
+    const void* call_site = nullptr;
 };
 
 // One run of a list, from start to completion. Its Prepared owns it.
@@ -175,6 +177,8 @@ class JobEngine {
     // `reserved` is what reserve() returned for the group; all ranks have one. Throws Error (system).
     virtual std::unique_ptr<GroupEngine> open(const EngineGroup& group,
                                               std::unique_ptr<Reservation> reserved) = 0;
+    // For people: what the engine has chosen by measurement in this job so far, a sentence each.
+    virtual std::vector<std::string> choices() const { return {}; }
     // All operations of all groups fail with `why`: those in flight, and those of groups that are opened
     // later. By any thread.
     virtual void fail(const std::string& why) { static_cast<void>(why); }

@@ -9,7 +9,7 @@ namespace lapwing {
 
 enum class ProgressLists {
     none,
-    long_ones,  // a short list takes less time than waking the thread
+    long_ones,  // and short ones where an engine measures that waking the thread pays
     all,
 };
 

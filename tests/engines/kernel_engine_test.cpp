@@ -167,6 +167,51 @@ TEST_F(KernelEngine, TheEventThreadReduces) {
 
 // Only threads of the program call the program's own function, even if the event thread does other work or
 // starts a run that has waited for its lane.
+// Short reductions by the event thread: plain system calls whenever a socket is ready. Runs of several lanes,
+// waiters that poll, that sleep, and that come after the end.
+TEST_F(KernelEngine, TheEventThreadAdvancesShortReductions) {
+    for (const char* const algorithm : {"recursive_doubling", "ring", "flat"}) {
+        const Setting setting{.problem = {.collective = Collective::allreduce,
+                                          .ranks = 4,
+                                          .bytes = 40,
+                                          .op = Operator::sum,
+                                          .type = Type::int32},
+                              .algorithm = algorithm,
+                              .event_thread_lists = ProgressLists::all};
+        run_alone(setting, 7);
+        on_all_ranks(setting, [](RankRuns& one, int rank, std::barrier<>& together) {
+            for (int i = 0; i < 60; ++i) {
+                for (int run = 0; run < 3; ++run) one.start();
+                if ((i + rank) % 3 == 0) std::this_thread::sleep_for(200us);
+                if ((i + rank) % 3 == 1) one.prepared().prepare_to_sleep(one.operation());
+                one.wait_all(i % 2 == 0);
+            }
+            EXPECT_TRUE(one.right());
+            together.arrive_and_wait();
+        });
+    }
+}
+
+// By default this is learned: programs that are away for a while come to the event thread.
+TEST_F(KernelEngine, ShortReductionsComeToTheEventThreadByThemselves) {
+    std::atomic<int> alone{0};
+    on_all_ranks({.lists = parse(line_of_sums), .event_thread_lists = ProgressLists::long_ones},
+                 [&](RankRuns& one, int, std::barrier<>& together) {
+                     for (int run = 0; run < 200; ++run) {
+                         together.arrive_and_wait();
+                         one.start();
+                         // Without a call of the engine, the last rank's result needs the event thread of the
+                         // middle one.
+                         if (one.becomes_right(3ms)) ++alone;
+                         together.arrive_and_wait();
+                         one.wait_all();
+                         EXPECT_TRUE(one.right());
+                     }
+                 });
+    // The first rank's sum is always right at once.
+    EXPECT_GT(alone, 200);
+}
+
 TEST_F(KernelEngine, TheEventThreadNeverCallsTheProgramsFunction) {
     for (const bool event_thread_submits : {false, true}) {
         const Setting setting{.lists = line_of_compositions(),

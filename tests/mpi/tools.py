@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -106,6 +107,15 @@ def main():
                status == 0 and "all right" in output and decided == expected and
                # Each rank makes 40 calls in each of 3 sizes in two communicators, and in three more.
                rows.get("MPI_Iallreduce", 0) == ranks * 40 * 9 and rows.get("MPI_Igatherv", 0) == ranks * 40, (output, report))
+    # The pause is long enough for the event thread, so both ways are tried there; the report says what was chosen.
+    with tempfile.TemporaryDirectory() as scratch:
+        file = pathlib.Path(scratch) / "report"
+        status, output = jobs.execute([build / "bin" / "lapwing", "run", "--engine", "kernel", "--json", "--report-file", file, "--",
+                                       *jobs.launcher(mpi, 2), build / "tests" / f"away-{mpi}"], 100, jobs.environment(mpi, build))
+        choices = json.loads(file.read_text()).get("choices_of_rank_0", []) if status == 0 else []
+    expect("the event thread's share of short reductions is learned and reported", status == 0 and "all right" in output and
+           len(choices) == 1 and re.search(r"MPI_Iallreduce of 8 B on 2 ranks: the event thread advanced [1-9]\d* of 400 runs", choices[0]),
+           (output, choices))
     program = build / "tests" / f"spawn-{mpi}"
     status, output = jobs.execute([*jobs.launcher(mpi, 2), program], 60, jobs.environment(mpi, build))
     if mpi == "mpich" and "Error in spawn call" in output:

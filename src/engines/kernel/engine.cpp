@@ -22,29 +22,25 @@ namespace {
 using kernel::Descriptors;
 using kernel::KernelGroup;
 using kernel::PersistentLanes;
+using kernel::ThreadRecords;
 
 class KernelGroupEngine final : public GroupEngine {
   public:
-    KernelGroupEngine(std::shared_ptr<KernelGroup> group, const std::vector<bool>& intra_node_peers,
-                      const kernel::Options& options, std::shared_ptr<PersistentLanes> lanes)
-        : group_(std::move(group)),
-          intra_node_peers_(intra_node_peers),
-          options_(options),
-          persistent_lanes_(std::move(lanes)) {}
+    KernelGroupEngine(kernel::KernelPrepared::Shared shared, const std::vector<bool>& intra_node_peers)
+        : shared_(std::move(shared)), intra_node_peers_(intra_node_peers) {}
 
     bool needs_agreement() const override { return true; }
-    std::unique_ptr<Prepared> prepare(const Problem&, const List& list, const ListUse& use) override {
+    std::unique_ptr<Prepared> prepare(const Problem& problem, const List& list, const ListUse& use) override {
         static const std::vector<bool> none;
         const std::vector<bool>& intra_node = use.inside == Inside::by_memory ? intra_node_peers_ : none;
-        return std::make_unique<kernel::KernelPrepared>(
-            list, intra_node, lower_to_chains(list, {}, intra_node), options_, group_, persistent_lanes_);
+        return std::make_unique<kernel::KernelPrepared>(problem, list, intra_node,
+                                                        lower_to_chains(list, {}, intra_node), shared_);
     }
 
   private:
-    const std::shared_ptr<KernelGroup> group_;  // prepared lists, which may outlive this, own it, too
+    const kernel::KernelPrepared::Shared
+        shared_;  // prepared lists, which may outlive this, own its parts, too
     const std::vector<bool> intra_node_peers_;
-    const kernel::Options options_;
-    const std::shared_ptr<PersistentLanes> persistent_lanes_;
 };
 
 // The groups of this process whose connections fail together, also those that are added later: a group is
@@ -161,10 +157,13 @@ class KernelJob final : public JobEngine {
                 return taken;
             },
             [&descriptors] { descriptors.release_lane(); });
-        return std::make_unique<KernelGroupEngine>(std::shared_ptr<KernelGroup>(parts, &parts->group),
-                                                   group.intra_node_peers, options_, std::move(lanes));
+        return std::make_unique<KernelGroupEngine>(
+            kernel::KernelPrepared::Shared{std::shared_ptr<KernelGroup>(parts, &parts->group),
+                                           std::move(lanes), records_, options_},
+            group.intra_node_peers);
     }
 
+    std::vector<std::string> choices() const override { return records_->in_words(); }
     void fail(const std::string& why) override { open_->fail(why); }
 
   private:
@@ -192,6 +191,7 @@ class KernelJob final : public JobEngine {
     std::shared_ptr<Descriptors> descriptors_;
     std::unique_ptr<GroupDescriptors> of_all_ranks_;
     const std::shared_ptr<OpenConnections> open_ = std::make_shared<OpenConnections>();
+    const std::shared_ptr<ThreadRecords> records_ = std::make_shared<ThreadRecords>();
     bool warned_ = false;
 };
 
@@ -218,8 +218,10 @@ const Engine& kernel_engine() {
 std::unique_ptr<GroupEngine> open_kernel_group(Connections& connections, const kernel::Options& options,
                                                Link* intra_node, const std::vector<bool>& intra_node_peers) {
     return std::make_unique<KernelGroupEngine>(
-        std::make_shared<KernelGroup>(connections, options, intra_node), intra_node_peers, options,
-        std::make_shared<PersistentLanes>([] { return true; }, [] {}));
+        kernel::KernelPrepared::Shared{std::make_shared<KernelGroup>(connections, options, intra_node),
+                                       std::make_shared<PersistentLanes>([] { return true; }, [] {}),
+                                       std::make_shared<ThreadRecords>(), options},
+        intra_node_peers);
 }
 
 }  // namespace lapwing

@@ -19,6 +19,7 @@ EventThreadCalls::~EventThreadCalls() {
     }
     connections_.on_change({});
     connections_.event_loop().forget(ring_);
+    if (sockets_ >= 0) connections_.event_loop().forget(sockets_);
 }
 
 void EventThreadCalls::request() {
@@ -28,6 +29,11 @@ void EventThreadCalls::request() {
 void EventThreadCalls::watch_ring() {
     watches_ring_ = true;
     connections_.event_loop().watch(ring_, EPOLLIN, [target = target_](unsigned) { target->run(); });
+}
+
+void EventThreadCalls::watch_sockets(int sockets) {
+    connections_.event_loop().watch(sockets, EPOLLIN, [target = target_](unsigned) { target->run(); });
+    sockets_ = sockets;
 }
 
 void EventThreadCalls::forget_ring() {

@@ -25,6 +25,8 @@ class EventThreadCalls {
     void watch_ring();
     void forget_ring();
     bool watches_ring() const { return watches_ring_; }
+    // Requests a call whenever `sockets` is readable, from now on. Throws Error (system).
+    void watch_sockets(int sockets);
 
   private:
     // The event thread may use it after this object is gone.
@@ -41,6 +43,7 @@ class EventThreadCalls {
     const int ring_;
     const std::shared_ptr<Target> target_;
     bool watches_ring_ = false;
+    int sockets_ = -1;
 };
 
 }  // namespace lapwing::kernel

@@ -1,8 +1,20 @@
 #include "engines/kernel/group.hpp"
 
+#include <ctime>
+
 #include "base/error.hpp"
 
 namespace lapwing::kernel {
+namespace {
+
+// Of the calling thread, in nanoseconds.
+std::uint64_t processor_time() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+}  // namespace
 
 KernelGroup::KernelGroup(Connections& connections, const Options& options, Link* intra_node)
     : scheduler_(connections, options, intra_node, [this] { event_thread_.request(); }),
@@ -13,9 +25,10 @@ void KernelGroup::want(const ChainPlan& plan) {
     scheduler_.want(plan);
 }
 
-void KernelGroup::start(KernelRun& run, std::uint32_t channel) {
+void KernelGroup::start(KernelRun& run, std::uint32_t channel, bool by_event_thread) {
     const std::lock_guard lock(mutex_);
-    scheduler_.start(run, channel);
+    if (by_event_thread) by_event_thread = watch_sockets();
+    scheduler_.start(run, channel, by_event_thread);
     scheduler_.intra_node().flush();
     if (!event_thread_.watches_ring() && scheduler_.needs_event_thread()) event_thread_.watch_ring();
 }
@@ -48,6 +61,17 @@ int KernelGroup::prepare_to_sleep(KernelRun& run) {
                                           : ring;
 }
 
+bool KernelGroup::watch_sockets() {
+    if (watches_sockets_) return true;
+    try {
+        event_thread_.watch_sockets(scheduler_.sockets().descriptor());
+        watches_sockets_ = true;
+    } catch (const Error&) {
+        // No descriptor is left: the kernel and the program's calls advance the list.
+    }
+    return watches_sockets_;
+}
+
 bool KernelGroup::is_complete(const KernelRun& run) {
     if (run.state == KernelRun::State::failed) throw Error(ErrorCode::link, run.error);
     return run.state == KernelRun::State::complete;
@@ -57,6 +81,12 @@ void KernelGroup::call_by_event_thread() {
     const std::lock_guard lock(mutex_);
     if (scheduler_.run_on_event_thread()) scheduler_.ring().wake();
     if (event_thread_.watches_ring() && !scheduler_.needs_event_thread()) event_thread_.forget_ring();
+    // Only lists that the event thread advances need its time. Includes the wake-up before this call.
+    if (!watches_sockets_) return;
+    static thread_local std::uint64_t before = processor_time();
+    const std::uint64_t now = processor_time();
+    thread_time_.fetch_add(now - before, std::memory_order_relaxed);
+    before = now;
 }
 
 }  // namespace lapwing::kernel

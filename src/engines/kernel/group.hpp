@@ -1,6 +1,7 @@
 // The kernel engine of one group. Thread-safe: one thread at a time is inside.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -19,20 +20,26 @@ class KernelGroup {
     // Requests the connections of a plan.
     void want(const ChainPlan& plan);
     // Starts the run on the lane of its channel, after the runs that are queued for that lane.
-    void start(KernelRun& run, std::uint32_t channel);
+    // The event thread advances the run if `by_event_thread` (see Scheduler::start).
+    void start(KernelRun& run, std::uint32_t channel, bool by_event_thread);
     // As in Prepared. The group no longer uses a run that is complete. Throw Error (link) if the run has
     // failed.
     bool test(KernelRun& run);
     bool progress(KernelRun& run);
     int prepare_to_sleep(KernelRun& run);
+    // Processor time of the event thread for this group so far, in nanoseconds.
+    std::uint64_t thread_time() const { return thread_time_.load(std::memory_order_relaxed); }
 
   private:
+    bool watch_sockets();
     static bool is_complete(const KernelRun& run);
     void call_by_event_thread();
 
     std::mutex mutex_;
     Scheduler scheduler_;
     PollSet poll_set_;
+    bool watches_sockets_ = false;
+    std::atomic<std::uint64_t> thread_time_ = 0;
     EventThreadCalls event_thread_;  // the last member, because its calls use all others
 };
 

@@ -37,7 +37,8 @@ class HostSteps {
     }
     bool event_thread_may_work(const KernelRun& run) const {
         return event_thread_works() && !run.plan->host.needs_program() &&
-               (event_thread_lists_ == ProgressLists::all || !run.plan->may_wait_in_sockets());
+               (event_thread_lists_ == ProgressLists::all || run.by_event_thread ||
+                !run.plan->may_wait_in_sockets());
     }
 
     IntraNodeMessages intra_node_;

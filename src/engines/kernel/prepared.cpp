@@ -2,61 +2,109 @@
 
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/trace.hpp"
 
 namespace lapwing::kernel {
 
-KernelPrepared::KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                               const Options& options, std::shared_ptr<KernelGroup> group,
-                               std::shared_ptr<PersistentLanes> persistent_lanes)
-    : plan_(chains, intra_node, options),
-      group_(std::move(group)),
-      persistent_lanes_(std::move(persistent_lanes)) {
+namespace {
+
+bool suits_event_thread(const ChainPlan& plan) {
+    return plan.is_short() && plan.host.has_work() && !plan.host.needs_program() &&
+           plan.host.intra_node().empty();
+}
+
+}  // namespace
+
+KernelPrepared::KernelPrepared(const Problem& problem, const List& list, const std::vector<bool>& intra_node,
+                               const Chains& chains, const Shared& shared)
+    : problem_(problem),
+      plan_(chains, intra_node, shared.options),
+      suits_event_thread_(suits_event_thread(plan_)),
+      shared_(shared) {
     // Requests the connections now, so that the first start may find them connected.
-    group_->want(plan_);
+    shared_.group->want(plan_);
     if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, chains, plan_);
 }
 
 KernelPrepared::~KernelPrepared() = default;
 
+// Null if nothing is to be learned.
+ThreadChoice* KernelPrepared::choice_of(const void* call_site) {
+    if (!suits_event_thread_ || shared_.options.event_thread_lists != ProgressLists::long_ones)
+        return nullptr;
+    constexpr std::size_t max_sites = 8;  // later sites share the last choice
+    for (const auto& [site, choice] : choices_) {
+        if (site == call_site) return choice.get();
+    }
+    if (choices_.size() < max_sites) choices_.emplace_back(call_site, std::make_unique<ThreadChoice>());
+    return choices_.back().second.get();
+}
+
 Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) {
     KernelRun& run = runs_.take([this] { return std::make_unique<KernelRun>(plan_, trace_.get()); });
     run.operands.memory.buffers = buffers;
     if (run.trace != nullptr) run.trace->start(buffers.operation);
-    group_->start(run, channel);
+    ThreadChoice* const choice = run.measured.choice = choice_of(buffers.call_site);
+    if (choice == nullptr) {
+        shared_.group->start(run, channel,
+                             suits_event_thread_ && shared_.options.event_thread_lists == ProgressLists::all);
+        return &run;
+    }
+    const std::uint64_t began = nanoseconds();
+    run.measured.waiting = 0;
+    run.measured.thread = shared_.group->thread_time();
+    run.measured.times.by_thread = choice->next();
+    shared_.group->start(run, channel, run.measured.times.by_thread);
+    run.measured.started = nanoseconds();
+    run.measured.times.start = run.measured.started - began;
     return &run;
 }
 
 bool KernelPrepared::test(Operation* operation) {
     KernelRun& run = static_cast<KernelRun&>(*operation);
-    return release_if(group_->test(run), run);
+    return release_if(shared_.group->test(run), run);
 }
 
 bool KernelPrepared::progress(Operation* operation) {
     KernelRun& run = static_cast<KernelRun&>(*operation);
-    return release_if(group_->progress(run), run);
+    if (run.measured.choice != nullptr && run.measured.waiting == 0) run.measured.waiting = nanoseconds();
+    return release_if(shared_.group->progress(run), run);
 }
 
 int KernelPrepared::prepare_to_sleep(Operation* operation) {
-    return group_->prepare_to_sleep(static_cast<KernelRun&>(*operation));
+    return shared_.group->prepare_to_sleep(static_cast<KernelRun&>(*operation));
 }
 
 std::uint32_t KernelPrepared::accept(std::uint32_t, int lane) {
-    persistent_lanes_->accept(lane);
+    shared_.persistent_lanes->accept(lane);
     return first_persistent_channel + static_cast<std::uint32_t>(lane);
 }
 
 void KernelPrepared::release_channel(std::uint32_t channel) {
     const std::uint32_t lane = channel - first_persistent_channel;
     if (lane < PersistentLanes::count)
-        persistent_lanes_->release(static_cast<int>(lane));
+        shared_.persistent_lanes->release(static_cast<int>(lane));
     else
-        persistent_lanes_->decline();  // it was only offered
+        shared_.persistent_lanes->decline();  // it was only offered
 }
 
 bool KernelPrepared::release_if(bool complete, KernelRun& run) {
-    if (complete) runs_.release(run);
-    return complete;
+    if (!complete) return false;
+    if (run.measured.choice != nullptr) measured(run);
+    runs_.release(run);
+    return true;
+}
+
+// Of a run that is complete: its times are samples for the choice of later runs.
+void KernelPrepared::measured(KernelRun& run) {
+    const std::uint64_t now = nanoseconds();
+    auto& [choice, times, started, waiting, thread] = run.measured;
+    times.away = (waiting != 0 ? waiting : now) - started;
+    times.wait = waiting != 0 ? now - waiting : 0;
+    times.thread = times.by_thread ? shared_.group->thread_time() - thread : 0;
+    choice->completed(times);
+    shared_.records->add(problem_, times.by_thread, choice->costs());
 }
 
 }  // namespace lapwing::kernel

@@ -2,39 +2,53 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/object_pool.hpp"
 #include "engines/engine.hpp"
 #include "engines/kernel/group.hpp"
 #include "engines/kernel/persistent_lanes.hpp"
+#include "engines/kernel/thread_choice.hpp"
 #include "task/list.hpp"
 
 namespace lapwing::kernel {
 
 class KernelPrepared : public Prepared {
   public:
-    // `chains` must be made from `list` and `intra_node`.
-    KernelPrepared(const List& list, const std::vector<bool>& intra_node, const Chains& chains,
-                   const Options& options, std::shared_ptr<KernelGroup> group,
-                   std::shared_ptr<PersistentLanes> persistent_lanes);
+    // What the prepared lists of a group share.
+    struct Shared {
+        std::shared_ptr<KernelGroup> group;
+        std::shared_ptr<PersistentLanes> persistent_lanes;
+        std::shared_ptr<ThreadRecords> records;
+        Options options;
+    };
+    // `chains` must be made from `list` and `intra_node`, and `list` from `problem`.
+    KernelPrepared(const Problem& problem, const List& list, const std::vector<bool>& intra_node,
+                   const Chains& chains, const Shared& shared);
     ~KernelPrepared() override;
 
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
     bool progress(Operation* operation) override;
     int prepare_to_sleep(Operation* operation) override;
-    std::uint32_t offer(std::uint32_t) override { return persistent_lanes_->offer(); }
+    std::uint32_t offer(std::uint32_t) override { return shared_.persistent_lanes->offer(); }
     std::uint32_t accept(std::uint32_t channel, int lane) override;
     void release_channel(std::uint32_t channel) override;
 
   private:
+    ThreadChoice* choice_of(const void* call_site);
     bool release_if(bool complete, KernelRun& run);
+    void measured(KernelRun& run);
 
+    const Problem problem_;
     ChainPlan plan_;
+    // Whether the event thread can advance the chains and reductions of this list, and does so always or
+    // where that is learned.
+    const bool suits_event_thread_;
+    std::vector<std::pair<const void*, std::unique_ptr<ThreadChoice>>> choices_;  // by call site
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
-    std::shared_ptr<KernelGroup> group_;
-    std::shared_ptr<PersistentLanes> persistent_lanes_;
+    const Shared shared_;
     ObjectPool<KernelRun> runs_;
 };
 

@@ -11,6 +11,7 @@
 #include "engines/kernel/chain_progress.hpp"
 #include "engines/kernel/gates.hpp"
 #include "engines/kernel/intra_node.hpp"
+#include "engines/kernel/thread_choice.hpp"
 #include "engines/kernel/trace.hpp"
 #include "engines/memory.hpp"
 
@@ -70,7 +71,18 @@ struct KernelRun : Operation {
     bool advanced_inline =
         false;                    // the caller advances the chains; none is submitted to the kernel meanwhile
     bool awaits_program = false;  // it is among Scheduler::awaiting_program_
-    bool has_sleeper = false;     // a thread sleeps until an operation of the run completes
+    // The event thread advances the chains, by plain system calls, when their sockets are ready.
+    bool by_event_thread = false;
+    bool has_sleeper = false;  // a thread sleeps until an operation of the run completes
+
+    // For ThreadChoice, where it is learned who advances the run.
+    struct {
+        ThreadChoice* choice = nullptr;
+        RunTimes times;
+        std::uint64_t started = 0;  // by nanoseconds(): when the starting call returned
+        std::uint64_t waiting = 0;  // when the first call waited for the run; 0: none has
+        std::uint64_t thread = 0;   // processor time of the event thread at the start
+    } measured;
 
     const PlannedStep* broken_step = nullptr;  // the first step that failed
     int broken_by = 0;                         // an errno
@@ -90,7 +102,7 @@ struct KernelRun : Operation {
         chains.restart();
         host.next = 0;
         host.intra_node.restart(plan->host.intra_node());
-        advanced_inline = awaits_program = has_sleeper = false;
+        advanced_inline = awaits_program = by_event_thread = has_sleeper = false;
         broken_step = nullptr;
         error.clear();
     }

@@ -29,8 +29,9 @@ void Scheduler::want(const ChainPlan& plan) {
     }
 }
 
-void Scheduler::start(KernelRun& run, std::uint32_t channel) {
+void Scheduler::start(KernelRun& run, std::uint32_t channel, bool by_event_thread) {
     run.restart();
+    run.by_event_thread = by_event_thread;
     run.channel = channel;
     run.lane = lanes_.lane_of(channel);
     // Lanes of persistent channels are connected at their first use.
@@ -92,7 +93,8 @@ bool Scheduler::awaits_intra_node() const {
 bool Scheduler::run_on_event_thread() {
     const std::uint64_t handled = completions_.handled();
     completions_.poll();
-    const std::size_t in_flight = runs_.size();
+    sockets_.collect();
+    sleeper_is_done_ = false;
     lanes_.for_each_holder([this](KernelRun& run) {
         if (!run.advanced_inline) changed_.push_back(&run);
     });
@@ -103,7 +105,7 @@ bool Scheduler::run_on_event_thread() {
     }
     const std::size_t awaiting = awaiting_program_.size();
     process_changed(Caller::event_thread);
-    return runs_.size() != in_flight || awaiting_program_.size() != awaiting ||
+    return sleeper_is_done_ || awaiting_program_.size() != awaiting ||
            (completions_.handled() != handled && !awaiting_program_.empty());
 }
 
@@ -113,7 +115,7 @@ bool Scheduler::needs_event_thread() const {
     return host_steps_.event_thread_works() &&
            std::any_of(runs.begin(), runs.end(), [this](const KernelRun* run) {
                return run != nullptr && run->state == KernelRun::State::running &&
-                      host_steps_.event_thread_may_help(*run);
+                      (!run->by_event_thread || run->has_sleeper) && host_steps_.event_thread_may_help(*run);
            });
 }
 
@@ -131,6 +133,8 @@ void Scheduler::process_changed(Caller caller) {
         KernelRun& run = *changed_.back();
         changed_.pop_back();
         if (run.state == KernelRun::State::queued) launch(run);
+        if (run.by_event_thread && !run.advanced_inline && run.state == KernelRun::State::running)
+            advance_inline_or_fail(run);
         if (run.state == KernelRun::State::running && run.broken_step != nullptr) fail_broken(run);
         submit_if_needed(run);
         advance(run, caller);
@@ -184,8 +188,8 @@ bool Scheduler::may_stay_in_sockets(const KernelRun& run) const {
 
 // Whether chains are to be submitted: some are not in the kernel, and no caller does their steps inline.
 bool Scheduler::awaits_submission(const KernelRun& run) const {
-    return !run.advanced_inline && run.state == KernelRun::State::running && !run.chains.all_in_kernel() &&
-           !may_stay_in_sockets(run);
+    return !run.advanced_inline && (!run.by_event_thread || run.has_sleeper) &&
+           run.state == KernelRun::State::running && !run.chains.all_in_kernel() && !may_stay_in_sockets(run);
 }
 
 void Scheduler::submit_if_needed(KernelRun& run) {
@@ -194,6 +198,24 @@ void Scheduler::submit_if_needed(KernelRun& run) {
         request_event_thread_();
     } else {
         submit(run);
+    }
+}
+
+// Of a run that the event thread advances: the descriptors that its chains wait for.
+void Scheduler::watch_sockets(KernelRun& run) {
+    if (!run.by_event_thread || run.advanced_inline || run.has_sleeper ||
+        run.state != KernelRun::State::running)
+        return;
+    try {
+        for (std::size_t i = 0; i < run.chains.size(); ++i) {
+            const ChainProgress& chain = run.chains[i];
+            if (chain.in_kernel || chain.done()) continue;
+            sockets_.watch(run.operands.descriptor(chain.next()), chain.next().sends());
+        }
+    } catch (const Error&) {
+        // The kernel advances the chains instead.
+        run.by_event_thread = false;
+        submit_if_needed(run);
     }
 }
 
@@ -242,6 +264,7 @@ void Scheduler::advance(KernelRun& run, Caller caller) {
     }
     if (!run.alive()) return;
     if (run.everything_is_done()) return complete(run);
+    watch_sockets(run);
     if (result != HostSteps::Result::awaits_program && !run.host.intra_node.open) return;
     if (run.awaits_program) return;
     run.awaits_program = true;
@@ -282,13 +305,19 @@ void Scheduler::fail(KernelRun& run, const std::string& why) {
     run.advanced_inline = true;
     run.state = KernelRun::State::failed;
     cancel_in_kernel(run);
-    for (const Gate gate : run.operands.gates) Gates::close(gate);
+    for (const int socket : run.operands.sockets) sockets_.forget(socket);
+    for (const Gate gate : run.operands.gates) {
+        sockets_.forget(gate.exit);
+        sockets_.forget(gate.entrance);
+        Gates::close(gate);
+    }
     run.operands.gates.clear();
     remove(run);
 }
 
 // The lane goes to the next run in its queue.
 void Scheduler::remove(KernelRun& run) {
+    sleeper_is_done_ = sleeper_is_done_ || run.has_sleeper;
     runs_.remove(run);
     std::erase(changed_, &run);
     std::erase(awaiting_program_, &run);

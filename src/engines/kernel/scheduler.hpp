@@ -16,6 +16,7 @@
 #include "engines/kernel/options.hpp"
 #include "engines/kernel/ring.hpp"
 #include "engines/kernel/run_table.hpp"
+#include "engines/kernel/socket_watch.hpp"
 #include "engines/kernel/submission.hpp"
 #include "links/connections.hpp"
 
@@ -31,7 +32,9 @@ class Scheduler {
     void want(const ChainPlan& plan);
 
     // Threads of the program call start(), test(), progress() and prepare_to_sleep().
-    void start(KernelRun& run, std::uint32_t channel);
+    // `by_event_thread`: run_on_event_thread() advances the run whenever sockets() is readable. The plan must
+    // be short, without messages of intra-node peers, and must not need the program.
+    void start(KernelRun& run, std::uint32_t channel, bool by_event_thread);
     // Handles completions, and advances `run` and all runs that wait for a thread of the program.
     void test(KernelRun& run);
     // As test(), and does the steps of a short list inline.
@@ -47,6 +50,7 @@ class Scheduler {
     bool needs_event_thread() const;
 
     Ring& ring() { return ring_; }
+    SocketWatch& sockets() { return sockets_; }
     IntraNodeMessages& intra_node() { return host_steps_.intra_node(); }
 
   private:
@@ -57,6 +61,7 @@ class Scheduler {
     bool may_stay_in_sockets(const KernelRun& run) const;
     bool awaits_submission(const KernelRun& run) const;
     void submit_if_needed(KernelRun& run);
+    void watch_sockets(KernelRun& run);
     void submit(KernelRun& run);
     void cancel_in_kernel(KernelRun& run);
     void advance(KernelRun& run, Caller caller);
@@ -72,10 +77,12 @@ class Scheduler {
     const std::function<void()> request_event_thread_;
     Ring ring_;
     Gates gates_;
+    SocketWatch sockets_;
     RunTable runs_;
     LaneQueue lanes_;
     std::vector<KernelRun*> changed_;           // to be processed by process_changed()
     std::vector<KernelRun*> awaiting_program_;  // only a thread of the program can advance them
+    bool sleeper_is_done_ = false;              // a run that a thread sleeps for has ended
     Submission submission_;
     Completions completions_;
     HostSteps host_steps_;

@@ -51,12 +51,15 @@ int end_of_start(const Started& started, MPI_Comm communicator, MPI_Request* han
     return started.error;
 }
 
+// `call_site`: where the program has called; null: unknown.
 template <typename Call, typename Native>
-int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, Native native) {
+int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, Native native,
+                const void* call_site = nullptr) {
     if (handle == nullptr) return native();
     return guarded([&] {
         const Started started =
-            describe_and_start(call, communicator, [](auto& group, auto& problem, const auto& buffers) {
+            describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
+                buffers.call_site = call_site;
                 return start(group, problem, buffers, false);
             });
         return end_of_start(started, communicator, handle, native);

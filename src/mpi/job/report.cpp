@@ -148,6 +148,7 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     for (const shm::TransferTimes& times : manner.transfers)
         transfers += (transfers.empty() ? "" : "; ") + shm::in_words(times);
     if (!transfers.empty()) text += fmt::format("long messages to rank 0: {}\n", transfers);
+    for (const std::string& choice : manner.choices) text += fmt::format("rank 0: {}\n", choice);
     if (!manner.advice.empty()) text += manner.advice + "\n";
     if (!manner.copies_refused.empty())
         text += fmt::format("long messages pass in pieces since rank 0 met: {}\n", manner.copies_refused);
@@ -233,6 +234,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
                                               {"lists_seconds", seconds_by(1)},
                                               {"mpi_seconds", seconds_by(0)}});
     }
+    if (!manner.choices.empty()) json["choices_of_rank_0"] = manner.choices;
     if (!manner.before.empty()) json["before_lapwing"] = manner.before;
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {

@@ -76,6 +76,8 @@ struct Manner {
     // There, of long messages that rank 0 has received, and why no more are copied by the kernel.
     std::vector<shm::TransferTimes> transfers = {};
     std::string copies_refused = {};
+    // Of rank 0's engines: see JobEngine::choices().
+    std::vector<std::string> choices = {};
     std::string advice = {};
     // Files that define collectives before Lapwing, and which: calls that these do not pass on are not
     // counted.

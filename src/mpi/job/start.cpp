@@ -4,6 +4,8 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -127,6 +129,8 @@ void report_job() {
         const JobNetwork& network = *runtime.network;
         manner.network = network.description();
         manner.missing = network.missing();
+        for (const JobNetwork::OpenEngine& engine : network.engines())
+            std::ranges::move(engine.job->choices(), std::back_inserter(manner.choices));
         if (const shm::ShmNode* node = network.node(); node != nullptr && node->ranks() > 1) {
             manner.progress = network.progress_thread() != nullptr ? "thread" : "caller";
             manner.transfers = node->transfer_times();

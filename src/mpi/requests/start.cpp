@@ -19,6 +19,7 @@ namespace {
         request.reducer.hold(*user.reduction);
         request.buffers.reducer = &request.reducer;
     }
+    request.buffers.call_site = user.call_site;
     int error = MPI_SUCCESS;
     request.packed.driver_error = MPI_SUCCESS;
     // An empty buffer is not stored: 5 ns, because the engine loads both addresses at once.

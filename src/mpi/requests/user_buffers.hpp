@@ -175,6 +175,7 @@ struct UserBuffers {
     // The list overwrites the send buffer before it is sent: alltoall in place.
     bool copies_sent = false;
     std::optional<MpiOperator> reduction;  // by the MPI's code
+    const void* call_site = nullptr;       // as in Buffers
 
     UserBuffers() {}
 };
