@@ -117,7 +117,7 @@ ATOMIC_POSITIONS crystal
  Si 0.75 0.25 0.75
  Si 0.75 0.75 0.25
 K_POINTS automatic
- 4 4 4 0 0 0
+ SIZE 0 0 0
 """
 
 # LAMMPS's melt: 6,912 atoms.
@@ -162,7 +162,7 @@ timestep 0.001
 fix 1 all nvt temp 600 600 0.1
 thermo 5
 thermo_modify format float %.12g
-run 400
+run SIZE
 """
 
 # Elk: silicon, all electrons; each rank has some of the points of k.

@@ -1,5 +1,6 @@
-/* Transforms of FFTW's MPI library as a program calls them: a cube there and back, several times. Its exchanges
- * are FFTW's own blocking collectives and messages. bench/comparison/real_codes builds and runs it. */
+/* Transforms of FFTW's MPI library as a program calls them: a cube there and back, several times. Its
+ * exchanges are FFTW's own blocking collectives and messages. bench/comparison/real_codes builds and runs it.
+ */
 #include <fftw3-mpi.h>
 #include <math.h>
 #include <stdio.h>

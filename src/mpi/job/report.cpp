@@ -332,7 +332,7 @@ void Report::count_blocking_choice(const BlockingChoice::Case& decided, int rank
                                 : blocking_decisions.emplace_back(BlockingDecision{
                                       decided.collective(), decided.max_bytes(), ranks, {}, {}});
     ++row.communicators[static_cast<std::size_t>(decided.way())];
-    for (const std::size_t way : {0U, 1U}) row.nanoseconds[way] += decided.means()[way];
+    for (const std::size_t way : {0U, 1U}) row.nanoseconds[way] += decided.medians()[way];
 }
 
 void Report::count_use(Collective collective, const Algorithm* algorithm, const Engine* engine) {
