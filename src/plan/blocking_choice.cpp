@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <span>
 
@@ -36,6 +37,12 @@ BlockingChoice::Case& BlockingChoice::find(Collective collective, std::uint64_t 
     return cases_.front();
 }
 
+void BlockingChoice::Case::next_call() {
+    if (!decided_ || left_-- > 0) return;
+    decided_ = false;
+    calls_ = 0;
+}
+
 void BlockingChoice::Case::took(std::uint64_t nanoseconds, bool taken) {
     const Way tried = way();
     const int number = calls_++ / 2 - warm_ups;
@@ -52,6 +59,10 @@ BlockingChoice::Times BlockingChoice::Case::times() const {
 
 void BlockingChoice::Case::decide(const Times& sums) {
     decided_ = true;
+    left_ = lasts_ - 1;  // the call that has decided is the first
+    lasts_ *= next_lasts;
+    // No list takes these calls on any rank.
+    if (std::isinf(sums.back())) left_ = std::numeric_limits<std::uint64_t>::max();
     int pairs = 0;
     for (const double by_mpi : std::span(begin_of(Way::mpi, sums), samples)) {
         for (const double by_lists : std::span(begin_of(Way::lists, sums), samples))

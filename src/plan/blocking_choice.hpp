@@ -3,9 +3,12 @@
 //
 // Which way is faster depends on the MPI, the machine, the placement of ranks and the length of blocks, so
 // both are measured: the first calls of a collective and class of sizes take both ways in turn. Then the
-// ranks add up their times, once, and all take the faster way from then on. Ranks make the same blocking
-// calls in the same order, so all of them try the same way at the same time. Communicators with the same
-// ranks share one object.
+// ranks add up their times, once, and all take the faster way. Ranks make the same blocking calls in the same
+// order, so all of them try the same way at the same time. Communicators with the same ranks share one
+// object.
+//
+// A decision lasts for a number of calls, each longer than the one before. Then the ranks try again: programs
+// start with other calls than they go on with, above all of collectives whose lengths only each rank knows.
 #pragma once
 
 #include <array>
@@ -29,6 +32,8 @@ class BlockingChoice {
     // equal ways are this different by chance once in 13 times; one late call of the five does not matter.
     static constexpr double clearly = 0.95;
     static constexpr int clear_pairs = samples * (samples - 1);
+    static constexpr std::uint64_t first_lasts = 256;  // calls
+    static constexpr std::uint64_t next_lasts = 8;     // times as many
     // Nanoseconds of the calls of one way after the other: the MPI's, then the lists'.
     using Times = std::array<double, 2 * samples>;
 
@@ -37,6 +42,8 @@ class BlockingChoice {
       public:
         Collective collective() const { return collective_; }
         std::uint64_t max_bytes() const { return max_bytes_; }
+        // Before each call and the members below: counts it, and ends a decision that has lasted long enough.
+        void next_call();
         // Whether all trials are over and the ranks must add up times().
         bool must_agree() const { return calls_ == trials && !decided_; }
         bool decided() const { return decided_; }
@@ -60,7 +67,9 @@ class BlockingChoice {
         Collective collective_;
         std::uint64_t max_bytes_;
         int ranks_;
-        int calls_ = 0;  // that were timed
+        int calls_ = 0;                      // that were timed since the last decision
+        std::uint64_t lasts_ = first_lasts;  // the next decision, in calls
+        std::uint64_t left_ = 0;             // calls of this decision
         bool decided_ = false;
         bool declined_ = false;
         Way chosen_ = Way::mpi;

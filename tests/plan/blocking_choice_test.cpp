@@ -18,6 +18,7 @@ int run(std::vector<BlockingChoice>& ranks, int calls, std::uint64_t bytes, std:
         BlockingChoice::Times sums{};
         std::vector<BlockingChoice::Case*> cases;
         for (BlockingChoice& rank : ranks) cases.push_back(&rank.find(Collective::allreduce, bytes));
+        for (auto* one : cases) one->next_call();
         if (cases.front()->must_agree()) {
             for (const auto* one : cases) {
                 const auto times = one->times();
@@ -56,6 +57,21 @@ TEST(BlockingChoice, TheFasterWayIsTakenAfterTheTrials) {
 TEST(BlockingChoice, EqualTimesAreLeftToTheMpi) {
     auto equal = ranks(2);
     EXPECT_EQ(run(equal, 100, 64, 1000, 980), in_trials);
+}
+
+TEST(BlockingChoice, ADecisionIsTriedAgainAfterSomeCalls) {
+    auto all = ranks(2);
+    constexpr int lasts = static_cast<int>(BlockingChoice::first_lasts);
+    constexpr int first = BlockingChoice::trials + lasts;
+    EXPECT_EQ(run(all, first, 64, 500, 1000), in_trials);
+    // Lists are faster now, as in a program whose blocks have become longer.
+    EXPECT_EQ(run(all, first, 64, 1000, 500), in_trials + lasts);
+    EXPECT_EQ(run(all, 5 * lasts, 64, 1000, 500), 5 * lasts);  // this decision lasts longer
+}
+
+TEST(BlockingChoice, WhatNoListTakesIsNotTriedAgain) {
+    auto all = ranks(2);
+    EXPECT_EQ(run(all, 100 * static_cast<int>(BlockingChoice::first_lasts), 64, 1000, 10, false), in_trials);
 }
 
 // One rank's times: of the MPI, then of lists. Returns what is chosen.

@@ -33,6 +33,7 @@ BlockingChoice::Case* blocking_case(Communicator& group, const Problem& problem)
         group.blocking = blocking_choice_of(group);
     }
     BlockingChoice::Case& one = group.blocking->find(problem.collective, problem.bytes);
+    one.next_call();
     if (!one.must_agree()) return &one;
     const BlockingChoice::Times mine = one.times();
     BlockingChoice::Times sums{};
