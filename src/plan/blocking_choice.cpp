@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
+#include <span>
 
 namespace lapwing {
 namespace {
@@ -14,8 +16,10 @@ std::uint64_t max_bytes_of_class(std::uint64_t bytes) {
     return std::uint64_t{1} << std::min(63U, width % 2 == 0 ? width + 1 : width);
 }
 
-std::size_t index(BlockingChoice::Way way) {
-    return static_cast<std::size_t>(way);
+constexpr int samples = BlockingChoice::samples;
+
+auto begin_of(BlockingChoice::Way way, auto& times) {
+    return times.begin() + static_cast<int>(way) * samples;
 }
 
 }  // namespace
@@ -33,28 +37,44 @@ BlockingChoice::Case& BlockingChoice::find(Collective collective, std::uint64_t 
     return cases_.front();
 }
 
+void BlockingChoice::Case::next_call() {
+    if (!decided_ || left_-- > 0) return;
+    decided_ = false;
+    calls_ = 0;
+}
+
 void BlockingChoice::Case::took(std::uint64_t nanoseconds, bool taken) {
     const Way tried = way();
     const int number = calls_++ / 2 - warm_ups;
-    if (number >= 0) nanoseconds_[index(tried)][static_cast<std::size_t>(number)] = nanoseconds;
+    if (number >= 0) begin_of(tried, times_)[number] = static_cast<double>(nanoseconds);
     declined_ = declined_ || (tried == Way::lists && !taken);
 }
 
-std::array<double, 2> BlockingChoice::Case::medians() const {
-    std::array<double, 2> result{};
-    for (const Way way : {Way::mpi, Way::lists}) {
-        auto sorted = nanoseconds_[index(way)];
-        std::sort(sorted.begin(), sorted.end());
-        result[index(way)] = static_cast<double>(sorted[samples / 2]);
-    }
-    if (declined_) result[index(Way::lists)] = std::numeric_limits<double>::infinity();
+BlockingChoice::Times BlockingChoice::Case::times() const {
+    Times result = times_;
+    if (declined_)
+        std::fill_n(begin_of(Way::lists, result), samples, std::numeric_limits<double>::infinity());
     return result;
 }
 
-void BlockingChoice::Case::decide(const std::array<double, 2>& sums) {
+void BlockingChoice::Case::decide(const Times& sums) {
     decided_ = true;
-    for (const Way way : {Way::mpi, Way::lists}) means_[index(way)] = sums[index(way)] / ranks_;
-    chosen_ = sums[index(Way::lists)] < clearly * sums[index(Way::mpi)] ? Way::lists : Way::mpi;
+    left_ = lasts_ - 1;  // the call that has decided is the first
+    lasts_ *= next_lasts;
+    // No list takes these calls on any rank.
+    if (std::isinf(sums.back())) left_ = std::numeric_limits<std::uint64_t>::max();
+    int pairs = 0;
+    for (const double by_mpi : std::span(begin_of(Way::mpi, sums), samples)) {
+        for (const double by_lists : std::span(begin_of(Way::lists, sums), samples))
+            pairs += by_lists < clearly * by_mpi ? 1 : 0;
+    }
+    chosen_ = pairs >= clear_pairs ? Way::lists : Way::mpi;
+    Times sorted = sums;
+    for (const Way way : {Way::mpi, Way::lists}) {
+        const auto begin = begin_of(way, sorted);
+        std::sort(begin, begin + samples);
+        medians_[static_cast<std::size_t>(way)] = begin[samples / 2] / ranks_;
+    }
 }
 
 }  // namespace lapwing

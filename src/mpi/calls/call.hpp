@@ -76,8 +76,8 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, Nat
 }
 
 // The case of a blocking call with LAPWING_BLOCKING=auto, decided if all its trials are over. Adds up the
-// ranks' times then, on the program's communicator.
-BlockingChoice::Case& blocking_case(Communicator& group, const Problem& problem);
+// ranks' times then, on the program's communicator. Null if the native MPI must run the call untimed.
+BlockingChoice::Case* blocking_case(Communicator& group, const Problem& problem);
 
 template <typename Call, typename Native>
 int blocking(const Call& call, MPI_Comm communicator, Native native) {
@@ -91,12 +91,12 @@ int blocking(const Call& call, MPI_Comm communicator, Native native) {
         const Started started =
             describe_and_start(call, communicator, [&](auto& group, auto& problem, const auto& buffers) {
                 if (runtime.takes_blocking == TakenBlocking::measured) {
-                    BlockingChoice::Case& one = blocking_case(group, problem);
-                    if (one.timed()) {
-                        measured = &one;
+                    BlockingChoice::Case* const one = blocking_case(group, problem);
+                    if (one != nullptr && one->timed()) {
+                        measured = one;
                         began = nanoseconds();
                     }
-                    if (one.way() == BlockingChoice::Way::mpi) {
+                    if (one == nullptr || one->way() == BlockingChoice::Way::mpi) {
                         runtime.report.count_fallback(Call::collective, Fallback::measured);
                         return Started::declined();
                     }

@@ -32,11 +32,11 @@ std::string blocking_name(Collective collective) {
     return name;
 }
 
-// The time of a call, on average over communicators: "2.1 us", "-" if no list took the call.
+// The time of a call, on average over decisions: "2.1 us", "-" if no list took the call.
 std::string microseconds(const BlockingDecision& row, BlockingChoice::Way way) {
-    const std::uint64_t communicators = row.communicators[0] + row.communicators[1];
+    const std::uint64_t decisions = row.decisions[0] + row.decisions[1];
     const double value =
-        row.nanoseconds[static_cast<std::size_t>(way)] * 1e-3 / static_cast<double>(communicators);
+        row.nanoseconds[static_cast<std::size_t>(way)] * 1e-3 / static_cast<double>(decisions);
     return std::isfinite(value) ? fmt::format("{:.{}f} us", value, value < 100 ? 1 : 0) : "-";
 }
 
@@ -56,14 +56,14 @@ std::string in_words(std::vector<BlockingDecision> decisions) {
                 fmt::format("{}{} on {} ranks, a call by lists / by the MPI:", last == nullptr ? "" : "\n",
                             blocking_name(row.collective), row.ranks);
         }
-        const std::uint64_t by_lists = row.communicators[1];
-        const std::uint64_t by_mpi = row.communicators[0];
+        const std::uint64_t by_lists = row.decisions[1];
+        const std::uint64_t by_mpi = row.decisions[0];
         text += fmt::format("{} to {} B {} / {}, {}", same ? ";" : "", row.max_bytes,
                             microseconds(row, BlockingChoice::Way::lists),
                             microseconds(row, BlockingChoice::Way::mpi),
                             by_lists >= by_mpi ? "lists" : "the MPI");
         if (by_lists > 0 && by_mpi > 0)
-            text += fmt::format(" in {} of {} communicators", std::max(by_lists, by_mpi), by_lists + by_mpi);
+            text += fmt::format(" in {} of {} decisions", std::max(by_lists, by_mpi), by_lists + by_mpi);
         last = &row;
     }
     return last == nullptr ? "" : text + "\n";
@@ -222,15 +222,15 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
     }
     for (const BlockingDecision& row : mine.blocking_decisions) {
         const auto seconds_by = [&](std::size_t way) {
-            const double value = row.nanoseconds[way] * 1e-9 /
-                                 static_cast<double>(row.communicators[0] + row.communicators[1]);
+            const double value =
+                row.nanoseconds[way] * 1e-9 / static_cast<double>(row.decisions[0] + row.decisions[1]);
             return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
         };
         json["blocking_decisions"].push_back({{"name", blocking_name(row.collective)},
                                               {"bytes", row.max_bytes},
                                               {"ranks", row.ranks},
-                                              {"communicators_by_lists", row.communicators[1]},
-                                              {"communicators_by_mpi", row.communicators[0]},
+                                              {"decisions_for_lists", row.decisions[1]},
+                                              {"decisions_for_mpi", row.decisions[0]},
                                               {"lists_seconds", seconds_by(1)},
                                               {"mpi_seconds", seconds_by(0)}});
     }
@@ -333,8 +333,8 @@ void Report::count_blocking_choice(const BlockingChoice::Case& decided, int rank
                                 ? *found
                                 : blocking_decisions.emplace_back(BlockingDecision{
                                       decided.collective(), decided.max_bytes(), ranks, {}, {}});
-    ++row.communicators[static_cast<std::size_t>(decided.way())];
-    for (const std::size_t way : {0U, 1U}) row.nanoseconds[way] += decided.means()[way];
+    ++row.decisions[static_cast<std::size_t>(decided.way())];
+    for (const std::size_t way : {0U, 1U}) row.nanoseconds[way] += decided.medians()[way];
 }
 
 void Report::count_use(Collective collective, const Algorithm* algorithm, const Engine* engine) {

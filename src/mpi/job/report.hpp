@@ -61,8 +61,8 @@ struct BlockingDecision {
     Collective collective;
     std::uint64_t max_bytes;
     int ranks;
-    std::array<std::uint64_t, 2> communicators;  // that took each way, by BlockingChoice::Way
-    std::array<double, 2> nanoseconds;           // of a call, by way: the sum over communicators
+    std::array<std::uint64_t, 2> decisions;  // for each way, by BlockingChoice::Way
+    std::array<double, 2> nanoseconds;       // of a call, by way: the sum over decisions
 };
 
 // How the lists were run, for the report.

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -45,7 +46,9 @@ struct Communicator {
     std::vector<std::uint64_t> agreed;
     MPI_Request agreement = MPI_REQUEST_NULL;
 
-    std::optional<BlockingChoice> blocking;  // with LAPWING_BLOCKING=auto, from the first blocking call on
+    // With LAPWING_BLOCKING=auto: null while the first blocking calls, which are counted, go to the MPI.
+    std::shared_ptr<BlockingChoice> blocking;
+    int blocking_calls = 0;
 
     bool begun() const { return group.has_value(); }
     bool is_open() const { return begun() && group->is_open(); }
@@ -90,6 +93,11 @@ bool open_agreed_group(Communicator& communicator);
 inline bool open_group(Communicator& communicator) {
     return communicator.is_open() || open_agreed_group(communicator);
 }
+
+// What decides the communicator's blocking calls: shared with other communicators of the same ranks, unless
+// the program may call MPI from several threads at once. In that case ranks may use two communicators in
+// different orders, and one object for both would take different ways on different ranks.
+std::shared_ptr<BlockingChoice> blocking_choice_of(const Communicator& communicator);
 
 // Null when the communicator had no collective yet.
 Communicator* existing_communicator(MPI_Comm communicator);
