@@ -15,44 +15,39 @@ std::uint32_t negabinary(std::int64_t n, int digits) {
     return all & ((std::uint32_t{1} << static_cast<unsigned>(digits)) - 1);
 }
 
+// The lowest `count` bits, the other way round. Without a loop: lists are built of as many places as ranks.
 int reversed(std::uint32_t bits, int count) {
-    std::uint32_t result = 0;
-    for (int i = 0; i < count; ++i, bits >>= 1U) result = result << 1U | (bits & 1U);
-    return static_cast<int>(result);
-}
-
-// Where the head stands in a run whose kept half begins the run.
-int head_of_run(int ranks) {
-    if (ranks == 1) return 0;
-    const int kept = ranks - ranks / 2;
-    return kept - 1 - head_of_run(kept);  // in that half, mirrored
-}
-
-struct Run {
-    Subtree ranks;
-    bool mirrored = false;  // the kept half ends the run
-};
-
-Run run_of(int begin, int end, bool mirrored) {
-    const int head = head_of_run(end - begin);
-    return {{begin, end, mirrored ? end - 1 - head : begin + head}, mirrored};
+    const auto swap = [&](unsigned width, std::uint32_t mask) {
+        bits = (bits >> width & mask) | (bits & mask) << width;
+    };
+    swap(1, 0x55555555);
+    swap(2, 0x33333333);
+    swap(4, 0x0F0F0F0F);
+    swap(8, 0x00FF00FF);
+    swap(16, 0x0000FFFF);
+    return static_cast<int>(std::uint64_t{bits} >> static_cast<unsigned>(32 - count));
 }
 
 // As in the paper, whose root is 0 in the ranks -2, ..., 5 of eight and in -10, ..., 5 of sixteen.
-Run whole_tree(int ranks) {
-    return run_of(0, ranks, ceil_log2(ranks) % 2 == 0);
+Subtree whole_tree(int ranks) {
+    const int third = ranks / 3;
+    return {0, ranks, ceil_log2(ranks) % 2 == 0 ? ranks - 1 - third : third};
 }
 
 struct Halves {
-    Run kept;
-    Run given;
+    Subtree kept;   // has the head
+    Subtree given;  // its own head has a third of this half between itself and the other
 };
 
-Halves halves_of(const Run& run) {
-    const auto [begin, end, head] = run.ranks;
-    const int given = (end - begin) / 2;
-    if (run.mirrored) return {run_of(begin + given, end, false), run_of(begin, begin + given, true)};
-    return {run_of(begin, end - given, true), run_of(end - given, end, false)};
+Halves halves_of(Subtree run) {
+    const int given = run.size() / 2;
+    const int kept = run.size() - given;
+    if (run.head - run.begin < kept) {
+        const int middle = run.begin + kept;
+        return {{run.begin, middle, run.head}, {middle, run.end, middle + given / 3}};
+    }
+    const int middle = run.end - kept;
+    return {{middle, run.end, run.head}, {run.begin, middle, middle - 1 - given / 3}};
 }
 
 }  // namespace
@@ -80,19 +75,19 @@ Verdict applies_to(int ranks) {
 
 TreeNode tree_node(int ranks, int rank, int first) {
     const int place = relative_rank(rank, first, ranks);
-    Run run = whole_tree(ranks);
+    Subtree run = whole_tree(ranks);
     TreeNode node;
     node.first = first;
-    node.own = run.ranks;
-    while (run.ranks.end - run.ranks.begin > 1) {
+    node.own = run;
+    while (run.size() > 1) {
         const auto [kept, given] = halves_of(run);
-        if (place >= given.ranks.begin && place < given.ranks.end) {
-            node.parent = kept.ranks.head;
-            node.own = given.ranks;
+        if (place >= given.begin && place < given.end) {
+            node.parent = run.head;
+            node.own = given;
             node.children.clear();
             run = given;
         } else {
-            node.children.push_back(given.ranks);
+            node.children.push_back(given);
             run = kept;
         }
     }
@@ -101,7 +96,7 @@ TreeNode tree_node(int ranks, int rank, int first) {
 }
 
 int place_of_root(int ranks) {
-    return whole_tree(ranks).ranks.head;
+    return whole_tree(ranks).head;
 }
 
 int first_of_tree(int ranks, int root) {

@@ -22,11 +22,11 @@ int place(int rank, int ranks);
 
 Verdict applies_to(int ranks);  // declines numbers of ranks that are no power of two
 
-// The tree: the head of a run of ranks keeps one half of the run, and the first of the other half's ranks to
-// know is that half's head, a third of the run away. The halves' halves are the same, mirrored.
+// The tree: a run of ranks has a head, about a third of the run from one of its ends. The head keeps the half
+// that it is in; the other half gets a head that is a third of the run away. And so on with both halves.
 //
 // The paper defines the tree for 2^n ranks, by flipping the lowest digits of negabinary numbers (its tree of
-// halved distances). Halves that differ by one rank extend it to all numbers of ranks; a test compares.
+// halved distances). Halves that differ by one rank extend it to all numbers of ranks; a test compares both.
 //
 // The ranks stand in places 0, ..., ranks - 1, in order and around the end, and `first` is the rank in place
 // 0.
