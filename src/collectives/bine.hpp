@@ -1,6 +1,6 @@
 // Bine trees and butterflies: binomial ones whose peers are nearer to each other. Distances between the
-// numbers of peers are 1, 1, 3, 5, 11, 21, ..., about two thirds of 1, 2, 4, 8, 16, 32, ..., so that fewer
-// bytes leave a group of hosts whose ranks have neighbouring numbers. De Sensi et al. 2025, "Bine Trees:
+// numbers of peers are 1, 1, 3, 5, 11, 21, ..., about two thirds of 1, 2, 4, 8, 16, 32, ..., which is to keep
+// bytes inside groups of hosts whose ranks have neighbouring numbers. De Sensi et al. 2025, "Bine Trees:
 // Enhancing Collective Operations by Optimizing Communication Locality".
 //
 // The paper numbers ranks with base -2, hence the name: binomial, negabinary.
@@ -17,7 +17,7 @@ int peer(int rank, int step, int ranks);
 
 // The place of a rank if the places are halved in each step, 0 first, and of two peers exactly one goes to
 // the upper half: the peers of step s agree in the highest s bits of their places and differ in the next one.
-// Every place belongs to one rank. (The paper's permutation, without the reflection.)
+// Every place belongs to one rank. (The paper's permutation of blocks.)
 int place(int rank, int ranks);
 
 Verdict applies_to(int ranks);  // declines numbers of ranks that are no power of two

@@ -3,8 +3,8 @@
 // Trees: Enhancing Collective Operations by Optimizing Communication Locality".
 //
 // The halving begins with the nearest rank, which gets most of the bytes. The pieces of the vector are dealt
-// by the places of the butterfly, so what is exchanged is always one span. The ranks whose vectors a rank has
-// combined are no run of ranks that ends where the peer's begins.
+// by the places of the butterfly, so what is exchanged is always one span. What two peers have combined
+// before they exchange is of interleaved ranks, so the operator must commute.
 #include "collectives/bine.hpp"
 
 #include "collectives/allreduce/butterfly.hpp"
