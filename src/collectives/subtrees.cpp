@@ -16,6 +16,7 @@ int subtree_end(int relative, int ranks) {
 TreeNode binomial_node(const Problem& problem, int rank) {
     const int relative = relative_rank(rank, problem.root, problem.ranks);
     TreeNode node;
+    node.first = problem.root;
     node.own = {relative, subtree_end(relative, problem.ranks)};
     if (relative != 0) node.parent = relative - lowest_bit(relative);
     for (int child = 1; child < node.own.end - relative; child *= 2) {
@@ -24,9 +25,10 @@ TreeNode binomial_node(const Problem& problem, int rank) {
     return node;
 }
 
-Runs runs_between(const Problem& problem, int parent, Subtree child) {
-    const int wrap = problem.ranks - problem.root;  // the first relative rank that is less than the root
-    if (parent == 0 && child.begin < wrap && wrap < child.end) {
+Runs runs_between(const Problem& problem, int first, int parent, Subtree child) {
+    const bool with_root = absolute_rank(parent, first, problem.ranks) == problem.root;
+    const int wrap = problem.ranks - first;  // the place of rank 0, if it is not the first
+    if (with_root && child.begin < wrap && wrap < child.end) {
         return {{{child.begin, wrap}, {wrap, child.end}}, 2};
     }
     return {{child, {}}, 1};

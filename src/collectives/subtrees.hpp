@@ -9,24 +9,29 @@
 
 namespace lapwing {
 
-// Ranks [begin, end), counted from the root; rank `begin` holds the blocks of all of them.
+// The ranks in places [begin, end), of which the one in place `head` holds the blocks of all.
 struct Subtree {
     int begin = 0;
     int end = 0;
+    int head = begin;
+
+    int size() const { return end - begin; }
 };
 
-// A rank's neighbours in the tree, as ranks counted from the root.
+// A rank's neighbours in the tree, as places: ranks counted from `first`, around the end of the ranks.
 struct TreeNode {
+    int first = 0;    // the rank in place 0
     int parent = -1;  // -1 at the root
     Subtree own;
     std::vector<Subtree> children;  // the nearest first
 };
 
-// Rank r holds the blocks of [r, r + b), where b is its lowest bit.
+// Ranks are counted from the root. Rank r holds the blocks of [r, r + b), where b is its lowest bit.
 TreeNode binomial_node(const Problem& problem, int rank);
 
-// The one or two messages in which the blocks of a child travel between the child and its parent. At the root
-// they lie in the caller's memory, in two pieces if the order of ranks wraps around.
+// The one or two messages in which the blocks of a child travel between the child and its parent, in a tree
+// whose place 0 has the rank `first`. At the root they lie in the caller's memory, in two pieces if the order
+// of ranks wraps around.
 struct Runs {
     Subtree run[2];
     std::size_t count = 1;
@@ -34,7 +39,7 @@ struct Runs {
     const Subtree* begin() const { return run; }
     const Subtree* end() const { return run + count; }
 };
-Runs runs_between(const Problem& problem, int parent, Subtree child);
+Runs runs_between(const Problem& problem, int first, int parent, Subtree child);
 
 // Cost of a gather or scatter. `levels`: from the root to the farthest leaf; each costs a latency, and all
 // blocks pass the root.

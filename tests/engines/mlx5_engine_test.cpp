@@ -392,9 +392,9 @@ TEST(Mlx5Plan, WritesWhatIsOneProblemAtAllRanks) {
         }
         return count;
     };
-    EXPECT_EQ(written(8), 26);
-    EXPECT_EQ(written(1024), 26);
-    EXPECT_EQ(written(8192), 15);
+    EXPECT_EQ(written(8), 30);
+    EXPECT_EQ(written(1024), 30);
+    EXPECT_EQ(written(8192), 18);
 }
 
 TEST(Mlx5Probe, TakesACardThatDoesWhatItShould) {

@@ -17,6 +17,7 @@ int middle(Subtree subtree) {
 List build(const Problem& problem, int rank, const Parameters&) {
     const int relative = relative_rank(rank, problem.root, problem.ranks);
     TreeNode node;
+    node.first = problem.root;
     node.own = {0, problem.ranks};
     while (node.own.begin != relative) {
         node.parent = node.own.begin;

@@ -1,4 +1,4 @@
-// Gather along a tree, for binary and binomial.
+// Gather along a tree, for binary, binomial and bine.
 #pragma once
 
 #include "collectives/subtrees.hpp"
