@@ -68,7 +68,7 @@ void close_streams() {
         make_directory(host_temporary_directory, 01777);
         say(channel, "+");
         hear_yes(channel, host.name);
-        make_host_interface(shape, host);
+        make_host_interfaces(shape, host);
         close_streams();
         say(channel, "+");
     } catch (const std::exception& error) {
@@ -126,6 +126,10 @@ void make_hosts(ClusterShape& shape) {
             if (split_off(shape.relay, "the relay", channel)) relay(shape, channel);
         }
     }
+    if (shape.rails > 1 && !kernel_has_multipath())
+        fmt::print(
+            stderr,
+            "lapwing cluster: this kernel has no Multipath TCP: Lapwing's connections use eth0 only\n");
     for (ClusterHost& host : shape.hosts) {
         if (split_off(host.holder, host.name, channel)) hold(shape, host, channel);
     }

@@ -62,14 +62,14 @@ std::string shaper(const ClusterShape& shape, const std::string& interface, cons
 
 // At the bridge's end. Without a rate there, several senders together would exceed what a receiver's link
 // carries.
-std::string shapers_to_host(const ClusterShape& shape, const ClusterHost& host) {
-    if (!shape.impaired() || !shape.netem) return shape.rate.empty() ? "" : shaper(shape, host.name);
+std::string shapers_to_host(const ClusterShape& shape, const std::string& port) {
+    if (!shape.impaired() || !shape.netem) return shape.rate.empty() ? "" : shaper(shape, port);
     std::string text =
-        fmt::format("qdisc add dev {} root handle 1: netem limit {}", host.name, max_delayed_packets);
+        fmt::format("qdisc add dev {} root handle 1: netem limit {}", port, max_delayed_packets);
     if (shape.delay > 0) text += fmt::format(" delay {}us", static_cast<double>(shape.delay) / 1000);
     if (shape.loss > 0) text += fmt::format(" loss {}%", shape.loss * 100);
     text += "\n";
-    if (!shape.rate.empty()) text += shaper(shape, host.name, "parent 1:1 handle 2:");
+    if (!shape.rate.empty()) text += shaper(shape, port, "parent 1:1 handle 2:");
     return text;
 }
 
@@ -94,49 +94,67 @@ bool kernel_has_netem() {
 
 void make_relay_interfaces(const ClusterShape& shape) {
     std::string commands;
-    for (std::size_t host = 0; host < shape.hosts.size(); ++host) {
-        for (const std::string& interface : {relay_interface_to_bridge(host), relay_interface_to_host(host)})
+    for (std::size_t link = 0; link < shape.links(); ++link) {
+        for (const std::string& interface : {relay_interface_to_bridge(link), relay_interface_to_host(link)})
             commands += fmt::format("link set {0} addrgenmode none\nlink set {0} up\n", interface);
     }
     run_batch("ip", commands);
 }
 
 void make_network(const ClusterShape& shape) {
-    // The bridge has the name of the hosts' interfaces, so that one setting of a launcher fits all.
-    std::string links = fmt::format(
-        "link set lo up\n"
-        "link add eth0 type bridge stp_state 0 mcast_snooping 0\n"
-        "link set eth0 mtu {0} up\n"
-        "addr add {1}/24 dev eth0\n",
-        shape.mtu, shape.head.address);
+    std::string links = "link set lo up\n";
     std::string shapers;
-    for (const ClusterHost& host : shape.hosts) {
-        if (shape.relayed()) {
-            const auto number = static_cast<std::size_t>(&host - shape.hosts.data());
-            links += fmt::format(
-                "link add {0} mtu {1} type veth peer name {2} mtu {1} netns {3}\n"
-                "link add {4} mtu {1} netns {3} type veth peer name eth0 mtu {1} netns {5}\n",
-                host.name, shape.mtu, relay_interface_to_bridge(number), shape.relay,
-                relay_interface_to_host(number), host.holder);
-        } else {
-            links += fmt::format("link add {0} mtu {1} type veth peer name eth0 mtu {1} netns {2}\n",
-                                 host.name, shape.mtu, host.holder);
+    std::size_t link = 0;
+    for (int rail = 0; rail < shape.rails; ++rail) {
+        // The bridge has the name of the hosts' interfaces, so that one setting of a launcher fits all.
+        const std::string name = fmt::format("eth{}", rail);
+        links += fmt::format(
+            "link add {0} type bridge stp_state 0 mcast_snooping 0\n"
+            "link set {0} mtu {1} up\n"
+            "addr add {2}/24 dev {0}\n",
+            name, shape.mtu, ClusterShape::address(shape.head, rail));
+        for (const ClusterHost& host : shape.hosts) {
+            const std::string port = ClusterShape::port(host, rail);
+            if (shape.relayed()) {
+                links += fmt::format(
+                    "link add {0} mtu {1} type veth peer name {2} mtu {1} netns {3}\n"
+                    "link add {4} mtu {1} netns {3} type veth peer name {6} mtu {1} netns {5}\n",
+                    port, shape.mtu, relay_interface_to_bridge(link), shape.relay,
+                    relay_interface_to_host(link), host.holder, name);
+            } else {
+                links += fmt::format("link add {0} mtu {1} type veth peer name {3} mtu {1} netns {2}\n", port,
+                                     shape.mtu, host.holder, name);
+            }
+            links += fmt::format("link set {} master {} up\n", port, name);
+            shapers += shapers_to_host(shape, port);
+            ++link;
         }
-        links += fmt::format("link set {} master eth0 up\n", host.name);
-        shapers += shapers_to_host(shape, host);
     }
     run_batch("ip", links);
     if (!shapers.empty()) run_batch("tc", shapers);
 }
 
-void make_host_interface(const ClusterShape& shape, const ClusterHost& host) {
-    run_batch("ip", fmt::format("link set lo up\n"
-                                "addr add {}/24 dev eth0\n"
-                                "link set eth0 up\n",
-                                host.address));
-    if (!shape.rate.empty()) run_batch("tc", shaper(shape, "eth0"));
-    // A lost packet is to be one of the link's, not 64 KiB that the kernel would cut into several.
-    if (shape.loss > 0) run_batch("ip", "link set eth0 gso_max_segs 1\n");
+bool kernel_has_multipath() {
+    return access("/proc/sys/net/mptcp/enabled", F_OK) == 0;
+}
+
+void make_host_interfaces(const ClusterShape& shape, const ClusterHost& host) {
+    std::string links = "link set lo up\n";
+    // Each interface that peers may use besides the one that they connect to.
+    std::string multipath = "mptcp limits set subflows 8 add_addr_accepted 8\n";
+    std::string shapers;
+    for (int rail = 0; rail < shape.rails; ++rail) {
+        const std::string name = fmt::format("eth{}", rail);
+        const std::string address = ClusterShape::address(host, rail);
+        links += fmt::format("addr add {}/24 dev {}\nlink set {} up\n", address, name, name);
+        // A lost packet is to be one of the link's, not 64 KiB that the kernel would cut into several.
+        if (shape.loss > 0) links += fmt::format("link set {} gso_max_segs 1\n", name);
+        multipath += fmt::format("mptcp endpoint add {} dev {} signal\n", address, name);
+        if (!shape.rate.empty()) shapers += shaper(shape, name);
+    }
+    run_batch("ip", links);
+    if (!shapers.empty()) run_batch("tc", shapers);
+    if (shape.rails > 1 && kernel_has_multipath()) run_batch("ip", multipath);
 }
 
 }  // namespace lapwing::tool

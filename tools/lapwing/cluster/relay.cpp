@@ -200,12 +200,12 @@ struct Relay::Queue {
     }
 };
 
-std::string relay_interface_to_bridge(std::size_t host) {
-    return fmt::format("bridge{}", host + 1);
+std::string relay_interface_to_bridge(std::size_t link) {
+    return fmt::format("bridge{}", link + 1);
 }
 
-std::string relay_interface_to_host(std::size_t host) {
-    return fmt::format("node{}", host + 1);
+std::string relay_interface_to_host(std::size_t link) {
+    return fmt::format("node{}", link + 1);
 }
 
 Relay::Relay(const ClusterShape& shape) : delay_(shape.delay), loss_(shape.loss) {
@@ -217,14 +217,14 @@ Relay::Relay(const ClusterShape& shape) : delay_(shape.delay), loss_(shape.loss)
         event.data.u64 = number;
         if (epoll_ctl(events_, EPOLL_CTL_ADD, socket, &event) != 0) refuse("epoll");
     };
-    for (std::size_t host = 0; host < shape.hosts.size(); ++host) {
+    for (std::size_t link = 0; link < shape.links(); ++link) {
         // Each link draws numbers of its own, whatever the others carry.
-        std::uint64_t random = shape.seed + host;
+        std::uint64_t random = shape.seed + link;
         random = draw(random);
-        links_.push_back({open_interface(relay_interface_to_bridge(host)),
-                          open_interface(relay_interface_to_host(host)), random});
-        watch(links_.back().bridge, 2 * host);
-        watch(links_.back().host, 2 * host + 1);
+        links_.push_back({open_interface(relay_interface_to_bridge(link)),
+                          open_interface(relay_interface_to_host(link)), random});
+        watch(links_.back().bridge, 2 * link);
+        watch(links_.back().host, 2 * link + 1);
     }
     const std::size_t bytes = links_.size() * sizeof(Count);
     const std::string path = fmt::format("{}/{}", cluster_directory, relay_counts);

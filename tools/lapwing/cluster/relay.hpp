@@ -5,11 +5,12 @@
 
 namespace lapwing::tool {
 
-// Each host has two interfaces in the relay's network namespace: one to the bridge, one to the host.
-std::string relay_interface_to_bridge(std::size_t host);
-std::string relay_interface_to_host(std::size_t host);
+// Each link has two interfaces in the relay's network namespace: one to the bridge, one to the host. The
+// links are numbered from 0: those of eth0 of all hosts, then those of eth1, and so on.
+std::string relay_interface_to_bridge(std::size_t link);
+std::string relay_interface_to_host(std::size_t link);
 
-// For each host two 64-bit numbers: packets for this host, and how many of them were lost.
+// For each link two 64-bit numbers: packets for its host, and how many of them were lost.
 inline constexpr const char* relay_counts = "relay.counts";
 
 // The relay's sockets. Throws Error (system).
