@@ -13,7 +13,7 @@
 #include "engines/kernel/persistent_lanes.hpp"
 #include "engines/kernel/prepared.hpp"
 #include "engines/kernel/probe.hpp"
-#include "links/tcp/addresses.hpp"
+#include "links/tcp/rails.hpp"
 #include "task/chains.hpp"
 
 namespace lapwing {
@@ -119,9 +119,11 @@ class KernelJob final : public JobEngine {
             if (const Verdict available = kernel::probe(); !available)
                 throw Error(ErrorCode::unsupported, available.reason());
         });
-        // A quarter, so that the peer can send on while this much waits here.
-        if (kernel::sets_socket_options()) options_.low_water_mark = options_.socket_bytes / 4;
         endpoint_ = &job.sockets();
+        // A quarter, so that the peer can send on while this much waits here. Only sockets of TCP promise to
+        // wake a receive when the window is almost closed.
+        if (!endpoint_->may_use_rails() && kernel::sets_socket_options())
+            options_.low_water_mark = options_.socket_bytes / 4;
         descriptors_ = std::make_shared<Descriptors>(tcp::reserved_descriptors + job.descriptors_to_come());
         // The group of all ranks takes these without asking the others again.
         job.together([&] {
@@ -131,7 +133,7 @@ class KernelJob final : public JobEngine {
     }
 
     std::string description() const override {
-        return "sockets on " + tcp::names_of_interfaces(tcp::read_options(job_.settings()));
+        return "sockets on " + tcp::describe_interfaces(tcp::read_options(job_.settings()));
     }
 
     std::unique_ptr<Reservation> reserve(int ranks) override {

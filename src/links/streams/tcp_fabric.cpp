@@ -10,9 +10,9 @@
 
 #include "links/fabrics.hpp"
 #include "links/streams/stream_fabric.hpp"
-#include "links/tcp/addresses.hpp"
 #include "links/tcp/descriptors.hpp"
 #include "links/tcp/endpoint.hpp"
+#include "links/tcp/rails.hpp"
 
 namespace lapwing {
 namespace {
@@ -83,7 +83,7 @@ TcpFabric::TcpFabric(const FabricOptions& options) : StreamFabric(options.intern
     utsname system{};
     ::uname(&system);
     description_ =
-        fmt::format("Linux {}, sockets on {}", system.release, tcp::names_of_interfaces(options.internet));
+        fmt::format("Linux {}, sockets on {}", system.release, tcp::describe_interfaces(options.internet));
 }
 
 void TcpFabric::join(std::vector<Peer> peers, int self, const JobKey& key) {

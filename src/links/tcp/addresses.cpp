@@ -196,19 +196,6 @@ std::vector<IpAddress> choose(const Options& options, const std::vector<Interfac
     return result;
 }
 
-std::string names_of_interfaces(const Options& options) {
-    const std::vector<Interface> present = interfaces();
-    std::vector<std::string> names;
-    for (const IpAddress& ip : choose(options, present)) {
-        for (const Interface& one : present) {
-            if (ip.loopback == 0 && same_address(one.ip, ip) &&
-                std::find(names.begin(), names.end(), one.name) == names.end())
-                names.push_back(one.name);
-        }
-    }
-    return names.empty() ? "loopback" : fmt::format("{}", fmt::join(names, ", "));
-}
-
 bool same_address(const IpAddress& one, const IpAddress& other) {
     return one.family == other.family && std::memcmp(one.bytes, other.bytes, size_of(one)) == 0;
 }
@@ -270,6 +257,15 @@ std::optional<IpAddress> ip_of(const sockaddr& address) {
     return ip;
 }
 
+IpAddress unmapped(IpAddress ip) {
+    static constexpr unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    if (ip.family == 6 && std::memcmp(ip.bytes, mapped, sizeof mapped) == 0) {
+        std::memmove(ip.bytes, ip.bytes + 12, 4);
+        ip.family = 4;
+    }
+    return ip;
+}
+
 std::string text(const IpAddress& ip) {
     char buffer[INET6_ADDRSTRLEN] = "?";
     inet_ntop(ip.family == 4 ? AF_INET : AF_INET6, ip.bytes, buffer, sizeof buffer);
@@ -279,14 +275,9 @@ std::string text(const IpAddress& ip) {
 std::string text(const sockaddr_storage& address) {
     const auto found = ip_of(reinterpret_cast<const sockaddr&>(address));
     if (!found) return "an unknown address";
-    IpAddress ip = *found;
+    const IpAddress ip = unmapped(*found);
     // Both families have their port at the same offset.
     const unsigned port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-    static constexpr unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    if (ip.family == 6 && std::memcmp(ip.bytes, mapped, sizeof mapped) == 0) {
-        std::memmove(ip.bytes, ip.bytes + 12, 4);
-        ip.family = 4;
-    }
     return ip.family == 4 ? fmt::format("{}:{}", text(ip), port) : fmt::format("[{}]:{}", text(ip), port);
 }
 

@@ -28,9 +28,6 @@ std::vector<Interface> interfaces();
 // interfaces if none fits.
 std::vector<IpAddress> choose(const Options& options, const std::vector<Interface>& present);
 
-// The names of their interfaces: "eth0, ib0"; "loopback" if there are no others. Throws as choose().
-std::string names_of_interfaces(const Options& options);
-
 // The addresses of `peer` in the order in which `self` tries them, without those that cannot lead to `peer`.
 std::vector<IpAddress> routes(const Address& self, const Address& peer);
 
@@ -39,6 +36,8 @@ bool same_network(const IpAddress& one, const IpAddress& other);
 
 // Empty for another family than IPv4 and IPv6. Without the prefix.
 std::optional<IpAddress> ip_of(const sockaddr& address);
+// 10.77.0.3 of ::ffff:10.77.0.3; other addresses are returned as they are.
+IpAddress unmapped(IpAddress ip);
 // "10.77.0.3", "fd00::3"
 std::string text(const IpAddress& ip);
 // "10.77.0.3:4000", "[fd00::3]:4000"

@@ -9,7 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "links/tcp/address.hpp"
+
 namespace lapwing::tcp {
+
+// What liveness.hpp stores about a connection.
+struct Health {
+    int suspicion = 0;
+    std::vector<IpAddress> paths;  // own addresses of all that the connection has had; of Multipath TCP
+};
 
 class ConnectionTable {
   public:
@@ -51,15 +59,15 @@ class ConnectionTable {
     void fail_awaited(const std::string& why);
     // Runs the work of on_change().
     void tell();
-    // Calls work(peer, descriptor, suspicion) for each connection; the table stores `suspicion`.
-    void each(const std::function<void(int, int, int&)>& work);
+    // Calls work(peer, descriptor, health) for each connection; the table stores `health`.
+    void each(const std::function<void(int, int, Health&)>& work);
 
   private:
     // A lane's state: one of these, or twice the descriptor, plus one until the program has seen it.
     enum : int { none = -1, making = -2, failed = -3 };
     struct Lane {
         std::atomic<int> state{none};
-        int suspicion = 0;
+        Health health;
         std::string failure;
     };
     struct Peer {

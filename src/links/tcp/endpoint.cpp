@@ -20,6 +20,7 @@
 #include "links/tcp/group_connections.hpp"
 #include "links/tcp/job.hpp"
 #include "links/tcp/liveness.hpp"
+#include "links/tcp/rails.hpp"
 #include "links/tcp/sockets.hpp"
 
 namespace lapwing::tcp {
@@ -62,6 +63,9 @@ struct Endpoint::State {
     std::mutex mutex;
     std::unordered_map<std::uint64_t, std::shared_ptr<ConnectionTable>> groups;
     std::unordered_map<std::uint64_t, std::vector<Parked>> parked;
+
+    std::vector<Interface> present;  // when the job began
+    std::vector<IpAddress> warned;   // of lost paths; used by the event thread
 
     EventLoop event_loop;  // last: its work uses the other members
 
@@ -142,8 +146,27 @@ struct Endpoint::State {
         }
     }
 
+    // Once for each interface.
+    void warn_of(const LostPath& path, const ConnectionTable& table) {
+        if (std::any_of(warned.begin(), warned.end(),
+                        [&](const IpAddress& ip) { return same_address(ip, path.own); }))
+            return;
+        warned.push_back(path.own);
+        std::string interface = text(path.own);
+        for (const Interface& one : present)
+            if (same_address(one.ip, path.own)) interface = fmt::format("{} ({})", one.name, interface);
+        const int member = table.member(path.peer);
+        if (log)
+            log(
+                fmt::format("interface {} does not reach rank {} ({}): messages take the other interfaces, "
+                            "and nothing is "
+                            "lost; check its cable and its switch",
+                            interface, member, job.members[static_cast<std::size_t>(member)].name));
+    }
+
     void check_connections() {
-        for (const auto& table : all()) check_liveness(*table);
+        for (const auto& table : all())
+            for (const LostPath& path : check_liveness(*table)) warn_of(path, *table);
         event_loop.post_after(liveness_interval(job.options.patience), [this] { check_connections(); });
     }
 };
@@ -155,18 +178,24 @@ Endpoint::Endpoint(const Options& options, Log log) {
     State& state = *state_;
     state.job.options = options;
     state.log = std::move(log);
-    const auto ips = choose(options, interfaces());
+    state.present = interfaces();
+    const auto ips = choose(options, state.present);
+    state.job.options.rails = uses_rails(options, ips, state.present);
     Address& own = state.job.own;
     std::memset(static_cast<void*>(&own), 0, sizeof own);
     std::copy(ips.begin(), ips.end(), std::begin(own.ips));
     own.host = host_number();
     host_name().copy(own.name, sizeof own.name - 1);
-    state.listeners = listen_on(ips, options, own.port);
+    state.listeners = listen_on(ips, state.job.options, own.port);
 }
 
 Endpoint::~Endpoint() {
     // In a child of fork all of the state is the parent's.
     if (state_->process != getpid()) static_cast<void>(state_.release());
+}
+
+bool Endpoint::may_use_rails() const {
+    return state_->job.options.rails;
 }
 
 Address Endpoint::address() const {

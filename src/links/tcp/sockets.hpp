@@ -29,11 +29,15 @@ class Socket {
     int descriptor_ = -1;
 };
 
+// A nonblocking socket for a connection to another host: of Multipath TCP if `options` want rails, else, or
+// if this kernel has none, of TCP. Empty on an error; errno has the reason.
+Socket make_socket(int family, const Options& options);
+
 // Listens on `ips`, or on all addresses of the families that `options` allows if it names no interfaces; all
 // on one `port`; 0 is replaced by a port of the system's choice. Throws Error (system).
 std::vector<Socket> listen_on(const std::vector<IpAddress>& ips, const Options& options, std::uint16_t& port);
 
-// Before connect(): sets sizes of buffers.
+// Before connect(): sets sizes of buffers; those of Multipath TCP are four times as large.
 void set_buffers(int descriptor, const Options& options);
 // After connect(): no delay of short messages; ETIMEDOUT if the network or host is cut off.
 void set_alive(int descriptor, const Options& options);

@@ -27,12 +27,13 @@ ProbeAcceptor::ProbeAcceptor(const ReachTask& task, const tcp::Options& options,
     : reached_us_(task.members.size()), finished_(task.members.size()) {
     const ReachTask::Member& own = task.members[static_cast<std::size_t>(self)];
     job_.options = options;
+    job_.options.rails = false;  // each address is tried by itself
     job_.key = task.key;
     job_.members.resize(2 * task.members.size());
     job_.self = self;
     std::vector<tcp::Socket> listeners;
     for (std::uint16_t port : own.ports) {
-        for (tcp::Socket& listener : tcp::listen_on(own.places, options, port))
+        for (tcp::Socket& listener : tcp::listen_on(own.places, job_.options, port))
             listeners.push_back(std::move(listener));
     }
     tcp::Acceptor::Callbacks callbacks;
