@@ -1,0 +1,63 @@
+#include "watch/snapshot.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+
+namespace lapwing::watch {
+namespace {
+
+void check_values(const Arguments& arguments) {
+    if (static_cast<std::size_t>(arguments.collective) >= all_collectives().size())
+        throw Error(ErrorCode::link, "a snapshot names an unknown collective");
+}
+
+}  // namespace
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Arguments, collective, root, bytes, type, operation, sent, received)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Position, engine, algorithm, task, tasks, awaited)
+
+// By hand, because of the optional position.
+void to_json(nlohmann::json& json, const CollectiveCall& call) {
+    json = {{"number", call.number},     {"form", call.form},           {"arguments", call.arguments},
+            {"function", call.function}, {"where", call.where},         {"age", call.age},
+            {"lapwing", call.by_lapwing}, {"in_flight", call.in_flight}, {"starts", call.starts}};
+    if (call.position) json["position"] = *call.position;
+}
+void from_json(const nlohmann::json& json, CollectiveCall& call) {
+    json.at("number").get_to(call.number);
+    json.at("form").get_to(call.form);
+    json.at("arguments").get_to(call.arguments);
+    json.at("function").get_to(call.function);
+    json.at("where").get_to(call.where);
+    json.at("age").get_to(call.age);
+    json.at("lapwing").get_to(call.by_lapwing);
+    json.at("in_flight").get_to(call.in_flight);
+    json.at("starts").get_to(call.starts);
+    if (json.contains("position")) call.position = json["position"].get<Position>();
+    check_values(call.arguments);
+}
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CommunicatorSnapshot, members_hash, ordinal, name, members, calls, hash,
+                                   recent)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentCall, function, where, age, communicator, peer, tag, waits_for)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSnapshot, rank, host, pid, program, communicators, current, last)
+
+std::vector<std::byte> encode(const RankSnapshot& snapshot) {
+    const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(nlohmann::json(snapshot));
+    const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
+    return {first, first + bytes.size()};
+}
+
+RankSnapshot decode(std::span<const std::byte> bytes) {
+    try {
+        const auto* const first = reinterpret_cast<const std::uint8_t*>(bytes.data());
+        return nlohmann::json::from_cbor(first, first + bytes.size()).get<RankSnapshot>();
+    } catch (const nlohmann::json::exception& error) {
+        throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid snapshot: {}", error.what()));
+    }
+}
+
+}  // namespace lapwing::watch
