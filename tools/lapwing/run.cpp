@@ -61,7 +61,7 @@ Settings settings_of(const Options& options) {
 // Runs the job and makes one timeline of its ranks' recordings. Returns the status of waitpid().
 int run_traced(const Starter& starter, const Words& words, Settings settings, const std::string& file) {
     const std::string target = std::filesystem::absolute(file);
-    require_writable(target, "the timeline");
+    require_timeline(target);
     settings.trace = make_parts_directory(target);
     int status = 0;
     try {
@@ -144,8 +144,10 @@ Command add_run(CommandLine& tool, const Words& words) {
     app->add_option("--report-file", options->report_file,
                     "Write the report here instead of to standard error")
         ->type_name("FILE");
-    app->add_option("--trace", options->trace,
-                    "Write a timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome")
+    app->add_option(
+           "--trace", options->trace,
+           "Write a timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome; NAME.otf2: an OTF2 "
+           "archive, for Vampir or Score-P's tools")
         ->type_name("FILE");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
@@ -153,6 +155,7 @@ Command add_run(CommandLine& tool, const Words& words) {
         "  lapwing run -- mpirun -n 2 ./program\n"
         "  lapwing run --report --algorithm ialltoall=pairwise:window=6 -- mpiexec -n 16 python3 program.py\n"
         "  lapwing run --trace timeline.json -- mpirun -n 2 ./program\n"
+        "  lapwing run --trace timeline.otf2 -- mpirun -n 2 ./program\n"
         "  lapwing run --mpi mpich -- srun -n 64 ./program\n"
         "  lapwing run --mpi abi -- mpiexec -n 2 python3 program.py\n"
         "\nThe launcher's answer to --version shows its MPI. A program of the MPI standard ABI is recognized "

@@ -28,7 +28,7 @@ void add_group(Communicator& group) {
                   {"members", group.group->members()}});
 }
 
-void add_plan(Plan& plan) {
+void add_plan(Plan& plan, int rank) {
     plan.trace_number = ++plans;
     const Problem& problem = plan.problem;
     Json fact = {{"fact", "plan"},
@@ -38,7 +38,9 @@ void add_plan(Plan& plan) {
                  {"algorithm", print(plan.choice)},
                  {"engine", plan.engine->name()},
                  {"tasks", plan.tasks},
-                 {"bytes_sent", plan.bytes_sent}};
+                 {"bytes_sent", plan.bytes_sent},
+                 {"in_bytes", in_bytes(problem, rank)},
+                 {"out_bytes", out_bytes(problem, rank)}};
     if (problem.bytes != 0) fact["bytes"] = problem.bytes;
     if (has_root(problem.collective)) fact["root"] = problem.root;
     add_metadata(fact);
@@ -57,7 +59,7 @@ void starts(Request& request) {
     number(request);
     if (request.persistent != nullptr) ++request.starts;
     if (request.group->trace_number == 0) add_group(*request.group);
-    if (request.plan->trace_number == 0) add_plan(*request.plan);
+    if (request.plan->trace_number == 0) add_plan(*request.plan, request.group->rank);
 }
 
 void started(Request& request, bool blocking) {

@@ -1,4 +1,5 @@
-// The timeline of a traced job, in the Trace Event format that Perfetto and Chrome open.
+// The timeline of a traced job: an OTF2 archive if the name of its file ends with .otf2, otherwise in the
+// Trace Event format, which Perfetto and Chrome open.
 #pragma once
 
 #include <string>
@@ -7,6 +8,9 @@
 #include "lapwing/timeline/trace_parts.hpp"
 
 namespace lapwing::tool {
+
+// Called before the job. Throws Error if the timeline cannot be written to `file`.
+void require_timeline(const std::string& file);
 
 // Writes `file`. Throws Error (system) when that fails.
 void write_timeline(const std::vector<RankPart>& parts, const std::string& file);
