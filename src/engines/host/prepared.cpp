@@ -1,5 +1,6 @@
 #include "engines/host/prepared.hpp"
 
+#include <cstddef>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -33,6 +34,13 @@ struct HostPrepared::HostRun final : Operation, ProgressThread::Work {
     bool complete = false;
     std::exception_ptr error;
 };
+
+std::size_t HostPrepared::offset_of_step() {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+    return offsetof(HostRun, step);  // Operation is its first base class
+#pragma GCC diagnostic pop
+}
 
 HostPrepared::HostPrepared(const List& list, Link& link, ProgressThread* progress_thread)
     : link_(link),

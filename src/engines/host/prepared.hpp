@@ -21,6 +21,9 @@ class HostPrepared : public Prepared {
     bool test(Operation* operation) override;
     int prepare_to_sleep(Operation*) override { return link_.poll_descriptor(); }
 
+    // For debuggers: in an Operation of this engine, the index of the next task (std::size_t).
+    static std::size_t offset_of_step();
+
   private:
     struct HostRun;
 

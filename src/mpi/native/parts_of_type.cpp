@@ -19,9 +19,9 @@ struct Dimension {
     std::int64_t step;
 };
 
-class Parts {
+class RunsOfType {
   public:
-    Parts(std::uint64_t max, const EachRun& each) : max_(max), each_(each) {}
+    RunsOfType(std::uint64_t max, const EachRun& each) : max_(max), each_(each) {}
 
     int element(char* at, MPI_Datatype type) const {
         Contents contents;
@@ -258,7 +258,7 @@ class Parts {
 }  // namespace
 
 int take_apart(char* at, MPI_Datatype type, std::uint64_t max, const EachRun& each) {
-    return Parts(max, each).element(at, type);
+    return RunsOfType(max, each).element(at, type);
 }
 
 }  // namespace lapwing

@@ -99,6 +99,9 @@ inline bool open_group(Communicator& communicator) {
 // different orders, and one object for both would take different ways on different ranks.
 std::shared_ptr<BlockingChoice> blocking_choice_of(const Communicator& communicator);
 
+// See debugger_table.cpp.
+extern const std::vector<std::unique_ptr<Communicator>>* const communicators_for_debuggers;
+
 // Null when the communicator had no collective yet.
 Communicator* existing_communicator(MPI_Comm communicator);
 // The same, for a communicator that is about to be freed: find_communicator() does not find it from now on.

@@ -69,6 +69,7 @@ class RequestTable {
     void drain();
 
   private:
+    friend struct DebuggerTable;
     using State = Request::State;
     static int query(void* request, MPI_Status* status);
     static int freed(void* request);
