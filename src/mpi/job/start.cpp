@@ -46,7 +46,7 @@ void read(const Settings& settings) {
     runtime.report_file = settings.report_file;
     runtime.report_mark = settings.report_mark;
     device::memory.enabled = takes_device_memory(settings);
-    runtime.measures = runtime.report_form != "none" || !settings.trace.empty();
+    if (runtime.report_form != "none" || !settings.trace.empty()) runtime.measures = true;
 }
 
 void start_network() {

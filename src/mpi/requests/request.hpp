@@ -49,7 +49,7 @@ struct Request {
     std::unique_ptr<Persistent> persistent;  // null: of a nonblocking call
 
     // Nanoseconds of the steady clock, where clocks are read.
-    std::uint64_t began = 0;          // the starting call began
+    std::uint64_t began = 0;          // the starting call began; 0: no clock was read
     std::uint64_t started = 0;        // the starting call returned
     std::uint64_t waited = 0;         // the sum of finished calls that waited for this request
     std::uint64_t waiting_since = 0;  // the present waiting call began; 0: none

@@ -260,7 +260,7 @@ void RequestTable::finish(Request& request) {
         request.error = unpack_all(request);
     release_resources(request);
     --request.group->in_flight;
-    if (runtime.measures) measure_completion(request);
+    if (request.began != 0) measure_completion(request);
     change(request, State::running, State::complete);
     if (request.forgotten) release(request);
 }

@@ -35,6 +35,7 @@ namespace {
                                                std::uint64_t began, bool blocking) {
     CollectiveCount& count = runtime.report.of(request.collective);
     request.packed.count = &count;
+    request.began = began;
     int error = fill(request, buffers);
     if (error == MPI_SUCCESS) {
         try {
@@ -48,8 +49,7 @@ namespace {
         return error;
     }
     ++count.taken;
-    if (runtime.measures) {
-        request.began = began;
+    if (began != 0) {
         request.started = nanoseconds();
         count.start_time += request.started - began;
         timeline::started(request, blocking);
