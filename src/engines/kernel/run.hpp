@@ -113,6 +113,8 @@ struct KernelRun : Operation {
     }
 
     bool alive() const { return state == State::queued || state == State::running; }
+    // The kernel does so instead while a thread sleeps: completions of the ring wake that thread.
+    bool event_thread_advances() const { return by_event_thread && !has_sleeper; }
     bool may_begin_stage() const {
         return state == State::running && chains.may_begin_stage(*plan, host.next);
     }

@@ -115,7 +115,7 @@ bool Scheduler::needs_event_thread() const {
     return host_steps_.event_thread_works() &&
            std::any_of(runs.begin(), runs.end(), [this](const KernelRun* run) {
                return run != nullptr && run->state == KernelRun::State::running &&
-                      (!run->by_event_thread || run->has_sleeper) && host_steps_.event_thread_may_help(*run);
+                      !run->event_thread_advances() && host_steps_.event_thread_may_help(*run);
            });
 }
 
@@ -188,8 +188,8 @@ bool Scheduler::may_stay_in_sockets(const KernelRun& run) const {
 
 // Whether chains are to be submitted: some are not in the kernel, and no caller does their steps inline.
 bool Scheduler::awaits_submission(const KernelRun& run) const {
-    return !run.advanced_inline && (!run.by_event_thread || run.has_sleeper) &&
-           run.state == KernelRun::State::running && !run.chains.all_in_kernel() && !may_stay_in_sockets(run);
+    return !run.advanced_inline && !run.event_thread_advances() && run.state == KernelRun::State::running &&
+           !run.chains.all_in_kernel() && !may_stay_in_sockets(run);
 }
 
 void Scheduler::submit_if_needed(KernelRun& run) {
@@ -203,9 +203,7 @@ void Scheduler::submit_if_needed(KernelRun& run) {
 
 // Of a run that the event thread advances: the descriptors that its chains wait for.
 void Scheduler::watch_sockets(KernelRun& run) {
-    if (!run.by_event_thread || run.advanced_inline || run.has_sleeper ||
-        run.state != KernelRun::State::running)
-        return;
+    if (!run.event_thread_advances() || run.advanced_inline || run.state != KernelRun::State::running) return;
     try {
         for (std::size_t i = 0; i < run.chains.size(); ++i) {
             const ChainProgress& chain = run.chains[i];
