@@ -6,6 +6,8 @@
 #include <limits>
 #include <span>
 
+#include "base/pairs.hpp"
+
 namespace lapwing {
 namespace {
 
@@ -63,11 +65,8 @@ void BlockingChoice::Case::decide(const Times& sums) {
     lasts_ *= next_lasts;
     // No list takes these calls on any rank.
     if (std::isinf(sums.back())) left_ = std::numeric_limits<std::uint64_t>::max();
-    int pairs = 0;
-    for (const double by_mpi : std::span(begin_of(Way::mpi, sums), samples)) {
-        for (const double by_lists : std::span(begin_of(Way::lists, sums), samples))
-            pairs += by_lists < clearly * by_mpi ? 1 : 0;
-    }
+    const auto of = [&sums](Way way) { return std::span(begin_of(way, sums), samples); };
+    const std::size_t pairs = pairs_below(of(Way::lists), of(Way::mpi), clearly);
     chosen_ = pairs >= clear_pairs ? Way::lists : Way::mpi;
     Times sorted = sums;
     for (const Way way : {Way::mpi, Way::lists}) {

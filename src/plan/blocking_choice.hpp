@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -31,7 +32,7 @@ class BlockingChoice {
     // Lists must be faster by this factor, in so many of the pairs of a call by lists and one by the MPI. Two
     // equal ways are this different by chance once in 13 times; one late call of the five does not matter.
     static constexpr double clearly = 0.95;
-    static constexpr int clear_pairs = samples * (samples - 1);
+    static constexpr std::size_t clear_pairs = samples * (samples - 1);
     static constexpr std::uint64_t first_lasts = 256;  // calls
     static constexpr std::uint64_t next_lasts = 8;     // times as many
     // Nanoseconds of the calls of one way after the other: the MPI's, then the lists'.

@@ -1,20 +1,8 @@
 #include "engines/kernel/group.hpp"
 
-#include <ctime>
-
 #include "base/error.hpp"
 
 namespace lapwing::kernel {
-namespace {
-
-// Of the calling thread, in nanoseconds.
-std::uint64_t processor_time() {
-    timespec time{};
-    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-}  // namespace
 
 KernelGroup::KernelGroup(Connections& connections, const Options& options, Link* intra_node)
     : scheduler_(connections, options, intra_node, [this] { event_thread_.request(); }),
@@ -81,12 +69,6 @@ void KernelGroup::call_by_event_thread() {
     const std::lock_guard lock(mutex_);
     if (scheduler_.run_on_event_thread()) scheduler_.ring().wake();
     if (event_thread_.watches_ring() && !scheduler_.needs_event_thread()) event_thread_.forget_ring();
-    // Only lists that the event thread advances need its time. Includes the wake-up before this call.
-    if (!watches_sockets_) return;
-    static thread_local std::uint64_t before = processor_time();
-    const std::uint64_t now = processor_time();
-    thread_time_.fetch_add(now - before, std::memory_order_relaxed);
-    before = now;
 }
 
 }  // namespace lapwing::kernel

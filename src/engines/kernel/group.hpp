@@ -1,7 +1,6 @@
 // The kernel engine of one group. Thread-safe: one thread at a time is inside.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <mutex>
 
@@ -27,8 +26,6 @@ class KernelGroup {
     bool test(KernelRun& run);
     bool progress(KernelRun& run);
     int prepare_to_sleep(KernelRun& run);
-    // Processor time of the event thread for this group so far, in nanoseconds.
-    std::uint64_t thread_time() const { return thread_time_.load(std::memory_order_relaxed); }
 
   private:
     bool watch_sockets();
@@ -39,7 +36,6 @@ class KernelGroup {
     Scheduler scheduler_;
     PollSet poll_set_;
     bool watches_sockets_ = false;
-    std::atomic<std::uint64_t> thread_time_ = 0;
     EventThreadCalls event_thread_;  // the last member, because its calls use all others
 };
 

@@ -51,13 +51,10 @@ Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) 
                              suits_event_thread_ && shared_.options.event_thread_lists == ProgressLists::all);
         return &run;
     }
-    const std::uint64_t began = nanoseconds();
     run.measured.waiting = 0;
-    run.measured.thread = shared_.group->thread_time();
-    run.measured.times.by_thread = choice->next();
-    shared_.group->start(run, channel, run.measured.times.by_thread);
+    run.measured.by_thread = choice->next(nanoseconds());
+    shared_.group->start(run, channel, run.measured.by_thread);
     run.measured.started = nanoseconds();
-    run.measured.times.start = run.measured.started - began;
     return &run;
 }
 
@@ -96,15 +93,11 @@ bool KernelPrepared::release_if(bool complete, KernelRun& run) {
     return true;
 }
 
-// Of a run that is complete: its times are samples for the choice of later runs.
-void KernelPrepared::measured(KernelRun& run) {
-    const std::uint64_t now = nanoseconds();
-    auto& [choice, times, started, waiting, thread] = run.measured;
-    times.away = (waiting != 0 ? waiting : now) - started;
-    times.wait = waiting != 0 ? now - waiting : 0;
-    times.thread = times.by_thread ? shared_.group->thread_time() - thread : 0;
-    choice->completed(times);
-    shared_.records->add(problem_, times.by_thread, choice->costs());
+// Of a run that is complete.
+void KernelPrepared::measured(const KernelRun& run) {
+    const auto& [choice, by_thread, started, waiting] = run.measured;
+    choice->completed((waiting != 0 ? waiting : nanoseconds()) - started);
+    shared_.records->add(problem_, by_thread, choice->periods());
 }
 
 }  // namespace lapwing::kernel

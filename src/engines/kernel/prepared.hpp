@@ -39,7 +39,7 @@ class KernelPrepared : public Prepared {
   private:
     ThreadChoice* choice_of(const void* call_site);
     bool release_if(bool complete, KernelRun& run);
-    void measured(KernelRun& run);
+    void measured(const KernelRun& run);
 
     const Problem problem_;
     ChainPlan plan_;

@@ -78,10 +78,9 @@ struct KernelRun : Operation {
     // For ThreadChoice, where it is learned who advances the run.
     struct {
         ThreadChoice* choice = nullptr;
-        RunTimes times;
+        bool by_thread = false;
         std::uint64_t started = 0;  // by nanoseconds(): when the starting call returned
         std::uint64_t waiting = 0;  // when the first call waited for the run; 0: none has
-        std::uint64_t thread = 0;   // processor time of the event thread at the start
     } measured;
 
     const PlannedStep* broken_step = nullptr;  // the first step that failed

@@ -5,49 +5,49 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/pairs.hpp"
+
 namespace lapwing::kernel {
 
-namespace {
-
-double median(std::array<std::uint64_t, ThreadChoice::samples> values) {
-    const auto middle = values.begin() + values.size() / 2;
-    std::nth_element(values.begin(), middle, values.end());
-    return static_cast<double>(*middle);
+void ThreadChoice::begin_block() {
+    const bool trial = !decided_ || (runs_ >= first_repetition && runs_ - std::bit_floor(runs_) < repetition);
+    block_.by_thread = trial ? runs_ / block % 2 == 1 : chosen_;
+    block_.measured = trial;
 }
 
-}  // namespace
-
-bool ThreadChoice::in_trial() const {
-    return !decided_ || (runs_ >= first_repetition && runs_ - std::bit_floor(runs_) < repetition);
-}
-
-bool ThreadChoice::next() {
-    const bool by_thread = in_trial() ? runs_ / block % 2 == 1 : chosen_;
-    ++runs_;
-    return by_thread && overlapped_in_a_row_ >= 2;
-}
-
-void ThreadChoice::completed(const RunTimes& times) {
-    if (times.away < min_away) {
-        overlapped_in_a_row_ = 0;
-        return;
-    }
-    ++overlapped_in_a_row_;
-    Samples& mine = samples_[times.by_thread ? 1 : 0];
-    const std::size_t slot = mine.count++ % samples;
-    mine.in_calls[slot] = times.start + times.wait;
-    mine.away[slot] = times.away;
-    mine.thread[slot] = times.thread;
-    const auto& [by_calls, by_thread] = samples_;
-    if (by_calls.count < samples || by_thread.count < samples) return;
-    const double longer = median(by_thread.away) - median(by_calls.away);
-    costs_ = {median(by_calls.in_calls),
-              median(by_thread.in_calls) + std::clamp(longer, 0.0, median(by_thread.thread))};
+void ThreadChoice::end_block(std::uint64_t now) {
+    // The last run of the block may have been the first that was not overlapped.
+    if (!block_.measured || overlapped_in_a_row_ == 0) return;
+    const std::size_t way = block_.by_thread ? 1 : 0;
+    samples_[way][sampled_[way]++ % samples] = static_cast<double>(now - block_.began) / (block - 1);
+    if (sampled_[0] < samples || sampled_[1] < samples) return;
     decided_ = true;
-    chosen_ = costs_[1] < costs_[0];
+    chosen_ = 2 * pairs_below(samples_[1], samples_[0], clearly) > samples * samples;
+    for (const std::size_t of : {0U, 1U}) {
+        std::array<double, samples> sorted = samples_[of];
+        std::nth_element(sorted.begin(), sorted.begin() + samples / 2, sorted.end());
+        periods_[of] = sorted[samples / 2];
+    }
 }
 
-void ThreadRecords::add(const Problem& problem, bool by_thread, const std::array<double, 2>& costs) {
+bool ThreadChoice::next(std::uint64_t now) {
+    const std::uint64_t position = runs_ % block;
+    if (position == 0) {
+        end_block(now);
+        begin_block();
+    }
+    if (position == 1) block_.began = now;
+    ++runs_;
+    const bool overlapped = overlapped_in_a_row_ >= 2;
+    block_.measured = block_.measured && overlapped;
+    return block_.by_thread && overlapped;
+}
+
+void ThreadChoice::completed(std::uint64_t away) {
+    overlapped_in_a_row_ = away < min_away ? 0 : overlapped_in_a_row_ + 1;
+}
+
+void ThreadRecords::add(const Problem& problem, bool by_thread, const std::array<double, 2>& periods) {
     constexpr std::size_t max_rows = 32;
     const std::lock_guard lock(mutex_);
     const std::tuple key{problem.collective, problem.ranks, problem.bytes};
@@ -55,7 +55,7 @@ void ThreadRecords::add(const Problem& problem, bool by_thread, const std::array
     Row& row = rows_[key];
     ++row.runs[by_thread ? 1 : 0];
     for (const std::size_t way : {0U, 1U}) {
-        if (costs[way] >= 0) row.costs[way] = costs[way];
+        if (periods[way] >= 0) row.periods[way] = periods[way];
     }
 }
 
@@ -65,12 +65,12 @@ std::vector<std::string> ThreadRecords::in_words() const {
     for (const auto& [key, row] : rows_) {
         const auto& [collective, ranks, bytes] = key;
         // Only runs that the program has overlapped can be measured.
-        if (row.costs[0] < 0 || row.costs[1] < 0) continue;
+        if (row.periods[0] < 0 || row.periods[1] < 0) continue;
         result.push_back(fmt::format(
-            "{} of {} B on {} ranks: the event thread advanced {} of {} runs; a run takes {:.1f} us from the "
-            "program with the event thread, {:.1f} us without",
-            mpi_name(collective), bytes, ranks, row.runs[1], row.runs[0] + row.runs[1], row.costs[1] * 1e-3,
-            row.costs[0] * 1e-3));
+            "{} of {} B on {} ranks: the event thread advanced {} of {} runs; from one start to the next the "
+            "program takes {:.1f} us with the event thread, {:.1f} us without",
+            mpi_name(collective), bytes, ranks, row.runs[1], row.runs[0] + row.runs[1], row.periods[1] * 1e-3,
+            row.periods[0] * 1e-3));
     }
     return result;
 }

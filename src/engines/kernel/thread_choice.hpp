@@ -6,13 +6,15 @@
 // that waits at once only loses by that. Therefore both ways are measured for each list and call site:
 //   - a run counts as overlapped if the program was away for `min_away` before it waited. A site whose last
 //     two runs were not both overlapped is advanced by the program's calls: it has nothing to hide.
-//   - the cost of an overlapped run is the time that the program spends in the start and in the wait, plus
-//   the
-//     time that the event thread takes from its computation. That is how much longer the program is away than
-//     without the thread, at most the thread's processor time.
-//   - the way with the lower median is taken. Trials of both ways are repeated, ever more rarely.
-// Which way is tried depends on the number of the run, so all ranks try the same way at the same time. Each
-// rank then decides alone: the messages are the same.
+//   - both ways are tried in turn, for a block of runs each. The cost is the period: the time from one start
+//     to the next, which is an iteration of the program. It contains all that the program loses: the start,
+//     the wait, interruptions of its computation, and the waits of other calls for a rank that was
+//     interrupted. The reductions synchronize the ranks, so all ranks measure nearly the same period.
+//   - the event thread is chosen if it is clearly faster in most pairs of a block by the thread and a block
+//     by the calls. Trials are repeated, ever more rarely.
+// Which way is tried depends on the number of the run, so all ranks try the same way at the same time, and
+// the call sites of one loop try it together: the loop is then measured as a whole. Each rank decides alone:
+// the messages are the same.
 #pragma once
 
 #include <array>
@@ -28,50 +30,45 @@
 
 namespace lapwing::kernel {
 
-// The time of one run, in nanoseconds.
-struct RunTimes {
-    bool by_thread = false;
-    std::uint64_t start = 0;   // inside the starting call
-    std::uint64_t away = 0;    // from there to the first call that waited for the run
-    std::uint64_t wait = 0;    // from there to the end; 0 if no call waited
-    std::uint64_t thread = 0;  // processor time of the event thread
-};
-
 class ThreadChoice {
   public:
-    // Less is too short for a wake-up and one step.
+    // Nanoseconds. Less is too short for a wake-up and one step.
     static constexpr std::uint64_t min_away = 20'000;
-    static constexpr std::size_t samples = 9;  // of each way; the median counts
-    // Runs of one way in a row during trials. Odd, so that programs which repeat two or four reductions try
-    // both ways with each.
+    // Runs of one way in a row during trials. The first period of a block still depends on the way before;
+    // two periods are left, so that a loop with two reductions is measured as a whole.
     static constexpr std::uint64_t block = 3;
+    static constexpr std::size_t samples = 7;  // blocks of each way
+    static constexpr double clearly = 0.97;    // the faster time by the slower time, at most
     // Trials are repeated from run 512, 1024, 2048, ... on, for so many runs.
     static constexpr std::uint64_t first_repetition = 512;
-    static constexpr std::uint64_t repetition = 8 * block;
+    static constexpr std::uint64_t repetition = 2 * samples * block;
 
-    // Returns whether the event thread must advance the next run.
-    bool next();
-    void completed(const RunTimes& times);
-    // Median cost in nanoseconds, by way: the program's calls, the event thread. Negative before there are
+    // Starts the next run at the time `now`, in nanoseconds. Returns whether the event thread must advance
+    // the run.
+    bool next(std::uint64_t now);
+    // A run has completed. `away`: nanoseconds from the start to the first call that waited for the run.
+    void completed(std::uint64_t away);
+    // Median periods in nanoseconds, by way: the program's calls, the event thread. Negative before there are
     // enough samples.
-    const std::array<double, 2>& costs() const { return costs_; }
+    const std::array<double, 2>& periods() const { return periods_; }
 
   private:
-    bool in_trial() const;
+    void end_block(std::uint64_t now);
+    void begin_block();
 
     std::uint64_t runs_ = 0;
     unsigned overlapped_in_a_row_ = 0;
     bool decided_ = false;
     bool chosen_ = false;
-    // The last samples of one way.
-    struct Samples {
-        std::array<std::uint64_t, samples> in_calls{};
-        std::array<std::uint64_t, samples> away{};
-        std::array<std::uint64_t, samples> thread{};
-        std::size_t count = 0;
-    };
-    std::array<Samples, 2> samples_;
-    std::array<double, 2> costs_ = {-1, -1};
+    struct {
+        bool by_thread = false;
+        bool measured = false;    // a trial, and all its runs so far followed overlapped runs
+        std::uint64_t began = 0;  // its second run
+    } block_;
+    // The last samples, by way: mean periods of a block.
+    std::array<std::array<double, samples>, 2> samples_{};
+    std::array<std::size_t, 2> sampled_{};
+    std::array<double, 2> periods_ = {-1, -1};
 };
 
 // The decisions of a job, for the report. Thread-safe.
@@ -79,9 +76,9 @@ class ThreadRecords {
   public:
     struct Row {
         std::uint64_t runs[2] = {0, 0};  // by way
-        double costs[2] = {-1, -1};      // nanoseconds: the last known medians
+        double periods[2] = {-1, -1};    // nanoseconds: the last known medians
     };
-    void add(const Problem& problem, bool by_thread, const std::array<double, 2>& costs);
+    void add(const Problem& problem, bool by_thread, const std::array<double, 2>& periods);
     // A sentence for each collective, class of sizes and number of ranks that has been decided.
     std::vector<std::string> in_words() const;
 
