@@ -50,9 +50,10 @@ std::shared_ptr<const Placement> RankLocations::placement_of(std::span<const int
         locations.push_back(locations_[static_cast<std::size_t>(member)]);
         hosts.push_back(locations.back().host);
     }
-    auto placement = std::make_shared<const Placement>(hosts, topology::order_of(locations));
-    const bool trivial =
-        placement->in_rank_order() && (placement->hosts() == 1 || placement->hosts() == placement->ranks());
+    auto placement = std::make_shared<const Placement>(hosts, topology::order_of(locations),
+                                                       topology::groups_of(locations));
+    const bool trivial = placement->in_rank_order() && placement->levels() == 1 &&
+                         (placement->hosts() == 1 || placement->hosts() == placement->ranks());
     return trivial ? nullptr : placement;
 }
 

@@ -29,7 +29,8 @@ class RankLocations {
     // Whether this host has more ranks than processors.
     bool oversubscribed() const { return oversubscribed_; }
     // The placement of a group with these members, by rank; equal on all of them. Null if it is trivial: the
-    // ranks are in the order of their numbers, and all are on one host or each is on its own.
+    // ranks are in the order of their numbers, and all are on one host, without groups inside it, or each is
+    // on its own.
     std::shared_ptr<const Placement> placement_of(std::span<const int> members) const;
 
   private:

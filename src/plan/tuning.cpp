@@ -222,7 +222,10 @@ bool same(const Surroundings& one, const Surroundings& other) {
 }
 
 int ranks_per_host(const Problem& problem) {
-    return problem.placement != nullptr ? problem.placement->largest_host() : 1;
+    // Tables of one host do not tell numbers of ranks apart; a placement may be there for groups inside the
+    // host.
+    const Placement* placement = problem.placement.get();
+    return placement != nullptr && placement->hosts() > 1 ? placement->largest_host() : 1;
 }
 
 // Twice as many are as far away as half of them; 0 inside the range.

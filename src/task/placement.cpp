@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
+#include <utility>
 
 #include "base/error.hpp"
 
@@ -28,36 +30,60 @@ void validate(std::span<const int> order, std::size_t ranks) {
 
 }  // namespace
 
-Placement::Placement(std::span<const std::uint64_t> host_of, std::span<const int> order) {
+Placement::Placement(std::span<const std::uint64_t> host_of, std::span<const int> order,
+                     std::span<const std::vector<std::uint64_t>> inner) {
     const std::size_t ranks = host_of.size();
     if (ranks == 0) throw_invalid("a placement has at least 1 rank");
     if (ranks > static_cast<std::size_t>(std::numeric_limits<int>::max())) throw_invalid("too many ranks");
     if (!order.empty()) validate(order, ranks);
-    const auto ordered = [&](std::size_t i) { return order.empty() ? static_cast<int>(i) : order[i]; };
-
-    std::unordered_map<std::uint64_t, int> numbers;
-    std::vector<std::size_t> counts;
-    host_of_.resize(ranks);
-    for (std::size_t i = 0; i < ranks; ++i) {
-        const auto rank = static_cast<std::size_t>(ordered(i));
-        const auto [number, added] = numbers.try_emplace(host_of[rank], static_cast<int>(counts.size()));
-        if (added) counts.push_back(0);
-        host_of_[rank] = number->second;
-        ++counts[static_cast<std::size_t>(number->second)];
+    for (const std::vector<std::uint64_t>& numbers : inner) {
+        if (numbers.size() != ranks) {
+            throw_invalid(
+                fmt::format("the groups of {} ranks are given, and there are {}", numbers.size(), ranks));
+        }
     }
-    begins_.push_back(0);
-    for (const std::size_t count : counts) begins_.push_back(begins_.back() + count);
-
-    order_.resize(ranks);
+    order_.assign(order.begin(), order.end());
+    if (order.empty()) {
+        order_.resize(ranks);
+        std::iota(order_.begin(), order_.end(), 0);
+    }
+    add_level(host_of);
+    for (const std::vector<std::uint64_t>& numbers : inner) add_level(numbers);
     place_.resize(ranks);
-    std::vector<std::size_t> next(begins_.begin(), begins_.end() - 1);
-    for (std::size_t i = 0; i < ranks; ++i) {
-        const auto rank = static_cast<std::size_t>(ordered(i));
-        const std::size_t place = next[static_cast<std::size_t>(host_of_[rank])]++;
-        order_[place] = static_cast<int>(rank);
-        place_[rank] = static_cast<int>(place);
-    }
+    for (std::size_t place = 0; place < ranks; ++place)
+        place_[static_cast<std::size_t>(order_[place])] = static_cast<int>(place);
     describe();
+}
+
+// Sorts order_ by the groups of the new level.
+void Placement::add_level(std::span<const std::uint64_t> numbers) {
+    const bool outermost = levels_.empty();
+    std::unordered_map<std::uint64_t, int> groups_of_parent;
+    std::vector<std::size_t> counts;
+    std::vector<int> group_of(order_.size());
+    int parent = 0;
+    for (const int rank : order_) {
+        // The ranks of each parent are consecutive.
+        if (!outermost && levels_.back().group_of[static_cast<std::size_t>(rank)] != parent) {
+            ++parent;
+            groups_of_parent.clear();
+        }
+        const auto [group, added] = groups_of_parent.try_emplace(numbers[static_cast<std::size_t>(rank)],
+                                                                 static_cast<int>(counts.size()));
+        if (added) counts.push_back(0);
+        group_of[static_cast<std::size_t>(rank)] = group->second;
+        ++counts[static_cast<std::size_t>(group->second)];
+    }
+    if (!outermost && (counts.size() == levels_.back().begins.size() - 1 || counts.size() == order_.size()))
+        return;
+    std::vector<std::size_t> begins = {0};
+    for (const std::size_t count : counts) begins.push_back(begins.back() + count);
+    std::vector<std::size_t> next(begins.begin(), begins.end() - 1);
+    std::vector<int> sorted(order_.size());
+    for (const int rank : order_)
+        sorted[next[static_cast<std::size_t>(group_of[static_cast<std::size_t>(rank)])]++] = rank;
+    order_ = std::move(sorted);
+    levels_.push_back({std::move(group_of), std::move(begins)});
 }
 
 void Placement::describe() {
@@ -69,20 +95,41 @@ void Placement::describe() {
         largest_ = std::max(largest_, count);
         smallest_ = std::min(smallest_, count);
         pairs += static_cast<double>(count) * (count - 1);
-        for (std::size_t i = 1; i < own.size(); ++i) {
-            default_order_ = default_order_ && own[i - 1] < own[i];
-            runs_ = runs_ && own[i - 1] + 1 == own[i];
-        }
-        default_order_ = default_order_ && (host == 0 || ranks_of(host - 1).front() < own.front());
+        for (std::size_t i = 1; i < own.size(); ++i) runs_ = runs_ && own[i - 1] + 1 == own[i];
     }
     if (ranks() > 1) intra_node_pairs_ = pairs / (static_cast<double>(ranks()) * (ranks() - 1));
+    widths_.push_back(hosts());
+    // In the default order, the first rank of each group is its smallest one, and siblings are sorted by it.
+    for (int level = 0; level < levels(); ++level) {
+        const bool innermost = level + 1 == levels();
+        int width = 0;
+        int children = 0;
+        for (int group = 0; group < groups(level); ++group) {
+            const std::span<const int> own = ranks_of(level, group);
+            const int first = innermost ? 0 : children;
+            children = innermost ? static_cast<int>(own.size()) : group_of(level + 1, own.back()) + 1;
+            width = std::max(width, children - first);
+            for (int i = first + 1; i < children; ++i) {
+                const auto front = [&](int child) {
+                    return innermost ? own[static_cast<std::size_t>(child)]
+                                     : ranks_of(level + 1, child).front();
+                };
+                default_order_ = default_order_ && front(i - 1) < front(i);
+            }
+        }
+        widths_.push_back(width);
+    }
+    for (int host = 1; host < hosts(); ++host)
+        default_order_ = default_order_ && ranks_of(host - 1).front() < ranks_of(host).front();
     hash_ = 0xcbf29ce484222325U;
+    const auto add = [this](int value) {
+        hash_ = (hash_ ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U;
+        hash_ ^= hash_ >> 32;
+    };
     for (std::size_t i = 0; i < order_.size(); ++i) {
         rank_order_ = rank_order_ && order_[i] == static_cast<int>(i);
-        for (const int value : {order_[i], host_of_[i]}) {
-            hash_ = (hash_ ^ static_cast<std::uint64_t>(value)) * 0x9e3779b97f4a7c15U;
-            hash_ ^= hash_ >> 32;
-        }
+        add(order_[i]);
+        for (const Level& level : levels_) add(level.group_of[i]);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -138,7 +139,19 @@ std::vector<std::vector<int>> hosts_of_every_kind(int ranks) {
     return kinds;
 }
 
-// Of these, and in an order of their own.
+// Groups inside the hosts of the last kind, on two levels and of several sizes. `turn` shuffles ranks.
+std::shared_ptr<const Placement> with_groups(std::vector<std::uint64_t> hosts, std::size_t turn) {
+    const std::size_t ranks = hosts.size();
+    std::vector<std::vector<std::uint64_t>> groups(2);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const std::size_t seat = rank * turn % ranks;
+        groups[0].push_back(2 * (seat / 7) + (seat % 7 < 5 ? 0 : 1));
+        groups[1].push_back(seat % 7 / 2);
+    }
+    return std::make_shared<Placement>(hosts, std::span<const int>{}, groups);
+}
+
+// Of these, in an order of their own, and with groups inside hosts.
 std::vector<std::shared_ptr<const Placement>> placements_of_every_kind(int ranks) {
     std::vector<std::shared_ptr<const Placement>> placements;
     std::vector<std::uint64_t> numbers;
@@ -149,6 +162,13 @@ std::vector<std::shared_ptr<const Placement>> placements_of_every_kind(int ranks
     std::vector<int> backwards;
     for (int rank = ranks; rank-- > 0;) backwards.push_back(rank);
     placements.push_back(std::make_shared<Placement>(numbers, backwards));
+    placements.push_back(with_groups(numbers, 1));
+    numbers.assign(numbers.size(), 0);
+    // Neighbours in rank order are far apart, as with mpirun --map-by.
+    std::size_t turn = 2;
+    while (std::gcd(turn, numbers.size()) > 1) ++turn;
+    placements.push_back(with_groups(numbers, 1));
+    placements.push_back(with_groups(numbers, turn));
     return placements;
 }
 
@@ -216,16 +236,30 @@ std::vector<std::vector<int>> sample_hosts(int ranks) {
 std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes) {
     constexpr int max_ranks_everywhere = 4;
     const auto placements = placements_of_every_kind(ranks);
+    const std::size_t on_one_host = 2;  // the last ones
+    const std::size_t on_several = placements.size() - on_one_host;
     std::vector<Problem> problems;
-    const std::size_t each = ranks <= max_ranks_everywhere ? placements.size() : 1;
     std::size_t turn = static_cast<std::size_t>(ranks);
+    const auto add = [&](const Problem& problem, std::size_t placement) {
+        problems.push_back(problem);
+        problems.back().placement = placements[placement];
+    };
+    std::size_t count = 0;
     for (const Problem& problem : sample_problems(collective, ranks, bytes)) {
-        for (std::size_t i = 0; i < each; ++i) {
-            problems.push_back(problem);
-            problems.back().placement = placements[turn++ % placements.size()];
+        if (ranks <= max_ranks_everywhere) {
+            // Of so few ranks, some kinds are the same.
+            for (std::size_t i = 0; i < placements.size(); ++i) {
+                const auto same = [&](const auto& other) { return *other == *placements[i]; };
+                const auto here = placements.begin() + static_cast<std::ptrdiff_t>(i);
+                if (std::none_of(placements.begin(), here, same)) add(problem, i);
+            }
+            continue;
         }
+        add(problem, turn % on_several);
+        add(problem, on_several + turn % on_one_host);
+        ++turn;
         // What changes from problem to problem in a period of its own meets other hosts the next time.
-        if (problems.size() / each % placements.size() == 0) ++turn;
+        if (++count % on_several == 0) ++turn;
     }
     return problems;
 }

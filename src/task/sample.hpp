@@ -39,9 +39,9 @@ std::vector<Problem> sample_problems(Collective collective, int ranks, std::uint
 std::vector<std::vector<int>> sample_hosts(int ranks);
 
 // Returns the same problems with placements of every kind: hosts of different sizes, round robin, blocks of
-// one size, and an order of their own. Few ranks get each problem with every placement. For many ranks,
-// problems take the placements in turn, to limit the time of proofs. From three ranks on, some host has
-// several ranks.
+// one size, an order of their own, groups inside hosts, and one host with groups inside it. Few ranks get
+// each problem with every placement. For many ranks, to limit the time of proofs, each problem gets two: one
+// of several hosts and one of one host, in turn. From three ranks on, some host has several ranks.
 std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes);
 
 }  // namespace lapwing

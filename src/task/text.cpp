@@ -1,6 +1,7 @@
 #include "task/text.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 #include <vector>
@@ -38,16 +39,13 @@ void append(std::string& text, const Parts& parts) {
 }
 
 void append(std::string& text, const Placement& placement) {
-    text += " hosts ";
-    for (int rank = 0; rank < placement.ranks(); ++rank) {
-        text += fmt::format("{}{}", rank == 0 ? "" : ",", placement.host_of(rank));
+    for (int level = 0; level < placement.levels(); ++level) {
+        text += level == 0 ? " hosts " : level == 1 ? " groups " : "/";
+        for (int rank = 0; rank < placement.ranks(); ++rank)
+            text += fmt::format("{}{}", rank == 0 ? "" : ",", placement.group_of(level, rank));
     }
     if (placement.in_default_order()) return;
-    text += " order ";
-    for (int place = 0; place < placement.ranks(); ++place) {
-        text +=
-            fmt::format("{}{}", place == 0 ? "" : ",", placement.order()[static_cast<std::size_t>(place)]);
-    }
+    text += fmt::format(" order {}", fmt::join(placement.order(), ","));
 }
 
 void append(std::string& text, const List& list) {

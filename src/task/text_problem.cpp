@@ -52,6 +52,7 @@ constexpr Key keys[] = {
     {"type", is_reduction, is_reduction},
     {"ordered", is_reduction, never},
     {"hosts", always, never},
+    {"groups", always, never},
     {"order", always, never},
     {"algorithm", always, never},
 };
@@ -136,11 +137,25 @@ class ProblemLine {
         } else if (key == "hosts") {
             hosts_at_ = word;
             for_each_number(word, [&](const Word& host) { hosts_.push_back(number(host, "a host")); });
+        } else if (key == "groups") {
+            groups_of(word);
         } else if (key == "order") {
             order_at_ = word;
             for_each_number(word, [&](const Word& rank) { order_.push_back(number_of_ranks(rank, "rank")); });
         } else {
             set_.algorithm = algorithm(word);
+        }
+    }
+
+    // "0,0,0,1,1/0,0,1,2,3": a level, and a level inside it
+    void groups_of(const Word& word) {
+        groups_at_ = word;
+        for (std::size_t from = 0, slash = 0; slash != std::string_view::npos; from = slash + 1) {
+            slash = word.text.find('/', from);
+            std::vector<std::uint64_t>& level = groups_.emplace_back();
+            const std::size_t length = slash == std::string_view::npos ? slash : slash - from;
+            for_each_number(word.part(from, length),
+                            [&](const Word& group) { level.push_back(number(group, "a group")); });
         }
     }
 
@@ -157,14 +172,21 @@ class ProblemLine {
     void place() {
         if (hosts_.empty()) {
             if (!order_.empty()) refuse(order_at_, "'order' is for ranks whose 'hosts' are given");
+            if (!groups_.empty()) refuse(groups_at_, "'groups' is for ranks whose 'hosts' are given");
             return;
         }
         if (hosts_.size() != static_cast<std::size_t>(set_.problem.ranks)) {
             refuse(hosts_at_, fmt::format("the hosts of {} ranks are given, but the group has {}",
                                           hosts_.size(), set_.problem.ranks));
         }
+        for (const std::vector<std::uint64_t>& level : groups_) {
+            if (level.size() != hosts_.size()) {
+                refuse(groups_at_, fmt::format("the groups of {} ranks are given, but the group has {}",
+                                               level.size(), set_.problem.ranks));
+            }
+        }
         try {
-            set_.problem.placement = std::make_shared<Placement>(hosts_, order_);
+            set_.problem.placement = std::make_shared<Placement>(hosts_, order_, groups_);
         } catch (const Error& error) {
             refuse(order_at_, error.what());
         }
@@ -200,7 +222,9 @@ class ProblemLine {
     ListSet& set_;
     std::vector<std::uint64_t> hosts_;
     std::vector<int> order_;
+    std::vector<std::vector<std::uint64_t>> groups_;
     Word hosts_at_;
+    Word groups_at_;
     Word order_at_;
 };
 

@@ -12,8 +12,15 @@ namespace lapwing::topology {
 static_assert(std::is_trivially_copyable_v<RankLocation> && sizeof(RankLocation) == 32);
 
 RankLocation rank_location(std::uint64_t host, int host_index, const Location& location) {
-    return {host,           host_index,    location.package, location.node,
-            location.cache, location.core, location.thread};
+    // A rank may leave a part that is smaller than its binding.
+    const auto stays_in = [&](Part part, int number) { return location.bound_to <= part ? number : -1; };
+    return {host,
+            host_index,
+            stays_in(Part::package, location.package),
+            stays_in(Part::node, location.node),
+            stays_in(Part::cache, location.cache),
+            stays_in(Part::core, location.core),
+            stays_in(Part::thread, location.thread)};
 }
 
 std::vector<int> order_of(std::span<const RankLocation> locations) {
@@ -32,6 +39,16 @@ std::vector<int> order_of(std::span<const RankLocation> locations) {
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](int one, int other) { return key(one) < key(other); });
     return order;
+}
+
+std::vector<std::vector<std::uint64_t>> groups_of(std::span<const RankLocation> locations) {
+    std::vector<std::vector<std::uint64_t>> groups;
+    for (const auto part : {&RankLocation::package, &RankLocation::node, &RankLocation::cache}) {
+        std::vector<std::uint64_t>& level = groups.emplace_back();
+        for (const RankLocation& location : locations)
+            level.push_back(static_cast<std::uint64_t>(location.*part));
+    }
+    return groups;
 }
 
 }  // namespace lapwing::topology

@@ -66,6 +66,55 @@ TEST(Placement, IsThereWhereListsMayFollowIt) {
     EXPECT_EQ(*placement_on_hosts(Hosts{4, 5, 4}), Placement(Hosts{0, 1, 0}));
 }
 
+using Levels = std::vector<std::vector<std::uint64_t>>;
+
+TEST(Placement, HasGroupsInsideHosts) {
+    // NUMA nodes 4 and 5 on the first host; caches have the same numbers on each node.
+    const Placement placement(Hosts{0, 0, 0, 0, 0, 1}, {}, Levels{{5, 4, 5, 4, 4, 4}, {1, 1, 2, 2, 1, 1}});
+    EXPECT_EQ(placement.levels(), 3);
+    EXPECT_THAT(placement.order(), ElementsAre(0, 2, 1, 4, 3, 5));
+    EXPECT_EQ(placement.hosts(), 2);
+    EXPECT_EQ(placement.groups(1), 3);
+    EXPECT_THAT(placement.ranks_of(1, 0), ElementsAre(0, 2));
+    EXPECT_THAT(placement.ranks_of(1, 1), ElementsAre(1, 4, 3));
+    EXPECT_THAT(placement.ranks_of(1, 2), ElementsAre(5));
+    EXPECT_EQ(placement.groups(2), 5);
+    EXPECT_THAT(placement.ranks_of(2, 2), ElementsAre(1, 4));
+    EXPECT_EQ(placement.group_of(2, 3), 3);
+    EXPECT_THAT((std::vector{placement.width(0), placement.width(1), placement.width(2), placement.width(3)}),
+                ElementsAre(2, 2, 2, 2));
+    EXPECT_TRUE(placement.in_default_order());
+    EXPECT_FALSE(placement.in_rank_order());
+    const Placement hosts(Hosts{0, 0, 0, 0, 0, 1});
+    EXPECT_NE(placement, hosts);
+    EXPECT_NE(placement.hash(), hosts.hash());
+    EXPECT_EQ(hosts.width(1), 5);
+    // The same order and other groups.
+    const Placement other(Hosts{0, 0, 0, 0}, {}, Levels{{0, 0, 1, 1}});
+    EXPECT_NE(other, Placement(Hosts{0, 0, 0, 0}, {}, Levels{{0, 1, 1, 1}}));
+    EXPECT_NE(other.hash(), Placement(Hosts{0, 0, 0, 0}, {}, Levels{{0, 1, 1, 1}}).hash());
+    EXPECT_EQ(other, Placement(Hosts{0, 0, 0, 0}, {}, Levels{{7, 7, 7, 7}, {9, 9, 3, 3}, {0, 1, 2, 3}}));
+}
+
+TEST(Placement, ItsOrderIsTheDefaultInAllGroups) {
+    const Levels nodes{{0, 0, 1, 1}};
+    EXPECT_TRUE(Placement(Hosts{0, 0, 0, 0}, Order{0, 2, 1, 3}, nodes).in_default_order());
+    EXPECT_FALSE(Placement(Hosts{0, 0, 0, 0}, Order{2, 3, 0, 1}, nodes).in_default_order());
+    EXPECT_FALSE(Placement(Hosts{0, 0, 0, 0}, Order{1, 0, 2, 3}, nodes).in_default_order());
+    EXPECT_TRUE(Placement(Hosts{0, 0, 0, 0}, Order{}, Levels{{0, 1, 0, 1}}).in_default_order());
+}
+
+TEST(Placement, DropsLevelsThatDivideNothingOrLeaveNoGroups) {
+    const Hosts hosts{0, 0, 1, 1};
+    EXPECT_EQ(Placement(hosts, {}, Levels{{3, 3, 4, 4}}), Placement(hosts));
+    EXPECT_EQ(Placement(hosts, {}, Levels{{0, 1, 0, 1}}), Placement(hosts));
+    EXPECT_EQ(Placement(hosts, {}, Levels{{0, 0, 0, 1}}).levels(), 2);
+}
+
+TEST(Placement, RefusesLevelsWithoutANumberForEachRank) {
+    EXPECT_THROW(Placement(Hosts{0, 0, 1}, {}, Levels{{0, 1}}), Error);
+}
+
 TEST(Placement, RefusesWhatIsNoOrder) {
     for (const Order& order : {Order{0, 1}, Order{0, 1, 1}, Order{0, 1, 3}, Order{0, 1, -1}}) {
         EXPECT_THROW(Placement(Hosts{0, 0, 1}, order), Error);

@@ -51,6 +51,10 @@ TEST(Print, ProblemsNameWhatTheirCollectiveHas) {
     problem.placement =
         std::make_shared<Placement>(std::vector<std::uint64_t>{9, 9, 7, 9}, std::vector{2, 0, 1, 3});
     EXPECT_EQ(print(problem), "problem barrier ranks 4 hosts 1,1,0,1 order 2,0,1,3");
+    problem.placement =
+        std::make_shared<Placement>(std::vector<std::uint64_t>(4), std::span<const int>{},
+                                    std::vector<std::vector<std::uint64_t>>{{0, 0, 0, 7}, {2, 2, 1, 2}});
+    EXPECT_EQ(print(problem), "problem barrier ranks 4 hosts 0,0,0,0 groups 0,0,0,1/0,0,1,2");
 }
 
 TEST(Text, CarriesAllOfAProblem) {
@@ -132,6 +136,14 @@ TEST(Parse, HostsAreThoseOfTheRanks) {
         "list 2 in 0 out 0 scratch 0\nend\n";
     EXPECT_EQ(fault(problem + "hosts 5,18446744073709551615,5\n" + lists), "parsed");
     EXPECT_EQ(fault("problem barrier order 2,0,1 hosts 0,0,1 ranks 3\n" + lists), "parsed");
+    EXPECT_EQ(fault(problem + "groups 0,0,1/7,6,7 hosts 0,0,0\n" + lists), "parsed");
+    EXPECT_EQ(fault(problem + "groups 0,1,2\n"), "1:32: 'groups' is for ranks whose 'hosts' are given");
+    EXPECT_EQ(fault(problem + "hosts 0,0,0 groups 0,1\n"),
+              "1:44: the groups of 2 ranks are given, but the group has 3");
+    EXPECT_EQ(fault(problem + "hosts 0,0,0 groups 0,0,1/0,1\n"),
+              "1:44: the groups of 2 ranks are given, but the group has 3");
+    EXPECT_EQ(fault(problem + "hosts 0,0,0 groups 0,0,1/\n"), "1:50: a number is missing for a group");
+    EXPECT_EQ(fault(problem + "hosts 0,0,0 groups 0,x,1\n"), "1:46: expected a number for a group, not 'x'");
     EXPECT_EQ(fault(problem + "hosts 0,1\n"), "1:31: the hosts of 2 ranks are given, but the group has 3");
     EXPECT_EQ(fault(problem + "hosts\n"), "1:30: a number is missing for a host");
     EXPECT_EQ(fault(problem + "hosts 0,,1\n"), "1:33: a number is missing for a host");

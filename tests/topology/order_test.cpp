@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace lapwing::topology {
 namespace {
 
@@ -34,6 +36,23 @@ TEST(Order, RanksOfAHostAreSortedByPartFromTheLargest) {
         at(1, 0, 0, 0, 0, 0), at(1, 1, 2, 8, 8, 0), at(1, 0, 1, 4, 4, 0), at(1, 1, 3, 12, 12, 0),
         at(1, 0, 0, 2, 2, 0), at(1, 1, 2, 8, 9, 0), at(1, 0, 0, 0, 1, 0), at(1, 0, 0, 0, 0, 1)};
     EXPECT_THAT(order_of(locations), ElementsAre(0, 7, 6, 4, 2, 1, 5, 3));
+}
+
+TEST(Order, ARankIsInNoPartThatIsSmallerThanItsBinding) {
+    const Location first = {4, 1, 2, 4, 4, 0, Part::thread};
+    for (const auto& [bound_to, package, node, cache, core, thread] :
+         {std::tuple(Part::thread, 1, 2, 4, 4, 0),
+          {Part::core, 1, 2, 4, 4, -1},
+          {Part::cache, 1, 2, 4, -1, -1},
+          {Part::node, 1, 2, -1, -1, -1},
+          {Part::package, 1, -1, -1, -1, -1},
+          {Part::machine, -1, -1, -1, -1, -1}}) {
+        Location location = first;
+        location.bound_to = bound_to;
+        const RankLocation rank = rank_location(1, -1, location);
+        EXPECT_EQ(std::tuple(rank.package, rank.node, rank.cache, rank.core, rank.thread),
+                  std::tuple(package, node, cache, core, thread));
+    }
 }
 
 TEST(Order, HostsOfTheSameNameStaySeparate) {

@@ -86,7 +86,15 @@ Json to_json(const Problem& problem) {
         json["ordered"] = problem.ordered;
     }
     if (const Placement* placement = problem.placement.get()) {
-        for (int rank = 0; rank < problem.ranks; ++rank) json["hosts"].push_back(placement->host_of(rank));
+        for (int level = 0; level < placement->levels(); ++level) {
+            Json groups = Json::array();
+            for (int rank = 0; rank < problem.ranks; ++rank)
+                groups.push_back(placement->group_of(level, rank));
+            if (level == 0)
+                json["hosts"] = groups;
+            else
+                json["groups"].push_back(groups);
+        }
         if (!placement->in_default_order())
             json["order"] = std::vector(placement->order().begin(), placement->order().end());
     }
