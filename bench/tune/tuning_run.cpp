@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "collectives/catalogue.hpp"
 #include "links/tcp/addresses.hpp"
 #include "plan/tuning.hpp"
 #include "program/compute/clock.hpp"
 #include "program/mpi/ranks.hpp"
+#include "topology/order.hpp"
 #include "tune/call.hpp"
 #include "tune/netgauge.hpp"
 #include "tune/variants.hpp"
@@ -116,17 +116,18 @@ TuningRun::TuningRun(MPI_Comm communicator, const Settings& settings, Budget& bu
       mesh_(communicator, "") {
     PMPI_Comm_rank(communicator, &rank_);
     PMPI_Comm_size(communicator, &ranks_);
-    const std::vector<std::string> hosts =
-        bench::of_all_ranks(communicator, std::to_string(tcp::host_number()));
-    const auto other =
-        std::find_if(hosts.begin(), hosts.end(), [&](const auto& one) { return one != hosts[0]; });
-    if (other != hosts.end()) other_host_ = static_cast<int>(other - hosts.begin());
-    several_hosts_ = std::set<std::string>(hosts.begin(), hosts.end()).size() > 1;
-    // The preload library knows the hosts by the job's network.
-    if (std::find(settings.engines.begin(), settings.engines.end(), "kernel") != settings.engines.end()) {
-        for (const std::string& host : hosts) host_of_.push_back(std::stoull(host));
-        placement_ = placement_on_hosts(host_of_);
-    }
+    const topology::RankLocation own =
+        topology::rank_location(tcp::host_number(), -1, topology::locate(topology::allowed_processors()));
+    std::vector<topology::RankLocation> parts(static_cast<std::size_t>(ranks_));
+    PMPI_Allgather(&own, sizeof own, MPI_BYTE, parts.data(), sizeof own, MPI_BYTE, communicator);
+    for (const topology::RankLocation& one : parts) host_of_.push_back(one.host);
+    const auto other = std::find_if(host_of_.begin(), host_of_.end(),
+                                    [&](std::uint64_t host) { return host != host_of_[0]; });
+    if (other != host_of_.end()) other_host_ = static_cast<int>(other - host_of_.begin());
+    several_hosts_ = other != host_of_.end();
+    groups_ = topology::groups_of(parts);
+    auto placement = std::make_shared<const Placement>(host_of_, std::span<const int>{}, groups_);
+    placement_ = placement->levels() > 1 ? placement : placement_on_hosts(host_of_);
     const std::vector<bench::RankLocation> locations = bench::locations_of_ranks(communicator);
     one_clock_ = bench::machines_of(locations) == 1;
     oversubscribed_ = bench::more_ranks_than_processors(locations);
@@ -263,7 +264,10 @@ nlohmann::json TuningRun::measure(const std::string& engine) {
                             {"hosts", several_hosts_ ? "several" : "one"},
                             {"ranks", ranks_},
                             {"measured", nlohmann::json::array()}};
-    if (placement_ != nullptr) table["host_of"] = host_of_;
+    if (placement_ != nullptr) {
+        table["host_of"] = host_of_;
+        table["groups"] = groups_;
+    }
     std::vector<std::string> instead;
     std::vector<Variant> variants;
     Collective collective{};

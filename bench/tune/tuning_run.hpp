@@ -76,8 +76,9 @@ class TuningRun {
     int ranks_ = 0;
     bool several_hosts_ = false;
     int other_host_ = 1;                  // a rank that is not on the host of the first, if there is one
-    std::vector<std::uint64_t> host_of_;  // by rank; empty where the preload library does not know it
-    std::shared_ptr<const Placement> placement_;  // null where lists have no hosts to follow
+    std::vector<std::uint64_t> host_of_;  // by rank
+    std::vector<std::vector<std::uint64_t>> groups_;  // inside hosts
+    std::shared_ptr<const Placement> placement_;      // null where lists have no hosts or groups to follow
     bool oversubscribed_ = false;
     bool one_clock_ = false;  // all ranks are on one machine, perhaps as several virtual hosts
 };

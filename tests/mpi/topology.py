@@ -91,6 +91,49 @@ class Topology:
                         "\nbetween hosts: mpi (the native MPI, in the program's calls)\n" in output and
                         f"node2 is not in {file}: it comes last; was it meant by 'nod2'?" in output, output)
 
+    def groups_inside_a_host(self):
+        """Eight ranks of one host, each with its own view of /sys: two NUMA nodes with two caches each, two ranks at a
+        cache. Random collectives have the MPI's results, and those over all levels take part."""
+        usable = sorted(os.sched_getaffinity(0))
+        root = os.getuid() == 0
+        namespace = ["unshare", "--mount"] if root else ["unshare", "--map-root-user", "--mount"]
+        algorithms = ",".join(f"{name}=multi_level" for name in ("ibarrier", "ibcast", "ireduce", "iallreduce"))
+        with tempfile.TemporaryDirectory() as scratch:
+            scratch = pathlib.Path(scratch)
+            for rank in range(8):
+                cpu = usable[rank % len(usable)]
+                files = {"online": ",".join(map(str, usable)), f"cpu{cpu}/node{rank // 4}/cpulist": "",
+                         f"cpu{cpu}/topology/physical_package_id": "0", f"cpu{cpu}/topology/package_cpus_list": "0-7",
+                         f"cpu{cpu}/topology/core_cpus_list": str(cpu), f"cpu{cpu}/cache/index3/level": "3",
+                         f"cpu{cpu}/cache/index3/shared_cpu_list": str(rank // 2)}
+                for name, text in files.items():
+                    file = scratch / str(rank) / "cpu" / name
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_text(text + "\n")
+                (scratch / f"{rank}.cpu").write_text(str(cpu))
+            place = scratch / "place"
+            place.write_text("#!/bin/sh\n"
+                             "rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\n"
+                             f"exec unshare --mount sh -c 'mount --bind {scratch}/$0 /sys/devices/system && "
+                             f"exec taskset -c $(cat {scratch}/$0.cpu) \"$@\"' $rank \"$@\"\n")
+            place.chmod(0o755)
+            status, output = jobs.execute([*namespace, "unshare", "--mount", "mount", "--bind", scratch / "0", "/sys/devices/system"], 60)
+            if status != 0:
+                print(f"skipped: no other /sys is allowed here: {output.strip()}")
+                return
+            report = scratch / "report.json"
+            words = jobs.launcher(self.mpi, 8)
+            unbound = ["--bind-to", "none"] if self.mpi == "openmpi" else ["-bind-to", "none"]
+            as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+            status, output = jobs.execute(
+                [*namespace, self.tool, "run", "--engine", "host", "--algorithm", algorithms, "--report", "--json", "--report-file",
+                 report, "--", *words, *unbound, place, self.build / "tests" / f"fuzz-{self.mpi}", 8000, 200],
+                240, self.environment | as_root)
+            rows = json.loads(report.read_text())["collectives"] if report.is_file() else []
+            used = {row["name"] for row in rows for use in row["uses_of_rank_0"] if use["algorithm"].startswith("multi_level")}
+            self.expect("lists over NUMA nodes and caches of one host", status == 0 and "nothing differs" in output and
+                        {"MPI_Ibarrier", "MPI_Ibcast", "MPI_Ireduce", "MPI_Iallreduce"} <= used, f"{output}{sorted(used)}")
+
     def rings_cross_between_hosts_once(self):
         """Ranks are dealt out to two hosts in turn. In the ring of their numbers each step would go to the other host;
         in the placement's one of two does. A step takes 6 blocks of 400,000 bytes, and there are 10 collectives."""
@@ -135,6 +178,7 @@ def main():
     topology = Topology(pathlib.Path(sys.argv[1]), sys.argv[2])
     topology.one_host()
     topology.ranks_that_are_bound()
+    topology.groups_inside_a_host()
     topology.a_file_of_other_hosts()
     topology.files_that_differ()
     status, _ = jobs.execute([topology.tool, "cluster", "--hosts", 1, "--", "true"], 60)

@@ -155,6 +155,17 @@ class EveryCollective(ToolTest):
         _, err = self.call("explain", "barrier", "--ranks", 4, "--algorithm", "two_level", status=2)
         self.assertIn("two_level declines this problem: the hosts of the ranks are unknown; give them with --hosts", err)
 
+    def test_groups_inside_hosts(self):
+        told = json.loads(self.call("explain", "reduce", "--hosts", "2x4", "--numa", 2, "--algorithm", "multi_level",
+                                    "--format", "json")[0])
+        self.assertEqual(told["problem"]["groups"], [[0, 0, 1, 1, 2, 2, 3, 3]])
+        out, _ = self.call("explain", "barrier", "--hosts", "one", "--ranks", 8, "--numa", 2, "--caches", 2)
+        self.assertIn("\n  hosts       1: ranks 0 1 | 2 3 | 4 5 | 6 7\n", out)
+        self.proven("allreduce", "--hosts", "4+1", "--numa", 2, "--algorithm", "multi_level", "--bytes", "64Ki")
+        self.proven("broadcast", "--hosts", "one", "--numa", 3, "--algorithm", "multi_level")
+        self.refused("explain", "barrier", "--ranks", 8, "--numa", 2, because="--numa and --caches divide known hosts")
+        self.refused("explain", "barrier", "--hosts", "one", "--ranks", 8, "--numa", 0, because="--numa")
+
     def test_sizes(self):
         even = self.explained("alltoallv", "--bytes", 100)
         self.assertEqual({part["bytes"] for rank in even["problem"]["parts"] for part in rank["sends"]}, {100})

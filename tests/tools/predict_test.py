@@ -84,6 +84,15 @@ class Predict(ToolTest):
         self.assertNotEqual(base("dragonfly:8x4x2:valiant"), base("dragonfly:8x4x2"))
         self.assertGreater(base("flat", "--ranks-per-host", 4), 2 * flat)
 
+    def test_groups_inside_hosts_shape_lists(self):
+        def base(*groups):
+            return self.value("base", "ibcast", "--ranks", 64, "--algorithm", "multi_level:k=1", "--engine", "kernel", "--work", 0,
+                              "--ranks-per-host", 32, *groups, *ROUND)
+
+        # Chains: 31 steps inside a host, 3 and 7, or 3, 3 and 1.
+        self.assertGreater(base(), base("--numa", 4))
+        self.assertGreater(base("--numa", 4), base("--numa", 4, "--caches", 4))
+
     def test_rings_that_know_the_hosts_are_faster_on_a_torus(self):
         def base(placement, *more):
             return self.value("base", "iallgather", "--ranks", 64, "--bytes", "64Ki", "--algorithm", "ring", "--engine", "card",

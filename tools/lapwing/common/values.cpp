@@ -9,6 +9,8 @@
 #include "base/nearest_name.hpp"
 #include "base/trace.hpp"
 #include "base/values.hpp"
+#include "collectives/two_level.hpp"
+#include "command_line/command_line.hpp"
 #include "engines/catalogue.hpp"
 #include "job/settings.hpp"
 #include "plan/selection.hpp"
@@ -174,6 +176,34 @@ Hosts read_hosts(std::string_view written) {
     }
     auto placement = std::make_shared<const Placement>(host_of);
     return {placement->hosts() > 1, placement};
+}
+
+void add_inner_group_options(CommandLine& app, InnerGroups& groups) {
+    app.add_option("--numa", groups.nodes, "NUMA nodes of each host, among which its ranks are divided (1)")
+        ->type_name("N")
+        ->range(1, 4096);
+    app.add_option("--caches", groups.caches, "Last-level caches of each NUMA node (1)")
+        ->type_name("N")
+        ->range(1, 4096);
+}
+
+std::shared_ptr<const Placement> with_inner_groups(const Placement& hosts, const InnerGroups& groups) {
+    using two_level::SeatGroups;
+    const auto ranks = static_cast<std::size_t>(hosts.ranks());
+    std::vector<std::uint64_t> host_of(ranks);
+    std::vector<std::vector<std::uint64_t>> inner(2, host_of);
+    for (int rank = 0; rank < hosts.ranks(); ++rank) {
+        const auto at = static_cast<std::size_t>(rank);
+        const int host = hosts.host_of(rank);
+        const int seat = hosts.place_on_host(rank);
+        const SeatGroups nodes(static_cast<int>(hosts.ranks_of(host).size()), groups.nodes);
+        const int node = nodes.of_seat(seat);
+        const SeatGroups caches(nodes.size(node), groups.caches);
+        host_of[at] = static_cast<std::uint64_t>(host);
+        inner[0][at] = static_cast<std::uint64_t>(node);
+        inner[1][at] = static_cast<std::uint64_t>(caches.of_seat(seat - nodes.begin(node)));
+    }
+    return std::make_shared<const Placement>(host_of, hosts.order(), inner);
 }
 
 RankRange read_rank_range(std::string_view written) {

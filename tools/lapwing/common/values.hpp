@@ -14,6 +14,10 @@
 #include "task/problem.hpp"
 #include "task/sample.hpp"
 
+namespace lapwing {
+class CommandLine;
+}
+
 namespace lapwing::tool {
 
 // The index of `written` in `valid`. Throws Error (invalid_argument): "unknown level 'quue'; did you mean
@@ -52,6 +56,17 @@ struct Hosts {
     std::shared_ptr<const Placement> placement = nullptr;
 };
 Hosts read_hosts(std::string_view written);
+
+// Groups of ranks inside hosts: NUMA nodes of each host, and last-level caches of each node.
+struct InnerGroups {
+    int nodes = 1;
+    int caches = 1;
+
+    bool any() const { return nodes > 1 || caches > 1; }
+};
+void add_inner_group_options(CommandLine& app, InnerGroups& groups);
+// Divides the ranks of each host, in order, as evenly as possible.
+std::shared_ptr<const Placement> with_inner_groups(const Placement& hosts, const InnerGroups& groups);
 
 // The maximum for groups whose lists are shown or proved: limited by memory.
 inline constexpr int max_ranks = 1 << 20;

@@ -102,6 +102,12 @@ std::string AskedProblem::hosts() const {
                 text += " ...";
                 break;
             }
+            for (int level = 1; level < placement->levels() && i > 0; ++level) {
+                if (placement->group_of(level, ranks[i]) == placement->group_of(level, ranks[i - 1]))
+                    continue;
+                text += " |";
+                break;
+            }
             text += fmt::format(" {}", ranks[i]);
         }
     }
@@ -129,6 +135,7 @@ void add_problem_options(CommandLine& app, ProblemOptions& options) {
                    "Hosts of the ranks: one, several; 2x4 (two hosts of four), 1+3+2, or the host of each "
                    "rank, 0,1,0,1 (several)")
         ->type_name("H");
+    add_inner_group_options(app, options.inner);
 }
 
 AskedProblem read_problem(const ProblemOptions& options) {
@@ -144,6 +151,14 @@ AskedProblem read_problem(const ProblemOptions& options) {
     problem.ranks = options.ranks ? *options.ranks : hosts.placement->ranks();
     if (problem.ranks > max_ranks)
         throw_invalid(fmt::format("--ranks must be at most {1}, not {0}", problem.ranks, max_ranks));
+    if (options.inner.any()) {
+        if (hosts.placement == nullptr && hosts.several)
+            throw_invalid("--numa and --caches divide known hosts: add --hosts one, or as in --hosts 2x64");
+        if (problem.ranks < 1) throw_invalid("--ranks must be at least 1");
+        const std::vector<std::uint64_t> one_host(static_cast<std::size_t>(problem.ranks));
+        problem.placement =
+            with_inner_groups(hosts.placement ? *hosts.placement : Placement(one_host), options.inner);
+    }
     problem.root = options.root;
     problem.in_place = options.in_place;
     read_reduction(options, problem);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "lapwing/common/list_json.hpp"
+#include "lapwing/common/values.hpp"
 #include "task/sample.hpp"
 
 namespace lapwing {
@@ -24,6 +25,7 @@ struct ProblemOptions {
     std::string type;
     bool ordered = false;
     std::string hosts = "several";
+    InnerGroups inner;
 };
 
 struct AskedProblem {
@@ -37,7 +39,8 @@ struct AskedProblem {
     // The lengths of the blocks, and the neighbours; empty if neither applies.
     std::string lengths() const;
     std::string neighbors() const;
-    // The ranks of each host, if known: "2 with 4 ranks each".
+    // The ranks of each host, if known, with a bar between two NUMA nodes or caches: "2: ranks 0 1 | 2 3;
+    // ...".
     std::string hosts() const;
 };
 

@@ -22,6 +22,8 @@ constexpr int max_ranks_with_parts = 4096;
 std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
     const std::vector<std::int32_t> places = places_of(study.network, ranks);
     const std::vector<std::uint64_t> hosts(places.begin(), places.end());
+    if (study.inner.any() && !study.lists_follow_hosts)
+        return with_inner_groups(Placement(hosts), study.inner);
     if (!study.lists_follow_hosts)
         return study.network.ranks_per_host == 1 ? nullptr : placement_on_hosts(hosts);
     std::vector<int> order(hosts.size());
@@ -29,7 +31,7 @@ std::shared_ptr<const Placement> placement_of(const Study& study, int ranks) {
     std::stable_sort(order.begin(), order.end(), [&](int one, int other) {
         return places[static_cast<std::size_t>(one)] < places[static_cast<std::size_t>(other)];
     });
-    return std::make_shared<Placement>(hosts, order);
+    return with_inner_groups(Placement(hosts, order), study.inner);
 }
 
 Problem problem_on(Collective collective, int ranks, std::uint64_t bytes) {

@@ -41,6 +41,10 @@ Json head_of(const Study& study) {
                        {"taken", study.costs.taken},
                        {"test", simulate::to_seconds(study.costs.test)},
                        {"hop", simulate::to_seconds(study.network.hop)}};
+    if (study.inner.any()) {
+        result["numa"] = study.inner.nodes;
+        result["caches"] = study.inner.caches;
+    }
     if (study.disturbed()) {
         result["iterations"] = study.iterations;
         result["seed"] = study.seed;

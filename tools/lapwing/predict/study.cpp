@@ -186,6 +186,7 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     app.add_option("--ranks-per-host", options.ranks_per_host, "Ranks that share the links of a host (1)")
         ->type_name("N")
         ->range(1, 4096);
+    add_inner_group_options(app, options.inner);
     text("--placement", options.placement, "P",
          "in-order; random; or random-known: random, with rings that go from host to host (in-order)");
 
@@ -282,6 +283,7 @@ Study read_study(const PredictOptions& options) {
     study.late = options.late;
     study.network.shape = options.network;
     study.network.ranks_per_host = options.ranks_per_host;
+    study.inner = options.inner;
     static const std::string placements[] = {"in-order", "random", "random-known"};
     const std::size_t placement = pick("placement", options.placement, placements);
     study.network.random_places = placement > 0;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lapwing/common/values.hpp"
 #include "lapwing/predict/network.hpp"
 #include "lapwing/predict/pipeline/pipeline.hpp"
 #include "plan/tuning.hpp"
@@ -32,6 +33,7 @@ struct PredictOptions {
     std::string late;
     std::string network = "flat";
     int ranks_per_host = 1;
+    InnerGroups inner;
     std::string placement = "in-order";
     std::string hop = "100ns";
     std::string tuning;
@@ -74,6 +76,7 @@ struct Study {
     simulate::Lateness lateness;
     std::string late;
     NetworkOptions network;
+    InnerGroups inner;                // of hosts, for lists
     bool lists_follow_hosts = false;  // where ranks stand in no order
     std::optional<Tuning> tuning;
     std::string tuning_file;

@@ -182,7 +182,10 @@ std::vector<MeasuredTable> measured_tables(const nlohmann::json& result) {
         table.of.several_hosts = told.at("hosts") == "several";
         table.ranks = told.at("ranks");
         if (told.contains("host_of")) {
-            table.placement = placement_on_hosts(told.at("host_of").get<std::vector<std::uint64_t>>());
+            using Numbers = std::vector<std::uint64_t>;
+            table.placement =
+                std::make_shared<const Placement>(told.at("host_of").get<Numbers>(), std::span<const int>{},
+                                                  told.value("groups", std::vector<Numbers>()));
         }
         told.at("instead").get_to(table.instead);
         if (told.contains("messages")) table.netgauge = read_messages(told.at("messages"));
@@ -217,7 +220,7 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, std::uint64
                       {"per_byte", machine.per_byte},
                       {"copy_per_byte", machine.copy_per_byte},
                       {"copy", machine.copy}};
-    if (table.placement != nullptr) {
+    if (table.placement != nullptr && table.placement->hosts() > 1) {
         constants["intra_node_latency"] = machine.intra_node_latency;
         constants["intra_node_task"] = machine.intra_node_task;
         constants["intra_node_per_byte"] = machine.intra_node_per_byte;
