@@ -14,9 +14,13 @@ typedef unsigned (*Progress)(void* worker);
 typedef void* (*Disconnect)(void* endpoint);
 
 static void* of_ucp(const char* name) {
-    // Not RTLD_NEXT: Python loads MPI, and UCX with it, outside the global scope.
-    void* ucp = dlopen("libucp.so.0", RTLD_LAZY);
-    void* found = ucp ? dlsym(ucp, name) : NULL;
+    // The next preloaded library, which may be Lapwing, or UCX. Python loads MPI, and UCX with it, outside
+    // the global scope.
+    void* found = dlsym(RTLD_NEXT, name);
+    if (found == NULL) {
+        void* ucp = dlopen("libucp.so.0", RTLD_LAZY);
+        found = ucp ? dlsym(ucp, name) : NULL;
+    }
     if (found == NULL) abort();
     return found;
 }

@@ -152,11 +152,11 @@ class Run(ToolTest):
         theirs = "/nonexistent/theirs.so"
         environment = {"PATH": self.path, "LD_PRELOAD": theirs}
         out, _ = self.call("run", "--dry-run", "--", "mpirun", "a", tool=self.tool, **environment)
-        self.assertEqual(shlex.split(out)[2], f"LD_PRELOAD={self.openmpi}:{theirs}")
+        self.assertEqual(shlex.split(out)[2], f"LD_PRELOAD={theirs}:{self.openmpi}")
         words = self.rewritten("--", "mpirun", "-n", "2", "-x", f"LD_PRELOAD={theirs}", "a")
-        self.assertEqual(words, ["mpirun", "-x", f"LD_PRELOAD={self.openmpi}:{theirs}", "-n", "2", "a"])
+        self.assertEqual(words, ["mpirun", "-x", f"LD_PRELOAD={theirs}:{self.openmpi}", "-n", "2", "a"])
         words = self.rewritten("--", "mpiexec", "-genv", "LD_PRELOAD", theirs, "a")
-        self.assertEqual(words, ["mpiexec", "-genv", "LD_PRELOAD", f"{self.mpich}:{theirs}", "a"])
+        self.assertEqual(words, ["mpiexec", "-genv", "LD_PRELOAD", f"{theirs}:{self.mpich}", "a"])
 
     def test_report(self):
         file = self.prefix / "report.json"

@@ -4,7 +4,7 @@
 
 #include <atomic>
 
-#include "mpi/native/fortran.hpp"
+#include "mpi/native/callers.hpp"
 
 #ifdef OPEN_MPI
 
@@ -19,7 +19,7 @@ extern "C" __attribute__((visibility("default"))) MPI_Fint MPI_Comm_c2f(MPI_Comm
             return 1;
         },
         &loaded);
-    if (known.exchange(loaded) != loaded) lapwing::take_fortran();
+    if (known.exchange(loaded) != loaded) lapwing::bind_fortran();
     return PMPI_Comm_c2f(communicator);
 }
 

@@ -11,7 +11,7 @@
 #include "mpi/job/start.hpp"
 #include "mpi/job/tracing.hpp"
 #include "mpi/native/entry.hpp"
-#include "mpi/native/fortran.hpp"
+#include "mpi/native/callers.hpp"
 #include "mpi/native/hook.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/request_table.hpp"
@@ -82,7 +82,7 @@ int thread_level(int wanted) {
 using namespace lapwing;
 
 LAPWING_MPI MPI_Init(int* argc, char*** argv) {
-    take_fortran();
+    bind_fortran();
     int provided = MPI_THREAD_SINGLE;
     const int level = thread_level(MPI_THREAD_SINGLE);
     const int error =
@@ -92,7 +92,7 @@ LAPWING_MPI MPI_Init(int* argc, char*** argv) {
 }
 
 LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-    take_fortran();
+    bind_fortran();
     const int error = NEXT_Init_thread(argc, argv, thread_level(required), provided);
     if (error == MPI_SUCCESS) start_runtime(true);
     return error;

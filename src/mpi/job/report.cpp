@@ -185,6 +185,11 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
         text += fmt::format("{} takes {} before Lapwing; calls that it does not pass on are missing here\n",
                             file, fmt::join(functions, ", "));
     }
+    if (!manner.tools.empty()) {
+        text +=
+            fmt::format("the program's calls pass through {}, whose own collectives are counted as well\n",
+                        fmt::join(manner.tools, ", "));
+    }
     text +=
         "Numbers are sums over ranks. hidden: in flight while the program was outside MPI, an upper bound. "
         "wake-ups: of the progress thread.\n";
@@ -236,6 +241,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
     }
     if (!manner.choices.empty()) json["choices_of_rank_0"] = manner.choices;
     if (!manner.before.empty()) json["before_lapwing"] = manner.before;
+    if (!manner.tools.empty()) json["tools"] = manner.tools;
     json["collectives"] = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < reported_collectives; ++i) {
         const CollectiveCount& count = sums[i];

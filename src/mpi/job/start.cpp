@@ -17,6 +17,7 @@
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/job/tracing.hpp"
+#include "mpi/native/callers.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/native.hpp"
 #include "plan/options.hpp"
@@ -140,6 +141,7 @@ void report_job() {
         }
     }
     manner.before = collectives_before();
+    manner.tools = bound_tools();
     write_report(runtime.report, {runtime.report_form, runtime.report_file, runtime.report_mark}, manner);
 }
 

@@ -5,24 +5,15 @@
 #include <link.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 
+#include "mpi/native/callers.hpp"
+#include "mpi/native/families.hpp"
+
 namespace lapwing {
 namespace {
-
-struct Family {
-    std::string_view name;
-    const char* title;
-    std::initializer_list<const char*> libraries;
-};
-const Family families[] = {
-#define LAPWING_MPI_FAMILY(name, title, ...) {#name, title, {__VA_ARGS__}},
-#include "base/mpi_families.def"
-};
 
 struct Found {
     const Family* own = nullptr;
@@ -30,40 +21,15 @@ struct Found {
     std::string path;  // of the library of `own`
 };
 
-// The name that a library has for the linker; its file may have another name.
-std::string_view soname_of(const dl_phdr_info& loaded) {
-    const ElfW(Dyn)* entry = nullptr;
-    for (std::size_t i = 0; i < loaded.dlpi_phnum; ++i) {
-        if (loaded.dlpi_phdr[i].p_type == PT_DYNAMIC)
-            entry = reinterpret_cast<const ElfW(Dyn)*>(loaded.dlpi_addr + loaded.dlpi_phdr[i].p_vaddr);
-    }
-    ElfW(Addr) strings = 0;
-    ElfW(Xword) name = 0;
-    for (; entry != nullptr && entry->d_tag != DT_NULL; ++entry) {
-        if (entry->d_tag == DT_STRTAB) strings = entry->d_un.d_ptr;
-        if (entry->d_tag == DT_SONAME) name = entry->d_un.d_val;
-    }
-    if (strings == 0 || name == 0) return "";
-    // Some loaders leave the offset in the file here.
-    if (strings < loaded.dlpi_addr) strings += loaded.dlpi_addr;
-    return reinterpret_cast<const char*>(strings + name);
-}
-
 int look_at(dl_phdr_info* loaded, std::size_t, void* result) {
     Found& found = *static_cast<Found*>(result);
-    const std::string_view path = loaded->dlpi_name;
-    if (path.empty()) return 0;  // the program itself
-    const std::string_view soname = soname_of(*loaded);
-    for (const Family& family : families) {
-        for (const char* library : family.libraries) {
-            if (soname != library) continue;
-            if (family.name != LAPWING_PRELOAD_FAMILY) {
-                found.other = &family;
-            } else if (found.own == nullptr) {
-                found.own = &family;
-                found.path = path;
-            }
-        }
+    const Family* const family = family_of(*loaded);
+    if (family == nullptr) return 0;
+    if (family->name != LAPWING_PRELOAD_FAMILY) {
+        found.other = family;
+    } else if (found.own == nullptr) {
+        found.own = family;
+        found.path = loaded->dlpi_name;
     }
     return 0;
 }
@@ -75,10 +41,8 @@ Found look() {
 }
 
 const char* own_title() {
-    for (const Family& family : families) {
-        if (family.name == LAPWING_PRELOAD_FAMILY) return family.title;
-    }
-    return "";
+    const Family* const family = find_family(LAPWING_PRELOAD_FAMILY);
+    return family != nullptr ? family->title : "";
 }
 
 [[noreturn]] void refuse(const Found& found) {
@@ -126,8 +90,11 @@ void* find_native(const char* name) {
 
 void* find_next(const char* name) {
     void* const found = dlsym(RTLD_NEXT, name);
-    // An MPI that was loaded for a part of the program, as by Python, is not next.
-    return found != nullptr ? found : find_in_libraries(fmt::format("P{}", name).c_str());
+    // An MPI that was loaded for a part of the program, as by Python, is not next. A bound tool has called
+    // this.
+    return found != nullptr && !belongs_to_bound_tool(found)
+               ? found
+               : find_in_libraries(fmt::format("P{}", name).c_str());
 }
 
 std::string file_before(const char* name) {
@@ -136,7 +103,7 @@ std::string file_before(const char* name) {
     Dl_info found{};
     void* const function = dlsym(RTLD_DEFAULT, name);
     if (function == nullptr || dladdr(&own, &here) == 0 || dladdr(function, &found) == 0) return "";
-    return found.dli_fbase == here.dli_fbase ? "" : found.dli_fname;
+    return found.dli_fbase == here.dli_fbase || belongs_to_bound_tool(function, name) ? "" : found.dli_fname;
 }
 
 void* find_next_init(const char* name) {

@@ -19,11 +19,11 @@ void* find_native(const char* name);
 void* find_native_variable(const char* name);
 // Returns a symbol of the MPI or of a library that it uses. Null if there is none.
 void* find_in_libraries(const char* name);
-// The function MPI_X that the program would call without this library: that of a tool that is loaded behind
-// it, or the native MPI's. Null if there is none.
+// The function MPI_X behind this library: that of a tool that is not bound, or the native MPI's. Null if
+// there is none.
 void* find_next(const char* name);
-// The file whose function of this name the program calls before that of this library, as a tool's that is
-// loaded before it; empty if there is none.
+// The file whose function of this name the program calls, if that function does not lead to this library's;
+// otherwise empty. A tool's function leads here if the tool is bound, see callers.hpp.
 std::string file_before(const char* name);
 // As find_next() for a function that makes a persistent collective: "MPI_Bcast_init". The MPI of the process
 // may be another version than the header: persistent collectives are MPI_ functions since MPI-4, and an

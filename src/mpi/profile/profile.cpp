@@ -23,7 +23,7 @@
 #include "links/tcp/addresses.hpp"
 #include "mpi/job/metadata.hpp"
 #include "mpi/job/mpi_job.hpp"
-#include "mpi/native/fortran.hpp"
+#include "mpi/native/callers.hpp"
 
 extern char** environ;
 
@@ -361,14 +361,14 @@ void Completing::done(const MPI_Request* now) {
 }  // namespace lapwing::profile
 
 LAPWING_MPI MPI_Init(int* argc, char*** argv) {
-    lapwing::take_fortran();
+    lapwing::bind_fortran();
     const int error = NEXT_Init(argc, argv);
     if (error == MPI_SUCCESS) lapwing::profile::begin();
     return error;
 }
 
 LAPWING_MPI MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-    lapwing::take_fortran();
+    lapwing::bind_fortran();
     const int error = NEXT_Init_thread(argc, argv, required, provided);
     if (error == MPI_SUCCESS) lapwing::profile::begin();
     return error;

@@ -19,9 +19,9 @@ std::string from_environment(const char* variable) {
     return value != nullptr ? value : "";
 }
 
-// Ours comes first; the libraries of the user stay.
+// Libraries of the user come first: a tool among them sees all calls and passes them on to Lapwing.
 std::string join_preload(const std::string& preload, const std::string& others) {
-    return others.empty() ? preload : preload + ":" + others;
+    return others.empty() ? preload : others + ":" + preload;
 }
 
 constexpr const char* preload_variable = "LD_PRELOAD";
