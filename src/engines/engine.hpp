@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +76,20 @@ class Prepared {
     virtual int prepare_to_sleep(Operation* operation) {
         static_cast<void>(operation);
         return -1;
+    }
+
+    // Where a run is in its list.
+    struct Position {
+        // Index of the first task that is not complete. An engine that runs tasks at the same time counts its
+        // own steps here instead.
+        std::uint64_t task = 0;
+        std::uint64_t tasks = 0;
+        std::vector<int> awaited;  // peers whose messages that task needs
+    };
+    // The position of a run in flight, for people. Empty if the engine does not report it.
+    virtual std::optional<Position> position(Operation* operation) {
+        static_cast<void>(operation);
+        return std::nullopt;
     }
 
     // Persistent collectives: every start of a persistent list uses one channel, and ranks may start

@@ -55,9 +55,29 @@ std::unique_ptr<tcp::Endpoint> Job::make_sockets() {
 }
 
 tcp::Endpoint& Job::sockets() {
-    if (sockets_ != nullptr) return *sockets_;
+    if (sockets_ == nullptr) open_sockets_by([&](auto& made) { made = make_sockets(); });
+    return *sockets_;
+}
+
+tcp::Endpoint* Job::sockets_if_available(std::string& why) {
+    if (sockets_ != nullptr) return sockets_.get();
+    try {
+        open_sockets_by([&](auto& made) {
+            try {
+                made = make_sockets();
+            } catch (const Error& error) {
+                throw Error(ErrorCode::system, error.what());
+            }
+        });
+    } catch (const Error& error) {
+        why = error.what();
+    }
+    return sockets_.get();
+}
+
+void Job::open_sockets_by(const std::function<void(std::unique_ptr<tcp::Endpoint>&)>& make) {
     std::unique_ptr<tcp::Endpoint> made;
-    together([&] { made = make_sockets(); });
+    together([&] { make(made); });
     JobKey shared = shared_key();
     tcp::Key key;
     static_assert(sizeof key == sizeof shared);
@@ -66,7 +86,6 @@ tcp::Endpoint& Job::sockets() {
     key.fill(0);
     shared.fill(0);
     sockets_ = std::move(made);
-    return *sockets_;
 }
 
 }  // namespace lapwing

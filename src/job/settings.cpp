@@ -77,6 +77,7 @@ void check_settings(const Settings& settings) {
     takes_device_memory(settings);
     tcp::read_options(settings);
     number_in("LAPWING_TCP_LANES", settings.tcp_lanes, 1, 64);
+    number_in("LAPWING_STALL", settings.stall, 0, 86400);
     for (const Engine* engine : engines()) engine->check(settings);
 }
 

@@ -18,6 +18,28 @@ std::uint64_t max_bytes_by_memory(const Settings& settings) {
 
 }  // namespace
 
+Checks parse_checks(const std::string& value) {
+#ifdef NDEBUG
+    constexpr bool default_check = false;
+#else
+    constexpr bool default_check = true;
+#endif
+    Checks checks;
+    std::string lists = value;
+    if (value == "calls") {
+        checks.calls = true;
+        lists = "auto";
+    } else if (value.ends_with(",calls")) {
+        checks.calls = true;
+        lists.resize(value.size() - std::string_view(",calls").size());
+    }
+    if (lists != "auto" && lists != "0" && lists != "1")
+        refuse_value("LAPWING_CHECK", "auto, 0 or 1, or calls, or one of these with calls, as 1,calls",
+                     value);
+    checks.lists = lists == "auto" ? default_check : lists == "1";
+    return checks;
+}
+
 PlanOptions read_plan_options(const Settings& settings, const std::vector<std::string>& engine_words) {
     std::vector<std::string> words = {"auto"};
     words.insert(words.end(), engine_words.begin(), engine_words.end());
@@ -28,12 +50,7 @@ PlanOptions read_plan_options(const Settings& settings, const std::vector<std::s
     options.requested = RequestedAlgorithms::parse(settings.algorithm);
     if (!settings.tuning.empty())
         options.tuning = std::make_shared<const Tuning>(Tuning::read(settings.tuning));
-#ifdef NDEBUG
-    constexpr bool default_check = false;
-#else
-    constexpr bool default_check = true;
-#endif
-    options.check = settings.check == "auto" ? default_check : parse_switch("LAPWING_CHECK", settings.check);
+    options.check = parse_checks(settings.check).lists;
     options.max_bytes_by_memory = max_bytes_by_memory(settings);
     return options;
 }

@@ -9,6 +9,14 @@
 
 namespace lapwing {
 
+// LAPWING_CHECK: a word for lists, "calls", or both with a comma between them.
+struct Checks {
+    bool lists = false;  // prove each list
+    bool calls = false;  // compare the calls of all ranks
+};
+// Throws Error (invalid_argument).
+Checks parse_checks(const std::string& value);
+
 // Throws Error (invalid_argument) that names the variable and its form; Error (parse, system) for the tuning
 // file. Beside the engines' own names and "auto", `engine_words` are allowed.
 PlanOptions read_plan_options(const Settings& settings, const std::vector<std::string>& engine_words = {});

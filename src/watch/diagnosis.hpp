@@ -7,32 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "watch/finding.hpp"
 #include "watch/snapshot.hpp"
 
 namespace lapwing::watch {
 
-// The answer of one rank of the job.
-struct Answer {
-    std::optional<RankSnapshot> snapshot;
-    // Without a snapshot: the reason, with the rank's host: "rank 3 (node2, pid 4711) is stopped by a signal".
-    std::string silence;
-};
-
-struct Finding {
-    enum class Kind {
-        mismatch,     // ranks disagree on a call of a collective
-        missing,      // ranks have not entered a collective in which others wait
-        cycle,        // ranks wait for each other, across communicators or by point-to-point calls
-        silent,       // a rank does not answer
-        native_call,  // a rank is inside a call of the native MPI for which no partner was found
-    };
-    Kind kind = Kind::missing;
-    std::vector<int> ranks;   // that cause it, in MPI_COMM_WORLD, ascending
-    std::uint64_t age = 0;    // nanoseconds since the oldest wait that it explains began
-    std::string sentence;     // "rank 5 (node1) has not called MPI_Ibcast on MPI_COMM_WORLD, ..."
-};
-
-// The causes before their consequences; empty if no rank waits for another one. `answers`: by rank.
+// The causes before their consequences; empty if all ranks answer and none waits for another one. `answers`:
+// by rank. Ranks that wait only because of another finding are in no finding.
 std::vector<Finding> diagnose(std::span<const Answer> answers);
 
 // For people: the findings, then each communicator with its collectives in flight and the ranks that have not

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "watch/cbor.hpp"
 
 namespace lapwing::watch {
 namespace {
@@ -16,13 +17,51 @@ void check_values(const Arguments& arguments) {
 
 }  // namespace
 
+std::vector<RankRun> runs_of(std::span<const int> ranks) {
+    std::vector<RankRun> runs;
+    for (const int rank : ranks) {
+        if (!runs.empty()) {
+            RankRun& last = runs.back();
+            if (last.count == 1) last.stride = rank - last.first;
+            if (rank == last.first + last.count * last.stride) {
+                ++last.count;
+                continue;
+            }
+        }
+        runs.push_back({rank, 1, 1});
+    }
+    return runs;
+}
+
+std::vector<int> ranks_of(std::span<const RankRun> runs, int limit) {
+    std::vector<int> ranks;
+    for (const RankRun& run : runs) {
+        std::int64_t rank = run.first;
+        for (int i = 0; i < run.count && rank >= 0 && rank < limit; ++i, rank += run.stride) {
+            if (ranks.size() == static_cast<std::size_t>(limit)) return ranks;
+            ranks.push_back(static_cast<int>(rank));
+        }
+    }
+    return ranks;
+}
+
+// Short: each rank sends the members of each of its communicators.
+void to_json(nlohmann::json& json, const RankRun& run) {
+    json = nlohmann::json::array({run.first, run.count, run.stride});
+}
+void from_json(const nlohmann::json& json, RankRun& run) {
+    json.at(0).get_to(run.first);
+    json.at(1).get_to(run.count);
+    json.at(2).get_to(run.stride);
+}
+
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Arguments, collective, root, bytes, type, operation, sent, received)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Position, engine, algorithm, task, tasks, awaited)
 
 // By hand, because of the optional position.
 void to_json(nlohmann::json& json, const CollectiveCall& call) {
-    json = {{"number", call.number},     {"form", call.form},           {"arguments", call.arguments},
-            {"function", call.function}, {"where", call.where},         {"age", call.age},
+    json = {{"number", call.number},      {"form", call.form},           {"arguments", call.arguments},
+            {"function", call.function},  {"where", call.where},         {"age", call.age},
             {"lapwing", call.by_lapwing}, {"in_flight", call.in_flight}, {"starts", call.starts}};
     if (call.position) json["position"] = *call.position;
 }
@@ -41,7 +80,7 @@ void from_json(const nlohmann::json& json, CollectiveCall& call) {
 }
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CommunicatorSnapshot, members_hash, ordinal, name, members, calls, hash,
-                                   recent)
+                                   comparable, recent)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentCall, function, where, age, communicator, peer, tag, waits_for)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSnapshot, rank, host, pid, program, communicators, current, last)
 
@@ -53,8 +92,7 @@ std::vector<std::byte> encode(const RankSnapshot& snapshot) {
 
 RankSnapshot decode(std::span<const std::byte> bytes) {
     try {
-        const auto* const first = reinterpret_cast<const std::uint8_t*>(bytes.data());
-        return nlohmann::json::from_cbor(first, first + bytes.size()).get<RankSnapshot>();
+        return from_cbor(bytes).get<RankSnapshot>();
     } catch (const nlohmann::json::exception& error) {
         throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid snapshot: {}", error.what()));
     }

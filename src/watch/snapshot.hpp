@@ -31,8 +31,8 @@ struct Arguments {
 struct Position {
     std::string engine;
     std::string algorithm;
-    std::uint64_t task = 0;   // index of the first task that is not complete
-    std::uint64_t tasks = 0;  // of the whole list
+    std::uint64_t task = 0;    // index of the first task that is not complete
+    std::uint64_t tasks = 0;   // of the whole list
     std::vector<int> awaited;  // ranks in the communicator whose messages that task needs; empty: unknown
 };
 
@@ -43,10 +43,10 @@ struct CollectiveCall {
     std::uint64_t number = 0;  // among the collective calls of the communicator, from 1; equal on all ranks
     Form form = Form::blocking;
     Arguments arguments;
-    std::string function;      // "MPI_Ibcast"
-    std::string where;         // "solver.c:88", or "solver+0x1a2b" without debug information
-    std::uint64_t age = 0;     // nanoseconds since the call
-    bool by_lapwing = false;   // false: the native MPI runs the call
+    std::string function;     // "MPI_Ibcast"
+    std::string where;        // "solver.c:88", or "solver+0x1a2b" without debug information
+    std::uint64_t age = 0;    // nanoseconds since the call
+    bool by_lapwing = false;  // false: the native MPI runs the call
     bool in_flight = false;
     // Persistent: how many times the collective was started. Ranks may start persistent collectives in
     // different orders, so starts have no number of their own.
@@ -54,14 +54,25 @@ struct CollectiveCall {
     std::optional<Position> position;
 };
 
+// The ranks first, first + stride, ... MPI_COMM_WORLD and most other communicators are one run, or few.
+struct RankRun {
+    int first = 0;
+    int count = 0;
+    int stride = 1;
+};
+std::vector<RankRun> runs_of(std::span<const int> ranks);
+// Returns the ranks of the runs in order, at most `limit`. Leaves out ranks outside 0 to limit - 1.
+std::vector<int> ranks_of(std::span<const RankRun> runs, int limit);
+
 struct CommunicatorSnapshot {
     // Together the same on all ranks of a communicator, different for two communicators of the job.
     std::uint64_t members_hash = 0;
-    std::uint64_t ordinal = 0;  // among the communicators with these members, in order of their creation
-    std::string name;           // MPI_Comm_get_name, or "communicator 2 of ranks 0-3"
-    std::vector<int> members;   // ranks in MPI_COMM_WORLD
-    std::uint64_t calls = 0;    // collective calls so far, blocking ones included
-    std::uint64_t hash = 0;     // of the arguments of all calls so far, in order
+    std::uint64_t ordinal = 0;     // among the communicators with these members, in order of their creation
+    std::string name;              // MPI_Comm_get_name, or "communicator 2 of ranks 0-3"
+    std::vector<RankRun> members;  // ranks in MPI_COMM_WORLD
+    std::uint64_t calls = 0;       // collective calls so far, blocking ones included
+    std::uint64_t hash = 0;        // of the arguments of all calls so far, in order
+    bool comparable = true;        // false: the MPI has refused a call of this rank
     std::vector<CollectiveCall> recent;  // the last calls, oldest first, and earlier ones still in flight
 };
 
@@ -69,9 +80,9 @@ struct CommunicatorSnapshot {
 struct CurrentCall {
     std::string function;  // "MPI_Recv"
     std::string where;
-    std::uint64_t age = 0;       // nanoseconds
+    std::uint64_t age = 0;           // nanoseconds
     std::int64_t communicator = -1;  // index into RankSnapshot::communicators; -1: none or unknown
-    int peer = -1;               // rank in the communicator; -1: none; -2: MPI_ANY_SOURCE
+    int peer = -1;                   // rank in the communicator; -1: none; -2: MPI_ANY_SOURCE
     int tag = -1;
     // Calls that complete requests: the collectives that they wait for, as numbers in `communicator`.
     std::vector<std::uint64_t> waits_for;
@@ -85,6 +96,14 @@ struct RankSnapshot {
     std::vector<CommunicatorSnapshot> communicators;
     std::vector<CurrentCall> current;  // empty: no thread is inside MPI
     CurrentCall last;                  // the last call that ended, if `current` is empty
+};
+
+// The answer of one rank of the job.
+struct Answer {
+    std::optional<RankSnapshot> snapshot;
+    // Without a snapshot: the reason, with the rank's host: "rank 3 (node2, pid 4711) is stopped by a
+    // signal".
+    std::string silence;
 };
 
 // The form in which snapshots travel between ranks of one build of Lapwing.

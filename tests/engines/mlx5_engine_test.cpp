@@ -392,9 +392,9 @@ TEST(Mlx5Plan, WritesWhatIsOneProblemAtAllRanks) {
         }
         return count;
     };
-    EXPECT_EQ(written(8), 30);
-    EXPECT_EQ(written(1024), 30);
-    EXPECT_EQ(written(8192), 18);
+    EXPECT_EQ(written(8), 33);
+    EXPECT_EQ(written(1024), 33);
+    EXPECT_EQ(written(8192), 21);
 }
 
 TEST(Mlx5Probe, TakesACardThatDoesWhatItShould) {

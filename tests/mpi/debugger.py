@@ -13,14 +13,14 @@ import tempfile
 
 import jobs
 
-SOURCE = pathlib.Path(__file__).with_name("hangs.c")
+SOURCE = pathlib.Path(__file__).with_name("unfinished.c")
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "gdb" / "lapwing-gdb.py"
 
 
 class Debugger:
     def __init__(self, build, mpi, scratch):
         self.build, self.mpi, self.scratch = build, mpi, scratch
-        self.program = build / "tests" / f"hangs-{mpi}"
+        self.program = build / "tests" / f"unfinished-{mpi}"
         self.failed = 0
         lines = SOURCE.read_text().splitlines()
         # The line after each mark.
@@ -43,7 +43,7 @@ class Debugger:
         """Both collectives with their lists: the first tasks and, of the host engine, the one that waits."""
         where = r"rank 0 of 2 in communicator 0x[0-9a-f]+"
         for function, mark in (("MPI_Ialltoall", "alltoall"), ("MPI_Iallreduce", "allreduce")):
-            found = re.search(rf"^{function}: {where}, running.*called at \S*hangs\.c:{self.line_of[mark]}\n"
+            found = re.search(rf"^{function}: {where}, running.*called at \S*unfinished\.c:{self.line_of[mark]}\n"
                               rf"  engine {engine}, algorithm [\w:=]+, channel (\d+), (\d+) tasks\n((?:  .*\n)*)", output, re.M)
             lines = found[3].splitlines() if found else []
             listed = [line for line in lines if re.match(r"  (  |=>) +\d+ (recv|send|copy|wait|reduce) ", line)]

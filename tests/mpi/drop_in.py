@@ -60,7 +60,7 @@ def main():
                         taken[row["name"]] = f"not by {engine}: {row['uses_of_rank_0']}"
             except (OSError, ValueError, KeyError) as error:
                 taken = {"error": str(error)}
-        if status != 0 or not all(isinstance(taken.get(name), int) and taken[name] > 0 for name in COLLECTIVES):
+        if status != 0 or "do not match" in output or not all(isinstance(taken.get(name), int) and taken[name] > 0 for name in COLLECTIVES):
             print(f"{output}\nFAILED {what}: exit status {status}, taken {taken}", flush=True)
             failed += 1
         else:

@@ -39,7 +39,7 @@ def main():
             except (OSError, ValueError) as error:
                 rows = []
                 status = status or str(error)
-        if status != 0 or "nothing differs" not in output:
+        if status != 0 or "nothing differs" not in output or "do not match" in output:
             print(f"{output}\nFAILED {what}: {status}", flush=True)
             failed += 1
             continue

@@ -1,32 +1,100 @@
-/* Collectives that never end, because rank 1 does not call them; for debuggers. Rank 0 then sends itself
- * SIGABRT, as a program does that notices a hang, or with an argument waits. */
+/* Programs that hang, each in its own way: hangs MODE GUILTY. The guilty rank is that which the report must
+ * name. With "slow" it only computes for two seconds, and all ranks end in order. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static double numbers[64], sums[64];
+
+static void complete(MPI_Request* request) {
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+}
+
+static void barrier(MPI_Comm communicator) {
+    MPI_Request request;
+    MPI_Ibarrier(communicator, &request);
+    complete(&request);
+}
+
+static void broadcast(int root, int count) {
+    MPI_Request request;
+    MPI_Ibcast(numbers, count, MPI_DOUBLE, root, MPI_COMM_WORLD, &request);
+    complete(&request);
+}
+
+static void reduce(void) {
+    MPI_Request request;
+    MPI_Iallreduce(numbers, sums, 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+    complete(&request);
+}
 
 int main(int argc, char** argv) {
+    const char* const mode = argc > 1 ? argv[1] : "";
+    const int guilty = argc > 2 ? atoi(argv[2]) : 0;
+    int rank, ranks;
+    MPI_Comm other;
+    volatile int forever = 1;
     MPI_Init(&argc, &argv);
-    int rank = 0, ranks = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    long* sent = calloc((size_t)ranks, sizeof(long));
-    long* received = calloc((size_t)ranks, sizeof(long));
-    MPI_Request requests[2];
-    /* One that ends, so that connections are there. */
-    MPI_Ibarrier(MPI_COMM_WORLD, &requests[0]);
-    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-    if (rank == 0) {
-        /* mark: alltoall */
-        MPI_Ialltoall(sent, 1, MPI_LONG, received, 1, MPI_LONG, MPI_COMM_WORLD, &requests[0]);
-        /* mark: allreduce */
-        MPI_Iallreduce(MPI_IN_PLACE, received, ranks, MPI_LONG, MPI_MAX, MPI_COMM_WORLD, &requests[1]);
-        int done = 0;
-        for (int i = 0; i < 100; ++i) MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
-        puts("hangs");
-        fflush(stdout);
-        if (argc == 1) abort();
-        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    barrier(MPI_COMM_WORLD);
+    reduce();
+    const int mine = rank == guilty;
+    if (strcmp(mode, "missing") == 0) { /* it is in another call for ever */
+        if (mine) MPI_Recv(numbers, 1, MPI_DOUBLE, (rank + 1) % ranks, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        barrier(MPI_COMM_WORLD);
+    } else if (strcmp(mode, "order") == 0) { /* it swaps two collectives, which the native MPI runs */
+        if (mine) MPI_Allreduce(numbers, sums, 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (!mine) MPI_Allreduce(numbers, sums, 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    } else if (strcmp(mode, "root") == 0) {
+        broadcast(mine ? (guilty + 1) % ranks : guilty, 64);
+        broadcast(0, 64);
+        reduce();
+    } else if (strcmp(mode, "count") == 0) {
+        MPI_Request request;
+        MPI_Iallreduce(numbers, sums, mine ? 32 : 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
+        if (mine) pause();
+        complete(&request);
+        barrier(MPI_COMM_WORLD);
+    } else if (strcmp(mode, "communicator") == 0) {
+        barrier(mine ? other : MPI_COMM_WORLD);
+    } else if (strcmp(mode, "loop") == 0) {
+        if (mine)
+            while (forever) continue;
+        reduce();
+    } else if (strcmp(mode, "sleep") == 0) {
+        if (mine) sleep(3600);
+        reduce();
+    } else if (strcmp(mode, "stopped") == 0) {
+        if (mine) raise(SIGSTOP);
+        reduce();
+    } else if (strcmp(mode, "receive") == 0) { /* the others wait for a message that it does not send */
+        if (mine)
+            pause();
+        else
+            MPI_Recv(numbers, 1, MPI_DOUBLE, guilty, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (strcmp(mode, "left") == 0) { /* it is in MPI_Finalize */
+        if (!mine) reduce();
+    } else if (strcmp(mode, "blocking") == 0) {
+        if (mine) pause();
+        MPI_Allreduce(numbers, sums, 64, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    } else if (strcmp(mode, "testing") == 0) {
+        MPI_Request request;
+        int complete_now = 0;
+        if (mine) pause();
+        MPI_Ibarrier(MPI_COMM_WORLD, &request);
+        while (!complete_now) MPI_Test(&request, &complete_now, MPI_STATUS_IGNORE);
+    } else if (strcmp(mode, "slow") == 0) {
+        if (mine) sleep(3);
+        reduce();
     }
-    MPI_Recv(sent, 1, MPI_LONG, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&other);
+    MPI_Finalize();
+    if (rank == 0) printf("all done\n");
     return 0;
 }

@@ -116,6 +116,19 @@ def processes_of(program):
     return found
 
 
+def ancestors(pid):
+    """The parent of a process, its parent and so on, without those of this process."""
+    found = []
+    while True:
+        try:
+            pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            return found
+        if pid <= 1 or pid == os.getpid():
+            return found
+        found.append(pid)
+
+
 def processes_with(variable, value):
     """Processes that were started with this variable, whatever they run."""
     word = f"{variable}={value}".encode()

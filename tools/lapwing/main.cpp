@@ -42,7 +42,7 @@ Words split_words(std::vector<std::string>& arguments) {
 // By what people want.
 const std::pair<const char*, std::vector<const char*>> groups[] = {
     {"Run programs", {"run", "cluster"}},
-    {"Understand", {"profile", "explain", "topology", "predict", "report"}},
+    {"Understand", {"profile", "explain", "topology", "predict", "report", "status"}},
     {"Measure", {"bench", "tune"}},
     {"Check", {"doctor", "verify", "info"}},
     {"Shell", {"completion"}},
@@ -98,14 +98,26 @@ int run_tool(std::vector<std::string> arguments, std::string& who) {
         "  lapwing verify --all\n"
         "\n`lapwing SUBCOMMAND --help` describes each.");
     // The order of the help.
-    const std::vector<Command> commands = {
-        add_run(tool, words),    add_cluster(tool, words),  add_profile(tool, words),
-        add_explain(tool),       add_topology(tool, words), add_predict(tool),
-        add_report(tool),        add_bench(tool, words),    add_tune(tool, words),
-        add_doctor(tool, words), add_verify(tool),          add_info(tool),
-        add_completion(tool),    add_complete(tool, words), add_cluster_shell(tool, words),
-        add_man_pages(tool),     add_probe(tool),           add_doctor_agent(tool),
-        add_doctor_fabric(tool)};
+    const std::vector<Command> commands = {add_run(tool, words),
+                                           add_cluster(tool, words),
+                                           add_profile(tool, words),
+                                           add_explain(tool),
+                                           add_topology(tool, words),
+                                           add_predict(tool),
+                                           add_report(tool),
+                                           add_status(tool),
+                                           add_bench(tool, words),
+                                           add_tune(tool, words),
+                                           add_doctor(tool, words),
+                                           add_verify(tool),
+                                           add_info(tool),
+                                           add_completion(tool),
+                                           add_complete(tool, words),
+                                           add_cluster_shell(tool, words),
+                                           add_man_pages(tool),
+                                           add_probe(tool),
+                                           add_doctor_agent(tool),
+                                           add_doctor_fabric(tool)};
     for (const auto& [group, names] : groups) {
         for (const char* name : names) tool.subcommand(name).group(group);
     }

@@ -31,6 +31,7 @@ struct Options {
     bool json = false;
     std::string report_file;
     std::string trace;
+    std::string stall;
     std::string mpi;
     bool dry_run = false;
 };
@@ -47,6 +48,7 @@ Settings settings_of(const Options& options) {
     if (!settings.tuning.empty()) settings.tuning = std::filesystem::absolute(settings.tuning);
     if (!settings.topology.empty()) settings.topology = std::filesystem::absolute(settings.topology);
     if (!options.blocking.empty()) settings.blocking = options.blocking == "all" ? "1" : options.blocking;
+    if (!options.stall.empty()) settings.stall = options.stall;
     if (options.json) {
         settings.report = "json";
     } else if (options.report || (!options.report_file.empty() && settings.report == "none")) {
@@ -149,6 +151,9 @@ Command add_run(CommandLine& tool, const Words& words) {
            "Write a timeline of all ranks, for Perfetto (ui.perfetto.dev) or Chrome; NAME.otf2: an OTF2 "
            "archive, for Vampir or Score-P's tools")
         ->type_name("FILE");
+    app->add_option("--stall", options->stall,
+                    "Print which ranks wait for whom when one has waited for S seconds; 0: never (60)")
+        ->type_name("S");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"

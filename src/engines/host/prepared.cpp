@@ -174,6 +174,17 @@ inline bool HostPrepared::advance(HostRun& run, Caller caller) {
     return complete;
 }
 
+std::optional<Prepared::Position> HostPrepared::position(Operation* operation) {
+    HostRun& run = static_cast<HostRun&>(*operation);
+    const bool locked = run.shared && progress_thread_ != nullptr;
+    if (locked && !progress_thread_->try_acquire(run)) return std::nullopt;
+    Position position{run.step, steps_.size(), {}};
+    if (run.step < steps_.size() && steps_[run.step].task.kind == Kind::wait)
+        position.awaited.push_back(steps_[run.step].task.peer);
+    if (locked) progress_thread_->release(run);
+    return position;
+}
+
 // Does tasks until one must wait for messages or for another thread. Returns whether all tasks are done.
 bool HostPrepared::do_tasks(HostRun& run, Caller caller) {
     return traced_ ? do_tasks<true>(run, caller) : do_tasks<false>(run, caller);

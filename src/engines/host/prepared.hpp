@@ -20,6 +20,7 @@ class HostPrepared : public Prepared {
     Operation* start(const Buffers& buffers, std::uint32_t channel) override;
     bool test(Operation* operation) override;
     int prepare_to_sleep(Operation*) override { return link_.poll_descriptor(); }
+    std::optional<Position> position(Operation* operation) override;
 
     // For debuggers: in an Operation of this engine, the index of the next task (std::size_t).
     static std::size_t offset_of_step();

@@ -1,5 +1,8 @@
 #include "engines/kernel/group.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "base/error.hpp"
 
 namespace lapwing::kernel {
@@ -47,6 +50,35 @@ int KernelGroup::prepare_to_sleep(KernelRun& run) {
     const int ring = scheduler_.ring().descriptor();
     return scheduler_.awaits_intra_node() ? poll_set_.of(ring, scheduler_.intra_node().poll_descriptor())
                                           : ring;
+}
+
+std::optional<Prepared::Position> KernelGroup::position(const KernelRun& run) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return std::nullopt;
+    const ChainPlan& plan = *run.plan;
+    const std::vector<HostStep>& host_steps = plan.host.steps();
+    Prepared::Position position{run.host.next, host_steps.size(), {}};
+    const auto count = [&position](const std::vector<PlannedChain>& chains) {
+        for (const PlannedChain& chain : chains) position.tasks += chain.size();
+    };
+    count(plan.receives);
+    for (const PlannedStage& stage : plan.stages) count(stage.chains);
+    for (std::size_t i = 0; i < run.chains.size(); ++i) {
+        const ChainProgress& chain = run.chains[i];
+        position.task += chain.steps_done();
+        if (chain.steps_done() >= chain.chain->size()) continue;
+        const PlannedStep& next = (*chain.chain)[chain.steps_done()];
+        if (next.kind == Step::Kind::receive) position.awaited.push_back(plan.peers[next.slot]);
+    }
+    if (run.host.next < host_steps.size()) {
+        const HostStep& next = host_steps[run.host.next];
+        if (next.kind == HostStep::Kind::intra_node && next.task.kind == lapwing::Kind::wait)
+            position.awaited.push_back(next.task.peer);
+    }
+    std::ranges::sort(position.awaited);
+    const auto repeated = std::unique(position.awaited.begin(), position.awaited.end());
+    position.awaited.erase(repeated, position.awaited.end());
+    return position;
 }
 
 bool KernelGroup::watch_sockets() {

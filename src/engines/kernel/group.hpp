@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "engines/kernel/event_thread_calls.hpp"
 #include "engines/kernel/options.hpp"
@@ -26,6 +27,8 @@ class KernelGroup {
     bool test(KernelRun& run);
     bool progress(KernelRun& run);
     int prepare_to_sleep(KernelRun& run);
+    // Empty while the event thread is inside the group. Counts the steps of the chains and of the host.
+    std::optional<Prepared::Position> position(const KernelRun& run);
 
   private:
     bool watch_sockets();

@@ -32,6 +32,9 @@ class KernelPrepared : public Prepared {
     bool test(Operation* operation) override;
     bool progress(Operation* operation) override;
     int prepare_to_sleep(Operation* operation) override;
+    std::optional<Position> position(Operation* operation) override {
+        return shared_.group->position(static_cast<KernelRun&>(*operation));
+    }
     std::uint32_t offer(std::uint32_t) override { return shared_.persistent_lanes->offer(); }
     std::uint32_t accept(std::uint32_t channel, int lane) override;
     void release_channel(std::uint32_t channel) override;

@@ -45,6 +45,11 @@ Job::~Job() {
     sodium_memzero(key.data(), key.size());
 }
 
+// Of two members of a group the one with the larger number connects. Anyone may call a service.
+bool may_connect(const Claim& claim) {
+    return claim.from > claim.to;
+}
+
 // A connection whose group does not exist here yet.
 struct Parked {
     Claim claim;
@@ -63,6 +68,8 @@ struct Endpoint::State {
     std::mutex mutex;
     std::unordered_map<std::uint64_t, std::shared_ptr<ConnectionTable>> groups;
     std::unordered_map<std::uint64_t, std::vector<Parked>> parked;
+    std::unordered_map<std::uint64_t, std::shared_ptr<Accepted>> services;
+    bool checks = false;  // check_connections() is due
 
     std::vector<Interface> present;  // when the job began
     std::vector<IpAddress> warned;   // of lost paths; used by the event thread
@@ -86,19 +93,26 @@ struct Endpoint::State {
 
     const char* refuses(const Claim& claim) {
         const auto table = find(claim.group);
+        if (table && !may_connect(claim))
+            return "it is of this job, but not a member that connects to this one";
         return table ? table->refuses(static_cast<int>(claim.from), static_cast<int>(claim.lane)) : nullptr;
     }
 
     void take_in(const Claim& claim, Socket socket, const std::string& address) {
         std::shared_ptr<ConnectionTable> table;
+        std::shared_ptr<Accepted> accepted;
         {
             const std::lock_guard lock(mutex);
             const auto found = groups.find(claim.group);
+            const auto service = services.find(claim.group);
             if (found != groups.end())
                 table = found->second;
+            else if (service != services.end())
+                accepted = service->second;
             else
                 return park(claim, std::move(socket), address);
         }
+        if (accepted != nullptr) return (*accepted)(static_cast<int>(claim.from), std::move(socket));
         if (!table->take_in(static_cast<int>(claim.from), static_cast<int>(claim.lane), socket.get(),
                             address))
             return;
@@ -164,9 +178,16 @@ struct Endpoint::State {
                             interface, member, job.members[static_cast<std::size_t>(member)].name));
     }
 
+    // While there are groups.
     void check_connections() {
-        for (const auto& table : all())
+        const auto tables = all();
+        for (const auto& table : tables)
             for (const LostPath& path : check_liveness(*table)) warn_of(path, *table);
+        if (tables.empty()) {
+            const std::lock_guard lock(mutex);
+            checks = !groups.empty();
+            if (!checks) return;
+        }
         event_loop.post_after(liveness_interval(job.options.patience), [this] { check_connections(); });
     }
 };
@@ -223,10 +244,7 @@ void Endpoint::admit(const Key& key, std::vector<Address> members, int self) {
     callbacks.log = state.log;
     state.acceptor = std::make_unique<Acceptor>(state.event_loop, state.job, std::move(state.listeners),
                                                 std::move(callbacks));
-    state.event_loop.post([&state] {
-        state.acceptor->open();
-        state.check_connections();
-    });
+    state.event_loop.post([&state] { state.acceptor->open(); });
 }
 
 std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<int> members, int rank,
@@ -250,6 +268,8 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
         const std::lock_guard lock(state.mutex);
         if (!state.groups.emplace(group, table).second)
             throw Error(ErrorCode::invalid_argument, fmt::format("group {} exists already", group));
+        if (!std::exchange(state.checks, true))
+            state.event_loop.post([&state] { state.check_connections(); });
         const auto found = state.parked.find(group);
         if (found != state.parked.end()) {
             waiting = std::move(found->second);
@@ -258,7 +278,8 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
     }
     for (Parked& one : waiting) {
         state.event_loop.forget(one.socket.get());
-        if (table->take_in(static_cast<int>(one.claim.from), static_cast<int>(one.claim.lane),
+        if (may_connect(one.claim) &&
+            table->take_in(static_cast<int>(one.claim.from), static_cast<int>(one.claim.lane),
                            one.socket.get(), one.address))
             one.socket.release();
     }
@@ -273,6 +294,48 @@ std::unique_ptr<Connections> Endpoint::group(std::uint64_t group, std::vector<in
         }
         state.event_loop.post([&state] { state.connector->drop_closed(); });
     };
+    return std::make_unique<GroupConnections>(std::move(table), state.job, state.event_loop,
+                                              std::move(makers));
+}
+
+void Endpoint::serve(std::uint64_t service, Accepted accepted) {
+    State& state = *state_;
+    auto shared = std::make_shared<Accepted>(std::move(accepted));
+    std::vector<Parked> waiting;
+    {
+        const std::lock_guard lock(state.mutex);
+        state.services[service] = shared;
+        const auto found = state.parked.find(service);
+        if (found != state.parked.end()) {
+            waiting = std::move(found->second);
+            state.parked.erase(found);
+        }
+    }
+    for (Parked& one : waiting) {
+        state.event_loop.forget(one.socket.get());
+        state.event_loop.post([shared, from = static_cast<int>(one.claim.from),
+                               socket = std::make_shared<Socket>(std::move(one.socket))] {
+            (*shared)(from, std::move(*socket));
+        });
+    }
+}
+
+void Endpoint::end_service(std::uint64_t service) {
+    const std::lock_guard lock(state_->mutex);
+    state_->services.erase(service);
+}
+
+std::unique_ptr<Connections> Endpoint::call(std::uint64_t service, int member) {
+    State& state = *state_;
+    if (state.job.self < 0 || member < 0 || member >= static_cast<int>(state.job.members.size()) ||
+        member == state.job.self)
+        throw Error(ErrorCode::invalid_argument, fmt::format("member {} cannot be called", member));
+    auto table = std::make_shared<ConnectionTable>(service, std::vector{state.job.self, member}, 0, 1);
+    table->want(1, 0);
+    state.event_loop.post([&state, table] { state.connector->connect(table, 1, 0); });
+    GroupConnections::Makers makers;
+    makers.connect = [](int, int) {};
+    makers.closed = [&state] { state.event_loop.post([&state] { state.connector->drop_closed(); }); };
     return std::make_unique<GroupConnections>(std::move(table), state.job, state.event_loop,
                                               std::move(makers));
 }

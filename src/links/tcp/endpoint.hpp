@@ -16,6 +16,7 @@
 #include "links/connections.hpp"
 #include "links/tcp/address.hpp"
 #include "links/tcp/options.hpp"
+#include "links/tcp/sockets.hpp"
 
 namespace lapwing::tcp {
 
@@ -41,6 +42,18 @@ class Endpoint {
     // group; `group`: a number that only this group has, on all its ranks. The endpoint must outlive the
     // connections.
     std::unique_ptr<Connections> group(std::uint64_t group, std::vector<int> members, int rank, int lanes);
+
+    // Connections outside of groups, for questions that one member asks another at any time. `service`: a
+    // number that no group has. After admit(), at any time, by any thread.
+
+    // Runs `accepted` on the event thread for each connection that `member` has made by call().
+    using Accepted = std::function<void(int member, Socket socket)>;
+    void serve(std::uint64_t service, Accepted accepted);
+    // No connection is accepted any more. `accepted` may still run while this function is called.
+    void end_service(std::uint64_t service);
+    // One new connection to `member`: that of peer 1 on lane 0. This side connects, whichever member has the
+    // higher number.
+    std::unique_ptr<Connections> call(std::uint64_t service, int member);
 
     EventLoop& event_loop();
 

@@ -141,8 +141,7 @@ void Handshake::take_hello() {
     if (!proven("hello", input_.data() + hello_bytes - proof_bytes))
         return fail("it does not know the key of this job");
     if (claim.to != claim_.to) return fail("it is of this job, but wants another member");
-    // Of two members the one with the larger number connects.
-    if (claim.from <= claim.to || claim.from >= members_)
+    if (claim.from == claim.to || claim.from >= members_)
         return fail("it is of this job, but not a member that connects to this one");
     claim_ = claim;
     greeted_ = true;

@@ -26,6 +26,7 @@ struct AlltoallCall {
         describe_blocks<Argument>(problem, buffers, received.block_bytes(buffers.received));
         return true;
     }
+    watch::CallArguments recorded(int) const { return {.bytes = received.recorded_bytes()}; }
 
   private:
     bool aliased() const {

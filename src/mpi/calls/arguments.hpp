@@ -43,6 +43,7 @@ void set_blocks(UserBuffer& buffer, const Peers& peers, Block block) {
 //   set_for(all, peers) the same for neighbours
 //   has_parts           whether the problem has Parts, because blocks differ
 //   block_bytes(all)    bytes of one block, where it has no Parts
+//   recorded_bytes()    the same for the journal; 0 where blocks differ
 
 // One block, or adjacent blocks of one size.
 struct BlockArgument {
@@ -77,6 +78,7 @@ struct BlockArgument {
     std::uint64_t block_bytes(const UserBuffer& all) const {
         return static_cast<std::uint64_t>(count) * all.block().layout.size;
     }
+    std::uint64_t recorded_bytes() const { return lapwing::recorded_bytes(count, type); }
     // The rank's own block is in the buffer already.
     void contribute(UserBuffer& received, int rank) const {
         const MPI_Count first = rank * count;
@@ -119,6 +121,7 @@ struct BlocksArgument {
         });
     }
     std::uint64_t block_bytes(const UserBuffer&) const { return 0; }
+    std::uint64_t recorded_bytes() const { return 0; }
     void contribute(UserBuffer& received, int rank) const {
         received.contributes_block(static_cast<std::size_t>(rank));
     }
@@ -160,6 +163,7 @@ struct TypedBlocksArgument {
         });
     }
     std::uint64_t block_bytes(const UserBuffer&) const { return 0; }
+    std::uint64_t recorded_bytes() const { return 0; }
 };
 
 // Describes the blocks of a problem: by their parts, or by the size of one block.

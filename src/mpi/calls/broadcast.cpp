@@ -22,6 +22,7 @@ struct Broadcast {
             buffers.sent.set(elements);
         return true;
     }
+    watch::CallArguments recorded(int) const { return {.root = root, .bytes = data.recorded_bytes()}; }
 };
 
 }  // namespace

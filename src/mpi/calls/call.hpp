@@ -3,7 +3,8 @@
 // A call is a struct of its arguments with a static `collective` and describe(group, problem, buffers).
 // describe() fills in the problem and the buffers. It returns false if the arguments are wrong on this rank:
 // such a call goes to the native MPI, whose error message the program expects. start() or make_persistent()
-// then takes the description.
+// then takes the description. recorded(rank) returns the arguments for the journal: only those on which all
+// ranks of a correct program agree, read only where they are significant on this rank.
 #pragma once
 
 #include <mpi.h>
@@ -11,8 +12,11 @@
 #include "base/clock.hpp"
 #include "mpi/calls/completion.hpp"
 #include "mpi/calls/init.hpp"
+#include "mpi/calls/recorded_call.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/make_persistent.hpp"
+#include "mpi/requests/native_requests.hpp"
+#include "mpi/requests/request.hpp"
 #include "mpi/requests/start.hpp"
 
 namespace lapwing {
@@ -51,27 +55,52 @@ int end_of_start(const Started& started, MPI_Comm communicator, MPI_Request* han
     return started.error;
 }
 
-// `call_site`: where the program has called; null: unknown.
 template <typename Call, typename Native>
-int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, Native native,
-                const void* call_site = nullptr) {
+int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
+                Native native) {
     if (handle == nullptr) return native();
     return guarded([&] {
+        RecordedCall recorded(call, communicator, watch::Form::nonblocking, site);
         const Started started =
             describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
-                buffers.call_site = call_site;
+                recorded.described(problem, group.rank);
+                buffers.call_site = site.address;
+                buffers.recorded = recorded.id();
                 return start(group, problem, buffers, false);
             });
-        return end_of_start(started, communicator, handle, native);
+        const int error = end_of_start(started, communicator, handle, native);
+        recorded.returned(error);
+        if (started.outcome == Outcome::taken)
+            recorded.taken();
+        else if (error == MPI_SUCCESS)
+            native_requests().add(*handle, recorded.id(), nullptr);
+        else
+            recorded.completed();
+        return error;
     });
 }
 
+// The init call of a persistent collective may wait for other ranks.
 template <typename Call, typename Native>
-int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, Native native) {
+int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, const CallSite& site,
+               Native native) {
     if (handle == nullptr) return native();
     return guarded([&] {
-        return end_of_start(describe_and_start(call, communicator, make_persistent), communicator, handle,
-                            native);
+        const watch::InCall inside(site.function, site.address, word_of(communicator));
+        RecordedCall recorded(call, communicator, watch::Form::persistent_init, site);
+        const Started started =
+            describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
+                recorded.described(problem, group.rank);
+                buffers.recorded = recorded.id();
+                return make_persistent(group, problem, buffers);
+            });
+        const int error = end_of_start(started, communicator, handle, native);
+        recorded.returned(error);
+        if (started.outcome == Outcome::taken)
+            started.request->starts_record = recorded.persistent(true);
+        else if (error == MPI_SUCCESS)
+            native_requests().add(*handle, recorded.id(), recorded.persistent(false));
+        return error;
     });
 }
 
@@ -80,16 +109,31 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, Nat
 BlockingChoice::Case* blocking_case(Communicator& group, const Problem& problem);
 
 template <typename Call, typename Native>
-int blocking(const Call& call, MPI_Comm communicator, Native native) {
-    if (!takes_calls() || runtime.takes_blocking == TakenBlocking::none) {
+int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Native native) {
+    const bool takes = takes_calls();  // begins the journal if that has not begun
+    const std::uint64_t now = watch::coarse_nanoseconds();
+    const watch::InCall inside(site.function, site.address, word_of(communicator), watch::Journal::no_peer,
+                               -1, now);
+    RecordedCall recorded(call, communicator, watch::Form::blocking, site, now);
+    if (!takes || runtime.takes_blocking == TakenBlocking::none) {
         if (runtime.measures) runtime.report.count_blocking(Call::collective);
-        return native();
+        if (takes && runtime.checks_calls && has_parts(Call::collective)) [[unlikely]] {
+            describe_and_start(call, communicator, [&](auto& group, auto& problem, auto&) {
+                recorded.described(problem, group.rank);
+                return Started::declined();
+            });
+        }
+        const int error = native();
+        recorded.returned(error);
+        recorded.completed();
+        return error;
     }
     return guarded([&] {
         BlockingChoice::Case* measured = nullptr;
         std::uint64_t began = 0;
         const Started started =
-            describe_and_start(call, communicator, [&](auto& group, auto& problem, const auto& buffers) {
+            describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
+                recorded.described(problem, group.rank);
                 if (runtime.takes_blocking == TakenBlocking::measured) {
                     BlockingChoice::Case* const one = blocking_case(group, problem);
                     if (one != nullptr && one->timed()) {
@@ -101,12 +145,18 @@ int blocking(const Call& call, MPI_Comm communicator, Native native) {
                         return Started::declined();
                     }
                 }
+                buffers.recorded = recorded.id();
                 return start(group, problem, buffers, true);
             });
         MPI_Request handle = MPI_REQUEST_NULL;
         const bool taken = started.outcome == Outcome::taken;
+        if (taken) recorded.taken();
         int error = end_of_start(started, communicator, &handle, native);
-        if (taken) error = wait_for(*started.request, &handle, MPI_STATUS_IGNORE, trace::Call::blocking_wait);
+        recorded.returned(error);
+        if (taken)
+            error = wait_for(*started.request, &handle, MPI_STATUS_IGNORE, trace::Call::blocking_wait);
+        else
+            recorded.completed();
         if (measured != nullptr) measured->took(nanoseconds() - began, taken);
         return error;
     });

@@ -10,8 +10,13 @@
 // exchanges messages of its own.
 #include <mpi.h>
 
+#include <cstddef>
+#include <type_traits>
+
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/init.hpp"
+#include "mpi/calls/recorded_call.hpp"
+#include "mpi/calls/signatures.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/start.hpp"
@@ -19,12 +24,20 @@
 namespace lapwing {
 namespace {
 
-template <typename Native>
-int make_communicator(MPI_Comm parent, Native native) {
-    if (!runtime.started || parent == MPI_COMM_NULL) return native();
+constexpr std::nullptr_t no_made = nullptr;
+
+template <typename Made, typename Native>
+int make_communicator(const CallSite& site, MPI_Comm parent, Made made, Native native) {
+    const watch::InCall inside(site.function, site.address, word_of(parent));
+    if (!runtime.started) return native();
     return guarded([&] {
-        if (Communicator* group = existing_communicator(parent)) finish_group(*group);
-        return native();
+        Communicator* const group = parent == MPI_COMM_NULL ? nullptr : existing_communicator(parent);
+        if (group != nullptr) finish_group(*group);
+        const int error = native();
+        if constexpr (std::is_pointer_v<Made>) {
+            if (error == MPI_SUCCESS && *made != MPI_COMM_NULL) add_to_journal(*made);
+        }
+        return error;
     });
 }
 
@@ -32,24 +45,43 @@ int make_communicator(MPI_Comm parent, Native native) {
 // Who waits for a message that this rank sends only after it would wait in vain: it goes on after that.
 constexpr std::uint64_t patience = 1'000'000'000;
 
-template <typename Native>
-int make_communicator_later(MPI_Comm parent, Native native) {
-    if (parent == MPI_COMM_NULL || !takes_calls()) return native();
-    return guarded([&] {
-        int error = MPI_SUCCESS;
-        Communicator* group = find_communicator(parent, &error);
-        if (group != nullptr && !group->intercommunicator && begin_group(*group) == MPI_SUCCESS)
-            finish_group(*group, patience);
-        return native();
-    });
+void ask_for_duplicate(MPI_Comm parent) {
+    int error = MPI_SUCCESS;
+    Communicator* const group = find_communicator(parent, &error);
+    if (group != nullptr && !group->intercommunicator && begin_group(*group) == MPI_SUCCESS)
+        finish_group(*group, patience);
 }
 #endif
 
+// MPI_Comm_idup. An MPI may return the communicator's handle at once, or when the request is complete. The
+// order of the calls determines the communicator's number.
 template <typename Native>
-int free_communicator(const MPI_Comm* communicator, Native native) {
-    if (!runtime.started || communicator == nullptr) return native();
+int make_duplicate_later(MPI_Comm parent, MPI_Comm* made, Native native) {
+    if (parent == MPI_COMM_NULL || made == nullptr) return native();
     return guarded([&] {
-        if (Communicator* group = give_up_communicator(*communicator)) finish_group(*group);
+#ifdef OPEN_MPI
+        if (takes_calls()) ask_for_duplicate(parent);
+#endif
+        *made = MPI_COMM_NULL;
+        const int error = native();
+        if (error != MPI_SUCCESS || !watch::journal().begun()) return error;
+        if (*made != MPI_COMM_NULL)
+            add_duplicate_to_journal(parent, *made);
+        else if (const auto members = watch::journal().members(word_of(parent)))
+            watch::journal().reserve(*members);
+        return error;
+    });
+}
+
+template <typename Native>
+int free_communicator(const CallSite& site, const MPI_Comm* communicator, Native native) {
+    if (!runtime.started || communicator == nullptr) return native();
+    const MPI_Comm freed = *communicator;
+    const watch::InCall inside(site.function, site.address, word_of(freed));
+    return guarded([&] {
+        if (Communicator* group = give_up_communicator(freed)) finish_group(*group);
+        // Before the MPI can use the handle again.
+        watch::journal().remove(word_of(freed));
         const int error = native();
         free_communicators();
         return error;
@@ -61,74 +93,46 @@ int free_communicator(const MPI_Comm* communicator, Native native) {
 
 using namespace lapwing;
 
-// `parent` is the communicator that the call is collective over.
-#define LAPWING_MAKES(function, parent, parameters, names)                              \
-    LAPWING_MPI function parameters {                                                   \
-        return make_communicator(parent, [&] { return LAPWING_NEXT(function) names; }); \
+#define LAPWING_MAKES(function, parent, parameters, names, made)                         \
+    LAPWING_MPI function parameters {                                                    \
+        return make_communicator({#function, __builtin_return_address(0)}, parent, made, \
+                                 [&] { return LAPWING_NEXT(function) names; });          \
     }
+#include "mpi/calls/native_calls.def"
 
-LAPWING_MAKES(MPI_Comm_dup, comm, (MPI_Comm comm, MPI_Comm* made), (comm, made))
-LAPWING_MAKES(MPI_Comm_split, comm, (MPI_Comm comm, int color, int key, MPI_Comm* made),
-              (comm, color, key, made))
-LAPWING_MAKES(MPI_Comm_split_type, comm, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm* made),
-              (comm, type, key, info, made))
-LAPWING_MAKES(MPI_Comm_create, comm, (MPI_Comm comm, MPI_Group group, MPI_Comm* made), (comm, group, made))
-LAPWING_MAKES(MPI_Cart_create, comm,
-              (MPI_Comm comm, int dimensions, const int sizes[], const int periods[], int reorder,
-               MPI_Comm* made),
-              (comm, dimensions, sizes, periods, reorder, made))
-LAPWING_MAKES(MPI_Cart_sub, comm, (MPI_Comm comm, const int remaining[], MPI_Comm* made),
-              (comm, remaining, made))
-LAPWING_MAKES(MPI_Graph_create, comm,
-              (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm* made),
-              (comm, nodes, index, edges, reorder, made))
-LAPWING_MAKES(MPI_Dist_graph_create, comm,
-              (MPI_Comm comm, int nodes, const int sources[], const int degrees[], const int destinations[],
-               const int weights[], MPI_Info info, int reorder, MPI_Comm* made),
-              (comm, nodes, sources, degrees, destinations, weights, info, reorder, made))
-LAPWING_MAKES(MPI_Dist_graph_create_adjacent, comm,
-              (MPI_Comm comm, int indegree, const int sources[], const int source_weights[], int outdegree,
-               const int destinations[], const int destination_weights[], MPI_Info info, int reorder,
-               MPI_Comm* made),
-              (comm, indegree, sources, source_weights, outdegree, destinations, destination_weights, info,
-               reorder, made))
-LAPWING_MAKES(MPI_Intercomm_create, comm,
-              (MPI_Comm comm, int leader, MPI_Comm peer, int remote_leader, int tag, MPI_Comm* made),
-              (comm, leader, peer, remote_leader, tag, made))
-LAPWING_MAKES(MPI_Comm_spawn, comm,
-              (const char* command, char* arguments[], int most, MPI_Info info, int root, MPI_Comm comm,
-               MPI_Comm* made, int errors[]),
-              (command, arguments, most, info, root, comm, made, errors))
-LAPWING_MAKES(MPI_Comm_accept, comm,
-              (const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made),
-              (port, info, root, comm, made))
-LAPWING_MAKES(MPI_Comm_connect, comm,
-              (const char* port, MPI_Info info, int root, MPI_Comm comm, MPI_Comm* made),
-              (port, info, root, comm, made))
-// Windows and files have communicators inside.
-LAPWING_MAKES(MPI_Win_create, comm,
-              (void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* made),
-              (base, size, unit, info, comm, made))
-LAPWING_MAKES(MPI_Win_allocate, comm,
-              (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* made),
-              (size, unit, info, comm, base, made))
-LAPWING_MAKES(MPI_Win_allocate_shared, comm,
-              (MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base, MPI_Win* made),
-              (size, unit, info, comm, base, made))
-LAPWING_MAKES(MPI_Win_create_dynamic, comm, (MPI_Info info, MPI_Comm comm, MPI_Win* made), (info, comm, made))
-LAPWING_MAKES(MPI_File_open, comm, (MPI_Comm comm, const char* name, int mode, MPI_Info info, MPI_File* made),
-              (comm, name, mode, info, made))
+LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+    const int error = make_communicator({"MPI_Comm_dup", __builtin_return_address(0)}, comm, no_made,
+                                        [&] { return NEXT_Comm_dup(comm, made); });
+    if (error == MPI_SUCCESS && runtime.started) add_duplicate_to_journal(comm, *made);
+    return error;
+}
 
-#ifdef OPEN_MPI
 LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
-    return make_communicator_later(comm, [&] { return NEXT_Comm_idup(comm, made, request); });
+    return make_duplicate_later(comm, made, [&] { return NEXT_Comm_idup(comm, made, request); });
+}
+
+#if MPI_VERSION >= 4
+LAPWING_MPI MPI_Comm_idup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made, MPI_Request* request) {
+    return make_duplicate_later(comm, made,
+                                [&] { return NEXT_Comm_idup_with_info(comm, info, made, request); });
 }
 #endif
 
+LAPWING_MPI MPI_Comm_set_name(MPI_Comm comm, const char* name) {
+    const int error = NEXT_Comm_set_name(comm, name);
+    if (error != MPI_SUCCESS || name == nullptr) return error;
+    return guarded([&] {
+        if (record_of(comm) != nullptr) watch::journal().rename(word_of(comm), name);
+        return error;
+    });
+}
+
 LAPWING_MPI MPI_Comm_free(MPI_Comm* communicator) {
-    return free_communicator(communicator, [&] { return NEXT_Comm_free(communicator); });
+    return free_communicator({"MPI_Comm_free", __builtin_return_address(0)}, communicator,
+                             [&] { return NEXT_Comm_free(communicator); });
 }
 
 LAPWING_MPI MPI_Comm_disconnect(MPI_Comm* communicator) {
-    return free_communicator(communicator, [&] { return NEXT_Comm_disconnect(communicator); });
+    return free_communicator({"MPI_Comm_disconnect", __builtin_return_address(0)}, communicator,
+                             [&] { return NEXT_Comm_disconnect(communicator); });
 }

@@ -10,7 +10,7 @@
 
 #define LAPWING_INIT_FUNCTION(Init, Call, parameters, names)                                                \
     LAPWING_MPI Init(LAPWING_LIST parameters MPI_Comm comm, MPI_Info info, MPI_Request* request) {          \
-        return persistent(Call{LAPWING_LIST names}, comm, request,                                          \
+        return persistent(Call{LAPWING_LIST names}, comm, request, {#Init, __builtin_return_address(0)},    \
                           [&] { return LAPWING_NEXT_INIT(Init)(LAPWING_LIST names comm, info, request); }); \
     }
 
@@ -22,16 +22,16 @@
 
 // The nonblocking, the blocking and the persistent function of a call, with the parameters before the
 // communicator, and their names. Both lists in parentheses.
-#define LAPWING_FUNCTIONS(Nonblocking, Blocking, suffix, Call, parameters, names)                        \
-    LAPWING_MPI MPI_##Nonblocking##suffix(LAPWING_LIST parameters MPI_Comm comm, MPI_Request* request) { \
-        return nonblocking(                                                                              \
-            Call{LAPWING_LIST names}, comm, request,                                                     \
-            [&] { return NEXT_##Nonblocking##suffix(LAPWING_LIST names comm, request); },                \
-            __builtin_return_address(0));                                                                \
-    }                                                                                                    \
-    LAPWING_MPI MPI_##Blocking##suffix(LAPWING_LIST parameters MPI_Comm comm) {                          \
-        return blocking(Call{LAPWING_LIST names}, comm,                                                  \
-                        [&] { return NEXT_##Blocking##suffix(LAPWING_LIST names comm); });               \
-    }                                                                                                    \
-    LAPWING_INIT_FUNCTION(MPI_##Blocking##_init##suffix, Call, parameters, names)                        \
+#define LAPWING_FUNCTIONS(Nonblocking, Blocking, suffix, Call, parameters, names)                         \
+    LAPWING_MPI MPI_##Nonblocking##suffix(LAPWING_LIST parameters MPI_Comm comm, MPI_Request* request) {  \
+        return nonblocking(Call{LAPWING_LIST names}, comm, request,                                       \
+                           {"MPI_" #Nonblocking #suffix, __builtin_return_address(0)},                    \
+                           [&] { return NEXT_##Nonblocking##suffix(LAPWING_LIST names comm, request); }); \
+    }                                                                                                     \
+    LAPWING_MPI MPI_##Blocking##suffix(LAPWING_LIST parameters MPI_Comm comm) {                           \
+        return blocking(Call{LAPWING_LIST names}, comm,                                                   \
+                        {"MPI_" #Blocking #suffix, __builtin_return_address(0)},                          \
+                        [&] { return NEXT_##Blocking##suffix(LAPWING_LIST names comm); });                \
+    }                                                                                                     \
+    LAPWING_INIT_FUNCTION(MPI_##Blocking##_init##suffix, Call, parameters, names)                         \
     LAPWING_EXTENSION(MPIX_##Blocking##_init##suffix, Call, parameters, names)

@@ -39,6 +39,14 @@ struct GatherCall {
             problem.bytes = buffers.received.bytes() / static_cast<std::uint64_t>(group.ranks);
         return true;
     }
+    watch::CallArguments recorded(int rank) const {
+        const bool receives = !has_root || rank == root;
+        const bool blocks_differ = Received::has_parts;
+        return {.root = has_root ? root : -1,
+                .bytes = blocks_differ ? 0
+                         : receives    ? received.recorded_bytes()
+                                       : sent.recorded_bytes()};
+    }
 };
 using Gather = GatherCall<Collective::gather, BlockArgument>;
 using Allgather = GatherCall<Collective::allgather, BlockArgument>;

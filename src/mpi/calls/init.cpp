@@ -8,10 +8,12 @@
 #include <mutex>
 
 #include "mpi/calls/exported.hpp"
+#include "mpi/job/call_check.hpp"
+#include "mpi/job/recording.hpp"
 #include "mpi/job/start.hpp"
 #include "mpi/job/tracing.hpp"
-#include "mpi/native/entry.hpp"
 #include "mpi/native/callers.hpp"
+#include "mpi/native/entry.hpp"
 #include "mpi/native/hook.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/request_table.hpp"
@@ -25,11 +27,14 @@ std::mutex start_mutex;
 // MPI_COMM_SELF's attributes are deleted first of all in MPI_Finalize, whichever way the program enters it.
 int finalize(MPI_Comm, int, void*, void*) {
     request_table.drain();
+    // This waits for all ranks inside the MPI: not while a peer may need one of this rank's lists.
+    if (runtime.watch != nullptr) compare_calls_at_end();
     remove_hook();
     end_tracing(runtime.locations);
     report_job();
     free_all_communicators(finish_group);
     if (runtime.network != nullptr) runtime.network->leave();
+    runtime.watch.reset();
     runtime.network.reset();
     runtime.job.reset();
     runtime.takes_calls = false;
@@ -47,10 +52,11 @@ bool start_runtime(bool collective) {
     PMPI_Finalized(&finalized);
     // A program of sessions only has no MPI_COMM_WORLD to report over: it is left alone.
     if (!initialized || finalized) return false;
-    start_job(collective);
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);
     runtime.threads = provided == MPI_THREAD_MULTIPLE;
+    begin_recording(runtime.threads);
+    start_job(collective);
     Entry::set_threads(runtime.threads);
     if (runtime.options.engine == "mpi") {
         runtime.why_not = Fallback::engine_mpi;

@@ -52,6 +52,7 @@ struct NeighborCall {
         problem.parts.push_back({buffers.sent.parts(), arriving(neighbors, buffers.received)});
         return true;
     }
+    watch::CallArguments recorded(int) const { return {}; }
 };
 
 using NeighborAllgather = NeighborCall<Collective::neighbor_allgather, SameBlockArgument, BlockArgument>;

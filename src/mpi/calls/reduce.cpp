@@ -27,6 +27,7 @@ struct Reduce {
         problem.root = root;
         return describe_reduction(problem, buffers, arguments, is_root);
     }
+    watch::CallArguments recorded(int) const { return arguments.recorded(root); }
 };
 
 template <Collective which>
@@ -39,6 +40,7 @@ struct ReductionAtAllRanks {
         const bool receives = collective != Collective::exscan || group.rank > 0 || arguments.in_place();
         return describe_reduction(problem, buffers, arguments, receives);
     }
+    watch::CallArguments recorded(int) const { return arguments.recorded(); }
 };
 using Allreduce = ReductionAtAllRanks<Collective::allreduce>;
 using Scan = ReductionAtAllRanks<Collective::scan>;

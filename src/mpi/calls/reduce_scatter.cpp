@@ -21,6 +21,7 @@ struct ReduceScatterBlock {
         problem.in_place = arguments.in_place();
         return describe_operands(problem, buffers, {op, sent, result, all, true});
     }
+    watch::CallArguments recorded(int) const { return arguments.recorded(); }
 };
 
 template <typename Count>
@@ -52,6 +53,7 @@ struct ReduceScatter {
         parts.receives.push_back({group.rank, 0, own * size});
         return describe_operands(problem, buffers, {op, sent, result, all, true});
     }
+    watch::CallArguments recorded(int) const { return arguments.recorded(); }
 };
 
 }  // namespace

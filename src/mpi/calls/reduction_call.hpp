@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "mpi/calls/arguments.hpp"
 #include "mpi/native/reduction.hpp"
@@ -24,6 +25,12 @@ struct ReductionArguments {
     MPI_Op op;
 
     bool in_place() const { return send_buffer == MPI_IN_PLACE; }
+    watch::CallArguments recorded(int root = -1) const {
+        watch::CallArguments arguments{.root = root};
+        if constexpr (!std::is_pointer_v<Count>) arguments.bytes = recorded_bytes(count, type);
+        record_reduction(arguments, op, type);
+        return arguments;
+    }
 };
 
 struct Operands {

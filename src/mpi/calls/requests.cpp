@@ -8,6 +8,7 @@
 #include "mpi/native/entry.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/refusals.hpp"
+#include "mpi/requests/native_requests.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/requests/start.hpp"
 
@@ -21,7 +22,10 @@ Request* find_persistent(MPI_Request handle) {
 
 int start_persistent(MPI_Request* handle) {
     Request* const request = find_persistent(*handle);
-    if (request == nullptr) return NEXT_Start(handle);
+    if (request == nullptr) {
+        native_requests().start(*handle);
+        return NEXT_Start(handle);
+    }
     device::look();
     MPI_Comm communicator = MPI_COMM_NULL;
     int error = MPI_SUCCESS;
@@ -31,6 +35,11 @@ int start_persistent(MPI_Request* handle) {
         error = start_again(*request);
     }
     return raise(communicator, error);
+}
+
+// Whether no persistent request of the program can be a collective.
+bool no_persistent() {
+    return request_table.persistent() == 0 && native_requests().none();
 }
 
 // Whether no request of the program can be Lapwing's.
@@ -44,16 +53,18 @@ bool none_exist() {
 using namespace lapwing;
 
 LAPWING_MPI MPI_Start(MPI_Request* handle) {
-    if (request_table.persistent() == 0 || handle == nullptr) return NEXT_Start(handle);
+    if (no_persistent() || handle == nullptr) return NEXT_Start(handle);
     return guarded([&] { return start_persistent(handle); });
 }
 
 LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
-    if (request_table.persistent() == 0 || handles == nullptr) return NEXT_Startall(count, handles);
+    if (no_persistent() || handles == nullptr) return NEXT_Startall(count, handles);
     return guarded([&]() -> int {
         const auto is_ours = [](MPI_Request handle) { return find_persistent(handle) != nullptr; };
-        if (count <= 0 || std::none_of(handles, handles + count, is_ours))
+        if (count <= 0 || std::none_of(handles, handles + count, is_ours)) {
+            for (int i = 0; i < count; ++i) native_requests().start(handles[i]);
             return NEXT_Startall(count, handles);
+        }
         for (int i = 0; i < count; ++i) {
             if (const int error = start_persistent(&handles[i]); error != MPI_SUCCESS) return error;
         }
@@ -63,6 +74,7 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
 
 // The standard forbids to free the request of a nonblocking collective. Open MPI frees complete ones.
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
+    if (handle != nullptr && !native_requests().none()) native_requests().remove(*handle);
     if (none_exist() || handle == nullptr) return NEXT_Request_free(handle);
     return guarded([&]() -> int {
         Request* request = find_persistent(*handle);

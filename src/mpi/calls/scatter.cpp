@@ -31,6 +31,13 @@ struct ScatterCall {
         describe_blocks<Sent>(problem, buffers, is_root ? sent.block_bytes(buffers.sent) : own.bytes());
         return true;
     }
+    watch::CallArguments recorded(int rank) const {
+        const bool blocks_differ = Sent::has_parts;
+        return {.root = root,
+                .bytes = blocks_differ  ? 0
+                         : rank == root ? sent.recorded_bytes()
+                                        : received.recorded_bytes()};
+    }
 };
 using Scatter = ScatterCall<Collective::scatter, BlockArgument>;
 template <typename Count>

@@ -148,6 +148,8 @@ std::string as_text(const Sums& sums, const Report& mine, int ranks, const Manne
     for (const shm::TransferTimes& times : manner.transfers)
         transfers += (transfers.empty() ? "" : "; ") + shm::in_words(times);
     if (!transfers.empty()) text += fmt::format("long messages to rank 0: {}\n", transfers);
+    if (!manner.watch_trouble.empty())
+        text += fmt::format("not all ranks can be asked by lapwing status: {}\n", manner.watch_trouble);
     for (const std::string& choice : manner.choices) text += fmt::format("rank 0: {}\n", choice);
     if (!manner.advice.empty()) text += manner.advice + "\n";
     if (!manner.copies_refused.empty())
@@ -239,6 +241,7 @@ std::string as_json(const Sums& sums, const Report& mine, int ranks, const Manne
                                               {"lists_seconds", seconds_by(1)},
                                               {"mpi_seconds", seconds_by(0)}});
     }
+    if (!manner.watch_trouble.empty()) json["watch_trouble"] = manner.watch_trouble;
     if (!manner.choices.empty()) json["choices_of_rank_0"] = manner.choices;
     if (!manner.before.empty()) json["before_lapwing"] = manner.before;
     if (!manner.tools.empty()) json["tools"] = manner.tools;

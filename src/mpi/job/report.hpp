@@ -78,6 +78,7 @@ struct Manner {
     std::string copies_refused = {};
     // Of rank 0's engines: see JobEngine::choices().
     std::vector<std::string> choices = {};
+    std::string watch_trouble = {};  // which ranks `lapwing status` cannot ask, and why
     std::string advice = {};
     // Files that define collectives before Lapwing, and which: calls that these do not pass on are not
     // counted.

@@ -10,6 +10,7 @@
 #include "mpi/job/mpi_job.hpp"
 #include "mpi/job/report.hpp"
 #include "plan/planner.hpp"
+#include "watch/job_watch.hpp"
 
 namespace lapwing {
 
@@ -22,9 +23,11 @@ struct Runtime {
     RankLocations locations;
     std::unique_ptr<MpiJob> job;
     std::unique_ptr<JobNetwork> network;      // null if the engine is "mpi"
+    std::unique_ptr<watch::JobWatch> watch;   // null in a job that has no agreement
     bool takes_calls = false;                 // started, and the engine is not "mpi"
     Fallback why_not = Fallback::engine_mpi;  // when it takes none
     TakenBlocking takes_blocking = TakenBlocking::none;
+    bool checks_calls = false;  // LAPWING_CHECK=calls
     // A report or a timeline is wanted, or a tool has started a timer by MPI_T: clocks are read. A tool may
     // set it at any time, also while requests are in flight.
     std::atomic<bool> measures{false};

@@ -11,16 +11,19 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
+#include "base/values.hpp"
 #include "device/memory.hpp"
 #include "engines/progress_advice.hpp"
 #include "job/settings.hpp"
 #include "links/tcp/addresses.hpp"
+#include "mpi/job/call_check.hpp"
 #include "mpi/job/runtime.hpp"
 #include "mpi/job/tracing.hpp"
 #include "mpi/native/callers.hpp"
 #include "mpi/native/guard.hpp"
 #include "mpi/native/native.hpp"
 #include "plan/options.hpp"
+#include "watch/journal.hpp"
 
 extern char** environ;
 
@@ -38,6 +41,7 @@ namespace {
 void read(const Settings& settings) {
     check_settings(settings);
     runtime.options = read_plan_options(settings, {"mpi"});
+    runtime.checks_calls = parse_checks(settings.check).calls;
     check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1", "auto"});
     runtime.takes_blocking = settings.blocking == "auto" ? TakenBlocking::measured
                              : settings.blocking == "1"  ? TakenBlocking::all
@@ -63,6 +67,17 @@ void start_network() {
     if (runtime.options.engine == "mpi") return;
     runtime.network = std::make_unique<JobNetwork>(job, runtime.options.engine, runtime.locations);
     runtime.options.engine = runtime.network->engine();
+}
+
+// After the network, whose endpoint it shares.
+void start_watch() {
+    Job& job = *runtime.job;
+    watch::WatchOptions options;
+    options.snapshot = [] { return watch::journal().snapshot(); };
+    options.stall = std::chrono::seconds(number_in("LAPWING_STALL", job.settings().stall, 0, 86400));
+    options.print = [&job](const std::string& text) { job.warn(text); };
+    options.version = LAPWING_VERSION;
+    runtime.watch = std::make_unique<watch::JobWatch>(job, std::move(options));
 }
 
 // Files that define collectives before Lapwing, by what they define.
@@ -118,6 +133,8 @@ void start_job(bool collective) {
         }
         if (runtime.job->rank() == 0 && runtime.report_form != "none") begin_report(runtime.report_mark);
         start_network();
+        start_watch();
+        if (runtime.checks_calls) begin_call_check(*runtime.watch);
     } catch (const Error& error) {
         end(error.what());
     }
@@ -140,6 +157,7 @@ void report_job() {
                 manner.advice = advise_progress_thread(progressed(node->ranks()));
         }
     }
+    if (runtime.watch != nullptr) manner.watch_trouble = runtime.watch->trouble();
     manner.before = collectives_before();
     manner.tools = bound_tools();
     write_report(runtime.report, {runtime.report_form, runtime.report_file, runtime.report_mark}, manner);

@@ -18,6 +18,7 @@
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/persistent.hpp"
 #include "mpi/requests/user_buffers.hpp"
+#include "watch/journal.hpp"
 
 namespace lapwing {
 
@@ -46,7 +47,9 @@ struct Request {
     std::uint32_t channel = 0;
     PackedData packed;
     MpiReducer reducer;
-    std::unique_ptr<Persistent> persistent;  // null: of a nonblocking call
+    std::unique_ptr<Persistent> persistent;      // null: of a nonblocking call
+    watch::CallId recorded;                      // in the journal
+    watch::CallRecord* starts_record = nullptr;  // in the journal, of a persistent request; may be null
 
     // Nanoseconds of the steady clock, where clocks are read.
     std::uint64_t began = 0;          // the starting call began; 0: no clock was read

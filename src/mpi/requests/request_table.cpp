@@ -53,6 +53,14 @@ void measure_completion(Request& request) {
     timeline::completed(request, now);
 }
 
+// In the journal: this rank's part of the collective is complete.
+void record_completion(const Request& request) {
+    if (request.starts_record != nullptr)
+        request.starts_record->stop();
+    else if (request.recorded.communicator != nullptr)
+        request.recorded.communicator->completed(request.recorded.serial);
+}
+
 void begin(Request& request) {
     Communicator& group = *request.group;
     if (request.plan == nullptr) request.plan = &group.planner().plan(request.problem);
@@ -173,6 +181,9 @@ void RequestTable::run(Request& request) {
 void RequestTable::free_persistent(Request& request) {
     Persistent& persistent = *request.persistent;
     persistent.handle.free(request.handle, request.error);
+    if (request.starts_record != nullptr)
+        persistent.buffers.recorded.communicator->release_persistent(persistent.buffers.recorded.serial);
+    request.starts_record = nullptr;
     request.plan->prepared->release_channel(persistent.channel);
     request.persistent.reset();
     --request.plan->in_flight;
@@ -262,6 +273,7 @@ void RequestTable::finish(Request& request) {
     --request.group->in_flight;
     if (request.began != 0) measure_completion(request);
     change(request, State::running, State::complete);
+    record_completion(request);
     if (request.forgotten) release(request);
 }
 

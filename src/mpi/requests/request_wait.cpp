@@ -38,6 +38,27 @@ int prepare_to_sleep(const Request& request) {
     return request.plan->prepared->prepare_to_sleep(request.operation);
 }
 
+// A snapshot of this rank waits for the positions of the lists in flight.
+void publish_positions(std::span<Request* const> requests) {
+    std::vector<watch::Journal::Published> positions;
+    const Entry entry;
+    for (const Request* request : requests) {
+        if (request->state != Request::State::running || request->operation == nullptr) continue;
+        const Plan& plan = *request->plan;
+        const auto at = plan.prepared->position(request->operation);
+        watch::Position position;
+        position.engine = plan.engine->name();
+        position.algorithm = print(plan.choice);
+        if (at) {
+            position.task = at->task;
+            position.tasks = at->tasks;
+            position.awaited = at->awaited;
+        }
+        positions.push_back({request->recorded, std::move(position)});
+    }
+    watch::journal().publish(std::move(positions));
+}
+
 }  // namespace
 
 void after_unsuccessful_test() {
@@ -45,10 +66,19 @@ void after_unsuccessful_test() {
     if (++tests % tests_per_native_progress == 0) advance_native_mpi();
 }
 
+void record_test(std::span<Request* const> requests) {
+    for (const Request* request : requests) watch::InCall::waits_for(request->recorded);
+    if (watch::journal().wants_positions()) publish_positions(requests);
+}
+
 RequestWait::RequestWait() : progress_(runtime.network->progress_thread()) {}
 
 void RequestWait::pause(std::span<Request* const> requests) {
     progress_.suspend();
+    if (strategy_.polls() == 0) {
+        for (const Request* request : requests) watch::InCall::waits_for(request->recorded);
+    }
+    if (watch::journal().wants_positions()) publish_positions(requests);
     const auto any = [requests](auto is) {
         return std::ranges::any_of(requests, [&](const Request* request) { return is(*request->group); });
     };

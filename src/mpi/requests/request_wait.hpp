@@ -15,6 +15,9 @@ struct Request;
 // that this rank has started.
 void after_unsuccessful_test();
 
+// Records in the journal which requests a call tests. Inside the call's watch::InCall, outside of Entry.
+void record_test(std::span<Request* const> requests);
+
 // Where the kernel runs the lists, the thread sleeps until the kernel completes an operation. Where ranks
 // share memory, it sleeps until a peer rings the doorbell or the progress thread has advanced a list.
 // Otherwise it yields.

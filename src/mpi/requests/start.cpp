@@ -20,6 +20,7 @@ namespace {
         request.buffers.reducer = &request.reducer;
     }
     request.buffers.call_site = user.call_site;
+    request.recorded = user.recorded;
     int error = MPI_SUCCESS;
     request.packed.driver_error = MPI_SUCCESS;
     // An empty buffer is not stored: 5 ns, because the engine loads both addresses at once.
@@ -101,7 +102,10 @@ int start_again(Request& request) {
     if (request.state != Request::State::inactive) return MPI_ERR_REQUEST;
     const std::uint64_t began = runtime.measures ? nanoseconds() : 0;
     request.reset();
-    return fill_and_run(request, request.persistent->buffers, began, false);
+    if (request.starts_record != nullptr) request.starts_record->start();
+    const int error = fill_and_run(request, request.persistent->buffers, began, false);
+    if (error != MPI_SUCCESS && request.starts_record != nullptr) request.starts_record->stop();
+    return error;
 }
 
 void finish_group(Communicator& group, std::uint64_t patience) {

@@ -18,6 +18,7 @@
 #include "mpi/native/reduction.hpp"
 #include "mpi/native/refusals.hpp"
 #include "task/problem.hpp"
+#include "watch/journal.hpp"
 
 namespace lapwing {
 
@@ -176,6 +177,7 @@ struct UserBuffers {
     bool copies_sent = false;
     std::optional<MpiOperator> reduction;  // by the MPI's code
     const void* call_site = nullptr;       // as in Buffers
+    watch::CallId recorded;                // in the journal
 
     UserBuffers() {}
 };

@@ -53,6 +53,7 @@ Command add_tune(CommandLine& tool, const Words& words);
 Command add_topology(CommandLine& tool, const Words& words);
 Command add_cluster(CommandLine& tool, const Words& words);
 Command add_doctor(CommandLine& tool, const Words& words);
+Command add_status(CommandLine& tool);
 Command add_completion(CommandLine& tool);
 // Hidden: the shells' scripts call it.
 Command add_complete(CommandLine& tool, const Words& words);

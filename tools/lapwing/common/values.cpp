@@ -13,6 +13,7 @@
 #include "command_line/command_line.hpp"
 #include "engines/catalogue.hpp"
 #include "job/settings.hpp"
+#include "plan/options.hpp"
 #include "plan/selection.hpp"
 #include "topology/host_order.hpp"
 
@@ -234,7 +235,7 @@ void check_values(const Settings& settings) {
     if (!settings.tuning.empty()) Tuning::read(settings.tuning);
     if (!settings.topology.empty()) topology::HostOrder::read(settings.topology);
     check_word("LAPWING_BLOCKING", settings.blocking, {"0", "1", "auto"});
-    if (settings.check != "auto") parse_switch("LAPWING_CHECK", settings.check);
+    parse_checks(settings.check);
     pick("report", settings.report, reports);
     trace::parse_capacity("LAPWING_TRACE_EVENTS", settings.trace_events);
     check_settings(settings);

@@ -1,0 +1,245 @@
+#include "mpi/job/recording.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+namespace lapwing {
+namespace {
+
+// The kinds of predefined types. An integer or real type of C and of Fortran with the same size is one kind.
+enum class Kind : std::uint8_t { signed_integer, unsigned_integer, real, complex, own };
+
+struct NamedType {
+    MPI_Datatype handle;
+    Kind kind;
+    const char* name;  // of the kind `own`
+};
+
+// A type that this MPI was built without is MPI_DATATYPE_NULL here.
+const std::vector<NamedType>& named_types() {
+    using enum Kind;
+    static const std::vector<NamedType> table = {
+        {MPI_DOUBLE, real, ""},
+        {MPI_INT, signed_integer, ""},
+        {MPI_FLOAT, real, ""},
+        {MPI_BYTE, own, "MPI_BYTE"},
+        {MPI_CHAR, own, "MPI_CHAR"},
+        {MPI_LONG, signed_integer, ""},
+        {MPI_LONG_LONG_INT, signed_integer, ""},
+        {MPI_SHORT, signed_integer, ""},
+        {MPI_SIGNED_CHAR, signed_integer, ""},
+        {MPI_UNSIGNED, unsigned_integer, ""},
+        {MPI_UNSIGNED_LONG, unsigned_integer, ""},
+        {MPI_UNSIGNED_LONG_LONG, unsigned_integer, ""},
+        {MPI_UNSIGNED_SHORT, unsigned_integer, ""},
+        {MPI_UNSIGNED_CHAR, unsigned_integer, ""},
+        {MPI_INT8_T, signed_integer, ""},
+        {MPI_INT16_T, signed_integer, ""},
+        {MPI_INT32_T, signed_integer, ""},
+        {MPI_INT64_T, signed_integer, ""},
+        {MPI_UINT8_T, unsigned_integer, ""},
+        {MPI_UINT16_T, unsigned_integer, ""},
+        {MPI_UINT32_T, unsigned_integer, ""},
+        {MPI_UINT64_T, unsigned_integer, ""},
+        {MPI_AINT, signed_integer, ""},
+        {MPI_OFFSET, signed_integer, ""},
+        {MPI_COUNT, signed_integer, ""},
+        {MPI_INTEGER, signed_integer, ""},
+        {MPI_REAL, real, ""},
+        {MPI_DOUBLE_PRECISION, real, ""},
+        {MPI_LONG_DOUBLE, real, ""},
+        {MPI_C_FLOAT_COMPLEX, complex, ""},
+        {MPI_C_DOUBLE_COMPLEX, complex, ""},
+        {MPI_C_LONG_DOUBLE_COMPLEX, complex, ""},
+        {MPI_COMPLEX, complex, ""},
+        {MPI_DOUBLE_COMPLEX, complex, ""},
+        {MPI_C_BOOL, own, "MPI_C_BOOL"},
+        {MPI_LOGICAL, own, "MPI_LOGICAL"},
+        {MPI_2INT, own, "MPI_2INT"},
+        {MPI_FLOAT_INT, own, "MPI_FLOAT_INT"},
+        {MPI_DOUBLE_INT, own, "MPI_DOUBLE_INT"},
+        {MPI_LONG_INT, own, "MPI_LONG_INT"},
+        {MPI_SHORT_INT, own, "MPI_SHORT_INT"},
+        {MPI_LONG_DOUBLE_INT, own, "MPI_LONG_DOUBLE_INT"},
+        {MPI_2REAL, own, "MPI_2REAL"},
+        {MPI_2DOUBLE_PRECISION, own, "MPI_2DOUBLE_PRECISION"},
+        {MPI_2INTEGER, own, "MPI_2INTEGER"},
+    };
+    return table;
+}
+
+// By number, which is equal on all ranks. The last ones are those of named_types() of the kind `own`.
+std::vector<const char*> type_names = {"",
+                                       "MPI_SIGNED_CHAR",
+                                       "MPI_SHORT",
+                                       "MPI_INT",
+                                       "MPI_LONG",
+                                       "MPI_UNSIGNED_CHAR",
+                                       "MPI_UNSIGNED_SHORT",
+                                       "MPI_UNSIGNED",
+                                       "MPI_UNSIGNED_LONG",
+                                       "MPI_FLOAT",
+                                       "MPI_DOUBLE",
+                                       "MPI_LONG_DOUBLE",
+                                       "MPI_C_FLOAT_COMPLEX",
+                                       "MPI_C_DOUBLE_COMPLEX",
+                                       "MPI_C_LONG_DOUBLE_COMPLEX"};
+
+const char* const operation_names[] = {"",         "MPI_SUM",    "MPI_PROD",   "MPI_MIN",       "MPI_MAX",
+                                       "MPI_LAND", "MPI_LOR",    "MPI_LXOR",   "MPI_BAND",      "MPI_BOR",
+                                       "MPI_BXOR", "MPI_MINLOC", "MPI_MAXLOC", "user operation"};
+constexpr std::uint8_t user_operation = 13;
+
+std::uint8_t number_of(const char* name) {
+    const auto found =
+        std::ranges::find_if(type_names, [&](const char* one) { return std::string_view(one) == name; });
+    return static_cast<std::uint8_t>(found - type_names.begin());
+}
+
+std::uint8_t number_of(const NamedType& type, std::uint64_t size) {
+    switch (type.kind) {
+        case Kind::signed_integer:
+            return number_of(size == 1   ? "MPI_SIGNED_CHAR"
+                             : size == 2 ? "MPI_SHORT"
+                             : size == 4 ? "MPI_INT"
+                                         : "MPI_LONG");
+        case Kind::unsigned_integer:
+            return number_of(size == 1   ? "MPI_UNSIGNED_CHAR"
+                             : size == 2 ? "MPI_UNSIGNED_SHORT"
+                             : size == 4 ? "MPI_UNSIGNED"
+                                         : "MPI_UNSIGNED_LONG");
+        case Kind::real:
+            return number_of(size == 4 ? "MPI_FLOAT" : size == 8 ? "MPI_DOUBLE" : "MPI_LONG_DOUBLE");
+        case Kind::complex:
+            return number_of(size == 8    ? "MPI_C_FLOAT_COMPLEX"
+                             : size == 16 ? "MPI_C_DOUBLE_COMPLEX"
+                                          : "MPI_C_LONG_DOUBLE_COMPLEX");
+        case Kind::own:
+            break;
+    }
+    return number_of(type.name);
+}
+
+struct KnownType {
+    bool known = false;
+    MPI_Datatype handle{};
+    std::uint64_t size = 0;
+    std::uint8_t number = 0;
+};
+std::vector<KnownType> known_types;          // complete before the journal begins
+constinit thread_local KnownType last_type;  // predefined: the handle of a freed type may be used again
+
+KnownType type_of(MPI_Datatype type) {
+    if (last_type.known && type == last_type.handle) return last_type;
+    if (type == MPI_DATATYPE_NULL) return {};
+    for (const KnownType& known : known_types) {
+        if (known.handle == type) return last_type = known;
+    }
+    MPI_Count size = 0;
+    PMPI_Type_size_x(type, &size);
+    return {true, type, size > 0 ? static_cast<std::uint64_t>(size) : 0, 0};
+}
+
+void begin_types() {
+    for (const NamedType& type : named_types()) {
+        if (type.kind == Kind::own) type_names.push_back(type.name);
+    }
+    for (const NamedType& type : named_types()) {
+        if (type.handle == MPI_DATATYPE_NULL) continue;
+        MPI_Count size = 0;
+        PMPI_Type_size_x(type.handle, &size);
+        const auto bytes = static_cast<std::uint64_t>(size);
+        if (size > 0) known_types.push_back({true, type.handle, bytes, number_of(type, bytes)});
+    }
+}
+
+std::uint8_t operation_of(MPI_Op op) {
+    static const MPI_Op operators[] = {MPI_SUM,  MPI_PROD, MPI_MIN, MPI_MAX,  MPI_LAND,   MPI_LOR,
+                                       MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC};
+    const auto* const found = std::ranges::find(operators, op);
+    return static_cast<std::uint8_t>(found - std::begin(operators) + 1);
+}
+static_assert(std::size(operation_names) == user_operation + 1);
+
+// Empty if a rank is not in MPI_COMM_WORLD.
+std::vector<int> members_in_world(MPI_Comm communicator) {
+    int ranks = 0;
+    PMPI_Comm_size(communicator, &ranks);
+    std::vector<int> own(static_cast<std::size_t>(ranks));
+    std::vector<int> members(own.size());
+    std::iota(own.begin(), own.end(), 0);
+    if (communicator == MPI_COMM_WORLD) return own;
+    MPI_Group all = MPI_GROUP_NULL;
+    MPI_Group some = MPI_GROUP_NULL;
+    PMPI_Comm_group(MPI_COMM_WORLD, &all);
+    PMPI_Comm_group(communicator, &some);
+    PMPI_Group_translate_ranks(some, ranks, own.data(), all, members.data());
+    PMPI_Group_free(&all);
+    PMPI_Group_free(&some);
+    if (std::ranges::find(members, MPI_UNDEFINED) != members.end()) return {};
+    return members;
+}
+
+}  // namespace
+
+void begin_recording(bool threads) {
+    begin_types();
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    watch::CommunicatorRecord::set_threads(threads);
+    watch::journal().begin(rank, {.any_source = MPI_ANY_SOURCE,
+                                  .proc_null = MPI_PROC_NULL,
+                                  .any_tag = MPI_ANY_TAG,
+                                  .types = type_names.data(),
+                                  .operations = operation_names});
+    add_to_journal(MPI_COMM_WORLD);
+    add_to_journal(MPI_COMM_SELF);
+}
+
+watch::CommunicatorRecord* add_to_journal(MPI_Comm communicator, watch::Journal::Added added) {
+    watch::Journal& journal = watch::journal();
+    const std::uint64_t handle = word_of(communicator);
+    int inter = 0;
+    int rank = 0;
+    if (PMPI_Comm_test_inter(communicator, &inter) != MPI_SUCCESS ||
+        PMPI_Comm_rank(communicator, &rank) != MPI_SUCCESS)
+        return nullptr;
+    std::vector<int> members = inter != 0 ? std::vector<int>() : members_in_world(communicator);
+    if (members.empty()) {
+        journal.add_unrecorded(handle);
+        return nullptr;
+    }
+    return journal.add(handle, rank, std::make_shared<const std::vector<int>>(std::move(members)),
+                       communicator == MPI_COMM_WORLD  ? "MPI_COMM_WORLD"
+                       : communicator == MPI_COMM_SELF ? "MPI_COMM_SELF"
+                                                       : "",
+                       added);
+}
+
+void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate) {
+    const watch::CommunicatorRecord* const record = record_of(original);
+    auto members = record == nullptr ? nullptr : watch::journal().members(word_of(original));
+    if (members == nullptr)
+        watch::journal().add_unrecorded(word_of(duplicate));
+    else
+        watch::journal().add(word_of(duplicate), record->rank(), std::move(members), "");
+}
+
+std::uint64_t recorded_bytes(MPI_Count count, MPI_Datatype type) {
+    return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * type_of(type).size;
+}
+
+void record_reduction(watch::CallArguments& arguments, MPI_Op op, MPI_Datatype type) {
+    arguments.operation = operation_of(op);
+    if (arguments.operation != user_operation) arguments.type = type_of(type).number;
+}
+
+}  // namespace lapwing
+
+extern "C" std::size_t lapwing_snapshot(std::byte* bytes, std::size_t capacity) {
+    const std::vector<std::byte> encoded = lapwing::watch::encode(lapwing::snapshot_of_this_rank());
+    if (encoded.size() <= capacity) std::ranges::copy(encoded, bytes);
+    return encoded.size();
+}

@@ -1,0 +1,82 @@
+#include "mpi/requests/native_requests.hpp"
+
+namespace lapwing {
+
+NativeRequests& native_requests() {
+    static auto& all = *new NativeRequests;  // never destroyed, as the request table
+    return all;
+}
+
+void NativeRequests::complete(const One& one) {
+    if (one.starts != nullptr)
+        one.starts->stop();
+    else
+        one.call.communicator->completed(one.call.serial);
+}
+
+void NativeRequests::add(MPI_Request handle, const watch::CallId& call, watch::CallRecord* starts) {
+    if (call.communicator == nullptr) return;
+    const std::lock_guard lock(mutex_);
+    // MPIs return one handle for all requests that are complete at once.
+    const auto [found, added] = all_.try_emplace(handle, One{call, starts});
+    if (!added) {
+        complete(found->second);
+        found->second = {call, starts};
+    }
+    size_ = all_.size();
+}
+
+void NativeRequests::remove(MPI_Request handle) {
+    const std::lock_guard lock(mutex_);
+    const auto found = all_.find(handle);
+    if (found == all_.end()) return;
+    const One& one = found->second;
+    if (one.starts != nullptr)
+        one.call.communicator->release_persistent(one.call.serial);
+    else
+        complete(one);
+    all_.erase(found);
+    size_ = all_.size();
+}
+
+void NativeRequests::start(MPI_Request handle) {
+    const std::lock_guard lock(mutex_);
+    const auto found = all_.find(handle);
+    if (found != all_.end() && found->second.starts != nullptr) found->second.starts->start();
+}
+
+NativeCompletion::NativeCompletion(int count, const MPI_Request* handles) {
+    NativeRequests& all = native_requests();
+    if (all.none() || handles == nullptr) return;
+    const std::lock_guard lock(all.mutex_);
+    for (int i = 0; i < count; ++i) {
+        const auto found = all.all_.find(handles[i]);
+        if (found == all.all_.end()) continue;
+        ours_.emplace_back(i, handles[i]);
+        const NativeRequests::One& one = found->second;
+        if (one.starts == nullptr || one.starts->in_flight()) watch::InCall::waits_for(one.call);
+    }
+}
+
+void NativeCompletion::done(const MPI_Request* now) {
+    if (ours_.empty()) return;
+    NativeRequests& all = native_requests();
+    const std::lock_guard lock(all.mutex_);
+    for (const auto& [position, handle] : ours_) {
+        const auto found = all.all_.find(handle);
+        if (found == all.all_.end()) continue;
+        if (found->second.starts == nullptr) {
+            if (now[position] != MPI_REQUEST_NULL) continue;
+            all.complete(found->second);
+            all.all_.erase(found);
+            continue;
+        }
+        // An inactive persistent request counts as complete.
+        int complete = 0;
+        PMPI_Request_get_status(handle, &complete, MPI_STATUS_IGNORE);
+        if (complete != 0) all.complete(found->second);
+    }
+    all.size_ = all.all_.size();
+}
+
+}  // namespace lapwing

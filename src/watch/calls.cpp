@@ -1,0 +1,128 @@
+#include "watch/calls.hpp"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+namespace lapwing::watch {
+namespace {
+
+// The functions of MPI-4 with large counts match the ordinary ones.
+std::string_view without_count_suffix(std::string_view function) {
+    return function.ends_with("_c") ? function.substr(0, function.size() - 2) : function;
+}
+
+// A rank without neighbours may pass any length.
+bool bytes_are_common(const Arguments& arguments) {
+    return !has_neighbors(arguments.collective);
+}
+
+void combine(std::uint64_t& hash, std::uint64_t value) {
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 32;
+}
+
+}  // namespace
+
+Difference difference(const CollectiveCall& one, const CollectiveCall& other) {
+    const Arguments& a = one.arguments;
+    const Arguments& b = other.arguments;
+    if (a.collective != b.collective || one.form != other.form ||
+        without_count_suffix(one.function) != without_count_suffix(other.function)) {
+        return Difference::function;
+    }
+    if (a.root != b.root) return Difference::root;
+    if (a.operation != b.operation) return Difference::operation;
+    if (a.type != b.type) return Difference::type;
+    if (bytes_are_common(a) && a.bytes != b.bytes) return Difference::bytes;
+    return Difference::none;
+}
+
+std::uint64_t hash_of(const CollectiveCall& call) {
+    const Arguments& arguments = call.arguments;
+    const std::hash<std::string_view> hash_text;
+    std::uint64_t hash = hash_text(without_count_suffix(call.function));
+    combine(hash,
+            static_cast<std::uint64_t>(arguments.collective) << 8U | static_cast<std::uint64_t>(call.form));
+    combine(hash, static_cast<std::uint64_t>(arguments.root));
+    combine(hash, bytes_are_common(arguments) ? arguments.bytes : 0);
+    combine(hash, hash_text(arguments.type));
+    combine(hash, hash_text(arguments.operation));
+    return hash;
+}
+
+const char* name(Difference difference) {
+    switch (difference) {
+        case Difference::none:
+            return "nothing differs";
+        case Difference::function:
+            return "the collectives differ";
+        case Difference::root:
+            return "the roots differ";
+        case Difference::bytes:
+            return "the lengths differ";
+        case Difference::type:
+            return "the datatypes differ";
+        case Difference::operation:
+            return "the operators differ";
+    }
+    return "";
+}
+
+std::string describe(const CollectiveCall& call) {
+    const Arguments& arguments = call.arguments;
+    std::string inside;
+    const auto add = [&inside](std::string_view text) {
+        if (text.empty()) return;
+        if (!inside.empty()) inside += ", ";
+        inside += text;
+    };
+    if (arguments.root >= 0) add(fmt::format("root {}", arguments.root));
+    add(arguments.type);
+    add(arguments.operation);
+    if (!has_parts(arguments.collective) && arguments.collective != Collective::barrier)
+        add(fmt::format("{} byte{}", arguments.bytes, arguments.bytes == 1 ? "" : "s"));
+    const std::string& function = call.function.empty() ? mpi_name(arguments.collective) : call.function;
+    return inside.empty() ? function : fmt::format("{} ({})", function, inside);
+}
+
+bool is_test(std::string_view function) {
+    return function.starts_with("MPI_Test") || function == "MPI_Request_get_status";
+}
+
+std::string at(std::string_view where) {
+    return where.empty() ? "" : fmt::format(" at {}", where);
+}
+
+std::string duration(std::uint64_t nanoseconds) {
+    constexpr std::uint64_t millisecond = 1'000'000;
+    constexpr std::uint64_t second = 1000 * millisecond;
+    if (nanoseconds < millisecond) return "less than 1 ms";
+    if (nanoseconds < second) return fmt::format("{} ms", nanoseconds / millisecond);
+    const std::uint64_t seconds = nanoseconds / second;
+    if (seconds < 120) return fmt::format("{} s", seconds);
+    if (seconds < 7200) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
+    return fmt::format("{} h {} min", seconds / 3600, seconds / 60 % 60);
+}
+
+std::string ranges(std::span<const int> ranks) {
+    constexpr int max_runs = 12;
+    std::string text;
+    int runs = 0;
+    for (std::size_t first = 0; first < ranks.size();) {
+        std::size_t last = first;
+        while (last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1) ++last;
+        if (++runs > max_runs) return fmt::format("{}, ... ({} in all)", text, ranks.size());
+        if (!text.empty()) text += ", ";
+        text +=
+            first == last ? fmt::format("{}", ranks[first]) : fmt::format("{}-{}", ranks[first], ranks[last]);
+        first = last + 1;
+    }
+    return text;
+}
+
+std::string ranks_in_words(std::span<const int> ranks) {
+    return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", ranges(ranks));
+}
+
+}  // namespace lapwing::watch

@@ -1,0 +1,357 @@
+#include "watch/diagnosis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "watch/calls.hpp"
+#include "watch/job_view.hpp"
+#include "watch/mismatches.hpp"
+#include "watch/wait_graph.hpp"
+
+namespace lapwing::watch {
+namespace {
+
+std::string plural(std::size_t count, const char* one, const char* many) {
+    return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+class Diagnosis {
+  public:
+    explicit Diagnosis(std::span<const Answer> answers)
+        : job_(answers), mismatches_(job_), graph_(job_, mismatches_) {}
+
+    std::vector<Finding> findings() {
+        all_ = mismatches_.findings;
+        find_silent();
+        find_cycles();
+        find_missing();
+        find_single_calls();
+        find_idle();
+        if (all_.empty()) find_unfinished();
+        std::stable_sort(all_.begin(), all_.end(), [](const Finding& a, const Finding& b) {
+            return std::tuple(a.kind, b.age) < std::tuple(b.kind, a.age);
+        });
+        return std::move(all_);
+    }
+
+  private:
+    bool waits(int rank) const { return !job_.waits_of(rank).empty(); }
+    bool is_free(int rank) const { return job_.snapshot(rank) != nullptr && !waits(rank); }
+
+    void add(Finding::Kind kind, std::vector<int> ranks, std::uint64_t age, std::string sentence) {
+        std::sort(ranks.begin(), ranks.end());
+        all_.push_back({kind, std::move(ranks), age, std::move(sentence)});
+    }
+
+    // "; it last called MPI_Send at a.c:5, 42 s ago, and has not called MPI since"
+    std::string instead(std::span<const int> ranks) const {
+        const int first = ranks.front();
+        const RankSnapshot& own = *job_.snapshot(first);
+        const bool one = ranks.size() == 1;
+        const std::string activity = job_.activity(first);
+        const char* const who = one ? "it" : "they";
+        if (!own.current.empty()) return fmt::format("; {} {} inside {}", who, one ? "is" : "are", activity);
+        if (activity.empty())
+            return fmt::format("; {} {} called no function of MPI yet", who, one ? "has" : "have");
+        return fmt::format("; {} last called {}, and {} not called MPI since", who, activity,
+                           one ? "has" : "have");
+    }
+
+    // Ranks that do the same and lack the same, apart from times.
+    using Groups = std::map<std::pair<int, std::string>, std::vector<int>>;
+    std::string kind_of_activity(int rank) const {
+        const RankSnapshot& own = *job_.snapshot(rank);
+        return fmt::format("{}{}", own.current.empty() ? "o" : "i", job_.activity(rank, false));
+    }
+
+    void find_silent() {
+        std::map<std::string, std::vector<int>> by_reason;
+        for (int rank = 0; rank < job_.ranks(); ++rank) {
+            if (job_.snapshot(rank) != nullptr) continue;
+            const std::string& why = job_.answers[rank].silence;
+            // Reasons name their rank; those that do not are equal for many.
+            by_reason[why.empty() ? "no answer" : why].push_back(rank);
+        }
+        if (by_reason.empty()) return;
+        std::vector<std::pair<std::size_t, std::uint64_t>> waiting(job_.ranks());  // by rank: count, age
+        for (std::size_t i = 0; i < job_.communicators.size(); ++i) {
+            const CommunicatorView& view = job_.communicators[i];
+            if (!view.has_silent_member) continue;
+            std::uint64_t age = 0;
+            std::vector<int> ranks;
+            for (const int index : graph_.gates_of(static_cast<int>(i))) {
+                const Gate& gate = graph_.gates()[index];
+                if (gate.prefix > 0) continue;  // waits for ranks that answer, too
+                age = std::max(age, gate.age);
+                ranks.insert(ranks.end(), gate.waiting.begin(), gate.waiting.end());
+            }
+            std::sort(ranks.begin(), ranks.end());
+            const auto count =
+                static_cast<std::size_t>(std::unique(ranks.begin(), ranks.end()) - ranks.begin());
+            for (const int member : view.members) {
+                if (job_.snapshot(member) != nullptr) continue;
+                waiting[member].first = std::max(waiting[member].first, count);
+                waiting[member].second = std::max(waiting[member].second, age);
+            }
+        }
+        for (const Wait& wait : job_.waits) {
+            if (wait.kind != Wait::Kind::message || wait.peer < 0 || job_.snapshot(wait.peer) != nullptr)
+                continue;
+            ++waiting[wait.peer].first;
+            waiting[wait.peer].second = std::max(waiting[wait.peer].second, wait.age);
+        }
+        constexpr std::size_t max_named = 8;
+        if (by_reason.size() > max_named) {
+            std::vector<int> ranks;
+            std::uint64_t age = 0;
+            for (const auto& [why, of] : by_reason) ranks.insert(ranks.end(), of.begin(), of.end());
+            std::sort(ranks.begin(), ranks.end());
+            for (const int rank : ranks) age = std::max(age, waiting[rank].second);
+            return add(Finding::Kind::silent, ranks, age,
+                       fmt::format("{} do not answer; the first: {}", ranks_in_words(ranks),
+                                   job_.answers[ranks.front()].silence));
+        }
+        for (const auto& [why, ranks] : by_reason) {
+            const auto [count, age] = waiting[ranks.front()];
+            const bool named = why.find("rank") != std::string::npos && ranks.size() == 1;
+            std::string sentence =
+                named ? why
+                      : fmt::format("{} {}: {}", ranks_in_words(ranks),
+                                    ranks.size() == 1 ? "does not answer" : "do not answer", why);
+            if (count > 0) {
+                sentence += fmt::format("; {} for {}, for {}", plural(count, "rank waits", "ranks wait"),
+                                        ranks.size() == 1 ? "it" : "them", duration(age));
+            }
+            add(Finding::Kind::silent, ranks, age, std::move(sentence));
+        }
+    }
+
+    void find_cycles() {
+        constexpr int max_cycles = 16;
+        constexpr std::size_t max_shown = 8;
+        for (int i = 0; i < max_cycles; ++i) {
+            const std::vector<std::pair<int, int>> cycle = graph_.take_cycle();
+            if (cycle.empty()) return;
+            std::vector<int> ranks;
+            std::uint64_t age = 0;
+            std::string sentence = fmt::format("rank {}", cycle[0].first);
+            std::vector<std::uint64_t> calls;
+            for (std::size_t at = 0; at < cycle.size(); ++at) {
+                const auto [rank, gate] = cycle[at];
+                const int next = cycle[(at + 1) % cycle.size()].first;
+                const Wait& wait = wait_in(rank, gate);
+                ranks.push_back(rank);
+                age = std::max(age, wait.age);
+                if (wait.call != nullptr) calls.push_back(hash_of(*wait.call));
+                if (at + 1 > max_shown && at + 1 < cycle.size()) continue;
+                if (at + 1 == cycle.size() && cycle.size() > max_shown)
+                    sentence += fmt::format(", and so on through {} more ranks; rank {}",
+                                            cycle.size() - max_shown - 1, rank);
+                else if (at > 0)
+                    sentence += ", which";
+                sentence += fmt::format(" waits in {} for rank {}", wait.in_words(job_), next);
+            }
+            const bool equal = calls.size() == cycle.size() &&
+                               std::all_of(calls.begin(), calls.end(),
+                                           [&calls](std::uint64_t hash) { return hash == calls[0]; });
+            if (equal) sentence += "; the calls differ only in the communicator";
+            add(Finding::Kind::cycle, std::move(ranks), age, std::move(sentence));
+        }
+    }
+
+    // The rank's own wait in the gate.
+    const Wait& wait_in(int rank, int index) const {
+        const Gate& gate = graph_.gates()[index];
+        for (const Wait& wait : job_.waits_of(rank)) {
+            if (wait.kind == gate.wait.kind && wait.communicator == gate.wait.communicator &&
+                wait.number == gate.wait.number) {
+                return wait;
+            }
+        }
+        return gate.wait;
+    }
+
+    // Ranks that have not made a call, and wait for no rank.
+    void find_missing() {
+        Groups groups;  // by gate
+        for (int rank = 0; rank < job_.ranks(); ++rank) {
+            if (!is_free(rank)) continue;
+            int first = -1;  // the oldest
+            for (const auto& [communicator, member] : job_.member_of[rank]) {
+                const CommunicatorSnapshot* const own = job_.communicators[communicator].snapshots[member];
+                if (own == nullptr) continue;  // it has freed the communicator
+                const std::uint64_t calls = own->calls;
+                const std::vector<int>& gates = graph_.gates_of(communicator);
+                const auto next = std::upper_bound(gates.begin(), gates.end(), calls,
+                                                   [this](std::uint64_t number, int gate) {
+                                                       return number < graph_.gates()[gate].wait.number;
+                                                   });
+                if (next != gates.end() &&
+                    (first < 0 || graph_.gates()[first].age < graph_.gates()[*next].age))
+                    first = *next;
+            }
+            if (first >= 0) groups[{first, kind_of_activity(rank)}].push_back(rank);
+        }
+        for (std::size_t i = 0; i < graph_.gates().size(); ++i) {
+            const Gate& gate = graph_.gates()[i];
+            if (gate.wait.kind != Wait::Kind::native) continue;
+            for (const int rank : gate.missing) {
+                if (is_free(rank)) groups[{static_cast<int>(i), kind_of_activity(rank)}].push_back(rank);
+            }
+        }
+        for (const auto& [key, ranks] : groups) {
+            const Gate& gate = graph_.gates()[key.first];
+            add(Finding::Kind::missing, ranks, gate.age, missing_in_words(gate, ranks));
+        }
+    }
+
+    std::string missing_in_words(const Gate& gate, const std::vector<int>& ranks) const {
+        const Wait& wait = gate.wait;
+        const bool one = ranks.size() == 1;
+        std::string what;
+        if (wait.kind == Wait::Kind::native) {
+            what = wait.current->function;
+            if (wait.communicator >= 0) what += " on " + job_.name(wait.communicator);
+        } else {
+            what = wait.call == nullptr
+                       ? fmt::format("call {} on {}", wait.number, job_.name(wait.communicator))
+                       : fmt::format("{} on {} (call {}{}{})", describe(*wait.call),
+                                     job_.name(wait.communicator), wait.number,
+                                     wait.call->where.empty() ? "" : ", ", wait.call->where);
+        }
+        std::string text = fmt::format(
+            "{} {} not called {}, in which {} for {}", job_.with_host(ranks), one ? "has" : "have", what,
+            gate.waiting.size() == 1 ? fmt::format("rank {} has waited", gate.waiting.front())
+                                     : fmt::format("{} ranks have waited", gate.waiting.size()),
+            duration(gate.age));
+        return text + instead(ranks);
+    }
+
+    // Ranks in point-to-point calls whose peers wait for no rank.
+    void find_single_calls() {
+        std::map<std::pair<int, std::string>, std::pair<std::vector<int>, const Wait*>> groups;
+        for (const Gate& gate : graph_.gates()) {
+            if (gate.wait.kind != Wait::Kind::message || !is_free(gate.wait.peer)) continue;
+            auto& group = groups[{gate.wait.peer, gate.wait.current->function + gate.wait.current->where}];
+            group.first.push_back(gate.wait.rank);
+            if (group.second == nullptr || group.second->age < gate.wait.age) group.second = &gate.wait;
+        }
+        for (const auto& [key, group] : groups) {
+            const auto& [ranks, wait] = group;
+            const std::vector<int> peer{wait->peer};
+            add(Finding::Kind::native_call, peer, wait->age,
+                fmt::format("{} {} waited in {} for {}{}", job_.with_host(ranks),
+                            ranks.size() == 1 ? "has" : "have", wait->in_words(job_), duration(wait->age),
+                            replace_it(instead(peer), peer)));
+        }
+    }
+
+    // "; it last called" -> "; rank 2 (node1) last called"
+    std::string replace_it(std::string text, std::span<const int> ranks) const {
+        constexpr std::string_view it = "; it ";
+        return text.replace(0, it.size(), fmt::format("; {} ", job_.with_host(ranks)));
+    }
+
+    // Ranks that have entered a collective which they must advance themselves, inside MPI.
+    void find_idle() {
+        Groups groups;
+        std::map<int, const CollectiveCall*> calls;  // by gate: of a rank that is idle
+        for (std::size_t i = 0; i < graph_.gates().size(); ++i) {
+            const Gate& gate = graph_.gates()[i];
+            if (!gate.by_calls || gate.prefix > 0 || gate.age < settled) continue;
+            const CommunicatorView& view = job_.communicators[gate.wait.communicator];
+            for (std::size_t member = 0; member < view.members.size(); ++member) {
+                const int rank = view.members[member];
+                if (!is_free(rank) || !job_.snapshot(rank)->current.empty()) continue;
+                const CollectiveCall* const own =
+                    job_.find(gate.wait.communicator, static_cast<int>(member), gate.wait.number);
+                if (own == nullptr || !own->in_flight) continue;
+                if (own->by_lapwing && (!own->position || own->position->engine != "host")) continue;
+                groups[{static_cast<int>(i), kind_of_activity(rank)}].push_back(rank);
+                calls[static_cast<int>(i)] = own;
+            }
+        }
+        for (auto& [key, ranks] : groups) {
+            std::sort(ranks.begin(), ranks.end());
+            const Gate& gate = graph_.gates()[key.first];
+            const CollectiveCall& call = *calls[key.first];
+            const bool one = ranks.size() == 1;
+            add(Finding::Kind::idle, ranks, gate.age,
+                fmt::format(
+                    "{} {} called {} on {} (call {}{}{}), in which {} for {}, but {} advance it: the {} "
+                    "advances only inside MPI calls{}",
+                    job_.with_host(ranks), one ? "has" : "have", call.function,
+                    job_.name(gate.wait.communicator), call.number, call.where.empty() ? "" : ", ",
+                    call.where,
+                    gate.waiting.size() == 1 ? fmt::format("rank {} has waited", gate.waiting.front())
+                                             : fmt::format("{} ranks have waited", gate.waiting.size()),
+                    duration(gate.age), one ? "does not" : "do not", call.by_lapwing ? "host engine" : "MPI",
+                    instead(ranks)));
+        }
+    }
+
+    // No rank is to blame: the collective itself does not advance.
+    void find_unfinished() {
+        for (const Gate& gate : graph_.gates()) {
+            if (!gate.by_calls || gate.prefix > 0 || gate.age < settled) continue;
+            const Wait& wait = gate.wait;
+            std::string sentence = fmt::format(
+                "all ranks have called {} on {} (call {}{}{}), and {} {} waited for its completion for {}",
+                wait.call == nullptr ? "the collective" : describe(*wait.call), job_.name(wait.communicator),
+                wait.number, wait.call == nullptr || wait.call->where.empty() ? "" : ", ",
+                wait.call == nullptr ? "" : wait.call->where, ranks_in_words(gate.waiting),
+                gate.waiting.size() == 1 ? "has" : "have", duration(gate.age));
+            if (wait.call != nullptr && wait.call->position) {
+                const Position& position = *wait.call->position;
+                sentence += fmt::format("; on rank {}, the engine {} is at task {} of {}", wait.rank,
+                                        position.engine, position.task, position.tasks);
+                if (!position.awaited.empty()) {
+                    std::vector<int> awaited;
+                    for (const int member : position.awaited) {
+                        const std::vector<int>& members = job_.communicators[wait.communicator].members;
+                        if (member >= 0 && static_cast<std::size_t>(member) < members.size())
+                            awaited.push_back(members[member]);
+                    }
+                    sentence += fmt::format(" and awaits {}", ranks_in_words(awaited));
+                }
+            }
+            add(Finding::Kind::unfinished, gate.waiting, gate.age, std::move(sentence));
+        }
+    }
+
+    const JobView job_;
+    const Mismatches mismatches_;
+    WaitGraph graph_;
+    std::vector<Finding> all_;
+};
+
+}  // namespace
+
+const char* name(Finding::Kind kind) {
+    switch (kind) {
+        case Finding::Kind::mismatch:
+            return "mismatch";
+        case Finding::Kind::silent:
+            return "silent";
+        case Finding::Kind::cycle:
+            return "cycle";
+        case Finding::Kind::missing:
+            return "missing";
+        case Finding::Kind::native_call:
+            return "native_call";
+        case Finding::Kind::idle:
+            return "idle";
+        case Finding::Kind::unfinished:
+            return "unfinished";
+    }
+    return "";
+}
+
+std::vector<Finding> diagnose(std::span<const Answer> answers) {
+    return Diagnosis(answers).findings();
+}
+
+}  // namespace lapwing::watch

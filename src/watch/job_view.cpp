@@ -1,0 +1,281 @@
+#include "watch/job_view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+#include "watch/calls.hpp"
+
+namespace lapwing::watch {
+namespace {
+
+constexpr std::uint64_t second = 1'000'000'000;
+constexpr int any_peer = -2;  // in CurrentCall::peer
+
+const CollectiveCall* find_call(const CommunicatorSnapshot& snapshot, std::uint64_t number) {
+    for (const CollectiveCall& call : snapshot.recent) {
+        if (call.number == number) return &call;
+    }
+    return nullptr;
+}
+
+// Functions that return only when all ranks of their communicator (window, file) have called them, apart from
+// the collectives that are recorded.
+bool is_native_collective(std::string_view function) {
+    if (function.ends_with("_c")) function.remove_suffix(2);
+    constexpr std::string_view names[] = {"MPI_Finalize",
+                                          "MPI_Comm_accept",
+                                          "MPI_Comm_connect",
+                                          "MPI_Comm_create",
+                                          "MPI_Comm_create_group",
+                                          "MPI_Comm_disconnect",
+                                          "MPI_Comm_dup",
+                                          "MPI_Comm_dup_with_info",
+                                          "MPI_Comm_spawn",
+                                          "MPI_Comm_spawn_multiple",
+                                          "MPI_Comm_split",
+                                          "MPI_Comm_split_type",
+                                          "MPI_Comm_free",
+                                          "MPI_Cart_create",
+                                          "MPI_Cart_sub",
+                                          "MPI_Graph_create",
+                                          "MPI_Dist_graph_create",
+                                          "MPI_Dist_graph_create_adjacent",
+                                          "MPI_Intercomm_create",
+                                          "MPI_Intercomm_merge",
+                                          "MPI_Win_create",
+                                          "MPI_Win_allocate",
+                                          "MPI_Win_allocate_shared",
+                                          "MPI_Win_create_dynamic",
+                                          "MPI_Win_fence",
+                                          "MPI_Win_free",
+                                          "MPI_File_open",
+                                          "MPI_File_close"};
+    return std::find(std::begin(names), std::end(names), function) != std::end(names) ||
+           (function.starts_with("MPI_File_") && function.ends_with("_all"));
+}
+
+// A rank without a record of a communicator has either freed the communicator or not returned from the call
+// that makes it.
+bool makes_communicator(const RankSnapshot& rank) {
+    return std::any_of(rank.current.begin(), rank.current.end(),
+                       [](const CurrentCall& call) { return is_native_collective(call.function); });
+}
+
+// " from rank 2 of grid, tag 5"
+std::string on_peer(const CurrentCall& call, const std::string& communicator) {
+    if (call.peer == -1) return "";
+    const bool sends = may_send(call.function);
+    const bool receives = may_receive(call.function);
+    std::string text = call.peer == any_peer ? " from any rank"
+                                             : fmt::format(" {} rank {}",
+                                                           sends == receives ? "with"
+                                                           : sends           ? "to"
+                                                                             : "from",
+                                                           call.peer);
+    if (!communicator.empty() && communicator != "MPI_COMM_WORLD") text += " of " + communicator;
+    if (call.tag >= 0) text += fmt::format(", tag {}", call.tag);
+    return text;
+}
+
+}  // namespace
+
+bool may_send(std::string_view function) {
+    return function.find("Send") != function.npos || function.find("send") != function.npos;
+}
+
+bool may_receive(std::string_view function) {
+    return function.find("Recv") != function.npos || function.find("recv") != function.npos ||
+           function.find("Probe") != function.npos || function.find("probe") != function.npos;
+}
+
+std::size_t CommunicatorView::count_before(std::uint64_t number) const {
+    return static_cast<std::size_t>(std::lower_bound(calls.begin(), calls.end(), std::pair(number, -1)) -
+                                    calls.begin());
+}
+
+JobView::JobView(std::span<const Answer> all_answers)
+    : answers(all_answers), member_of(all_answers.size()), index_of_(all_answers.size()) {
+    join_communicators();
+    first_wait_.reserve(answers.size() + 1);
+    for (int rank = 0; rank < ranks(); ++rank) {
+        first_wait_.push_back(waits.size());
+        find_waits(rank);
+    }
+    first_wait_.push_back(waits.size());
+}
+
+void JobView::join_communicators() {
+    std::map<std::pair<std::uint64_t, std::uint64_t>, int> known;
+    for (int rank = 0; rank < ranks(); ++rank) {
+        const RankSnapshot* const own = snapshot(rank);
+        if (own == nullptr) continue;
+        for (const CommunicatorSnapshot& communicator : own->communicators) {
+            const auto [entry, added] = known.try_emplace({communicator.members_hash, communicator.ordinal},
+                                                          static_cast<int>(communicators.size()));
+            if (added) {
+                communicators.emplace_back();
+                communicators.back().name = communicator.name;
+            }
+            CommunicatorView& view = communicators[static_cast<std::size_t>(entry->second)];
+            if (view.members.empty()) view.members = ranks_of(communicator.members, ranks());
+            index_of_[rank].push_back(entry->second);
+        }
+    }
+    for (std::size_t i = 0; i < communicators.size(); ++i) {
+        CommunicatorView& view = communicators[i];
+        view.snapshots.resize(view.members.size());
+        for (std::size_t member = 0; member < view.members.size(); ++member)
+            member_of[view.members[member]].emplace_back(static_cast<int>(i), static_cast<int>(member));
+    }
+    for (int rank = 0; rank < ranks(); ++rank) {
+        const RankSnapshot* const own = snapshot(rank);
+        std::map<int, int> position;
+        for (const auto& [communicator, member] : member_of[rank]) position.emplace(communicator, member);
+        for (std::size_t i = 0; own != nullptr && i < own->communicators.size(); ++i) {
+            const auto found = position.find(index_of_[rank][i]);
+            if (found == position.end()) continue;  // the ranks disagree on the members
+            communicators[found->first].snapshots[found->second] = &own->communicators[i];
+        }
+        for (const auto& [communicator, member] : member_of[rank]) {
+            CommunicatorView& view = communicators[communicator];
+            if (own == nullptr) {
+                view.has_silent_member = true;
+            } else if (view.snapshots[member] != nullptr) {
+                view.calls.emplace_back(view.snapshots[member]->calls, rank);
+            } else if (makes_communicator(*own)) {
+                view.calls.emplace_back(0, rank);
+            }
+        }
+    }
+    for (CommunicatorView& view : communicators) std::sort(view.calls.begin(), view.calls.end());
+}
+
+// Adds a wait for each collective in flight that the call waits for; returns whether it waits for any.
+bool JobView::add_collectives(Wait wait, const CommunicatorSnapshot* snapshot) {
+    if (snapshot == nullptr) return false;
+    const CurrentCall& current = *wait.current;
+    const std::size_t before = waits.size();
+    wait.kind = Wait::Kind::collective;
+    const auto add = [this, &wait, &current](std::uint64_t number, const CollectiveCall* call) {
+        wait.number = number;
+        wait.call = call;
+        // A program that polls begins a new call each time.
+        wait.age = call != nullptr && is_test(current.function) ? call->age : current.age;
+        waits.push_back(wait);
+    };
+    for (const std::uint64_t number : current.waits_for) {
+        const CollectiveCall* const call = find_call(*snapshot, number);
+        if (call == nullptr || call->in_flight) add(number, call);
+    }
+    if (!current.waits_for.empty()) return waits.size() > before;
+    for (const CollectiveCall& call : snapshot->recent) {
+        if (call.in_flight && call.form == Form::blocking && call.function == current.function)
+            add(call.number, &call);
+    }
+    return waits.size() > before;
+}
+
+void JobView::add_waits(int rank, const CurrentCall& call) {
+    Wait wait;
+    wait.rank = rank;
+    wait.current = &call;
+    wait.age = call.age;
+    const RankSnapshot& own = *snapshot(rank);
+    const CommunicatorSnapshot* communicator = nullptr;
+    wait.communicator = communicator_of(rank, call);
+    if (wait.communicator >= 0)
+        communicator = &own.communicators[static_cast<std::size_t>(call.communicator)];
+    if (add_collectives(wait, communicator) || !call.waits_for.empty()) return;
+    if (call.peer != -1 && communicator != nullptr) {
+        const std::vector<int>& members = communicators[wait.communicator].members;
+        wait.kind = call.peer == any_peer ? Wait::Kind::message_of_anyone : Wait::Kind::message;
+        if (call.peer >= 0 && static_cast<std::size_t>(call.peer) < members.size())
+            wait.peer = members[static_cast<std::size_t>(call.peer)];
+        waits.push_back(wait);
+    } else if (is_native_collective(call.function) &&
+               (communicator != nullptr || call.function == "MPI_Finalize")) {
+        wait.kind = Wait::Kind::native;
+        waits.push_back(wait);
+    }
+}
+
+void JobView::find_waits(int rank) {
+    const RankSnapshot* const own = snapshot(rank);
+    if (own == nullptr) return;
+    for (const CurrentCall& call : own->current) add_waits(rank, call);
+    // A program that polls is rarely seen inside its MPI_Test.
+    if (own->current.empty() && is_test(own->last.function) && own->last.age < second &&
+        !own->last.waits_for.empty()) {
+        add_waits(rank, own->last);
+    }
+}
+
+const CollectiveCall* JobView::find(int communicator, int member, std::uint64_t number) const {
+    const CommunicatorSnapshot* const snapshot = communicators[communicator].snapshots[member];
+    return snapshot == nullptr ? nullptr : find_call(*snapshot, number);
+}
+
+int JobView::communicator_of(int rank, const CurrentCall& call) const {
+    const std::vector<int>& index = index_of_[rank];
+    const bool known = call.communicator >= 0 && static_cast<std::size_t>(call.communicator) < index.size();
+    return known ? index[static_cast<std::size_t>(call.communicator)] : -1;
+}
+
+const std::string& JobView::name(int communicator) const {
+    static const std::string unknown = "an unknown communicator";
+    return communicator < 0 ? unknown : communicators[communicator].name;
+}
+
+std::string JobView::with_host(std::span<const int> ranks) const {
+    const RankSnapshot* const first = snapshot(ranks.front());
+    const bool one_host = first != nullptr && !first->host.empty() &&
+                          std::all_of(ranks.begin(), ranks.end(), [this, first](int rank) {
+                              return snapshot(rank) != nullptr && snapshot(rank)->host == first->host;
+                          });
+    return one_host ? fmt::format("{} ({})", ranks_in_words(ranks), first->host) : ranks_in_words(ranks);
+}
+
+std::string JobView::activity(int rank, bool with_age) const {
+    const RankSnapshot* const own = snapshot(rank);
+    if (own == nullptr) return "does not answer";
+    const auto age = [with_age](const CurrentCall& call, const char* form) {
+        return with_age ? fmt::format(fmt::runtime(form), duration(call.age)) : std::string();
+    };
+    if (!own->current.empty()) {
+        // The oldest call of several threads.
+        const CurrentCall& call =
+            *std::max_element(own->current.begin(), own->current.end(),
+                              [](const CurrentCall& a, const CurrentCall& b) { return a.age < b.age; });
+        const int communicator = communicator_of(rank, call);
+        const std::string peer = on_peer(call, communicator < 0 ? "" : name(communicator));
+        return fmt::format("{}{}{}{}{}", call.function, peer, peer.empty() || call.where.empty() ? "" : ",",
+                           at(call.where), age(call, ", for {}"));
+    }
+    if (own->last.function.empty()) return "";
+    return fmt::format("{}{}{}", own->last.function, at(own->last.where), age(own->last, ", {} ago"));
+}
+
+std::string Wait::in_words(const JobView& job) const {
+    std::string text = current->function;
+    if (kind == Kind::collective) {
+        const std::string& name = job.name(communicator);
+        if (call == nullptr)
+            return fmt::format("{}{} for call {} on {}", text, at(current->where), number, name);
+        if (call->form == Form::blocking)
+            return fmt::format("{} on {} (call {}){}", text, name, number, at(call->where));
+        return fmt::format("{}{} for {} on {} (call {}{}{})", text, at(current->where), call->function, name,
+                           number, call->where.empty() ? "" : ", ", call->where);
+    }
+    if (kind == Kind::native)
+        return fmt::format("{}{}{}", text, communicator < 0 ? "" : " on " + job.name(communicator),
+                           at(current->where));
+    text += on_peer(*current, job.name(communicator));
+    if (!current->where.empty()) text += ", at " + current->where;
+    return text;
+}
+
+}  // namespace lapwing::watch

@@ -1,0 +1,414 @@
+// The journal: what each rank records of its MPI calls, so that a job that hangs can say which rank is in
+// which call since when.
+//
+// Threads of the program write, without locks; any thread may read at any time. Everything that changes is an
+// atomic word. The words of a record that belong together are guarded by a sequence number: odd while the
+// record is written. Writers store the words with release order and readers load them with acquire order, so
+// a reader that sees a word of a later record also sees that the sequence number has changed. Debuggers read
+// the same records from the global symbol `lapwing_journal`. No record is ever freed: records are used again.
+#pragma once
+
+#include <time.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <climits>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "watch/comparison.hpp"
+#include "watch/snapshot.hpp"
+#include "watch/source_lines.hpp"
+
+namespace lapwing::watch {
+
+using Word = std::atomic<std::uint64_t>;
+
+inline std::uint64_t word_of(const void* pointer) {
+    return reinterpret_cast<std::uintptr_t>(pointer);
+}
+// Nanoseconds of CLOCK_MONOTONIC_COARSE, whose resolution is a few milliseconds: half as expensive as a
+// precise clock.
+inline std::uint64_t coarse_nanoseconds() {
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// What a call of a collective records. Ranks of a correct program agree on all of it.
+struct CallArguments {
+    Collective collective = Collective::barrier;
+    int root = -1;
+    std::uint64_t bytes = 0;
+    // Of a reduction: positions in the tables of names of Journal::begin(); 0: none.
+    std::uint8_t type = 0;
+    std::uint8_t operation = 0;
+};
+
+// One call of a collective.
+struct CallRecord {
+    Word sequence;  // odd: being written
+    Word serial;    // number of the call among those that this CommunicatorRecord has recorded; 0: no call
+    Word function;  // const char*: "MPI_Ibcast"
+    Word site;      // return address in the program
+    Word began;     // nanoseconds of CLOCK_MONOTONIC
+    Word bytes;
+    Word what;    // collective | form << 8 | type << 16 | operation << 24 | (root + 1) << 32
+    Word state;   // serial << 2 | taken by Lapwing << 1 | complete
+    Word starts;  // of a persistent collective
+
+    static constexpr std::uint64_t complete = 1;
+    static constexpr std::uint64_t by_lapwing = 2;
+
+    bool in_flight() const {
+        const std::uint64_t now = state.load(std::memory_order_relaxed);
+        return now != 0 && (now & complete) == 0;
+    }
+    // Of a record that CommunicatorRecord::persistent() has returned: the program starts the collective, and
+    // has seen its completion.
+    void start() {
+        began.store(coarse_nanoseconds(), std::memory_order_release);
+        starts.store(starts.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+        state.store(state.load(std::memory_order_relaxed) & ~complete, std::memory_order_release);
+    }
+    void stop() { state.store(state.load(std::memory_order_relaxed) | complete, std::memory_order_release); }
+};
+
+// One consistent copy of a record's words.
+struct CallWords {
+    std::uint64_t serial = 0, function = 0, site = 0, began = 0, bytes = 0, what = 0, state = 0, starts = 0;
+};
+
+class Journal;
+
+// The calls of one communicator. MPI forbids that two threads call collectives of one communicator at the
+// same time, so one thread at a time writes.
+class CommunicatorRecord {
+  public:
+    static constexpr std::size_t remembered = 16;
+
+    // Records a call. Returns its serial number.
+    std::uint64_t call(const CallArguments& arguments, Form form, const char* function, const void* site,
+                       std::uint64_t now = coarse_nanoseconds()) {
+        const std::uint64_t serial = serials_.load(std::memory_order_relaxed) + 1;
+        CallRecord& slot = calls_[serial % remembered];
+        if (slot.in_flight()) [[unlikely]]
+            keep(slot);
+        const std::uint64_t what =
+            static_cast<std::uint64_t>(arguments.collective) | static_cast<std::uint64_t>(form) << 8 |
+            std::uint64_t{arguments.type} << 16 | std::uint64_t{arguments.operation} << 24 |
+            std::uint64_t{static_cast<std::uint32_t>(arguments.root) + 1} << 32;
+        const std::uint64_t sequence = slot.sequence.load(std::memory_order_relaxed);
+        slot.sequence.store(sequence + 1, std::memory_order_relaxed);
+        slot.serial.store(serial, std::memory_order_release);
+        slot.function.store(word_of(function), std::memory_order_release);
+        slot.site.store(word_of(site), std::memory_order_release);
+        slot.began.store(now, std::memory_order_release);
+        slot.bytes.store(arguments.bytes, std::memory_order_release);
+        slot.what.store(what, std::memory_order_release);
+        // The init call of a persistent collective is complete at once, see persistent().
+        const std::uint64_t done = form == Form::persistent_init ? CallRecord::complete : 0;
+        slot.state.store(serial << 2 | done, std::memory_order_release);
+        slot.sequence.store(sequence + 2, std::memory_order_release);
+        hash_.store(mix(mix(hash_.load(std::memory_order_relaxed), what), arguments.bytes),
+                    std::memory_order_relaxed);
+        serials_.store(serial, std::memory_order_release);
+        return serial;
+    }
+    // Lapwing runs the call. By the thread that has recorded it.
+    void taken(std::uint64_t serial) { mark(serial, CallRecord::by_lapwing); }
+    // By any thread.
+    void completed(std::uint64_t serial) {
+        if (!mark(serial, CallRecord::complete)) [[unlikely]]
+            forget(serial);
+    }
+    // A record for the starts of the persistent collective that was made by the last call. Lives until
+    // release_persistent().
+    CallRecord* persistent(std::uint64_t init, bool by_lapwing);
+    void release_persistent(std::uint64_t init) { forget(init); }
+    // The MPI has refused a call on this rank: the calls of the ranks need not match any more.
+    void refused() { refused_.store(1, std::memory_order_relaxed); }
+
+    int rank() const { return rank_; }  // of this process, in the communicator
+    // See CommunicatorSnapshot.
+    std::uint64_t members_hash() const { return members_hash_; }
+    std::uint64_t ordinal() const { return ordinal_; }
+
+    static std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        return hash ^ hash >> 32;
+    }
+    // Whether several threads of the program may call MPI at once. Before the first call.
+    static void set_threads(bool threads) { threads_ = threads; }
+
+  private:
+    friend class Journal;
+    bool mark(std::uint64_t serial, std::uint64_t flag) {
+        Word& state = calls_[serial % remembered].state;
+        std::uint64_t now = state.load(std::memory_order_relaxed);
+        if (now >> 2 != serial) return false;
+        if (!threads_) {
+            state.store(now | flag, std::memory_order_release);
+            return true;
+        }
+        // Another thread may record the call that overwrites this one.
+        while (!state.compare_exchange_weak(now, now | flag, std::memory_order_release)) {
+            if (now >> 2 != serial) return false;
+        }
+        return true;
+    }
+    void keep(const CallRecord& slot);
+    void forget(std::uint64_t serial) {
+        const std::lock_guard lock(kept_mutex_);
+        kept_.erase(serial);
+    }
+    bool idle() {
+        const std::lock_guard lock(kept_mutex_);
+        return kept_.empty() && std::ranges::none_of(calls_, &CallRecord::in_flight);
+    }
+
+    static inline bool threads_ = false;
+
+    // For debuggers, in this order.
+    CommunicatorRecord* next_ = nullptr;
+    Word handle_{0};   // of the MPI; 0: the communicator has been freed
+    Word serials_{0};  // calls so far, with those of earlier communicators that this record had
+    Word base_{0};     // serial number before the first call of the present communicator
+    Word hash_{0};
+    Word refused_{0};
+    int rank_ = 0;
+    std::array<CallRecord, remembered> calls_{};
+
+    // Guarded by Journal::mutex_.
+    std::uint64_t members_hash_ = 0;
+    std::uint64_t ordinal_ = 0;
+    std::string name_;
+    std::shared_ptr<const std::vector<int>> members_;
+    bool free_ = false;
+
+    std::mutex kept_mutex_;
+    // Calls in flight that the ring has overwritten, and the starts of persistent collectives.
+    std::map<std::uint64_t, std::unique_ptr<CallRecord>> kept_;
+};
+
+// The call of MPI in which a thread of the program is, or its last one.
+struct ThreadRecord {
+    static constexpr std::size_t max_waits = 16;
+
+    std::atomic<ThreadRecord*> next{nullptr};
+    Word used{0};      // 0: the thread has ended
+    Word sequence{0};  // odd: being written
+    Word function{0};  // const char*
+    Word site{0};
+    Word began{0};
+    Word ended{1};         // 0: the thread is inside the call
+    Word communicator{0};  // handle of the MPI; 0: none
+    Word partner{0};       // peer, as the program has passed it, | tag << 32
+    Word waits{0};         // how many of these are set: pairs of a CommunicatorRecord* and a serial number
+    std::array<Word, 2 * max_waits> waits_for{};
+};
+
+// One collective that a thread waits for.
+struct CallId {
+    CommunicatorRecord* communicator = nullptr;
+    std::uint64_t serial = 0;
+};
+
+class Journal {
+  public:
+    // Peers of native calls that are not ranks, as the MPI's header defines them.
+    struct Constants {
+        int any_source = -1;
+        int proc_null = -2;
+        int any_tag = -1;
+        const char* const* types = nullptr;  // names, by number, see CallArguments
+        const char* const* operations = nullptr;
+    };
+    static constexpr int no_peer = INT_MIN;
+
+    // After MPI_Init. Before this, communicators and collectives are not recorded.
+    void begin(int rank, const Constants& constants);
+    bool begun() const { return begun_.load(std::memory_order_acquire); }
+
+    // A communicator that is added when it is first used has perhaps been reserved.
+    enum class Added { at_creation, at_first_use };
+    // Adds a communicator of the MPI. `members`: its ranks in MPI_COMM_WORLD, which may be
+    // shared with other communicators. `name`: empty if the program has given none.
+    CommunicatorRecord* add(std::uint64_t handle, int rank, std::shared_ptr<const std::vector<int>> members,
+                            const std::string& name, Added added = Added::at_creation);
+    // The next communicator with these members will be known only when it is used: MPI_Comm_idup.
+    void reserve(const std::vector<int>& members);
+    // A communicator whose collectives are not recorded: an intercommunicator.
+    void add_unrecorded(std::uint64_t handle);
+    void remove(std::uint64_t handle);
+    void rename(std::uint64_t handle, const std::string& name);
+    // The members of a recorded communicator; null if it is unknown.
+    std::shared_ptr<const std::vector<int>> members(std::uint64_t handle);
+
+    // The record of a communicator; null if it has none. `known`: whether it was added at all.
+    CommunicatorRecord* find(std::uint64_t handle, bool* known) {
+        if (const Last& last = last_; last.handle == handle && last.known &&
+                                      last.changes == changes_.load(std::memory_order_acquire)) [[likely]] {
+            *known = true;
+            return last.record;
+        }
+        return find_among_all(handle, known);
+    }
+
+    // The record of the calling thread.
+    static ThreadRecord& of_thread() {
+        ThreadRecord* const record = this_thread_;
+        return record != nullptr ? *record : add_thread();
+    }
+
+    // What a thread that waits for lists publishes when a snapshot asks for it.
+    struct Published {
+        CallId call;
+        Position position;
+    };
+    // Whether a snapshot waits for the positions of lists in flight.
+    bool wants_positions() const {
+        return wanted_.load(std::memory_order_relaxed) != published_.load(std::memory_order_relaxed);
+    }
+    void publish(std::vector<Published> positions);
+
+    // The record of a call that this thread has just made, with the place in the program.
+    ReportedCall report(const CallId& call);
+    // Sums up the calls of all communicators, freed ones included: the sum over all ranks of the job is 0 if
+    // the ranks of each communicator have made the same calls.
+    std::uint64_t checksum();
+    // Adds the freed communicators, the last max_closed of them, to a snapshot.
+    void add_closed(RankSnapshot& snapshot);
+    static constexpr std::size_t max_closed = 256;
+
+    // By any thread. Waits for positions for `patience` at most, if a thread of the program is waiting for
+    // lists.
+    RankSnapshot snapshot(std::uint64_t patience = 20'000'000);
+
+  private:
+    struct Last {
+        bool known = false;
+        std::uint64_t handle = 0;
+        CommunicatorRecord* record = nullptr;
+        std::uint64_t changes = 0;
+    };
+    struct Family {  // communicators with the same members
+        std::uint64_t made = 0;
+        std::vector<std::uint64_t> reserved;  // ordinals
+        std::weak_ptr<const std::vector<int>> members;
+    };
+    struct Reading;
+
+    static ThreadRecord& add_thread();
+    CommunicatorRecord* find_among_all(std::uint64_t handle, bool* known);
+    CommunicatorRecord* unused_record();
+    void remove_locked(std::uint64_t handle);
+    static std::uint64_t checksum_of(const CommunicatorRecord& record);
+    // Without its calls.
+    static CommunicatorSnapshot summary_of(const CommunicatorRecord& record);
+    bool anyone_waits() const;
+    std::vector<Published> ask_for_positions(std::uint64_t patience);
+    CollectiveCall in_words(const CallWords& words, std::uint64_t now) const;
+    void read_communicator(CommunicatorRecord& record, Reading& reading) const;
+    void read_thread(const ThreadRecord& thread, Reading& reading) const;
+    static void find_lines(Reading& reading);
+
+    static constinit thread_local Last last_;
+    static constinit thread_local ThreadRecord* this_thread_;
+
+    std::atomic<bool> begun_{false};
+    Word changes_{0};  // of the mapping from handles to records
+    std::atomic<std::uint32_t> wanted_{0};
+    std::atomic<std::uint32_t> published_{0};
+
+    int rank_ = 0;
+    Constants constants_;
+    std::string host_;
+    std::string program_;
+    std::mutex mutex_;
+    std::vector<CommunicatorRecord*>
+        records_;  // in order of creation; freed ones as long as calls are in flight
+    std::vector<CommunicatorRecord*> unused_;
+    std::unordered_map<std::uint64_t, CommunicatorRecord*> by_handle_;
+    std::unordered_map<std::uint64_t, Family> families_;  // by hash of the members
+    std::uint64_t closed_checksum_ = 0;
+    std::vector<CommunicatorSnapshot> closed_;
+    std::mutex lines_mutex_;
+    std::unique_ptr<SourceLines> lines_;
+    std::unordered_map<std::uint64_t, std::string> known_lines_;  // by site
+    std::mutex positions_mutex_;
+    std::vector<Published> positions_;
+};
+
+// Never destroyed: a thread may be inside MPI when the program exits.
+union ProcessJournal {
+    ProcessJournal() : journal() {}
+    ~ProcessJournal() {}
+    Journal journal;
+};
+extern ProcessJournal process_journal;
+inline Journal& journal() {
+    return process_journal.journal;
+}
+
+// Records that this thread is inside a call of MPI. A call inside another one, as by the program's own
+// callbacks, is not recorded.
+class InCall {
+  public:
+    InCall(const char* function, const void* site, std::uint64_t communicator = 0,
+           int peer = Journal::no_peer, int tag = -1, std::uint64_t now = coarse_nanoseconds())
+        : record_(Journal::of_thread()), outer_(record_.ended.load(std::memory_order_relaxed) == 0) {
+        if (outer_) return;
+        const std::uint64_t sequence = record_.sequence.load(std::memory_order_relaxed);
+        record_.sequence.store(sequence + 1, std::memory_order_relaxed);
+        record_.ended.store(0, std::memory_order_release);
+        record_.function.store(word_of(function), std::memory_order_release);
+        record_.site.store(word_of(site), std::memory_order_release);
+        record_.began.store(now, std::memory_order_release);
+        record_.communicator.store(communicator, std::memory_order_release);
+        record_.partner.store(
+            static_cast<std::uint32_t>(peer) | std::uint64_t{static_cast<std::uint32_t>(tag)} << 32,
+            std::memory_order_release);
+        record_.waits.store(0, std::memory_order_release);
+        record_.sequence.store(sequence + 2, std::memory_order_release);
+    }
+    ~InCall() {
+        if (!outer_) record_.ended.store(coarse_nanoseconds(), std::memory_order_release);
+    }
+    InCall(const InCall&) = delete;
+    InCall& operator=(const InCall&) = delete;
+
+    // The thread waits for one more collective.
+    static void waits_for(const CallId& call) {
+        ThreadRecord& record = Journal::of_thread();
+        const std::uint64_t waits = record.waits.load(std::memory_order_relaxed);
+        if (call.communicator == nullptr || waits >= ThreadRecord::max_waits) return;
+        record.waits_for[2 * waits].store(word_of(call.communicator), std::memory_order_release);
+        record.waits_for[2 * waits + 1].store(call.serial, std::memory_order_release);
+        record.waits.store(waits + 1, std::memory_order_release);
+    }
+
+  private:
+    ThreadRecord& record_;
+    const bool outer_;
+};
+
+// For debuggers: the lists of records. Their order and names are stable.
+struct JournalRoot {
+    std::uint64_t version = 1;
+    std::uint64_t rank = 0;
+    std::atomic<ThreadRecord*> threads{nullptr};
+    std::atomic<CommunicatorRecord*> communicators{nullptr};
+    const char* const* types = nullptr;
+    const char* const* operations = nullptr;
+};
+
+}  // namespace lapwing::watch
+
+extern "C" __attribute__((visibility("default"))) lapwing::watch::JournalRoot lapwing_journal;

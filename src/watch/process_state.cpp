@@ -1,0 +1,85 @@
+#include "watch/process_state.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+
+namespace lapwing::watch {
+namespace {
+
+struct Stat {
+    char state = '?';
+    int parent = 0;
+    std::uint64_t start = 0;
+};
+
+std::optional<Stat> read_stat(int pid) {
+    std::ifstream file(fmt::format("/proc/{}/stat", pid));
+    std::string line;
+    if (!std::getline(file, line)) return std::nullopt;
+    // The name of the program, in parentheses, may have parentheses and spaces.
+    const std::size_t end = line.rfind(')');
+    if (end == std::string::npos) return std::nullopt;
+    std::istringstream fields(line.substr(end + 1));
+    Stat stat;
+    fields >> stat.state >> stat.parent;
+    std::string skipped;
+    for (int field = 5; field < 22; ++field) fields >> skipped;
+    fields >> stat.start;
+    return stat;
+}
+
+std::uint64_t own_namespace() {
+    struct stat found {};
+    return ::stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
+}
+
+}  // namespace
+
+Process this_process() {
+    Process process;
+    process.pid = ::getpid();
+    process.pid_namespace = own_namespace();
+    if (const auto stat = read_stat(process.pid)) process.start = stat->start;
+    return process;
+}
+
+ProcessState state_of(const Process& process) {
+    if (process.pid <= 0 || process.start == 0 || process.pid_namespace != own_namespace())
+        return ProcessState::unknown;
+    const auto stat = read_stat(process.pid);
+    if (!stat) {
+        // hidepid: /proc of another user's process does not exist, the process may.
+        return ::kill(process.pid, 0) != 0 && errno == ESRCH ? ProcessState::ended : ProcessState::unknown;
+    }
+    if (stat->start != process.start) return ProcessState::ended;
+    switch (stat->state) {
+        case 'T':
+            return ProcessState::stopped;
+        case 't':
+            return ProcessState::traced;
+        case 'D':
+            return ProcessState::blocked;
+        case 'Z':
+        case 'X':
+            return ProcessState::ended;
+        default:
+            return ProcessState::running;
+    }
+}
+
+std::vector<int> ancestors_of(int pid) {
+    std::vector<int> ancestors;
+    for (auto stat = read_stat(pid); stat && stat->parent > 1; stat = read_stat(stat->parent))
+        ancestors.push_back(stat->parent);
+    return ancestors;
+}
+
+}  // namespace lapwing::watch

@@ -1,0 +1,84 @@
+#include "watch/stall_clock.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "watch/calls.hpp"
+
+namespace lapwing::watch {
+namespace {
+
+using std::chrono::nanoseconds;
+using namespace std::chrono_literals;
+
+// The positions of all lists in flight: that any of them advances is progress.
+std::string positions(const RankSnapshot& snapshot) {
+    std::string text;
+    for (const CommunicatorSnapshot& communicator : snapshot.communicators)
+        for (const CollectiveCall& call : communicator.recent)
+            if (call.in_flight && call.position)
+                text += fmt::format("{}.{}.{} ", communicator.ordinal, call.number, call.position->task);
+    return text;
+}
+
+// The oldest collective in flight, for programs that test in a loop.
+std::optional<std::uint64_t> oldest_in_flight(const RankSnapshot& snapshot) {
+    std::optional<std::uint64_t> oldest;
+    for (const CommunicatorSnapshot& communicator : snapshot.communicators)
+        for (const CollectiveCall& call : communicator.recent)
+            if (call.in_flight && call.form != Form::persistent_init)
+                oldest = std::max(oldest.value_or(0), call.age);
+    return oldest;
+}
+
+}  // namespace
+
+StallClock::Finding StallClock::look(const RankSnapshot& snapshot, Clock::time_point now,
+                                     Clock::time_point due) {
+    const bool suspended = now - due > std::max<nanoseconds>(limit_ / 4, 1s);
+    const std::string progress = positions(snapshot);
+    std::vector<Wait> found;
+    const auto add = [&](const std::string& function, std::uint64_t age) {
+        const auto begin = now - nanoseconds(static_cast<std::int64_t>(age));
+        found.push_back({function, begin, progress, begin});
+    };
+    bool tests =
+        snapshot.current.empty() && is_test(snapshot.last.function) && nanoseconds(snapshot.last.age) < 1s;
+    for (const CurrentCall& call : snapshot.current) {
+        if (is_test(call.function))
+            tests = true;
+        else
+            add(call.function, call.age);
+    }
+    // A program that tests again and again waits, since this clock first saw the collective and the tests.
+    if (const auto oldest = oldest_in_flight(snapshot); tests && oldest) {
+        add("MPI_Test", *oldest);
+        found.back().since = now;
+    }
+    Finding finding;
+    finding.next = limit_ / 2;
+    for (Wait& wait : found) {
+        // The journal reads its clock a moment before this function is called.
+        const auto same = std::find_if(waits_.begin(), waits_.end(), [&](const Wait& old) {
+            return old.function == wait.function && std::chrono::abs(old.begin - wait.begin) < 50ms;
+        });
+        if (same != waits_.end()) {
+            const bool advanced = same->progress != wait.progress;
+            wait.since = advanced ? now : same->since;
+            wait.reported = same->reported && !advanced;
+        }
+        if (suspended) wait.since = now;
+        const auto waited = now - wait.since;
+        if (waited < limit_) {
+            finding.next = std::clamp<nanoseconds>(limit_ - waited, 10ms, finding.next);
+        } else if (!wait.reported) {
+            wait.reported = true;
+            finding.stalled_since = std::min(wait.since, finding.stalled_since.value_or(wait.since));
+        }
+    }
+    waits_ = std::move(found);
+    return finding;
+}
+
+}  // namespace lapwing::watch

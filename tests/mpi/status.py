@@ -1,0 +1,186 @@
+"""Jobs that hang, each in its own way: `lapwing status` and the report of the stall name the rank that causes it.
+
+status.py BUILD MPI [--all | MODE [OPTION OF LAPWING RUN]...]   --all: each way by each engine; takes minutes
+"""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+
+import jobs
+
+RANKS = 3
+GUILTY = 1
+# Kinds of findings of which one must name the guilty rank, by the way in which the program hangs.
+MODES = {
+    "missing": {"missing", "cycle", "native_call"},
+    "order": {"mismatch"},
+    "root": {"mismatch"},
+    "count": {"mismatch"},
+    "communicator": {"missing", "cycle"},
+    "loop": {"missing"},
+    "sleep": {"missing"},
+    "stopped": {"silent"},
+    "receive": {"native_call"},
+    "killed": {"silent"},
+    "left": {"silent", "missing", "cycle"},
+    "blocking": {"missing"},
+    "testing": {"missing"},
+}
+QUICK = {"openmpi": ["missing", "order", "stopped", "receive", "testing"], "mpich": ["order", "loop", "stopped", "testing"]}
+MARK = "MARK_OF_THE_JOB"
+
+
+class Status:
+    def __init__(self, build, mpi):
+        self.build = build
+        self.mpi = mpi
+        self.tool = build / "bin" / "lapwing"
+        self.program = build / "tests" / f"hangs-{mpi}"
+        self.mark = uuid.uuid4().hex
+        self.failed = 0
+
+    def expect(self, what, good, output):
+        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
+        if not good:
+            print(output, flush=True)
+            self.failed += 1
+
+    def start(self, words, options=(), stall="1"):
+        output = tempfile.TemporaryFile("w+")
+        process = subprocess.Popen(
+            [str(word) for word in (self.tool, "run", "--stall", stall, *options, "--",
+                                    *jobs.launcher(self.mpi, RANKS), self.program, *words)],
+            env=jobs.environment(self.mpi, self.build) | {MARK: self.mark}, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True)
+        return process, output
+
+    def kill(self):
+        """Ends all processes of all jobs: they have inherited the mark, also in sessions of their own."""
+        while left := jobs.processes_with(MARK, self.mark):
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            time.sleep(0.05)
+
+    def end(self, process, output):
+        self.kill()
+        process.wait()
+        output.seek(0)
+        text = output.read()
+        output.close()
+        return text
+
+    def ask(self, *words):
+        done = subprocess.run([self.tool, "status", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def names_guilty(self, said, kinds):
+        return any(finding["kind"] in kinds and GUILTY in finding["ranks"] for finding in said["findings"])
+
+    def asked_until(self, process, good, limit=60):
+        """The first answer that is good, or the last one."""
+        deadline = time.monotonic() + limit
+        said = {}
+        while time.monotonic() < deadline and process.poll() is None:
+            status, out, _ = self.ask(str(process.pid), "--json")
+            said = json.loads(out) if status == 0 else said
+            if said and good(said):
+                return True, said
+            time.sleep(0.2)
+        return False, said
+
+    def wait_for_report(self, process, output, limit=60):
+        deadline = time.monotonic() + limit
+        while time.monotonic() < deadline and process.poll() is None:
+            if b"LAPWING_STALL=0 turns" in os.pread(output.fileno(), 1 << 20, 0):
+                return
+            time.sleep(0.1)
+
+    def hang(self, mode, options=()):
+        kinds = MODES[mode]
+        launchers = []
+        process, output = self.start(["sleep" if mode == "killed" else mode, GUILTY], options)
+        if mode == "killed":
+            found, said = self.asked_until(process, lambda said: self.names_guilty(said, MODES["sleep"]))
+            ranks = {rank["rank"]: rank["pid"] for rank in said.get("ranks", [])}
+            if found:
+                # Launchers end the job when a rank is killed: they must not see it.
+                launchers = [pid for pid in jobs.ancestors(ranks[GUILTY]) if pid != os.getpid()]
+                for pid in launchers:
+                    os.kill(pid, signal.SIGSTOP)
+                os.kill(ranks[GUILTY], signal.SIGKILL)
+        found, said = self.asked_until(process, lambda said: self.names_guilty(said, kinds))
+        if mode == "killed":
+            for pid in launchers:
+                os.kill(pid, signal.SIGCONT)
+        else:
+            self.wait_for_report(process, output)
+        text = self.end(process, output)
+        name = f"{mode} {' '.join(options)}"
+        self.expect(f"{name}: status names rank {GUILTY}", found, json.dumps(said, indent=1) + text)
+        if mode != "killed":
+            self.expect(f"{name}: so does the report of the stall",
+                        re.search(r"lapwing: ranks have waited for 1 s without progress \(report 1 of", text) and
+                        re.search(rf"\brank {GUILTY}\b", text), text)
+
+    def a_healthy_job(self):
+        process, output = self.start(["slow", GUILTY], stall="0")
+        status = process.wait(60)
+        text = self.end(process, output)
+        self.expect("a late rank, no reports wanted: none", status == 0 and "all done" in text and "waited" not in text, text)
+        process, output = self.start(["slow", GUILTY])
+        status = process.wait(60)
+        text = self.end(process, output)
+        self.expect("a late rank: a report, and the job goes on",
+                    status == 0 and "all done" in text and "without progress (report" in text, text)
+
+    def who_may_ask(self):
+        status, out, err = self.ask("12345678")
+        self.expect("an unknown job", status == 2 and "no job '12345678' on this host" in err, out + err)
+        if os.getuid() != 0:
+            return
+        process, output = self.start(["sleep", GUILTY])
+        found, said = self.asked_until(process, lambda said: True)
+        words = [self.tool, "status", said["job"]["id"]] if found else ["false"]
+        done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        text = self.end(process, output)
+        self.expect("another user is refused", done.returncode == 2 and "belongs to root (uid 0)" in done.stderr,
+                    done.stdout + done.stderr + text)
+
+
+def run(status, arguments):
+    if arguments and arguments[0] in MODES:
+        return status.hang(arguments[0], arguments[1:])
+    if "--all" in arguments:
+        for options in ((), ("--engine", "host"), ("--engine", "kernel"), ("--engine", "mpi")):
+            for mode in MODES:
+                status.hang(mode, options)
+    else:
+        for mode in QUICK[status.mpi]:
+            status.hang(mode)
+    status.a_healthy_job()
+    status.who_may_ask()
+
+
+def main():
+    status = Status(pathlib.Path(sys.argv[1]), sys.argv[2])
+    try:
+        run(status, sys.argv[3:])
+    finally:
+        status.kill()
+    return 1 if status.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,345 @@
+// Ranks ask each other: watches of several ranks in this process.
+#include "watch/job_watch.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <barrier>
+#include <mutex>
+#include <thread>
+
+#include "base/error.hpp"
+#include "links/tcp_job.hpp"
+#include "watch/channel.hpp"
+#include "watch/local_socket.hpp"
+#include "watch/messages.hpp"
+#include "watch/stall_clock.hpp"
+
+namespace lapwing::watch {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+// Ranks are threads of this process.
+struct Meeting {
+    explicit Meeting(int ranks) : all(static_cast<std::size_t>(ranks)), met(ranks) {}
+    std::vector<std::vector<std::byte>> all;
+    std::barrier<> met;
+};
+
+class ThreadJob final : public Job {
+  public:
+    ThreadJob(int rank, int ranks, Meeting& meeting) : Job(rank, ranks, settings()), meeting_(meeting) {}
+    ~ThreadJob() override { close_sockets(); }
+    std::vector<std::vector<std::byte>> exchange(std::span<const std::byte> mine) override {
+        meeting_.all[static_cast<std::size_t>(rank())].assign(mine.begin(), mine.end());
+        meeting_.met.arrive_and_wait();
+        auto all = meeting_.all;
+        meeting_.met.arrive_and_wait();
+        return all;
+    }
+    void leave_together(const std::function<void()>&) override {}
+    void warn(const std::string&) override {}
+
+  private:
+    static Settings settings() {
+        const char* const none[] = {nullptr};
+        Settings settings = read_settings(none);
+        settings.tcp_interface = "127.0.0.1";
+        return settings;
+    }
+    Meeting& meeting_;
+};
+
+struct Printed {
+    std::mutex mutex;
+    std::vector<std::string> texts;
+    std::size_t count() {
+        const std::lock_guard lock(mutex);
+        return texts.size();
+    }
+};
+
+RankSnapshot waiting_in(int rank, const char* function, std::chrono::nanoseconds age) {
+    RankSnapshot snapshot;
+    snapshot.rank = rank;
+    snapshot.host = "here";
+    snapshot.pid = ::getpid();
+    CurrentCall call;
+    call.function = function;
+    call.age = static_cast<std::uint64_t>(age.count());
+    call.communicator = 0;
+    call.peer = 1;
+    snapshot.communicators.emplace_back().members = {{0, 3, 1}};
+    snapshot.current.push_back(call);
+    return snapshot;
+}
+
+class WatchTest : public testing::TestWithParam<bool> {
+  protected:
+    static constexpr int ranks = 3;
+
+    void start(std::chrono::milliseconds stall = 0ms) {
+        std::vector<std::thread> threads;
+        for (int rank = 0; rank < ranks; ++rank) {
+            threads.emplace_back([this, rank, stall] {
+                jobs[rank] = std::make_unique<ThreadJob>(rank, ranks, meeting);
+                WatchOptions options;
+                options.snapshot = [this, rank] {
+                    RankSnapshot snapshot =
+                        waiting_in(rank, "MPI_Recv", std::chrono::steady_clock::now() - began);
+                    // The others wait for rank 1, which waits for no rank.
+                    if (rank == 1) snapshot.current.clear();
+                    snapshot.program = "test";
+                    if (huge) snapshot.program.resize(max_answer_bytes + 1, 'x');
+                    return snapshot;
+                };
+                options.stall = stall;
+                options.print = [this](const std::string& text) {
+                    const std::lock_guard lock(printed.mutex);
+                    printed.texts.push_back(text);
+                };
+                options.answer_limit = answer_limit;
+                options.tcp_only = GetParam();
+                watches[rank] = std::make_unique<JobWatch>(*jobs[rank], std::move(options));
+            });
+        }
+        for (std::thread& thread : threads) thread.join();
+        for (const auto& watch : watches) ASSERT_EQ(watch->trouble(), "");
+    }
+    ~WatchTest() override {
+        for (auto& watch : watches) watch.reset();
+        for (auto& job : jobs) job.reset();
+    }
+
+    // As `lapwing status` does. One frame at a time.
+    tcp::Socket connect(int rank) { return connect_locally(local_name(watches[rank]->job_name(), rank)); }
+    static void send(const tcp::Socket& socket, FrameKind kind, std::size_t announced = 0) {
+        const auto head = frame_head(kind, announced);
+        ASSERT_EQ(::send(socket.get(), head.data(), head.size(), MSG_NOSIGNAL),
+                  static_cast<ssize_t>(head.size()));
+    }
+    static std::optional<Frame> receive(const tcp::Socket& socket) {
+        const std::string head = tcp::get(socket.get(), frame_head_bytes);
+        if (head.size() != frame_head_bytes) return std::nullopt;  // "(closed)"
+        const auto bytes = std::as_bytes(std::span(head));
+        const std::size_t length =
+            announced_bytes(std::span<const std::byte, frame_head_bytes>(bytes.data(), frame_head_bytes));
+        const std::string text = tcp::get(socket.get(), length);
+        const auto content = std::as_bytes(std::span(text));
+        return Frame{static_cast<FrameKind>(bytes[0]), {content.begin(), content.end()}};
+    }
+    std::vector<RankReply> collect(int rank) {
+        const tcp::Socket socket = connect(rank);
+        send(socket, FrameKind::collect);
+        std::vector<RankReply> replies(ranks);
+        while (const auto frame = receive(socket)) {
+            if (frame->kind == FrameKind::done) break;
+            EXPECT_EQ(frame->kind, FrameKind::rank);
+            const RankReply reply = decode_reply(frame->bytes);
+            replies[static_cast<std::size_t>(reply.rank)] = reply;
+        }
+        return replies;
+    }
+
+    Meeting meeting{ranks};
+    std::unique_ptr<ThreadJob> jobs[ranks];
+    std::unique_ptr<JobWatch> watches[ranks];
+    Printed printed;
+    std::atomic<bool> huge{false};
+    // Only the tests of a rank that has left wait for its end.
+    std::chrono::milliseconds answer_limit = tcp::long_enough;
+    const std::chrono::steady_clock::time_point began = std::chrono::steady_clock::now();
+};
+INSTANTIATE_TEST_SUITE_P(UnixAndTcp, WatchTest, testing::Bool(),
+                         [](const auto& test) { return test.param ? "Tcp" : "Unix"; });
+
+TEST_P(WatchTest, AnyRankGetsTheSnapshotsOfAll) {
+    start();
+    for (const int asked : {0, 2}) {
+        const std::vector<RankReply> replies = collect(asked);
+        for (int rank = 0; rank < ranks; ++rank) {
+            const Answer answer = answer_of(replies[static_cast<std::size_t>(rank)]);
+            ASSERT_TRUE(answer.snapshot) << answer.silence;
+            EXPECT_EQ(answer.snapshot->rank, rank);
+        }
+    }
+}
+
+TEST_P(WatchTest, ARankThatHasLeftIsSilentWithTheReason) {
+    answer_limit = 5s;
+    start();
+    watches[1].reset();
+    const std::vector<RankReply> replies = collect(0);
+    EXPECT_TRUE(answer_of(replies[2]).snapshot);
+    EXPECT_THAT(replies[1].silence, HasSubstr("rank 1 ("));
+    // Over TCP the other side cannot tell: the endpoint still accepts connections.
+    EXPECT_THAT(replies[1].silence,
+                HasSubstr(GetParam() ? "does not answer within 5 s" : "has called MPI_Finalize"));
+}
+
+TEST_P(WatchTest, AnAnswerThatIsTooLongIsASilence) {
+    start();
+    huge = true;
+    const std::vector<RankReply> replies = collect(0);
+    for (const RankReply& reply : replies) EXPECT_THAT(reply.silence, HasSubstr("bytes; at most"));
+}
+
+TEST_P(WatchTest, AQuestionThatIsTooLongEndsItsConnectionAlone) {
+    start();
+    const tcp::Socket socket = connect(0);
+    send(socket, FrameKind::hello, max_question_bytes + 1);
+    EXPECT_FALSE(receive(socket));
+    const tcp::Socket other = connect(0);
+    send(other, FrameKind::hello);
+    const auto answer = receive(other);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(decode_description(answer->bytes).ranks, ranks);
+}
+
+TEST_P(WatchTest, AnUnknownQuestionIsRefused) {
+    start();
+    const tcp::Socket socket = connect(0);
+    send(socket, static_cast<FrameKind>(99));
+    const auto answer = receive(socket);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->kind, FrameKind::refused);
+}
+
+TEST_P(WatchTest, AnotherUserIsRefused) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can become another user";
+    start();
+    const std::string name = local_name(watches[0]->job_name(), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (::setresuid(65534, 65534, 65534) != 0) ::_exit(3);
+        const tcp::Socket socket = connect_locally(name);
+        const auto head = frame_head(FrameKind::collect, 0);
+        static_cast<void>(!::send(socket.get(), head.data(), head.size(), MSG_NOSIGNAL));
+        const auto answer = receive(socket);
+        ::_exit(answer && answer->kind == FrameKind::refused ? 0 : 4);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST_P(WatchTest, AStallIsReportedOnceByRank0) {
+    start(100ms);
+    ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.count() > 0; }));
+    // Ranks 0 and 2 have reached the limit, and look again and again.
+    std::this_thread::sleep_for(500ms);
+    EXPECT_EQ(printed.count(), 1U);
+    EXPECT_THAT(printed.texts.front(), HasSubstr("report 1 of at most 5"));
+}
+
+TEST_P(WatchTest, TheNextRankReportsIfRank0HasLeft) {
+    answer_limit = 5s;
+    start(200ms);
+    watches[0].reset();
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.count() > 0; }));
+}
+
+TEST_P(WatchTest, MessagesReachRank0InOrderAndAllRanks) {
+    start();
+    std::mutex mutex;
+    std::vector<int> numbers[ranks];  // that rank 0 has received, by sender
+    std::atomic<int> announced{0};
+    watches[0]->on_message([&](int from, std::span<const std::byte> message) {
+        const std::lock_guard lock(mutex);
+        if (message.size() == 1) numbers[from].push_back(std::to_integer<int>(message[0]));
+        if (message.size() == 2) ++announced;
+    });
+    for (const int rank : {1, 2}) {
+        watches[rank]->on_message([&](int from, std::span<const std::byte> message) {
+            if (from == 0 && message.size() == 2) ++announced;
+        });
+    }
+    constexpr int count = 100;
+    for (int i = 0; i < count; ++i) {
+        const std::byte number{static_cast<unsigned char>(i)};
+        // Rank 2 sends none: rank 0 must reach it all the same.
+        for (const int rank : {0, 1}) EXPECT_TRUE(watches[rank]->send_to_first({&number, 1}));
+    }
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] {
+        const std::lock_guard lock(mutex);
+        return numbers[0].size() == count && numbers[1].size() == count;
+    }));
+    for (const int rank : {0, 1}) EXPECT_TRUE(std::is_sorted(numbers[rank].begin(), numbers[rank].end()));
+    const std::byte both[2] = {};
+    watches[0]->send_to_all(both);
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return announced == ranks; }));
+}
+
+TEST(StallClock, AWaitIsReportedOnceItHasLastedLongEnough) {
+    StallClock clock(60s);
+    const auto begin = StallClock::Clock::now();
+    const auto look = [&](std::chrono::seconds at) {
+        return clock.look(waiting_in(0, "MPI_Wait", at), begin + at, begin + at);
+    };
+    EXPECT_FALSE(look(30s).stalled_since);
+    EXPECT_EQ(look(50s).next, 10s);
+    EXPECT_EQ(look(60s).stalled_since, begin);
+    EXPECT_FALSE(look(90s).stalled_since);
+}
+
+TEST(StallClock, AnotherWaitBeginsAnew) {
+    StallClock clock(60s);
+    const auto begin = StallClock::Clock::now();
+    EXPECT_FALSE(clock.look(waiting_in(0, "MPI_Wait", 50s), begin + 50s, begin + 50s).stalled_since);
+    EXPECT_FALSE(clock.look(waiting_in(0, "MPI_Wait", 20s), begin + 60s, begin + 60s).stalled_since);
+    EXPECT_TRUE(clock.look(waiting_in(0, "MPI_Wait", 60s), begin + 100s, begin + 100s).stalled_since);
+}
+
+TEST(StallClock, ASuspendedProcessHasNotWaited) {
+    StallClock clock(60s);
+    const auto begin = StallClock::Clock::now();
+    EXPECT_FALSE(clock.look(waiting_in(0, "MPI_Wait", 30s), begin + 30s, begin + 30s).stalled_since);
+    // Planned for the 60th second, run in the 600th.
+    EXPECT_FALSE(clock.look(waiting_in(0, "MPI_Wait", 600s), begin + 600s, begin + 60s).stalled_since);
+    EXPECT_FALSE(clock.look(waiting_in(0, "MPI_Wait", 630s), begin + 630s, begin + 630s).stalled_since);
+    EXPECT_TRUE(clock.look(waiting_in(0, "MPI_Wait", 660s), begin + 660s, begin + 660s).stalled_since);
+}
+
+TEST(StallClock, AListThatAdvancesIsProgress) {
+    StallClock clock(60s);
+    const auto begin = StallClock::Clock::now();
+    const auto look = [&](std::chrono::seconds at, std::uint64_t task) {
+        RankSnapshot snapshot = waiting_in(0, "MPI_Wait", at);
+        CollectiveCall call;
+        call.in_flight = true;
+        call.position = Position{"host", "ring", task, 100, {}};
+        snapshot.communicators.emplace_back().recent.push_back(call);
+        return clock.look(snapshot, begin + at, begin + at).stalled_since.has_value();
+    };
+    EXPECT_FALSE(look(30s, 1));
+    EXPECT_FALSE(look(60s, 2));
+    EXPECT_FALSE(look(90s, 2));
+    EXPECT_TRUE(look(120s, 2));
+}
+
+TEST(StallClock, AProgramThatTestsInALoopWaits) {
+    StallClock clock(60s);
+    const auto begin = StallClock::Clock::now();
+    const auto look = [&](std::chrono::seconds at, const char* last) {
+        RankSnapshot snapshot;
+        snapshot.last.function = last;
+        snapshot.last.age = 1000;
+        CollectiveCall call;
+        call.in_flight = true;
+        call.age = static_cast<std::uint64_t>(std::chrono::nanoseconds(at).count());
+        snapshot.communicators.emplace_back().recent.push_back(call);
+        return clock.look(snapshot, begin + at, begin + at).stalled_since.has_value();
+    };
+    EXPECT_FALSE(look(30s, "MPI_Ibarrier"));
+    EXPECT_FALSE(look(100s, "MPI_Test"));
+    EXPECT_FALSE(look(130s, "MPI_Test"));
+    EXPECT_TRUE(look(160s, "MPI_Test"));
+}
+
+}  // namespace
+}  // namespace lapwing::watch

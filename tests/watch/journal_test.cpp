@@ -1,0 +1,309 @@
+#include "watch/journal.hpp"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "watch/source_lines.hpp"
+
+namespace lapwing::watch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const char* const types[] = {"", "MPI_INT", "MPI_DOUBLE"};
+const char* const operations[] = {"", "MPI_SUM"};
+
+// The process has one journal; each test uses communicators of its own.
+class JournalTest : public testing::Test {
+  protected:
+    JournalTest() {
+        journal().begin(
+            3, {.any_source = -7, .proc_null = -8, .any_tag = -9, .types = types, .operations = operations});
+    }
+    static CommunicatorRecord& add(std::uint64_t handle, const std::vector<int>& members) {
+        return *journal().add(handle, 0, std::make_shared<const std::vector<int>>(members), "");
+    }
+    static CommunicatorSnapshot shown(const CommunicatorRecord& record) {
+        for (const CommunicatorSnapshot& one : journal().snapshot().communicators) {
+            if (one.members_hash == record.members_hash() && one.ordinal == record.ordinal()) return one;
+        }
+        return {};
+    }
+};
+
+std::uint64_t broadcast(CommunicatorRecord& record, std::uint64_t bytes = 8, int root = 0) {
+    return record.call({.collective = Collective::broadcast, .root = root, .bytes = bytes}, Form::nonblocking,
+                       "MPI_Ibcast", nullptr);
+}
+
+std::vector<std::uint64_t> numbers(const CommunicatorSnapshot& communicator) {
+    std::vector<std::uint64_t> all;
+    for (const CollectiveCall& call : communicator.recent) all.push_back(call.number);
+    return all;
+}
+
+TEST_F(JournalTest, ShowsTheArgumentsOfACall) {
+    CommunicatorRecord& record = add(100, {0, 1, 2, 3, 7});
+    const std::uint64_t serial =
+        record.call({.collective = Collective::reduce, .root = 2, .bytes = 24, .type = 2, .operation = 1},
+                    Form::blocking, "MPI_Reduce", nullptr);
+    record.taken(serial);
+    const CommunicatorSnapshot communicator = shown(record);
+    EXPECT_EQ(communicator.name, "communicator 0 of ranks 0-3, 7");
+    EXPECT_EQ(communicator.calls, 1u);
+    ASSERT_THAT(communicator.recent, SizeIs(1));
+    const CollectiveCall& call = communicator.recent[0];
+    EXPECT_EQ(call.arguments, (Arguments{.collective = Collective::reduce,
+                                         .root = 2,
+                                         .bytes = 24,
+                                         .type = "MPI_DOUBLE",
+                                         .operation = "MPI_SUM",
+                                         .sent = {},
+                                         .received = {}}));
+    EXPECT_EQ(call.function, "MPI_Reduce");
+    EXPECT_EQ(call.form, Form::blocking);
+    EXPECT_TRUE(call.by_lapwing);
+    EXPECT_TRUE(call.in_flight);
+    record.completed(serial);
+    EXPECT_FALSE(shown(record).recent[0].in_flight);
+}
+
+TEST_F(JournalTest, KeepsTheLastCallsAndEarlierOnesInFlight) {
+    CommunicatorRecord& record = add(101, {0, 2});
+    const std::uint64_t first = broadcast(record);
+    const std::uint64_t second = broadcast(record);
+    record.completed(second);
+    for (int i = 0; i < 20; ++i) record.completed(broadcast(record));
+    CommunicatorSnapshot communicator = shown(record);
+    EXPECT_EQ(communicator.calls, 22u);
+    EXPECT_THAT(numbers(communicator),
+                ElementsAre(1, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22));
+    EXPECT_TRUE(communicator.recent[0].in_flight);
+    record.completed(first);
+    EXPECT_THAT(numbers(shown(record)), SizeIs(16));
+}
+
+TEST_F(JournalTest, PersistentCollectivesCountTheirStarts) {
+    CommunicatorRecord& record = add(102, {0, 3});
+    const std::uint64_t init = record.call({}, Form::persistent_init, "MPI_Barrier_init", nullptr);
+    CallRecord* const starts = record.persistent(init, true);
+    EXPECT_FALSE(shown(record).recent[0].in_flight);
+    for (int i = 0; i < 20; ++i) record.completed(broadcast(record));
+    EXPECT_EQ(numbers(shown(record)).front(), 6u);
+    starts->start();
+    starts->stop();
+    starts->start();
+    const CollectiveCall call = shown(record).recent.front();
+    EXPECT_EQ(call.number, 1u);
+    EXPECT_EQ(call.starts, 2u);
+    EXPECT_TRUE(call.in_flight);
+    EXPECT_TRUE(call.by_lapwing);
+    record.release_persistent(init);
+    EXPECT_EQ(numbers(shown(record)).front(), 6u);
+}
+
+TEST_F(JournalTest, TheHashDependsOnOrderAndArguments) {
+    CommunicatorRecord& one = add(103, {0, 4});
+    CommunicatorRecord& two = add(104, {0, 4});
+    CommunicatorRecord& three = add(105, {0, 4});
+    const auto hash = [](const CommunicatorRecord& record) { return shown(record).hash; };
+    for (CommunicatorRecord* record : {&one, &two, &three}) broadcast(*record);
+    EXPECT_EQ(hash(one), hash(two));
+    broadcast(one, 16);
+    broadcast(one, 24);
+    broadcast(two, 24);
+    broadcast(two, 16);
+    EXPECT_NE(hash(one), hash(two));
+    broadcast(three, 16);
+    broadcast(three, 24);
+    EXPECT_EQ(hash(one), hash(three));
+    broadcast(one, 8, 1);
+    broadcast(three, 8, 0);
+    EXPECT_NE(hash(one), hash(three));
+}
+
+TEST_F(JournalTest, OrdinalsFollowTheOrderOfCreation) {
+    const std::vector<int> members = {1, 2, 5};
+    CommunicatorRecord& first = add(110, members);
+    journal().reserve(members);  // known when it is used
+    CommunicatorRecord& third = add(111, members);
+    EXPECT_EQ(first.members_hash(), third.members_hash());
+    EXPECT_EQ(first.ordinal(), 0u);
+    EXPECT_EQ(third.ordinal(), 2u);
+    const auto second = journal().add(113, 0, std::make_shared<const std::vector<int>>(members), "",
+                                      Journal::Added::at_first_use);
+    EXPECT_EQ(second->ordinal(), 1u);
+    CommunicatorRecord& other = add(112, {2, 1, 5});
+    EXPECT_NE(first.members_hash(), other.members_hash());
+    EXPECT_EQ(other.ordinal(), 0u);
+}
+
+TEST_F(JournalTest, AFreedCommunicatorIsShownUntilItsCallsAreComplete) {
+    CommunicatorRecord& record = add(120, {1, 3});
+    const std::uint64_t serial = broadcast(record);
+    const std::uint64_t hash = record.members_hash();
+    journal().remove(120);
+    const auto is_shown = [hash] {
+        const RankSnapshot snapshot = journal().snapshot();
+        return std::ranges::any_of(snapshot.communicators,
+                                   [hash](const auto& one) { return one.members_hash == hash; });
+    };
+    EXPECT_TRUE(is_shown());
+    record.completed(serial);
+    EXPECT_FALSE(is_shown());
+    // The record is used again, and the old call's number means nothing in it.
+    CommunicatorRecord& next = add(121, {1, 4});
+    EXPECT_EQ(&next, &record);
+    record.completed(serial);
+    EXPECT_THAT(shown(next).recent, IsEmpty());
+    EXPECT_EQ(shown(next).calls, 0u);
+    EXPECT_EQ(broadcast(next), serial + 1);
+    EXPECT_THAT(numbers(shown(next)), ElementsAre(1));
+}
+
+TEST_F(JournalTest, AHandleIsFoundUntilItsCommunicatorIsFreed) {
+    CommunicatorRecord& record = add(130, {1, 5});
+    bool known = false;
+    EXPECT_EQ(journal().find(130, &known), &record);
+    EXPECT_EQ(journal().find(130, &known), &record);
+    journal().remove(130);
+    EXPECT_EQ(journal().find(130, &known), nullptr);
+    EXPECT_FALSE(known);
+    journal().add_unrecorded(130);
+    EXPECT_EQ(journal().find(130, &known), nullptr);
+    EXPECT_TRUE(known);
+}
+
+TEST_F(JournalTest, ShowsTheCallsOfThreads) {
+    CommunicatorRecord& record = add(140, {1, 6});
+    journal().rename(140, "rows");
+    const std::uint64_t serial = broadcast(record);
+    {
+        const InCall outer("MPI_Recv", nullptr, 140, -7, 5);
+        const InCall inner("MPI_Send", nullptr, 140, 1, 6);
+        RankSnapshot snapshot = journal().snapshot();
+        ASSERT_THAT(snapshot.current, SizeIs(1));
+        EXPECT_EQ(snapshot.current[0].function, "MPI_Recv");
+        EXPECT_EQ(snapshot.current[0].peer, -2);
+        EXPECT_EQ(snapshot.current[0].tag, 5);
+        ASSERT_GE(snapshot.current[0].communicator, 0);
+        EXPECT_EQ(snapshot.communicators[static_cast<std::size_t>(snapshot.current[0].communicator)].name,
+                  "rows");
+    }
+    {
+        const InCall wait("MPI_Wait", nullptr);
+        InCall::waits_for({&record, serial});
+        std::thread other([] {
+            const RankSnapshot snapshot = journal().snapshot();
+            ASSERT_THAT(snapshot.current, SizeIs(1));
+            EXPECT_EQ(snapshot.current[0].peer, -1);
+            EXPECT_EQ(snapshot.communicators[static_cast<std::size_t>(snapshot.current[0].communicator)].name,
+                      "rows");
+            EXPECT_THAT(snapshot.current[0].waits_for, ElementsAre(1));
+        });
+        other.join();
+        record.completed(serial);
+        EXPECT_THAT(journal().snapshot().current[0].waits_for, IsEmpty());
+    }
+    const RankSnapshot after = journal().snapshot();
+    EXPECT_THAT(after.current, IsEmpty());
+    EXPECT_EQ(after.last.function, "MPI_Wait");
+}
+
+TEST_F(JournalTest, AWaitingThreadPublishesPositions) {
+    CommunicatorRecord& record = add(150, {2, 6});
+    const std::uint64_t serial = broadcast(record);
+    std::atomic<bool> waits{false};
+    std::atomic<bool> end{false};
+    std::thread waiter([&] {
+        const InCall wait("MPI_Wait", nullptr);
+        InCall::waits_for({&record, serial});
+        waits = true;
+        while (!end) {
+            if (!journal().wants_positions()) continue;
+            journal().publish({{{&record, serial}, {"host", "chain", 3, 9, {1}}}});
+        }
+    });
+    while (!waits) std::this_thread::yield();
+    const RankSnapshot snapshot = journal().snapshot(60'000'000'000);
+    end = true;
+    waiter.join();
+    const CollectiveCall& call = snapshot.communicators.back().recent.at(0);
+    ASSERT_TRUE(call.position.has_value());
+    EXPECT_EQ(call.position->task, 3u);
+    EXPECT_THAT(call.position->awaited, ElementsAre(1));
+    // No thread waits: the position is no longer valid.
+    EXPECT_FALSE(shown(record).recent.at(0).position.has_value());
+}
+
+// Each call's arguments repeat its number, so a reader would see a mixture of two calls.
+TEST_F(JournalTest, ReadersSeeWholeCallsWhileThreadsWrite) {
+    constexpr int threads = 2;
+    constexpr std::uint64_t calls = LAPWING_TEST_FEWER ? 2'000 : 50'000;
+    std::vector<CommunicatorRecord*> records;
+    for (int i = 0; i < threads; ++i)
+        records.push_back(&add(160 + static_cast<std::uint64_t>(i), {5, 6 + i}));
+    CommunicatorRecord::set_threads(true);
+    std::vector<std::thread> writers;
+    std::atomic<int> writing{threads};
+    for (CommunicatorRecord* record : records) {
+        writers.emplace_back([record, &writing] {
+            std::uint64_t last = 0;
+            for (std::uint64_t number = 1; number <= calls; ++number) {
+                const InCall inside("MPI_Bcast", nullptr, number, static_cast<int>(number),
+                                    static_cast<int>(number));
+                const std::uint64_t serial = broadcast(*record, number, static_cast<int>(number));
+                // Some calls stay in flight until the ring has overwritten them.
+                if (number % 40 != 0) {
+                    record->completed(serial);
+                    continue;
+                }
+                if (last != 0) record->completed(last);
+                last = serial;
+            }
+            if (last != 0) record->completed(last);
+            --writing;
+        });
+    }
+    std::uint64_t seen = 0;
+    do {
+        const RankSnapshot snapshot = journal().snapshot(0);
+        for (const CurrentCall& call : snapshot.current) EXPECT_EQ(call.peer, call.tag);
+        for (const CommunicatorSnapshot& one : snapshot.communicators) {
+            if (one.members.front().first != 5) continue;
+            for (const CollectiveCall& call : one.recent) {
+                EXPECT_EQ(call.number, call.arguments.bytes);
+                EXPECT_EQ(call.number, static_cast<std::uint64_t>(call.arguments.root));
+                ++seen;
+            }
+        }
+    } while (writing > 0);
+    for (std::thread& writer : writers) writer.join();
+    CommunicatorRecord::set_threads(false);
+    EXPECT_GT(seen, 0u);
+    for (const CommunicatorRecord* record : records) {
+        const CommunicatorSnapshot communicator = shown(*record);
+        EXPECT_EQ(communicator.calls, calls);
+        for (const CollectiveCall& call : communicator.recent) EXPECT_FALSE(call.in_flight) << call.number;
+    }
+}
+
+[[gnu::noinline]] const void* address_here() {
+    return __builtin_return_address(0);
+}
+
+TEST(SourceLines, FindsTheLineOrTheModule) {
+    SourceLines lines;
+    const void* const here = address_here();
+    EXPECT_THAT(lines.before(here),
+                testing::AnyOf(HasSubstr("journal_test.cpp:"), HasSubstr("watch_test+0x")));
+    EXPECT_EQ(lines.before(nullptr), "");
+    EXPECT_THAT(lines.before(reinterpret_cast<const void*>(std::uintptr_t{16})), HasSubstr("0x"));
+}
+
+}  // namespace
+}  // namespace lapwing::watch

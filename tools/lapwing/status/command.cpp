@@ -1,0 +1,226 @@
+// lapwing status: which ranks of a running job wait, in which calls, and for whom.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/error.hpp"
+#include "base/values.hpp"
+#include "command_line/command_line.hpp"
+#include "lapwing/common/command.hpp"
+#include "lapwing/common/tables.hpp"
+#include "lapwing/status/client.hpp"
+#include "watch/calls.hpp"
+#include "watch/local_socket.hpp"
+#include "watch/process_state.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    std::string job;
+    bool json = false;
+    std::string watch;
+};
+
+std::string hosts_in_words(const std::vector<std::string>& hosts) {
+    return hosts.size() == 1 ? hosts.front() : fmt::format("{} hosts", hosts.size());
+}
+
+Json job_as_json(const watch::JobDescription& job) {
+    Json json = {{"id", job.job},      {"program", job.program}, {"lapwing", job.version},
+                 {"ranks", job.ranks}, {"hosts", job.hosts},     {"age_seconds", job.age}};
+    if (!job.trouble.empty()) json["trouble"] = job.trouble;
+    return json;
+}
+
+// The user's own jobs on this host.
+int list(const std::vector<FoundJob>& jobs, bool json) {
+    std::vector<std::vector<std::string>> rows = {
+        {"job", "program", "ranks", "hosts", "running for", "pids here"}};
+    Json found = Json::array();
+    for (const FoundJob& job : jobs) {
+        try {
+            const watch::JobDescription one = RankClient(job).description();
+            Json row = job_as_json(one);
+            row["pids"] = job.pids;
+            found.push_back(std::move(row));
+            rows.push_back({one.job, one.program, std::to_string(one.ranks), hosts_in_words(one.hosts),
+                            watch::duration(one.age * 1'000'000'000),
+                            fmt::format("{}", fmt::join(job.pids, " "))});
+        } catch (const Error& error) {
+            fmt::print(stderr, "lapwing status: {}\n", error.what());
+        }
+    }
+    if (json)
+        fmt::print("{}\n", Json{{"jobs", found}}.dump(2));
+    else
+        fmt::print("{}Name one: lapwing status JOB\n", align(rows));
+    return success;
+}
+
+bool has_process(const FoundJob& job, int pid) {
+    return std::any_of(job.pids.begin(), job.pids.end(), [&](int rank) {
+        if (rank == pid) return true;
+        const std::vector<int> ancestors = watch::ancestors_of(rank);
+        return std::find(ancestors.begin(), ancestors.end(), pid) != ancestors.end();
+    });
+}
+
+[[noreturn]] void refuse(const std::string& why) {
+    throw Error(ErrorCode::invalid_argument, why);
+}
+
+constexpr const char* where =
+    "Ask on a host of the job, in its network namespace. A job appears once MPI_Init has returned and until "
+    "MPI_Finalize, if `lapwing run` has started it.";
+
+// By its name, or by the process number of a rank or of its launcher.
+FoundJob named(const std::vector<FoundJob>& jobs, const std::string& word) {
+    const auto pid = parse_number(word);
+    std::vector<FoundJob> found;
+    for (const FoundJob& job : jobs)
+        if (job.name == word || (pid && has_process(job, static_cast<int>(*pid)))) found.push_back(job);
+    if (found.empty()) refuse(fmt::format("no job '{}' on this host. {}", word, where));
+    if (found.size() > 1)
+        refuse(fmt::format("process {} has started {} jobs; name one: `lapwing status` lists them", word,
+                           found.size()));
+    if (!watch::may_ask(found.front().user) && ::geteuid() != 0)
+        refuse(fmt::format("job {} belongs to {}: only that user and the superuser may ask it",
+                           found.front().name, watch::user_name(found.front().user)));
+    return found.front();
+}
+
+// How often ranks were the cause, over the samples.
+class LateRanks {
+  public:
+    void add(const std::vector<watch::Finding>& findings) {
+        ++samples_;
+        std::map<int, bool> late;
+        for (const watch::Finding& finding : findings) {
+            if (finding.kind != watch::Finding::Kind::missing && finding.kind != watch::Finding::Kind::idle)
+                continue;
+            for (const int rank : finding.ranks) late[rank] = true;
+        }
+        for (const auto& [rank, is_late] : late) ++counts_[rank];
+    }
+    std::string in_words() const {
+        std::vector<std::pair<int, int>> ranks(counts_.begin(), counts_.end());
+        std::stable_sort(ranks.begin(), ranks.end(),
+                         [](const auto& one, const auto& other) { return one.second > other.second; });
+        if (ranks.size() > max_ranks) ranks.resize(max_ranks);
+        std::vector<std::string> words;
+        for (const auto& [rank, count] : ranks) words.push_back(fmt::format("rank {}: {}", rank, count));
+        return fmt::format("Ranks that others waited for, in {} sample{}: {}\n", samples_,
+                           samples_ == 1 ? "" : "s",
+                           words.empty() ? "none" : fmt::format("{}", fmt::join(words, ", ")));
+    }
+    Json as_json() const {
+        Json json = Json::object();
+        for (const auto& [rank, count] : counts_) json[std::to_string(rank)] = count;
+        return {{"samples", samples_}, {"late", json}};
+    }
+
+  private:
+    static constexpr std::size_t max_ranks = 8;
+    int samples_ = 0;
+    std::map<int, int> counts_;
+};
+
+void show(RankClient& client, bool json, LateRanks* late) {
+    const std::vector<watch::Answer> answers = client.collect();
+    const std::vector<watch::Finding> findings = watch::diagnose(answers);
+    if (late != nullptr) late->add(findings);
+    const watch::JobDescription& job = client.description();
+    if (json) {
+        Json all = {{"job", job_as_json(job)}};
+        all.update(Json::parse(watch::as_json(answers, findings)));
+        if (late != nullptr) all["late_ranks"] = late->as_json();
+        fmt::print("{}\n", late != nullptr ? all.dump() : all.dump(2));
+        return;
+    }
+    // The former picture disappears where there is a terminal.
+    if (late != nullptr && ::isatty(STDOUT_FILENO)) fmt::print("\x1b[H\x1b[2J");
+    fmt::print("Job {}: {}, {} rank{} on {}, running for {}\n", job.job, job.program, job.ranks,
+               job.ranks == 1 ? "" : "s", hosts_in_words(job.hosts),
+               watch::duration(job.age * 1'000'000'000));
+    if (!job.trouble.empty()) fmt::print("Not all ranks can be asked: {}\n", job.trouble);
+    fmt::print("\n{}", watch::in_words(answers, findings));
+    if (late != nullptr) fmt::print("\n{}\n", late->in_words());
+}
+
+int status(const Options& options) {
+    std::vector<FoundJob> jobs = jobs_here();
+    if (options.job.empty()) {
+        std::erase_if(jobs, [](const FoundJob& job) { return job.user != ::geteuid(); });
+        if (jobs.empty()) refuse(fmt::format("no job of yours runs on this host. {}", where));
+        if (jobs.size() > 1) return list(jobs, options.json);
+    }
+    const FoundJob job = options.job.empty() ? jobs.front() : named(jobs, options.job);
+    if (options.watch.empty()) {
+        RankClient client(job);
+        show(client, options.json, nullptr);
+        return success;
+    }
+    const auto seconds = parse_number(options.watch);
+    if (!seconds || *seconds < 1 || *seconds > 86'400)
+        refuse(fmt::format("--watch must be a number of seconds from 1 to 86400, not '{}'", options.watch));
+    LateRanks late;
+    while (true) {
+        // A connection for each sample: the rank that answered last may be stopped now.
+        try {
+            RankClient client(job);
+            show(client, options.json, &late);
+        } catch (const Error&) {
+            const auto now = jobs_here();
+            if (std::any_of(now.begin(), now.end(),
+                            [&](const FoundJob& one) { return one.name == job.name; }))
+                throw;
+            fmt::print(stderr, "lapwing status: job {} has ended\n", job.name);
+            return success;
+        }
+        std::fflush(stdout);
+        std::this_thread::sleep_for(std::chrono::seconds(*seconds));
+    }
+}
+
+}  // namespace
+
+Command add_status(CommandLine& tool) {
+    auto options = std::make_shared<Options>();
+    CommandLine* app =
+        tool.add_subcommand("status", "Show which ranks of a running job wait, in which calls, and for whom");
+    app->add_option("JOB", options->job,
+                    "Its name, or the process number of a rank or of mpirun; default: the only job")
+        ->type_name("");
+    app->add_flag("--json", options->json, "Print JSON");
+    app->add_option("--watch", options->watch,
+                    "Show it again every S seconds (2), with the ranks that were late most often")
+        ->type_name("S")
+        ->optional_value("2");
+    app->footer(
+        "Examples:\n"
+        "  lapwing status\n"
+        "  lapwing status 1a2b3c4d --json\n"
+        "  lapwing status 4711 --watch 5\n"
+        "\nRun it on any host of the job, as the user who has started it or as the superuser. Without JOB "
+        "and "
+        "with\n"
+        "several jobs on this host, it lists them. On a virtual host of `lapwing cluster`, or in a "
+        "container:\n"
+        "`nsenter --target PID --net lapwing status`, with the process number of a rank. The exit status is "
+        "0\n"
+        "if the job has answered, and 2 otherwise.");
+    return {app, [options] { return status(*options); }};
+}
+
+}  // namespace lapwing::tool
