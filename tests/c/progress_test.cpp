@@ -10,7 +10,7 @@ namespace {
 
 using namespace testing_c;
 
-const lapwing_reduction sum = {LAPWING_UINT64, LAPWING_SUM, 0, nullptr, nullptr, 0};
+const lapwing_reduction sum_of_uint64 = {LAPWING_UINT64, LAPWING_SUM, 0, nullptr, nullptr, 0};
 
 TEST(Progress, AWaitMovesTheOtherGroupsToo) {
     constexpr int ranks = 3;
@@ -48,7 +48,8 @@ TEST(Progress, ThreadsWaitForOperationsOfOneGroup) {
                 lapwing_operation* operations[threads] = {};
                 for (std::size_t i = 0; i < threads; ++i) {
                     in[i] = static_cast<std::uint64_t>(rank) * 100 + i;
-                    EXPECT_WORKS(lapwing_allreduce(group, &in[i], &out[i], 1, &sum, &operations[i]));
+                    EXPECT_WORKS(
+                        lapwing_allreduce(group, &in[i], &out[i], 1, &sum_of_uint64, &operations[i]));
                 }
                 std::vector<std::thread> waiting;
                 for (std::size_t i = 0; i < threads; ++i) {

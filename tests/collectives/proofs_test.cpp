@@ -42,7 +42,7 @@ void for_each_choice(const Problem& problem, Visit visit) {
 
 // The same for all forms of all collectives, with blocks of about so many bytes.
 template <typename Visit>
-void for_each(int ranks, std::uint64_t bytes, Visit visit) {
+void for_each_problem(int ranks, std::uint64_t bytes, Visit visit) {
     for (const Collective collective : all_collectives()) {
         for (const auto sample : {sample_problems, sample_problems_on_hosts}) {
             for (const Problem& problem : sample(collective, ranks, bytes)) {
@@ -76,7 +76,7 @@ void expect_proven_chains(const Problem& problem, const Choice& choice) {
 TEST(SlowProofs, AllListsAreProven) {
     for (int ranks = 1; ranks <= 20; ++ranks) {
         for (const std::uint64_t bytes : {0U, 1U, 8U, 24U, 200U}) {
-            for_each(ranks, bytes, expect_proven);
+            for_each_problem(ranks, bytes, expect_proven);
             if (HasFatalFailure()) return;
         }
     }
@@ -84,7 +84,7 @@ TEST(SlowProofs, AllListsAreProven) {
 
 TEST(SlowProofs, AlsoOfManyRanks) {
     for (const int ranks : {21, 24, 31, 32, 33, 48, 57, 63, 64}) {
-        for_each(ranks, 160, expect_proven);
+        for_each_problem(ranks, 160, expect_proven);
         if (HasFatalFailure()) return;
     }
 }
@@ -108,14 +108,14 @@ TEST(Proofs, AlsoWithEveryRootAndWhereFewHaveBlocks) {
 
 TEST(SlowProofs, AllChainFormsAreProven) {
     for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17}) {
-        for_each(ranks, ranks < 6 ? 600 : 24, expect_proven_chains);
+        for_each_problem(ranks, ranks < 6 ? 600 : 24, expect_proven_chains);
         if (HasFatalFailure()) return;
     }
 }
 
 // Where collectives have a root, only that knows whether its input stands in out.
 TEST(Proofs, OnlyTheRootNeedKnowWhatIsInPlace) {
-    for_each(6, 8, [](const Problem& problem, const Choice& choice) {
+    for_each_problem(6, 8, [](const Problem& problem, const Choice& choice) {
         if (!has_root(problem.collective) || !problem.in_place) return;
         for (int rank = 0; rank < problem.ranks; ++rank) {
             if (rank == problem.root) continue;
@@ -128,7 +128,7 @@ TEST(Proofs, OnlyTheRootNeedKnowWhatIsInPlace) {
 }
 
 TEST(Proofs, ARankNeedsItsOwnPartsOnly) {
-    for_each(7, 8, [](const Problem& problem, const Choice& choice) {
+    for_each_problem(7, 8, [](const Problem& problem, const Choice& choice) {
         for (int rank = 0; rank < problem.ranks; ++rank) {
             ASSERT_EQ(build(problem, rank, choice), build(seen_by(problem, rank), rank, choice))
                 << print(problem) << " " << print(choice);

@@ -49,7 +49,8 @@ std::vector<Problem> with_more_parts(const Problem& plain) {
 
 // Calls visit(problem, choice) for what the algorithms of the reductions do not decline.
 template <typename Visit>
-void for_each(int ranks, const Elements& elements, const std::set<std::uint64_t>& sizes, Visit visit) {
+void for_each_reduction(int ranks, const Elements& elements, const std::set<std::uint64_t>& sizes,
+                        Visit visit) {
     for (const Algorithm* algorithm : catalogue()) {
         const Collective collective = algorithm->collective;
         if (!is_reduction(collective)) continue;
@@ -77,7 +78,7 @@ std::string describe(const Problem& problem, const Choice& choice) {
     return print(problem) + " " + print(choice);
 }
 
-void expect_proven(const Problem& problem, const Choice& choice) {
+void expect_reduction_proven(const Problem& problem, const Choice& choice) {
     const ListSet set = build_all(problem, choice);
     const auto violations = check(problem, set.lists);
     ASSERT_TRUE(violations.empty()) << describe(problem, choice) << ": "
@@ -99,7 +100,7 @@ std::set<std::uint64_t> sizes_for(int ranks) {
 TEST(SlowReductions, AllListsAreProven) {
     for (int ranks = 1; ranks <= 20; ++ranks) {
         for (const Elements& elements : kinds_of_elements) {
-            for_each(ranks, elements, sizes_for(ranks), expect_proven);
+            for_each_reduction(ranks, elements, sizes_for(ranks), expect_reduction_proven);
             if (HasFatalFailure()) return;
         }
     }
@@ -107,7 +108,7 @@ TEST(SlowReductions, AllListsAreProven) {
 
 TEST(SlowReductions, AllListsOfManyRanksAreProven) {
     for (const int ranks : {21, 31, 32, 33, 47, 48, 63, 64}) {
-        for_each(ranks, kinds_of_elements[ranks % 3], sizes_for(ranks), expect_proven);
+        for_each_reduction(ranks, kinds_of_elements[ranks % 3], sizes_for(ranks), expect_reduction_proven);
         if (HasFatalFailure()) return;
     }
 }
@@ -115,7 +116,7 @@ TEST(SlowReductions, AllListsOfManyRanksAreProven) {
 TEST(SlowReductions, AllChainFormsAreProven) {
     for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 11, 13}) {
         // 100 elements of 24 bytes are more than a connection is sure to hold.
-        for_each(ranks, matrices, {2, 100}, [](const Problem& problem, const Choice& choice) {
+        for_each_reduction(ranks, matrices, {2, 100}, [](const Problem& problem, const Choice& choice) {
             if (has_root(problem.collective) && problem.root != problem.ranks / 2) return;
             const ListSet set = build_all(problem, choice);
             const auto violations = check_chains(set.lists);
@@ -215,7 +216,7 @@ void expect_product(const Problem& problem, const Choice& choice, bool buffered)
 TEST(Reductions, MultiplyMatricesInRankOrder) {
     for (int ranks = 1; ranks <= 13; ++ranks) {
         for (const bool buffered : {false, true}) {
-            for_each(ranks, matrices, {1, 5}, [&](const Problem& problem, const Choice& choice) {
+            for_each_reduction(ranks, matrices, {1, 5}, [&](const Problem& problem, const Choice& choice) {
                 expect_product(problem, choice, buffered);
             });
             if (HasFatalFailure()) return;

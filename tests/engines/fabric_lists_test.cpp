@@ -27,9 +27,9 @@ using namespace testing_engines;
 using namespace testing_links;
 
 // The ranks of a job as threads of this process. Each has what its process would have.
-class Job {
+class FabricListsJob {
   public:
-    Job(const FabricCase& which, const std::vector<int>& host_of, bool progress_threads)
+    FabricListsJob(const FabricCase& which, const std::vector<int>& host_of, bool progress_threads)
         : fabrics_(which, static_cast<int>(host_of.size())) {
         const int ranks = static_cast<int>(host_of.size());
         std::vector<shm::ShmAddress> addresses;
@@ -99,7 +99,7 @@ class FabricLists : public testing::TestWithParam<FabricCase> {
         SCOPED_TRACE(print(problem) + " " + print(choice) + (progress_threads ? ", with threads" : "") +
                      ", seed " + std::to_string(seed));
         constexpr int runs = 2;
-        Job job(which, host_of, progress_threads);
+        FabricListsJob job(which, host_of, progress_threads);
         const auto body = [&](int rank, std::barrier<>& together) {
             std::mt19937 random(seed * 100 + static_cast<unsigned>(rank));
             RankRuns all(problem, rank, job.prepare(build(problem, rank, choice), rank));
@@ -160,7 +160,7 @@ TEST_P(FabricLists, CompleteWithoutCalls) {
         problem.collective = collective;
         if (collective == Collective::barrier) problem.bytes = 0;
         const Choice choice = parse_choice(collective, algorithm);
-        Job job(GetParam(), {0, 0, 1, 2}, true);
+        FabricListsJob job(GetParam(), {0, 0, 1, 2}, true);
         on_ranks(problem.ranks, [&](int rank, std::barrier<>& together) {
             RankRuns one(problem, rank, job.prepare(build(problem, rank, choice), rank));
             Operation* const operation = one.start();

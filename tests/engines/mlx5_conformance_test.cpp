@@ -67,22 +67,26 @@ TEST(Mlx5ConformanceFromAfar, IndicesWrap) {
     }
 }
 
-struct Planted {
+struct PlantedInDouble {
     Fault fault;
     const char* question;
 };
-class Mlx5PlantedFault : public testing::TestWithParam<Planted> {};
-INSTANTIATE_TEST_SUITE_P(
-    Faults, Mlx5PlantedFault,
-    testing::Values(Planted{Fault::wait_one_early, "wait_count"}, Planted{Fault::wait_one_late, "wait_count"},
-                    Planted{Fault::wait_never_blocks, "wait_plain"},
-                    Planted{Fault::wait_in_16_bits, "far_wait"},
-                    Planted{Fault::wait_forgets_overrun, "overrun"},
-                    Planted{Fault::enable_one_more, "enable"}, Planted{Fault::enable_is_relative, "enable"},
-                    Planted{Fault::enable_not_needed, "enable"}, Planted{Fault::enable_once, "enable"},
-                    Planted{Fault::completion_before_data, "write"},
-                    Planted{Fault::completion_unasked, "report"}, Planted{Fault::owner_never_turns, "write"},
-                    Planted{Fault::order_lost, "send"}, Planted{Fault::key_not_checked, "key"}));
+class Mlx5PlantedFault : public testing::TestWithParam<PlantedInDouble> {};
+INSTANTIATE_TEST_SUITE_P(Faults, Mlx5PlantedFault,
+                         testing::Values(PlantedInDouble{Fault::wait_one_early, "wait_count"},
+                                         PlantedInDouble{Fault::wait_one_late, "wait_count"},
+                                         PlantedInDouble{Fault::wait_never_blocks, "wait_plain"},
+                                         PlantedInDouble{Fault::wait_in_16_bits, "far_wait"},
+                                         PlantedInDouble{Fault::wait_forgets_overrun, "overrun"},
+                                         PlantedInDouble{Fault::enable_one_more, "enable"},
+                                         PlantedInDouble{Fault::enable_is_relative, "enable"},
+                                         PlantedInDouble{Fault::enable_not_needed, "enable"},
+                                         PlantedInDouble{Fault::enable_once, "enable"},
+                                         PlantedInDouble{Fault::completion_before_data, "write"},
+                                         PlantedInDouble{Fault::completion_unasked, "report"},
+                                         PlantedInDouble{Fault::owner_never_turns, "write"},
+                                         PlantedInDouble{Fault::order_lost, "send"},
+                                         PlantedInDouble{Fault::key_not_checked, "key"}));
 
 TEST_P(Mlx5PlantedFault, IsFound) {
     Rules rules;

@@ -99,7 +99,7 @@ class FaultyDevice final : public mlx5::Device {
     std::map<std::uint32_t, Watched> pairs_;
 };
 
-struct Job {
+struct CardJob {
     Problem problem;
     Choice choice;
     const WorkVariant* variant = nullptr;
@@ -109,15 +109,15 @@ struct Job {
     std::uint32_t max_blocks = UINT32_MAX;
 };
 
-Job job_of(Problem problem, Choice choice, const WorkVariant& variant, unsigned seed) {
-    Job job{std::move(problem), std::move(choice), &variant, {}};
+CardJob job_of(Problem problem, Choice choice, const WorkVariant& variant, unsigned seed) {
+    CardJob job{std::move(problem), std::move(choice), &variant, {}};
     job.rules.seed = seed;
     // A strict card refuses WAIT in a queue without cd_master; with a management queue there is none.
     job.rules.strict = variant.management;
     return job;
 }
 
-struct Rank {
+struct CardRank {
     std::unique_ptr<DoubleDevice> card;
     std::unique_ptr<FaultyDevice> faulty;
     std::unique_ptr<GroupEngine> group;
@@ -127,7 +127,7 @@ struct Rank {
     std::vector<Operation*> operations;
 };
 
-void start(const Job& job, int rank, int round, Rank& of) {
+void start(const CardJob& job, int rank, int round, CardRank& of) {
     of.in.clear();
     of.out.clear();
     of.operations.clear();
@@ -145,16 +145,16 @@ void start(const Job& job, int rank, int round, Rank& of) {
 }
 
 // What is wrong; empty: nothing.
-std::string run(const Job& job) {
+std::string run(const CardJob& job) {
     const int count = job.problem.ranks;
     const auto network = mlx5_double::Network::of_process(static_cast<std::uint32_t>(count));
     const auto links = process_links(count, true);
-    std::vector<Rank> ranks(static_cast<std::size_t>(count));
+    std::vector<CardRank> ranks(static_cast<std::size_t>(count));
     std::mt19937 random(static_cast<unsigned>(job.rules.seed));
     try {
         const Engine& engine = mlx5_engine();
         for (int rank = 0; rank < count; ++rank) {
-            Rank& of = ranks[static_cast<std::size_t>(rank)];
+            CardRank& of = ranks[static_cast<std::size_t>(rank)];
             of.card = std::make_unique<DoubleDevice>(network, job.rules, Drive::hand);
             if (job.fault || job.max_blocks != UINT32_MAX)
                 of.faulty = std::make_unique<FaultyDevice>(*of.card, job.fault, job.max_blocks);
@@ -172,7 +172,7 @@ std::string run(const Job& job) {
             int left = runs * count;
             for (int rounds = 0; left > 0; ++rounds) {
                 if (rounds > max_rounds) return "it never ends";
-                for (Rank& rank : ranks) {
+                for (CardRank& rank : ranks) {
                     rank.card->card().round();
                     Operation*& operation = rank.operations[random() % runs];
                     if (operation == nullptr || !rank.prepared->test(operation)) continue;
@@ -192,13 +192,13 @@ std::string run(const Job& job) {
     } catch (const Error& error) {
         return error.what();
     }
-    for (const Rank& rank : ranks) {
+    for (const CardRank& rank : ranks) {
         if (!rank.card->card().refusals().empty()) return rank.card->card().refusals().front();
     }
     return {};
 }
 
-void expect_right(const Job& job) {
+void expect_right(const CardJob& job) {
     EXPECT_EQ(run(job), "") << job.variant->name << ", seed " << job.rules.seed << ", " << print(job.problem)
                             << " " << print(job.choice);
 }
@@ -233,8 +233,8 @@ TEST(Mlx5EngineSeeds, EachIsAnotherOrder) {
                                                             {Collective::allreduce, "recursive_doubling"},
                                                             {Collective::broadcast, "binomial"}};
         const auto& [collective, algorithm] = cases[seed / 4 % std::size(cases)];
-        Job job = job_of(sample_problems(collective, 3, 24).front(), parse_choice(collective, algorithm),
-                         work_variants()[seed % 4], seed);
+        CardJob job = job_of(sample_problems(collective, 3, 24).front(), parse_choice(collective, algorithm),
+                             work_variants()[seed % 4], seed);
         job.rounds = 4;
         expect_right(job);
         if (HasFailure()) return;
@@ -246,8 +246,8 @@ TEST(Mlx5EngineSizes, LongListsAndBuffers) {
     for (const WorkVariant& each : work_variants()) {
         expect_right(job_of(sample_problems(Collective::broadcast, 3, 150000).front(),
                             parse_choice(Collective::broadcast, "binomial"), each, 5));
-        Job job = job_of(sample_problems(Collective::alltoall, 5, 40).front(),
-                         parse_choice(Collective::alltoall, "bruck"), each, 6);
+        CardJob job = job_of(sample_problems(Collective::alltoall, 5, 40).front(),
+                             parse_choice(Collective::alltoall, "bruck"), each, 6);
         job.max_blocks = 4;
         expect_right(job);
         job = job_of(sample_problems_on_hosts(Collective::broadcast, 4, 24000).front(),
@@ -266,7 +266,7 @@ void set_word(std::byte* at, std::uint32_t value) {
     for (int i = 3; i >= 0; --i, value >>= 8) at[i] = static_cast<std::byte>(value & 0xff);
 }
 
-struct Planted {
+struct PlantedInDevice {
     const char* name;
     const char* variant;
     FaultyDevice::Fault fault;
@@ -288,7 +288,7 @@ TEST(Mlx5EngineFaults, AreFound) {
     constexpr unsigned write = 0x09, send = 0x0a, wait = 0x0f, enable = 0x17;
     const auto less = [](std::uint32_t value) { return (value - 1) & 0xffffff; };
     const auto more = [](std::uint32_t value) { return (value + 1) & 0xffffff; };
-    const Planted all[] = {
+    const PlantedInDevice all[] = {
         {"WAIT one early", "mq-send", of_word(wait, 24, less)},
         {"WAIT one early", "peer-send", of_word(wait, 24, less)},
         {"WAIT one late", "mq-send", of_word(wait, 24, more)},
@@ -315,13 +315,13 @@ TEST(Mlx5EngineFaults, AreFound) {
         {"no report", "mq-send", in_opcode(wait, [](std::byte* block) { block[11] = std::byte{0}; })},
         {"no report", "peer-send", in_opcode(send, [](std::byte* block) { block[11] = std::byte{0}; })},
     };
-    for (const Planted& planted : all) {
+    for (const PlantedInDevice& planted : all) {
         bool found = false;
         for (unsigned seed = 0; seed < 12 && !found; ++seed) {
             // Forwarded bytes, and two messages to one peer.
-            Job job = job_of(sample_problems_on_hosts(Collective::broadcast, 4, 6000).front(),
-                             parse_choice(Collective::broadcast, "two_level:k=1:segment=2"),
-                             variant(planted.variant), seed);
+            CardJob job = job_of(sample_problems_on_hosts(Collective::broadcast, 4, 6000).front(),
+                                 parse_choice(Collective::broadcast, "two_level:k=1:segment=2"),
+                                 variant(planted.variant), seed);
             ASSERT_EQ(run(job), "");
             job.fault = planted.fault;
             found = !run(job).empty();

@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 using namespace testing_engines;
 
 // One rank on a host with others, and its runs of a list.
-struct Rank {
+struct ThreadRank {
     int number = 0;
     ProgressThread* progress_thread = nullptr;
     shm::ShmNode* node = nullptr;
@@ -38,7 +38,7 @@ struct Rank {
 
 // Calls `body` on a thread for each rank of the lists. All ranks are on one host.
 void on_one_host(const ListSet& lists, const Manner& manner,
-                 const std::function<void(Rank&, std::barrier<>&)>& body) {
+                 const std::function<void(ThreadRank&, std::barrier<>&)>& body) {
     const auto ranks = static_cast<std::size_t>(lists.problem.ranks);
     ShmHosts hosts(std::vector<int>(ranks, 0), std::vector<Manner>(ranks, manner));
     on_ranks(lists.problem.ranks, [&](int number, std::barrier<>& together) {
@@ -47,7 +47,7 @@ void on_one_host(const ListSet& lists, const Manner& manner,
         RankRuns runs(lists.problem, number,
                       open_host_group(*link, progress_thread)
                           ->prepare(lists.problem, lists.lists[static_cast<std::size_t>(number)], {}));
-        Rank rank{number, progress_thread, &hosts.node(number), runs, &runs.prepared()};
+        ThreadRank rank{number, progress_thread, &hosts.node(number), runs, &runs.prepared()};
         body(rank, together);
         together.arrive_and_wait();
     });
@@ -85,7 +85,7 @@ class ProgressThreadTest : public testing::TestWithParam<shm::TransferMethod> {}
 TEST_P(ProgressThreadTest, ListsCompleteWithoutCalls) {
     for (const auto& [algorithm, problem] : cases()) {
         const ListSet lists = build_all(problem, parse_choice(problem.collective, algorithm));
-        on_one_host(lists, {GetParam(), true}, [&](Rank& rank, std::barrier<>& together) {
+        on_one_host(lists, {GetParam(), true}, [&](ThreadRank& rank, std::barrier<>& together) {
             for (int run = 0; run < 3; ++run) {
                 rank.runs.start();
                 EXPECT_TRUE(rank.runs.becomes_right()) << print(lists.problem) << ", rank " << rank.number;
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Transfers, ProgressThreadTest,
 TEST(ProgressByThread, WithoutAThreadNothingAdvancesBetweenCalls) {
     const Problem problem = cases().front().problem;
     const ListSet lists = build_all(problem, parse_choice(problem.collective, "pairwise:window=1"));
-    on_one_host(lists, {shm::TransferMethod::kernel, false}, [&](Rank& rank, std::barrier<>& together) {
+    on_one_host(lists, {shm::TransferMethod::kernel, false}, [&](ThreadRank& rank, std::barrier<>& together) {
         rank.runs.start();
         EXPECT_FALSE(rank.runs.becomes_right(20ms));
         together.arrive_and_wait();
@@ -126,7 +126,7 @@ TEST(ProgressByThread, TheProgramsFunctionIsCalledByTheProgram) {
     problem.element = 8;
     problem.ordered = true;
     const ListSet lists = build_all(problem, parse_choice(problem.collective, "recursive_doubling"));
-    on_one_host(lists, {shm::TransferMethod::automatic, true}, [&](Rank& rank, std::barrier<>&) {
+    on_one_host(lists, {shm::TransferMethod::automatic, true}, [&](ThreadRank& rank, std::barrier<>&) {
         for (int run = 0; run < 20; ++run) {
             rank.runs.start();
             rank.runs.wait_all();
@@ -170,22 +170,23 @@ TEST(ProgressByThread, SleepsWhileNothingMoves) {
     problem.ranks = 3;
     problem.bytes = 100000;
     const ListSet lists = build_all(problem, parse_choice(problem.collective, "flat"));
-    on_one_host(lists, {shm::TransferMethod::automatic, true}, [&](Rank& rank, std::barrier<>& together) {
-        Operation* operation = nullptr;
-        if (rank.number != 0) operation = rank.runs.start();
-        together.arrive_and_wait();
-        if (rank.number == 0) {
-            EXPECT_TRUE(others_fall_asleep());
-            const long before = other_threads().sleeps;
-            std::this_thread::sleep_for(200ms);
-            EXPECT_TRUE(others_fall_asleep());
-            // A sanitizer's own thread wakes now and then.
-            EXPECT_LE(other_threads().sleeps - before, 10);
-            operation = rank.runs.start();
-        }
-        while (!rank.prepared->test(operation)) rank.progress_thread->sleep(100ms);
-        EXPECT_TRUE(rank.runs.right());
-    });
+    on_one_host(lists, {shm::TransferMethod::automatic, true},
+                [&](ThreadRank& rank, std::barrier<>& together) {
+                    Operation* operation = nullptr;
+                    if (rank.number != 0) operation = rank.runs.start();
+                    together.arrive_and_wait();
+                    if (rank.number == 0) {
+                        EXPECT_TRUE(others_fall_asleep());
+                        const long before = other_threads().sleeps;
+                        std::this_thread::sleep_for(200ms);
+                        EXPECT_TRUE(others_fall_asleep());
+                        // A sanitizer's own thread wakes now and then.
+                        EXPECT_LE(other_threads().sleeps - before, 10);
+                        operation = rank.runs.start();
+                    }
+                    while (!rank.prepared->test(operation)) rank.progress_thread->sleep(100ms);
+                    EXPECT_TRUE(rank.runs.right());
+                });
 }
 
 TEST(ProgressByThread, TestsOfARunReportItsFailure) {
@@ -193,29 +194,30 @@ TEST(ProgressByThread, TestsOfARunReportItsFailure) {
         "problem broadcast ranks 2 root 0 bytes 8\n"
         "list 0 in 8 out 0 scratch 0\n  send 1 in[0+8]\nend\n"
         "list 1 in 0 out 8 scratch 0\n  recv 0 out[0+4]\n  wait 0 1\nend\n");
-    on_one_host(lists, {shm::TransferMethod::automatic, true}, [&](Rank& rank, std::barrier<>& together) {
-        std::byte data[8]{};
-        // A message that is longer than its receive, after its receive or before it.
-        for (const std::uint32_t late : {0U, 1U}) {
-            if (rank.number == static_cast<int>(late)) together.arrive_and_wait();
-            Operation* const operation = rank.prepared->start({data, data}, late);
-            if (rank.number == 0) wait(*rank.prepared, operation);
-            if (rank.number != static_cast<int>(late)) together.arrive_and_wait();
-            if (rank.number == 1) {
-                EXPECT_THROW(wait(*rank.prepared, operation), Error);
-            }
-        }
-        // No message at all, from a rank that leaves.
-        if (rank.number == 0) return together.arrive_and_wait();
-        Operation* const second = rank.prepared->start({nullptr, data}, 2);
-        std::thread other([&] {
-            std::this_thread::sleep_for(5ms);
-            rank.node->give_up("rank 0 has left");
-        });
-        EXPECT_THROW(wait(*rank.prepared, second), Error);
-        other.join();
-        together.arrive_and_wait();
-    });
+    on_one_host(lists, {shm::TransferMethod::automatic, true},
+                [&](ThreadRank& rank, std::barrier<>& together) {
+                    std::byte data[8]{};
+                    // A message that is longer than its receive, after its receive or before it.
+                    for (const std::uint32_t late : {0U, 1U}) {
+                        if (rank.number == static_cast<int>(late)) together.arrive_and_wait();
+                        Operation* const operation = rank.prepared->start({data, data}, late);
+                        if (rank.number == 0) wait(*rank.prepared, operation);
+                        if (rank.number != static_cast<int>(late)) together.arrive_and_wait();
+                        if (rank.number == 1) {
+                            EXPECT_THROW(wait(*rank.prepared, operation), Error);
+                        }
+                    }
+                    // No message at all, from a rank that leaves.
+                    if (rank.number == 0) return together.arrive_and_wait();
+                    Operation* const second = rank.prepared->start({nullptr, data}, 2);
+                    std::thread other([&] {
+                        std::this_thread::sleep_for(5ms);
+                        rank.node->give_up("rank 0 has left");
+                    });
+                    EXPECT_THROW(wait(*rank.prepared, second), Error);
+                    other.join();
+                    together.arrive_and_wait();
+                });
 }
 
 TEST(ProgressAdvice, IsGivenWhereAThreadWouldHavePaid) {

@@ -101,9 +101,10 @@ class Watched final : public DeferredWork {
 };
 
 // One rank's runs of a problem.
-class Rank {
+class TriggeredRank {
   public:
-    Rank(const Problem& problem, const Choice& choice, int rank, DeferredWork& network, Link& messages)
+    TriggeredRank(const Problem& problem, const Choice& choice, int rank, DeferredWork& network,
+                  Link& messages)
         : problem_(problem), rank_(rank) {
         const auto group = open_triggered_group(network, messages, limits_of(network));
         const auto list_of = [&](int one) { return build(problem, one, choice); };
@@ -143,9 +144,9 @@ class Rank {
 };
 
 void on_all_ranks(const Problem& problem, const Choice& choice, DeferredWork& network,
-                  const std::function<void(Rank&, int, std::barrier<>&)>& body) {
+                  const std::function<void(TriggeredRank&, int, std::barrier<>&)>& body) {
     on_threads(problem.ranks, [&](int rank, Link& messages, std::barrier<>& together) {
-        Rank one(problem, choice, rank, network, messages);
+        TriggeredRank one(problem, choice, rank, network, messages);
         body(one, rank, together);
         together.arrive_and_wait();
     });
@@ -170,35 +171,36 @@ TEST_F(TriggeredEngineTest, NothingIsLeftToTheProcessor) {
         for (int rank = 0; rank < problem.ranks; ++rank)
             for (const Task& task : build(problem, rank, choice).tasks) messages += sends(task.kind) ? 1 : 0;
         Watched network({});
-        on_all_ranks(problem, choice, network, [&](Rank& rank, int number, std::barrier<>& together) {
-            // The first one tells the ranks of each other.
-            rank.start(0);
-            rank.wait();
-            together.arrive_and_wait();
-            const std::uint64_t landed_before = network.landed();
-            together.arrive_and_wait();
-            rank.start(1);
-            together.arrive_and_wait();
-            const std::uint64_t calls = network.calls();
-            const std::uint64_t queued = network.queued();
-            together.arrive_and_wait();
-            // Everything has been started. All ranks sleep, nothing calls libfabric but this test, which
-            // looks at the counters, and everything lands.
-            if (number == 0) {
-                const auto end = std::chrono::steady_clock::now() + 20s;
-                std::uint64_t looks = 1;
-                while (network.landed() < landed_before + messages &&
-                       std::chrono::steady_clock::now() < end) {
-                    std::this_thread::sleep_for(1ms);
-                    ++looks;
-                }
-                EXPECT_EQ(network.calls(), calls + looks * network.landing_counters());
-                EXPECT_EQ(network.landed(), landed_before + messages);
-                EXPECT_EQ(network.queued(), queued);
-            }
-            together.arrive_and_wait();
-            rank.wait();
-        });
+        on_all_ranks(problem, choice, network,
+                     [&](TriggeredRank& rank, int number, std::barrier<>& together) {
+                         // The first one tells the ranks of each other.
+                         rank.start(0);
+                         rank.wait();
+                         together.arrive_and_wait();
+                         const std::uint64_t landed_before = network.landed();
+                         together.arrive_and_wait();
+                         rank.start(1);
+                         together.arrive_and_wait();
+                         const std::uint64_t calls = network.calls();
+                         const std::uint64_t queued = network.queued();
+                         together.arrive_and_wait();
+                         // Everything has been started. All ranks sleep, nothing calls libfabric but this
+                         // test, which looks at the counters, and everything lands.
+                         if (number == 0) {
+                             const auto end = std::chrono::steady_clock::now() + 20s;
+                             std::uint64_t looks = 1;
+                             while (network.landed() < landed_before + messages &&
+                                    std::chrono::steady_clock::now() < end) {
+                                 std::this_thread::sleep_for(1ms);
+                                 ++looks;
+                             }
+                             EXPECT_EQ(network.calls(), calls + looks * network.landing_counters());
+                             EXPECT_EQ(network.landed(), landed_before + messages);
+                             EXPECT_EQ(network.queued(), queued);
+                         }
+                         together.arrive_and_wait();
+                         rank.wait();
+                     });
     }
 }
 
@@ -213,7 +215,7 @@ void run_some(Watched::Limits limits, int runs) {
         if (!algorithm->applies(problem, choice.parameters)) continue;
         if (turn++ % (LAPWING_TEST_FEWER ? 12 : 4) != 0) continue;
         Watched network(limits);
-        on_all_ranks(problem, choice, network, [&](Rank& rank, int, std::barrier<>&) {
+        on_all_ranks(problem, choice, network, [&](TriggeredRank& rank, int, std::barrier<>&) {
             for (int run = 0; run < runs; ++run) {
                 rank.start(run);
                 rank.wait();
@@ -237,7 +239,7 @@ TEST_F(TriggeredEngineTest, MoreRunsThanHaveCounters) {
     constexpr std::uint64_t counters = 22;
     Watched network({.counters = counters});
     on_all_ranks(problem, parse_choice(problem.collective, "bruck"), network,
-                 [](Rank& rank, int, std::barrier<>&) {
+                 [](TriggeredRank& rank, int, std::barrier<>&) {
                      for (int run = 0; run < 9; ++run) rank.start(run);
                      for (int run = 0; run < 9; ++run) rank.wait();
                  });
@@ -251,7 +253,7 @@ TEST_F(TriggeredEngineTest, ARunThatIsDestroyedBeforeItsEndStopsTheNetworkOfItsR
         const auto real = open_deferred_work({.provider = "sockets"});
         Watched network({}, *real);
         {
-            Rank rank(problem, choice, number, network, messages);
+            TriggeredRank rank(problem, choice, number, network, messages);
             rank.start(0);
             rank.wait();
             EXPECT_EQ(network.stops(), 0);

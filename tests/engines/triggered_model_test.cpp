@@ -93,8 +93,8 @@ INSTANTIATE_TEST_SUITE_P(Each, TriggeredModel, testing::Values(Credits::at_end, 
 
 // For each fault: where it can be planted, near the maximum of counters or not, and a collective that shows
 // it often, which has every second run.
-struct Planted {
-    friend std::ostream& operator<<(std::ostream& out, const Planted& one) {
+struct PlantedInModel {
+    friend std::ostream& operator<<(std::ostream& out, const PlantedInModel& one) {
         return out << static_cast<int>(one.fault);
     }
     Fault fault;
@@ -103,10 +103,10 @@ struct Planted {
     std::optional<Collective> often = std::nullopt;
 };
 
-class TriggeredPlantedFault : public testing::TestWithParam<Planted> {};
+class TriggeredPlantedFault : public testing::TestWithParam<PlantedInModel> {};
 
 TEST_P(TriggeredPlantedFault, IsFound) {
-    const Planted& planted = GetParam();
+    const PlantedInModel& planted = GetParam();
     for (const Credits credits : planted.in) {
         const std::uint64_t before = credits == Credits::at_end ? 0 : 8;
         const std::uint64_t first = planted.near_maximum ? counts - max_in_run - before : 0;
@@ -123,20 +123,21 @@ constexpr auto shared = Credits::at_end;
 constexpr auto persistent = Credits::at_begin;
 INSTANTIATE_TEST_SUITE_P(
     Each, TriggeredPlantedFault,
-    testing::Values(Planted{Fault::threshold_low, {shared, persistent}, false, Collective::barrier},
-                    Planted{Fault::threshold_high, {shared, persistent}},
-                    Planted{Fault::no_credit, {shared, persistent}},
-                    Planted{Fault::credit_early, {shared, persistent}},
-                    Planted{Fault::no_credit_at_restart, {persistent}, true, Collective::barrier},
-                    Planted{Fault::same_slot, {shared}, false, Collective::barrier},
-                    Planted{Fault::wrong_target, {shared, persistent}},
-                    Planted{Fault::in_slot_order, {persistent}},
-                    Planted{Fault::no_restart, {shared, persistent}, true},
-                    Planted{Fault::no_pause, {shared, persistent}, true, Collective::barrier},
-                    Planted{Fault::no_level, {shared, persistent}, false, Collective::barrier},
-                    Planted{Fault::stage_early, {shared, persistent}, false, Collective::allreduce},
-                    Planted{Fault::stage_overtaken, {shared, persistent}, false, Collective::allreduce},
-                    Planted{Fault::one_result, {shared, persistent}, false, Collective::allreduce}));
+    testing::Values(PlantedInModel{Fault::threshold_low, {shared, persistent}, false, Collective::barrier},
+                    PlantedInModel{Fault::threshold_high, {shared, persistent}},
+                    PlantedInModel{Fault::no_credit, {shared, persistent}},
+                    PlantedInModel{Fault::credit_early, {shared, persistent}},
+                    PlantedInModel{Fault::no_credit_at_restart, {persistent}, true, Collective::barrier},
+                    PlantedInModel{Fault::same_slot, {shared}, false, Collective::barrier},
+                    PlantedInModel{Fault::wrong_target, {shared, persistent}},
+                    PlantedInModel{Fault::in_slot_order, {persistent}},
+                    PlantedInModel{Fault::no_restart, {shared, persistent}, true},
+                    PlantedInModel{Fault::no_pause, {shared, persistent}, true, Collective::barrier},
+                    PlantedInModel{Fault::no_level, {shared, persistent}, false, Collective::barrier},
+                    PlantedInModel{Fault::stage_early, {shared, persistent}, false, Collective::allreduce},
+                    PlantedInModel{
+                        Fault::stage_overtaken, {shared, persistent}, false, Collective::allreduce},
+                    PlantedInModel{Fault::one_result, {shared, persistent}, false, Collective::allreduce}));
 
 }  // namespace
 }  // namespace lapwing::triggered

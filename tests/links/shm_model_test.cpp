@@ -72,7 +72,7 @@ struct Model {
 
 using Bytes = std::vector<std::byte>;
 
-Bytes message(std::size_t bytes, int number) {
+Bytes model_message(std::size_t bytes, int number) {
     Bytes made(bytes);
     for (std::size_t i = 0; i < bytes; ++i)
         made[i] = static_cast<std::byte>(i * 3 + static_cast<std::size_t>(number) * 31 + 1);
@@ -148,7 +148,7 @@ struct Play {
             Protocol<Model>& protocol = *world->protocol[0];
             std::vector<Bytes> sent;
             for (std::size_t i = 0; i < play.lengths.size(); ++i)
-                sent.push_back(message(play.lengths[i], static_cast<int>(i)));
+                sent.push_back(model_message(play.lengths[i], static_cast<int>(i)));
             std::vector<Link::Transfer> transfers;
             transfers.reserve(sent.size() * static_cast<std::size_t>(play.ranks));
             for (int other = 1; other < play.ranks; ++other) {
@@ -161,7 +161,7 @@ struct Play {
                 Link::Transfer receive;
                 protocol.recv(other, 1, 0, answer.data(), answer.size(), receive);
                 wait(protocol, receive, play.sleeps);
-                if (answer != message(answer.size(), other)) Explorer::fail("the answer is wrong");
+                if (answer != model_message(answer.size(), other)) Explorer::fail("the answer is wrong");
             }
             for (Link::Transfer& transfer : transfers) wait(protocol, transfer, play.sleeps);
         });
@@ -176,10 +176,10 @@ struct Play {
                 }
                 for (std::size_t i = 0; i < transfers.size(); ++i) {
                     wait(protocol, transfers[i], play.sleeps);
-                    if (received[i] != message(play.lengths[i], static_cast<int>(i)))
+                    if (received[i] != model_message(play.lengths[i], static_cast<int>(i)))
                         Explorer::fail("a message is wrong");
                 }
-                const Bytes answer = message(play.lengths.front(), rank);
+                const Bytes answer = model_message(play.lengths.front(), rank);
                 Link::Transfer send;
                 protocol.send(0, 1, 0, answer.data(), answer.size(), send);
                 protocol.flush();
@@ -280,7 +280,7 @@ struct HelpedPlay {
         auto world = std::make_shared<Helped>(geometry, direct);
         const auto program = [world, play = *this] {
             Protocol<Model>& protocol = *world->protocol[0];
-            const Bytes sent = message(play.length, 0);
+            const Bytes sent = model_message(play.length, 0);
             world->received.resize(play.length);
             world->work.store(1);
             world->added.store(1);
@@ -309,7 +309,7 @@ struct HelpedPlay {
                 if (world->complete.load() != 0) break;
                 Explorer::pause(writes);
             }
-            if (world->received != message(play.length, 1))
+            if (world->received != model_message(play.length, 1))
                 Explorer::fail("what the progress thread has received is wrong");
         };
         const auto progress_thread = [world] {
@@ -346,7 +346,7 @@ struct HelpedPlay {
         };
         const auto other = [world, play = *this] {
             Protocol<Model>& protocol = *world->protocol[1];
-            const Bytes sent = message(play.length, 1);
+            const Bytes sent = model_message(play.length, 1);
             Bytes received(play.length);
             Link::Transfer send;
             Link::Transfer receive;
@@ -355,7 +355,7 @@ struct HelpedPlay {
             protocol.recv(0, 1, 0, received.data(), play.length, receive);
             wait(protocol, receive, true);
             wait(protocol, send, true);
-            if (received != message(play.length, 0))
+            if (received != model_message(play.length, 0))
                 Explorer::fail("what the progress thread has sent is wrong");
         };
         return {program, progress_thread, other};

@@ -72,7 +72,7 @@ void leave_descriptors(std::uint64_t free) {
     }
 }
 
-std::string reason(Connections& connections, int peer, int lane) {
+std::string outcome(Connections& connections, int peer, int lane) {
     try {
         return fmt::format("descriptor {}", made(connections, peer, lane));
     } catch (const Error& error) {
@@ -86,7 +86,7 @@ TEST(TcpFaults, NoDescriptorForAConnectionIsToldSo) {
         const auto zero = job.group(0);
         const auto one = job.group(1);
         leave_descriptors(0);
-        return reason(*one, 0, 0);
+        return outcome(*one, 0, 0);
     });
     EXPECT_THAT(told, HasSubstr("no connection to rank 0"));
     EXPECT_THAT(told, HasSubstr("no descriptor is free"));
@@ -103,7 +103,7 @@ TEST(TcpFaults, NoDescriptorToAcceptOneIsToldSoAndTheDoorOpensAgain) {
         leave_descriptors(1);
         zero->want(1, 0);
         one->want(0, 0);  // takes the last one
-        const std::string why = reason(*zero, 1, 0);
+        const std::string why = outcome(*zero, 1, 0);
         setrlimit(RLIMIT_NOFILE, &before);
         const int later = made(*one, 0, 1);
         const int met = made(*zero, 1, 1);

@@ -11,8 +11,6 @@
 
 namespace {
 
-const MPI_Comm world = MPI_COMM_WORLD;
-
 void exchange_on(MPI_Comm communicator) {
     Exchange exchange(communicator, 5);
     exchange.start();

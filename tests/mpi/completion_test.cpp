@@ -9,8 +9,6 @@
 
 namespace {
 
-const MPI_Comm world = MPI_COMM_WORLD;
-
 // k alltoalls, and to both neighbours a message each way, one of them persistent.
 class Mixture {
   public:

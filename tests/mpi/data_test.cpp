@@ -10,8 +10,6 @@
 
 namespace {
 
-const MPI_Comm world = MPI_COMM_WORLD;
-
 void wait(MPI_Request* request) {
     EXPECT_EQ(MPI_Wait(request, MPI_STATUS_IGNORE), MPI_SUCCESS);
     EXPECT_EQ(*request, MPI_REQUEST_NULL);

@@ -11,8 +11,6 @@
 
 namespace {
 
-const MPI_Comm world = MPI_COMM_WORLD;
-
 std::vector<int> ints(int count, int seed) {
     std::vector<int> made;
     for (int i = 0; i < count; ++i) made.push_back(value(rank_in(world), seed, i));

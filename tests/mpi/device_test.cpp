@@ -16,8 +16,6 @@
 
 namespace {
 
-const MPI_Comm world = MPI_COMM_WORLD;
-
 struct TypeCase {
     const char* name;
     MPI_Datatype type;

@@ -116,7 +116,7 @@ class Message {
 };
 
 // How many collectives this rank has started by the program's functions.
-long long calls = 0;
+long long calls_made = 0;
 
 const bool verbose = std::getenv("FUZZ_VERBOSE") != nullptr;
 
@@ -192,7 +192,7 @@ bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
             operations[i]->start(&requests[i]);
         }
     }
-    calls += count;
+    calls_made += count;
     if (mpi_first && own_random.one_in(2)) {
         for (const auto& operation : operations) operation->forget_handles();
     }
@@ -216,7 +216,7 @@ bool run(const std::vector<Place>& places, std::uint64_t seed, int rank) {
             if (persistent[i]) operations[i]->rewind();
         }
         for (MPI_Request& request : inactive) MPI_Start(&request);
-        calls += static_cast<long long>(inactive.size());
+        calls_made += static_cast<long long>(inactive.size());
         complete(inactive, own_random);
         same = is_same(operations, seed, rank);
     }
@@ -245,7 +245,7 @@ int main(int argc, char** argv) {
         if (in_seconds) PMPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     long long all_calls = 0;
-    PMPI_Reduce(&calls, &all_calls, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+    PMPI_Reduce(&calls_made, &all_calls, 1, MPI_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (rank == 0) std::printf("%lld sequences, %lld calls, nothing differs\n", done, all_calls);
     for (Place& place : places) {
         if (place.communicator != MPI_COMM_WORLD) MPI_Comm_free(&place.communicator);

@@ -23,8 +23,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const MPI_Comm world = MPI_COMM_WORLD;
-
 watch::RankSnapshot snapshot() {
     using Function = std::size_t(std::byte*, std::size_t);
     static auto* const take = reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, "lapwing_snapshot"));

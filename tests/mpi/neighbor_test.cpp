@@ -4,23 +4,14 @@
 
 #include <vector>
 
-namespace {
+#include "reference.hpp"
 
-int own_rank() {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank;
-}
-int all_ranks() {
-    int ranks = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    return ranks;
-}
+namespace {
 
 // With one or two ranks both neighbours are the same.
 TEST(Neighbors, OnARingWhatIsSentDownwardsArrivesFromAbove) {
-    const int ranks = all_ranks();
-    const int rank = own_rank();
+    const int ranks = size_of(world);
+    const int rank = rank_in(world);
     const int periods[1] = {1};
     MPI_Comm ring = MPI_COMM_NULL;
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, periods, 0, &ring);
@@ -35,8 +26,8 @@ TEST(Neighbors, OnARingWhatIsSentDownwardsArrivesFromAbove) {
 }
 
 TEST(Neighbors, OfParallelEdgesTheFirstMeetsTheFirst) {
-    const int ranks = all_ranks();
-    const int rank = own_rank();
+    const int ranks = size_of(world);
+    const int rank = rank_in(world);
     const int above = (rank + 1) % ranks;
     const int below = (rank + ranks - 1) % ranks;
     // Three edges to the next rank, one to itself between them.
@@ -63,11 +54,11 @@ TEST(Neighbors, OfParallelEdgesTheFirstMeetsTheFirst) {
 
 // The block is packed once and sent to both neighbours, which are the rank itself in a job of one.
 TEST(Neighbors, ABlockWithHolesGoesToEach) {
-    const int ranks = all_ranks();
+    const int ranks = size_of(world);
     const int periodic = 1;
     MPI_Comm ring;
     MPI_Cart_create(MPI_COMM_WORLD, 1, &ranks, &periodic, 0, &ring);
-    const int rank = own_rank();
+    const int rank = rank_in(world);
     MPI_Datatype holes;
     MPI_Type_vector(2, 1, 3, MPI_INT, &holes);
     MPI_Type_commit(&holes);
@@ -85,8 +76,8 @@ TEST(Neighbors, ABlockWithHolesGoesToEach) {
 }
 
 TEST(Neighbors, LengthsAndTypesOfTheirOwn) {
-    const int ranks = all_ranks();
-    const int rank = own_rank();
+    const int ranks = size_of(world);
+    const int rank = rank_in(world);
     // Everybody to everybody, itself too; the block for rank d has d + 1 numbers.
     std::vector<int> everybody;
     for (int i = 0; i < ranks; ++i) everybody.push_back(i);

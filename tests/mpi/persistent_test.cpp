@@ -13,8 +13,6 @@
 
 namespace {
 
-const MPI_Comm world = MPI_COMM_WORLD;
-
 // An alltoall that is made once; each round has data of its own.
 class Rounds {
   public:

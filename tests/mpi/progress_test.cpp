@@ -14,8 +14,6 @@
 
 namespace {
 
-const MPI_Comm world = MPI_COMM_WORLD;
-
 // Every rank but the last enters `call` before it waits for its barrier; the last waits first. The barrier
 // can only complete if the others' lists move inside `call`, and `call` only after the last rank's wait.
 template <typename Call>

@@ -7,20 +7,9 @@
 #include <cstdlib>
 #include <vector>
 
+#include "reference.hpp"
+
 namespace {
-
-const MPI_Comm world = MPI_COMM_WORLD;
-
-int own_rank() {
-    int rank = 0;
-    MPI_Comm_rank(world, &rank);
-    return rank;
-}
-int all_ranks() {
-    int ranks = 0;
-    MPI_Comm_size(world, &ranks);
-    return ranks;
-}
 
 // Maps x -> a * x + b: to follow one another is associative and does not commute.
 struct Map {
@@ -58,8 +47,8 @@ class Reductions : public testing::TestWithParam<int> {
 
 // Elements with holes travel packed; the function gets them as they are in memory.
 TEST_P(Reductions, OperatorsThatDoNotCommuteKeepTheOrderOfTheRanks) {
-    const int ranks = all_ranks();
-    const int rank = own_rank();
+    const int ranks = size_of(world);
+    const int rank = rank_in(world);
     const int stride = GetParam();
     const int count = 3;
     MPI_Datatype pair = MPI_DATATYPE_NULL;
@@ -115,8 +104,8 @@ TEST_P(Reductions, OperatorsThatDoNotCommuteKeepTheOrderOfTheRanks) {
 INSTANTIATE_TEST_SUITE_P(Elements, Reductions, testing::Values(1, 2));
 
 TEST(Reduction, OperatorsAndTypesThatOnlyTheMpiKnows) {
-    const int ranks = all_ranks();
-    const int rank = own_rank();
+    const int ranks = size_of(world);
+    const int rank = rank_in(world);
     struct {
         double value;
         int rank;
@@ -182,7 +171,7 @@ TEST(Reduction, OneThatFailsOnTheWayFailsAlone) {
     MPI_Type_commit(&type);
     MPI_Op op = MPI_OP_NULL;
     MPI_Op_create(add, 1, &op);
-    const int ranks = all_ranks();
+    const int ranks = size_of(world);
     for (int round = 0; round < 5; ++round) {
         const int one = round;
         int before = -1;
@@ -221,8 +210,8 @@ TEST(Reduction, OneThatFailsOnTheWayFailsAlone) {
 }
 
 TEST(Reduction, LogicalOperatorsGiveZeroOrOne) {
-    const int ranks = all_ranks();
-    const int rank = own_rank();
+    const int ranks = size_of(world);
+    const int rank = rank_in(world);
     const int sent[3] = {rank + 5, rank == 0 ? 9 : 0, 4};
     int all[3];
     int any[3];

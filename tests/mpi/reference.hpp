@@ -5,6 +5,8 @@
 
 #include <vector>
 
+inline const MPI_Comm world = MPI_COMM_WORLD;
+
 inline int rank_in(MPI_Comm communicator) {
     int rank = 0;
     MPI_Comm_rank(communicator, &rank);

@@ -11,7 +11,7 @@
 namespace lapwing {
 namespace {
 
-std::string message_of(const char* text) {
+std::string message_of_request(const char* text) {
     try {
         RequestedAlgorithms::parse(text);
     } catch (const Error& error) {
@@ -31,10 +31,11 @@ TEST(RequestedAlgorithms, ByCollectiveInAnySpelling) {
 }
 
 TEST(RequestedAlgorithms, ErrorsNameTheNearest) {
-    EXPECT_EQ(message_of("ialltoal=flat"), "unknown collective 'ialltoal'; did you mean 'ialltoall'?");
-    EXPECT_EQ(message_of("ialltoall=falt"), "alltoall has no algorithm 'falt'; did you mean 'flat'?");
-    EXPECT_EQ(message_of("ialltoall"), "'ialltoall' is not of the form COLLECTIVE=ALGORITHM");
-    EXPECT_EQ(message_of("ialltoall=flat,alltoall=ring"), "alltoall is given twice");
+    EXPECT_EQ(message_of_request("ialltoal=flat"),
+              "unknown collective 'ialltoal'; did you mean 'ialltoall'?");
+    EXPECT_EQ(message_of_request("ialltoall=falt"), "alltoall has no algorithm 'falt'; did you mean 'flat'?");
+    EXPECT_EQ(message_of_request("ialltoall"), "'ialltoall' is not of the form COLLECTIVE=ALGORITHM");
+    EXPECT_EQ(message_of_request("ialltoall=flat,alltoall=ring"), "alltoall is given twice");
 }
 
 TEST(Select, TakesTheWish) {

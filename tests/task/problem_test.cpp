@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string fault(const Problem& problem) {
+std::string validation_fault(const Problem& problem) {
     try {
         validate(problem);
     } catch (const Error& error) {
@@ -62,7 +62,7 @@ TEST(Collective, HasWhatMpiGivesIt) {
 
 // The bytes of in and out of each rank, and where its input stands.
 std::string sizes(const Problem& problem) {
-    EXPECT_EQ(fault(problem), "valid");
+    EXPECT_EQ(validation_fault(problem), "valid");
     std::string text;
     for (int rank = 0; rank < problem.ranks; ++rank) {
         const Span own = input(problem, rank, 0, whole_input(problem, rank).length);
@@ -72,7 +72,7 @@ std::string sizes(const Problem& problem) {
     return text;
 }
 
-Problem three(Collective collective, int root = 0, bool in_place = false) {
+Problem three_of_4_bytes(Collective collective, int root = 0, bool in_place = false) {
     return {.collective = collective,
             .ranks = 3,
             .root = root,
@@ -83,30 +83,31 @@ Problem three(Collective collective, int root = 0, bool in_place = false) {
 
 TEST(Problem, GivesEveryRankItsSizesAndItsInput) {
     using enum Collective;
-    EXPECT_EQ(sizes(three(barrier)), "0 0 -, 0 0 -, 0 0 -");
-    EXPECT_EQ(sizes(three(broadcast, 1)), "0 4 -, 4 0 in[0+4], 0 4 -");
-    EXPECT_EQ(sizes(three(gather, 1)), "4 0 in[0+4], 4 12 in[0+4], 4 0 in[0+4]");
-    EXPECT_EQ(sizes(three(gather, 1, true)), "4 0 in[0+4], 0 12 out[4+4], 4 0 in[0+4]");
-    EXPECT_EQ(sizes(three(scatter, 1)), "0 4 -, 12 4 in[0+12], 0 4 -");
-    EXPECT_EQ(sizes(three(scatter, 1, true)), "0 4 -, 12 0 in[0+12], 0 4 -");
-    EXPECT_EQ(sizes(three(allgather)), "4 12 in[0+4], 4 12 in[0+4], 4 12 in[0+4]");
-    EXPECT_EQ(sizes(three(allgather, 0, true)), "0 12 out[0+4], 0 12 out[4+4], 0 12 out[8+4]");
-    EXPECT_EQ(sizes(three(alltoall)), "12 12 in[0+12], 12 12 in[0+12], 12 12 in[0+12]");
-    EXPECT_EQ(sizes(three(reduce, 2)), "4 0 in[0+4], 4 0 in[0+4], 4 4 in[0+4]");
-    EXPECT_EQ(sizes(three(reduce, 2, true)), "4 0 in[0+4], 4 0 in[0+4], 0 4 out[0+4]");
-    EXPECT_EQ(sizes(three(allreduce)), "4 4 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
-    EXPECT_EQ(sizes(three(allreduce, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
-    EXPECT_EQ(sizes(three(reduce_scatter_block)), "12 4 in[0+12], 12 4 in[0+12], 12 4 in[0+12]");
-    EXPECT_EQ(sizes(three(reduce_scatter_block, 0, true)), "0 12 out[0+12], 0 12 out[0+12], 0 12 out[0+12]");
-    EXPECT_EQ(sizes(three(scan)), "4 4 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
-    EXPECT_EQ(sizes(three(scan, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
-    EXPECT_EQ(sizes(three(exscan)), "4 0 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
-    EXPECT_EQ(sizes(three(exscan, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(barrier)), "0 0 -, 0 0 -, 0 0 -");
+    EXPECT_EQ(sizes(three_of_4_bytes(broadcast, 1)), "0 4 -, 4 0 in[0+4], 0 4 -");
+    EXPECT_EQ(sizes(three_of_4_bytes(gather, 1)), "4 0 in[0+4], 4 12 in[0+4], 4 0 in[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(gather, 1, true)), "4 0 in[0+4], 0 12 out[4+4], 4 0 in[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(scatter, 1)), "0 4 -, 12 4 in[0+12], 0 4 -");
+    EXPECT_EQ(sizes(three_of_4_bytes(scatter, 1, true)), "0 4 -, 12 0 in[0+12], 0 4 -");
+    EXPECT_EQ(sizes(three_of_4_bytes(allgather)), "4 12 in[0+4], 4 12 in[0+4], 4 12 in[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(allgather, 0, true)), "0 12 out[0+4], 0 12 out[4+4], 0 12 out[8+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(alltoall)), "12 12 in[0+12], 12 12 in[0+12], 12 12 in[0+12]");
+    EXPECT_EQ(sizes(three_of_4_bytes(reduce, 2)), "4 0 in[0+4], 4 0 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(reduce, 2, true)), "4 0 in[0+4], 4 0 in[0+4], 0 4 out[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(allreduce)), "4 4 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(allreduce, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(reduce_scatter_block)), "12 4 in[0+12], 12 4 in[0+12], 12 4 in[0+12]");
+    EXPECT_EQ(sizes(three_of_4_bytes(reduce_scatter_block, 0, true)),
+              "0 12 out[0+12], 0 12 out[0+12], 0 12 out[0+12]");
+    EXPECT_EQ(sizes(three_of_4_bytes(scan)), "4 4 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(scan, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(exscan)), "4 0 in[0+4], 4 4 in[0+4], 4 4 in[0+4]");
+    EXPECT_EQ(sizes(three_of_4_bytes(exscan, 0, true)), "0 4 out[0+4], 0 4 out[0+4], 0 4 out[0+4]");
 }
 
 // Block `from` has 4 * from bytes.
 Problem parts_of_three(Collective collective, int root = 0, bool in_place = false) {
-    Problem problem = three(collective, root, in_place);
+    Problem problem = three_of_4_bytes(collective, root, in_place);
     const bool by_sender = collective != Collective::scatterv && collective != Collective::reduce_scatter;
     problem.parts = all_parts(
         problem, [&](int from, int to) { return 4 * static_cast<std::uint64_t>(by_sender ? from : to); });
@@ -138,25 +139,29 @@ TEST(Problem, GapsBetweenPartsBelongToTheSizes) {
 }
 
 TEST(Problem, IsRefusedWithTheReason) {
-    EXPECT_THAT(fault({.ranks = 0}), HasSubstr("at least 1 rank"));
-    EXPECT_THAT(fault({.ranks = -1}), HasSubstr("at least 1 rank"));
-    EXPECT_THAT(fault({.collective = Collective::gather, .ranks = 2, .root = 2}), HasSubstr("root 2"));
-    EXPECT_THAT(fault({.collective = Collective::gather, .ranks = 2, .root = -1}), HasSubstr("root -1"));
-    EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 2, .root = 1}), HasSubstr("no root"));
-    EXPECT_THAT(fault({.ranks = 2, .bytes = 1}), HasSubstr("barrier carries no bytes"));
-    EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 2, .in_place = true}),
+    EXPECT_THAT(validation_fault({.ranks = 0}), HasSubstr("at least 1 rank"));
+    EXPECT_THAT(validation_fault({.ranks = -1}), HasSubstr("at least 1 rank"));
+    EXPECT_THAT(validation_fault({.collective = Collective::gather, .ranks = 2, .root = 2}),
+                HasSubstr("root 2"));
+    EXPECT_THAT(validation_fault({.collective = Collective::gather, .ranks = 2, .root = -1}),
+                HasSubstr("root -1"));
+    EXPECT_THAT(validation_fault({.collective = Collective::alltoall, .ranks = 2, .root = 1}),
+                HasSubstr("no root"));
+    EXPECT_THAT(validation_fault({.ranks = 2, .bytes = 1}), HasSubstr("barrier carries no bytes"));
+    EXPECT_THAT(validation_fault({.collective = Collective::alltoall, .ranks = 2, .in_place = true}),
                 HasSubstr("in_place"));
-    EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 4, .bytes = (1ULL << 60) + 1}),
+    EXPECT_THAT(validation_fault({.collective = Collective::alltoall, .ranks = 4, .bytes = (1ULL << 60) + 1}),
                 HasSubstr("too many"));
-    EXPECT_EQ(fault({.collective = Collective::alltoall, .ranks = 4, .bytes = 1ULL << 60}), "valid");
+    EXPECT_EQ(validation_fault({.collective = Collective::alltoall, .ranks = 4, .bytes = 1ULL << 60}),
+              "valid");
 }
 
 TEST(Problem, HasPartsOrBytes) {
-    EXPECT_THAT(fault({.collective = Collective::gatherv, .ranks = 2}),
+    EXPECT_THAT(validation_fault({.collective = Collective::gatherv, .ranks = 2}),
                 HasSubstr("parts of one rank or of all 2"));
     Problem problem{.collective = Collective::gather, .ranks = 2};
     problem.parts.resize(2);
-    EXPECT_THAT(fault(problem), HasSubstr("gather has blocks of one length"));
+    EXPECT_THAT(validation_fault(problem), HasSubstr("gather has blocks of one length"));
     for (const Collective collective : all_collectives()) {
         if (!has_parts(collective)) continue;
         problem = parts_of_three(collective);
@@ -164,29 +169,29 @@ TEST(Problem, HasPartsOrBytes) {
             collective == Collective::allgatherv || collective == Collective::reduce_scatter;
         EXPECT_EQ(problem.bytes, all_know ? 4U : 0U);
         problem.bytes = 5;
-        EXPECT_EQ(fault(problem) == "valid", all_know) << name(collective);
+        EXPECT_EQ(validation_fault(problem) == "valid", all_know) << name(collective);
         // Of one rank alone, whosever they are.
         problem.bytes = 0;
         problem.parts.resize(1);
-        EXPECT_EQ(fault(problem), "valid");
+        EXPECT_EQ(validation_fault(problem), "valid");
     }
 }
 
 TEST(Problem, OnlySomeAreInPlaceAndOnlyReductionsAreOrdered) {
     for (const Collective collective : all_collectives()) {
-        Problem problem = three(collective);
+        Problem problem = three_of_4_bytes(collective);
         if (has_parts(collective)) problem = parts_of_three(collective);
         problem.in_place = true;
         if (has_parts(collective) && may_be_in_place(collective))
             problem = parts_of_three(collective, 0, true);
-        EXPECT_EQ(fault(problem) == "valid", may_be_in_place(collective)) << name(collective);
-        problem = has_parts(collective) ? parts_of_three(collective) : three(collective);
+        EXPECT_EQ(validation_fault(problem) == "valid", may_be_in_place(collective)) << name(collective);
+        problem = has_parts(collective) ? parts_of_three(collective) : three_of_4_bytes(collective);
         problem.ordered = true;
-        EXPECT_EQ(fault(problem) == "valid", is_reduction(collective)) << name(collective);
+        EXPECT_EQ(validation_fault(problem) == "valid", is_reduction(collective)) << name(collective);
     }
-    EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 2, .ordered = true}),
+    EXPECT_THAT(validation_fault({.collective = Collective::alltoall, .ranks = 2, .ordered = true}),
                 HasSubstr("alltoall does not reduce: it has no order"));
-    EXPECT_THAT(fault({.collective = Collective::alltoall, .ranks = 2, .element = 4}),
+    EXPECT_THAT(validation_fault({.collective = Collective::alltoall, .ranks = 2, .element = 4}),
                 HasSubstr("no elements"));
 }
 
@@ -195,13 +200,15 @@ TEST(Problem, ReductionsHaveWholeElementsAndOperatorsOfTheirType) {
         return Problem{
             .collective = Collective::allreduce, .ranks = 2, .bytes = bytes, .op = op, .type = type};
     };
-    EXPECT_EQ(fault(reduction(8, Operator::sum, Type::float64)), "valid");
-    EXPECT_EQ(fault(reduction(0, Operator::sum, Type::float64)), "valid");
-    EXPECT_EQ(fault(reduction(3, Operator::bit_xor, Type::uint8)), "valid");
-    EXPECT_THAT(fault(reduction(9, Operator::sum, Type::float64)), HasSubstr("whole elements of float64"));
-    EXPECT_THAT(fault(reduction(8, Operator::bit_or, Type::float64)), HasSubstr("for integers"));
-    EXPECT_THAT(fault(reduction(8, Operator::logical_and, Type::float32)), HasSubstr("for integers"));
-    EXPECT_EQ(fault(reduction(8, Operator::logical_xor, Type::int64)), "valid");
+    EXPECT_EQ(validation_fault(reduction(8, Operator::sum, Type::float64)), "valid");
+    EXPECT_EQ(validation_fault(reduction(0, Operator::sum, Type::float64)), "valid");
+    EXPECT_EQ(validation_fault(reduction(3, Operator::bit_xor, Type::uint8)), "valid");
+    EXPECT_THAT(validation_fault(reduction(9, Operator::sum, Type::float64)),
+                HasSubstr("whole elements of float64"));
+    EXPECT_THAT(validation_fault(reduction(8, Operator::bit_or, Type::float64)), HasSubstr("for integers"));
+    EXPECT_THAT(validation_fault(reduction(8, Operator::logical_and, Type::float32)),
+                HasSubstr("for integers"));
+    EXPECT_EQ(validation_fault(reduction(8, Operator::logical_xor, Type::int64)), "valid");
 }
 
 TEST(Problem, TheCallersOwnOperatorHasElementsOfItsOwn) {
@@ -212,32 +219,32 @@ TEST(Problem, TheCallersOwnOperatorHasElementsOfItsOwn) {
                     .type = Type::opaque,
                     .ordered = true,
                     .element = 24};
-    EXPECT_EQ(fault(problem), "valid");
+    EXPECT_EQ(validation_fault(problem), "valid");
     EXPECT_EQ(problem.element_bytes(), 24U);
     problem.bytes = 36;
-    EXPECT_THAT(fault(problem), HasSubstr("36 bytes are not whole elements of opaque"));
+    EXPECT_THAT(validation_fault(problem), HasSubstr("36 bytes are not whole elements of opaque"));
     problem.element = 0;
-    EXPECT_THAT(fault(problem), HasSubstr("elements of an opaque type need a size"));
+    EXPECT_THAT(validation_fault(problem), HasSubstr("elements of an opaque type need a size"));
     problem.type = Type::int32;
-    EXPECT_THAT(fault(problem), HasSubstr("the caller's own function"));
+    EXPECT_THAT(validation_fault(problem), HasSubstr("the caller's own function"));
     problem.op = Operator::sum;
-    EXPECT_EQ(fault(problem), "valid");
+    EXPECT_EQ(validation_fault(problem), "valid");
     EXPECT_EQ(problem.element_bytes(), 4U);
     problem.element = 4;
-    EXPECT_THAT(fault(problem), HasSubstr("the size of an element of int32 is known"));
+    EXPECT_THAT(validation_fault(problem), HasSubstr("the size of an element of int32 is known"));
     problem.element = 0;
     problem.type = Type::opaque;
-    EXPECT_THAT(fault(problem), HasSubstr("need a size"));
+    EXPECT_THAT(validation_fault(problem), HasSubstr("need a size"));
     problem.element = 4;
-    EXPECT_THAT(fault(problem), HasSubstr("function only"));
+    EXPECT_THAT(validation_fault(problem), HasSubstr("function only"));
 }
 
 TEST(Problem, PartsOfReductionsAreWholeElements) {
     Problem problem = parts_of_three(Collective::reduce_scatter);
     problem.type = Type::uint64;
-    EXPECT_THAT(fault(problem), HasSubstr("4 bytes are not whole elements of uint64"));
+    EXPECT_THAT(validation_fault(problem), HasSubstr("4 bytes are not whole elements of uint64"));
     problem.type = Type::uint16;
-    EXPECT_EQ(fault(problem), "valid");
+    EXPECT_EQ(validation_fault(problem), "valid");
 }
 
 TEST(Task, NamesAreFoundAgain) {

@@ -28,7 +28,7 @@ std::vector<std::string> told(const Problem& problem, int rank) {
     return rows;
 }
 
-Problem three(Collective collective, int root = 0, bool in_place = false) {
+Problem three_blocks(Collective collective, int root = 0, bool in_place = false) {
     return {.collective = collective,
             .ranks = 3,
             .root = root,
@@ -38,7 +38,7 @@ Problem three(Collective collective, int root = 0, bool in_place = false) {
 }
 // Block `from` or, of what a root or a vector holds, `to` has that many times 4 bytes.
 Problem by_parts(Collective collective, int root = 0, bool in_place = false) {
-    Problem problem = three(collective, root, in_place);
+    Problem problem = three_blocks(collective, root, in_place);
     const bool by_sender = collective != Collective::scatterv && collective != Collective::reduce_scatter;
     problem.parts = all_parts(
         problem, [&](int from, int to) { return 4 * static_cast<std::uint64_t>(by_sender ? from : to); });
@@ -48,35 +48,36 @@ Problem by_parts(Collective collective, int root = 0, bool in_place = false) {
 
 TEST(Results, OfBlocksOfOneLength) {
     using enum Collective;
-    EXPECT_THAT(told(three(barrier), 0), IsEmpty());
-    EXPECT_THAT(told(three(broadcast, 1), 1), IsEmpty());
-    EXPECT_THAT(told(three(broadcast, 1), 2), ElementsAre("out[0+4] of 1 from 0"));
+    EXPECT_THAT(told(three_blocks(barrier), 0), IsEmpty());
+    EXPECT_THAT(told(three_blocks(broadcast, 1), 1), IsEmpty());
+    EXPECT_THAT(told(three_blocks(broadcast, 1), 2), ElementsAre("out[0+4] of 1 from 0"));
     for (const bool in_place : {false, true}) {
-        EXPECT_THAT(told(three(gather, 1, in_place), 1),
+        EXPECT_THAT(told(three_blocks(gather, 1, in_place), 1),
                     ElementsAre("out[0+4] of 0 from 0", "out[4+4] of 1 from 0", "out[8+4] of 2 from 0"));
-        EXPECT_THAT(told(three(gather, 1, in_place), 0), IsEmpty());
-        EXPECT_THAT(told(three(scatter, 1, in_place), 2), ElementsAre("out[0+4] of 1 from 8"));
-        EXPECT_THAT(told(three(allgather, 0, in_place), 2),
+        EXPECT_THAT(told(three_blocks(gather, 1, in_place), 0), IsEmpty());
+        EXPECT_THAT(told(three_blocks(scatter, 1, in_place), 2), ElementsAre("out[0+4] of 1 from 8"));
+        EXPECT_THAT(told(three_blocks(allgather, 0, in_place), 2),
                     ElementsAre("out[0+4] of 0 from 0", "out[4+4] of 1 from 0", "out[8+4] of 2 from 0"));
     }
-    EXPECT_THAT(told(three(scatter, 1), 1), ElementsAre("out[0+4] of 1 from 4"));
-    EXPECT_THAT(told(three(scatter, 1, true), 1), IsEmpty());
-    EXPECT_THAT(told(three(alltoall), 1),
+    EXPECT_THAT(told(three_blocks(scatter, 1), 1), ElementsAre("out[0+4] of 1 from 4"));
+    EXPECT_THAT(told(three_blocks(scatter, 1, true), 1), IsEmpty());
+    EXPECT_THAT(told(three_blocks(alltoall), 1),
                 ElementsAre("out[0+4] of 0 from 4", "out[4+4] of 1 from 4", "out[8+4] of 2 from 4"));
 }
 
 TEST(Results, OfReductions) {
     using enum Collective;
     for (const bool in_place : {false, true}) {
-        EXPECT_THAT(told(three(reduce, 1, in_place), 1), ElementsAre("out[0+4] of 0-2 from 0"));
-        EXPECT_THAT(told(three(reduce, 1, in_place), 0), IsEmpty());
-        EXPECT_THAT(told(three(allreduce, 0, in_place), 1), ElementsAre("out[0+4] of 0-2 from 0"));
-        EXPECT_THAT(told(three(reduce_scatter_block, 0, in_place), 2), ElementsAre("out[0+4] of 0-2 from 8"));
-        EXPECT_THAT(told(three(scan, 0, in_place), 0), ElementsAre("out[0+4] of 0 from 0"));
-        EXPECT_THAT(told(three(scan, 0, in_place), 2), ElementsAre("out[0+4] of 0-2 from 0"));
-        EXPECT_THAT(told(three(exscan, 0, in_place), 0), IsEmpty());
-        EXPECT_THAT(told(three(exscan, 0, in_place), 1), ElementsAre("out[0+4] of 0 from 0"));
-        EXPECT_THAT(told(three(exscan, 0, in_place), 2), ElementsAre("out[0+4] of 0-1 from 0"));
+        EXPECT_THAT(told(three_blocks(reduce, 1, in_place), 1), ElementsAre("out[0+4] of 0-2 from 0"));
+        EXPECT_THAT(told(three_blocks(reduce, 1, in_place), 0), IsEmpty());
+        EXPECT_THAT(told(three_blocks(allreduce, 0, in_place), 1), ElementsAre("out[0+4] of 0-2 from 0"));
+        EXPECT_THAT(told(three_blocks(reduce_scatter_block, 0, in_place), 2),
+                    ElementsAre("out[0+4] of 0-2 from 8"));
+        EXPECT_THAT(told(three_blocks(scan, 0, in_place), 0), ElementsAre("out[0+4] of 0 from 0"));
+        EXPECT_THAT(told(three_blocks(scan, 0, in_place), 2), ElementsAre("out[0+4] of 0-2 from 0"));
+        EXPECT_THAT(told(three_blocks(exscan, 0, in_place), 0), IsEmpty());
+        EXPECT_THAT(told(three_blocks(exscan, 0, in_place), 1), ElementsAre("out[0+4] of 0 from 0"));
+        EXPECT_THAT(told(three_blocks(exscan, 0, in_place), 2), ElementsAre("out[0+4] of 0-1 from 0"));
         EXPECT_THAT(told(by_parts(reduce_scatter, 0, in_place), 2), ElementsAre("out[0+8] of 0-2 from 4"));
         EXPECT_THAT(told(by_parts(reduce_scatter, 0, in_place), 0), IsEmpty());
     }

@@ -5,7 +5,7 @@
 namespace lapwing::bench {
 namespace {
 
-std::vector<RowGroup> groups(Bench& bench) {
+std::vector<RowGroup> base_groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         std::vector<Row> rows(1);
         rows.front().head = head(bench, collective, bytes, "base");
@@ -20,6 +20,6 @@ std::vector<RowGroup> groups(Bench& bench) {
 
 }  // namespace
 
-const Benchmark benchmarks::base = {groups};
+const Benchmark benchmarks::base = {base_groups};
 
 }  // namespace lapwing::bench

@@ -6,7 +6,7 @@
 namespace lapwing::bench {
 namespace {
 
-std::vector<RowGroup> groups(Bench& bench) {
+std::vector<RowGroup> concurrent_groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         std::vector<Row> rows;
         for (const int count : bench.settings.collectives_at_once) {
@@ -21,6 +21,6 @@ std::vector<RowGroup> groups(Bench& bench) {
 
 }  // namespace
 
-const Benchmark benchmarks::concurrent = {groups, true};
+const Benchmark benchmarks::concurrent = {concurrent_groups, true};
 
 }  // namespace lapwing::bench

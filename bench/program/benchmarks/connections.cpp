@@ -11,7 +11,7 @@ constexpr std::uint64_t bytes_to_connect = 8;
 // A rank has log2(ranks) peers in it, rounded up or one more.
 constexpr const char* algorithms = "ibarrier=recursive_doubling,ialltoall=flat";
 
-void connect_all(Bench& bench, const Caller& caller) {
+void connect_every_pair(Bench& bench, const Caller& caller) {
     Exchange exchange(Collective::alltoall, bytes_to_connect, bench.rank, bench.ranks);
     exchange.fill(++bench.exchanges);
     bench.gather_ranks();
@@ -21,7 +21,7 @@ void connect_all(Bench& bench, const Caller& caller) {
     exchange.check(caller);
 }
 
-std::vector<RowGroup> groups(Bench& bench) {
+std::vector<RowGroup> connections_groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         std::vector<Row> rows;
         const auto exchanges = make_exchanges(bench, collective, bytes);
@@ -32,7 +32,7 @@ std::vector<RowGroup> groups(Bench& bench) {
             for (const std::string& engine : bench.settings.engines) {
                 const Caller& caller = bench.caller(engine, algorithms, variant);
                 std::function<void()> prepare;
-                if (variant == "dense") prepare = [&bench, &caller] { connect_all(bench, caller); };
+                if (variant == "dense") prepare = [&bench, &caller] { connect_every_pair(bench, caller); };
                 row.lines.push_back(std::make_unique<BackToBack>(bench, caller, exchanges, false, "latency",
                                                                  std::move(prepare)));
             }
@@ -43,6 +43,6 @@ std::vector<RowGroup> groups(Bench& bench) {
 
 }  // namespace
 
-const Benchmark benchmarks::connections = {groups};
+const Benchmark benchmarks::connections = {connections_groups};
 
 }  // namespace lapwing::bench

@@ -7,7 +7,7 @@
 namespace lapwing::bench {
 namespace {
 
-std::vector<RowGroup> groups(Bench& bench) {
+std::vector<RowGroup> latency_groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         std::vector<Row> rows;
         const auto exchanges = make_exchanges(bench, collective, bytes);
@@ -27,6 +27,6 @@ std::vector<RowGroup> groups(Bench& bench) {
 
 }  // namespace
 
-const Benchmark benchmarks::latency = {groups};
+const Benchmark benchmarks::latency = {latency_groups};
 
 }  // namespace lapwing::bench

@@ -48,7 +48,7 @@ double phase_seconds(double frequency_hz) {
     return std::max(0.05, 5 / frequency_hz);
 }
 
-std::vector<RowGroup> groups(Bench& bench) {
+std::vector<RowGroup> noise_groups(Bench& bench) {
     std::vector<RowGroup> groups;
     for (const double frequency : bench.settings.frequencies_hz) {
         const auto rows = [&bench, frequency](Collective collective, std::uint64_t bytes) {
@@ -78,6 +78,6 @@ std::vector<RowGroup> groups(Bench& bench) {
 
 }  // namespace
 
-const Benchmark benchmarks::noise = {groups, true};
+const Benchmark benchmarks::noise = {noise_groups, true};
 
 }  // namespace lapwing::bench

@@ -15,7 +15,7 @@ int tests_for(const Settings& settings, std::uint64_t bytes) {
     return static_cast<int>(std::min(bytes / settings.bytes_per_test, most));
 }
 
-std::vector<RowGroup> groups(Bench& bench) {
+std::vector<RowGroup> overhead_groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         const Amount amount{bench.settings.work_factor, tests_for(bench.settings, bytes)};
         std::vector<Row> rows(1);
@@ -30,6 +30,6 @@ std::vector<RowGroup> groups(Bench& bench) {
 
 }  // namespace
 
-const Benchmark benchmarks::overhead = {groups, true};
+const Benchmark benchmarks::overhead = {overhead_groups, true};
 
 }  // namespace lapwing::bench

@@ -62,7 +62,7 @@ std::vector<Case> cases_of(const Settings& settings) {
     return cases;
 }
 
-std::vector<RowGroup> groups(Bench& bench) {
+std::vector<RowGroup> overlap_groups(Bench& bench) {
     std::vector<RowGroup> groups;
     std::uint64_t most = 1;
     for (const Case& one : cases_of(bench.settings)) {
@@ -78,6 +78,6 @@ std::vector<RowGroup> groups(Bench& bench) {
 
 }  // namespace
 
-const Benchmark benchmarks::overlap = {groups, true};
+const Benchmark benchmarks::overlap = {overlap_groups, true};
 
 }  // namespace lapwing::bench

@@ -6,7 +6,7 @@
 namespace lapwing::bench {
 namespace {
 
-std::vector<RowGroup> groups(Bench& bench) {
+std::vector<RowGroup> throughput_groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         const auto subjects = make_subjects(bench, make_exchanges(bench, collective, bytes));
         std::vector<Row> rows;
@@ -25,6 +25,6 @@ std::vector<RowGroup> groups(Bench& bench) {
 
 }  // namespace
 
-const Benchmark benchmarks::throughput = {groups, true};
+const Benchmark benchmarks::throughput = {throughput_groups, true};
 
 }  // namespace lapwing::bench

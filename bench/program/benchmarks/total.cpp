@@ -6,7 +6,7 @@
 namespace lapwing::bench {
 namespace {
 
-std::vector<RowGroup> groups(Bench& bench) {
+std::vector<RowGroup> total_groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         return fixed_time_rows(bench, collective, bytes, 1);
     });
@@ -14,6 +14,6 @@ std::vector<RowGroup> groups(Bench& bench) {
 
 }  // namespace
 
-const Benchmark benchmarks::total = {groups, true};
+const Benchmark benchmarks::total = {total_groups, true};
 
 }  // namespace lapwing::bench

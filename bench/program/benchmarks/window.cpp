@@ -19,7 +19,7 @@ std::vector<int> different_windows(const Bench& bench) {
     return windows;
 }
 
-std::vector<RowGroup> groups(Bench& bench) {
+std::vector<RowGroup> window_groups(Bench& bench) {
     return for_each_case(bench, [&bench](Collective collective, std::uint64_t bytes) {
         std::vector<Row> rows;
         const auto exchanges = make_exchanges(bench, collective, bytes);
@@ -39,6 +39,6 @@ std::vector<RowGroup> groups(Bench& bench) {
 
 }  // namespace
 
-const Benchmark benchmarks::window = {groups};
+const Benchmark benchmarks::window = {window_groups};
 
 }  // namespace lapwing::bench

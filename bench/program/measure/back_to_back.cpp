@@ -8,9 +8,9 @@
 namespace lapwing::bench {
 namespace {
 
-constexpr double phase_seconds = 0.01;
+constexpr double loop_seconds = 0.01;
 // More would fill an MPI with unexpected messages.
-constexpr int max_iterations = 5000;
+constexpr int max_loop_iterations = 5000;
 constexpr int lead_in = 3;
 
 }  // namespace
@@ -64,11 +64,11 @@ double BackToBack::run(int count) {
 // The same on all ranks, as the slowest rank's time is.
 void BackToBack::fit_iterations() {
     iterations_ = 1;
-    while (iterations_ < max_iterations) {
+    while (iterations_ < max_loop_iterations) {
         const double spent = run(iterations_);
-        if (spent >= phase_seconds / 2) break;
-        const double factor = std::clamp(phase_seconds / spent, 2.0, 16.0);
-        iterations_ = std::min(max_iterations, static_cast<int>(iterations_ * factor));
+        if (spent >= loop_seconds / 2) break;
+        const double factor = std::clamp(loop_seconds / spent, 2.0, 16.0);
+        iterations_ = std::min(max_loop_iterations, static_cast<int>(iterations_ * factor));
     }
 }
 
