@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "collectives/arithmetic.hpp"
+#include "collectives/scratch.hpp"
 
 namespace lapwing::levels {
 namespace {
@@ -76,6 +77,13 @@ Verdict has_levels(const Problem& problem) {
     const Placement* placement = problem.placement.get();
     if (placement == nullptr || placement->levels() == 1) return two_level::has_levels(problem);
     return Verdict::yes();
+}
+
+Verdict applies_to_reduction(const Problem& problem, const Parameters& values) {
+    if (const Verdict levels = has_levels(problem); !levels) return levels;
+    if (const Verdict order = two_level::keeps_order(problem); !order) return order;
+    const int segments = two_level::Segments(problem, values[1], 1).count();
+    return within_scratch(problem.bytes, max_children(*problem.placement, values[0], segments) + 3);
 }
 
 Tree tree_of(const Placement& placement, int top, int rank, std::int64_t k, int segments) {

@@ -14,6 +14,9 @@ namespace lapwing::levels {
 
 // Yes if the hosts have several ranks and there are several hosts, or groups inside a host.
 Verdict has_levels(const Problem& problem);
+// Yes if the problem has levels, the operator suits the order of the ranks, and the vectors of a rank's
+// children fit in scratch memory. For reductions along the tree.
+Verdict applies_to_reduction(const Problem& problem, const Parameters& values);
 
 inline constexpr Parameter parameters[] = {
     {"k", "base of the trees; 1: chains; 0: 4, but a chain of hosts when there are enough segments", 0, 0,

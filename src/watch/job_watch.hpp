@@ -28,7 +28,7 @@ struct WatchOptions {
     std::function<void(const std::string& text)> print;
     std::string version;  // of this build
     std::chrono::milliseconds answer_limit{2'000};
-    // For tests: ranks of one host use TCP, too.
+    // For tests: ranks of one host also ask each other by TCP.
     bool tcp_only = false;
 };
 

@@ -28,7 +28,7 @@ struct Member {
 class Ranks {
   public:
     // `endpoint`: reaches ranks of other hosts; null if there is none, and `why_not` is the reason.
-    // `tcp_only`: it reaches those of this host, too.
+    // `tcp_only`: the endpoint also reaches the ranks of this host.
     Ranks(EventLoop& loop, std::vector<Member> members, int self, tcp::Endpoint* endpoint,
           std::string why_not, bool tcp_only);
 

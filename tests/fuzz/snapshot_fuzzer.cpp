@@ -23,7 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         for (std::size_t rank = 0; rank < answers.size(); ++rank) {
             answers[rank].snapshot = snapshot;
             answers[rank].snapshot->rank = static_cast<int>(rank);
-            // The ranks differ in what they are in.
+            // Every second rank is outside MPI, and one rank does not answer.
             if (rank % 2 == 1) answers[rank].snapshot->current.clear();
             if (rank == 3) answers[rank] = {std::nullopt, "is stopped"};
         }

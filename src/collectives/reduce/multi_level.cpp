@@ -11,13 +11,6 @@ namespace {
 
 using namespace reduction;
 
-Verdict applies(const Problem& problem, const Parameters& values) {
-    if (const Verdict levels = levels::has_levels(problem); !levels) return levels;
-    if (const Verdict order = two_level::keeps_order(problem); !order) return order;
-    const int segments = two_level::Segments(problem, values[1], 1).count();
-    return within_scratch(problem.bytes, levels::max_children(*problem.placement, values[0], segments) + 3);
-}
-
 List build(const Problem& problem, int rank, const Parameters& values) {
     const two_level::Segments segments(problem, values[1], 1);
     const int top = levels::top_of(problem);
@@ -76,7 +69,7 @@ const Algorithm multi_level = {
     .summary = "combine along a tree over hosts, NUMA nodes and caches, in segments",
     .source = "Karonis et al. 2000; Katevenis et al. 2022 (XHC)",
     .parameters = levels::parameters,
-    .applies = applies,
+    .applies = levels::applies_to_reduction,
     .build = build,
     .cost = cost,
     .knows_hosts = true,

@@ -83,7 +83,8 @@ struct Manner {
     // Files that define collectives before Lapwing, and which: calls that these do not pass on are not
     // counted.
     std::map<std::string, std::vector<std::string>> before = {};
-    // Tools that pass the program's calls on to Lapwing; their own collectives are counted, too.
+    // Tools that pass the program's calls on to Lapwing; the report counts the tools' own collectives as
+    // well.
     std::vector<std::string> tools = {};
 };
 

@@ -56,7 +56,7 @@ class Otf2Definitions {
     using Members = std::vector<std::uint64_t>;  // ranks of MPI_COMM_WORLD
 
     Location& location(int rank, int track) { return locations[otf2_location(rank, track)]; }
-    // Adds a location for each rank that has recorded nothing: these ranks are members of communicators, too.
+    // Adds a location for each rank that has recorded nothing: these ranks are also members of communicators.
     void add_ranks(const std::vector<RankPart>& parts);
     // Called last. Times are nanoseconds: `zero` of the first event, `last` of the last one.
     OTF2_ErrorCode write(const Otf2Library& library, OTF2_Archive* archive, std::uint64_t zero,

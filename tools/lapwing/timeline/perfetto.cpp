@@ -78,7 +78,7 @@ class PerfettoWriter : public TimelineWriter {
     }
     void slice(const RankPart& part, Slice slice) override {
         const double began = time(part, slice.began);
-        // So that a slice that lies in another one does so after rounding, too.
+        // Rounding must not move the end of a slice beyond the slice that contains it.
         const double length = std::round((time(part, slice.ended) - began) * 1000) / 1000;
         write({{"ph", "X"},
                {"name", slice.name},
