@@ -8,7 +8,8 @@
 //     end       all collectives are complete
 //   leaves    ends by _exit(0), without MPI_Finalize
 //   plain     nothing special: a few collectives
-//   steady    the same for some seconds, so that something can happen meanwhile
+//   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file that the second
+//             argument names, if any, when links have been made
 //   mixed     rank 0 waits at once for a collective and for a message of the MPI's own, which rank 1 sends it
 //             after so many seconds; all this time rank 1 waits for rank 0's part in another collective
 #include <mpi.h>
@@ -16,6 +17,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -76,8 +78,9 @@ int main(int argc, char** argv) {
     std::vector<int> sent(count * blocks);
     std::vector<int> received(sent.size());
     const bool steady = what == "steady";
-    for (int i = 0; i < (steady ? 80 : 10); ++i) {
+    for (int i = 0; i < (steady ? 30 : 10); ++i) {
         if (steady) ::usleep(100'000);
+        if (steady && i == 5 && rank == 0 && argc > 2) std::ofstream(argv[2]).put('\n');
         for (std::size_t at = 0; at < sent.size(); ++at)
             sent[at] = value(rank, static_cast<int>(at / count), i);
         reach("awaited", i);

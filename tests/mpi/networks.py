@@ -24,15 +24,15 @@ class Networks:
         self.tool = build / "bin" / "lapwing"
         self.failed = 0
 
-    def run(self, hosts, ranks, program, options=("--engine", "host"), cut="true", limit=100, until=None, under="", **variables):
-        """Runs a program on hosts; `cut` is what the shell does beside it. Status, output, and the report."""
+    def run(self, hosts, ranks, program, options=("--engine", "host"), fault=None, limit=100, until=None, under="", **variables):
+        """Runs a program on hosts with a fault, see jobs.with_fault. Returns status, output and report."""
         with tempfile.TemporaryDirectory() as scratch:
             report = pathlib.Path(scratch) / "report.json"
             environment = jobs.environment(self.mpi, self.build) | jobs.NETWORKS.get(self.network, {})
             environment.update(variables)
             launch = f"mpirun.{self.mpi} -n {ranks} {under} {self.build}/tests/{program}"
-            script = (f"( {cut} ) & timeout --kill-after=2 {limit - 10} {self.tool} run --report --json --report-file {report} "
-                      f"{' '.join(options)} -- {launch}")
+            script = jobs.with_fault(fault, f"timeout --kill-after=2 {limit - 10} {self.tool} run --report --json --report-file {report} "
+                                            f"{' '.join(options)} -- {launch}")
             environment.setdefault("LAPWING_NETWORK", self.network)
             command = [self.tool, "cluster", "--hosts", hosts, "--", "sh", "-c", script]
             if until is None:
@@ -89,7 +89,7 @@ class Networks:
 
     def a_link_that_is_cut(self):
         error = r"lapwing: rank 0: rank 1 \(node2[^)]*\) is out of reach"
-        status, output, _ = self.run(2, 2, f"faults-{self.mpi} steady", cut="sleep 3; ip link set node2 down", limit=60, until=error,
+        status, output, _ = self.run(2, 2, f"faults-{self.mpi} steady $made", fault="ip link set node2 down", limit=60, until=error,
                                      LAPWING_TIMEOUT="4")
         self.expect("a link that is cut for good", status != 0 and "all done" not in output and re.search(error, output),
                     f"{status} {output}")

@@ -84,6 +84,11 @@ def launcher(mpi, ranks):
     return [*command, "-n", str(ranks)]
 
 
+def with_fault(fault, command):
+    """A shell script that runs a command and, as soon as the command has created the file $made, a fault beside it."""
+    return f"made=$(mktemp -u); (until [ -e $made ]; do sleep 0.1; done; rm $made; {fault}) & {command}" if fault else command
+
+
 def environment(mpi, build):
     """The environment for such a job: ranks that wait offer their core to others."""
     variables = dict(os.environ)
