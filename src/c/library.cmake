@@ -17,7 +17,7 @@ target_include_directories(lapwing PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR
 # Not a word of them in what is installed: all of it is inside.
 target_link_libraries(lapwing PRIVATE $<BUILD_INTERFACE:lapwing_job> Threads::Threads)
 # Before 1.0 every minor version may change what stands in the header.
-set_target_properties(lapwing PROPERTIES
+set_target_properties(lapwing PROPERTIES UNITY_BUILD ON
   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} PUBLIC_HEADER ${PROJECT_SOURCE_DIR}/include/lapwing.h)
 set(c_namelink NAMELINK_COMPONENT c_api)
 set(c_link_flags -llapwing)
