@@ -28,7 +28,7 @@ void check(const Parameters& parameters) {
     if (parameters.window_bytes == 0) {
         throw Error(ErrorCode::invalid_argument, "a rendezvous needs a window of a byte at least");
     }
-    const double most = 1e12;
+    const auto most = static_cast<double>(max_time);
     within("a latency", static_cast<double>(parameters.latency), nanosecond, most);
     within("a latency inside a host", static_cast<double>(parameters.near_latency), 0, most);
     within("an overhead", static_cast<double>(parameters.overhead), 0, most);
@@ -37,7 +37,7 @@ void check(const Parameters& parameters) {
     within("a copy", static_cast<double>(parameters.copy), 0, most);
     for (const double per_byte : {parameters.per_byte, parameters.overhead_per_byte, parameters.near_per_byte,
                                   parameters.copy_per_byte}) {
-        within("a byte", per_byte, 0, 1e6);
+        within("a byte", per_byte, 0, max_per_byte);
     }
 }
 

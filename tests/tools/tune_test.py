@@ -77,6 +77,19 @@ class Simulate(WithFile):
             self.assertLess(costs["task_per_byte"], 8e-9)
         self.refused("tune", "--fit", "-o", self.file, because="no table with message costs")
 
+    def test_times_of_a_starved_machine_are_fitted(self):
+        # A second for 8 bytes, three microseconds for each byte of a long message: simulations accept no such costs.
+        slow = {"latency": 5e-3, "task": 1e-3, "gap": 0, "per_byte": 3.3e-6, "task_per_byte": 2e-6}
+        machine = {"latency": 2.0, "task": 3e-6, "per_byte": 3.3e-6, "copy_per_byte": 1e-10, "copy": 5e-8}
+        file = self.write("slow.json", {"lapwing_tuning": 1, "tables": [
+            {**TABLE, "ranks": [2, 2], "ranks_per_host": [1, 1], "machine": machine, "messages": slow, "made": {"netgauge": slow},
+             "measured": [{"collective": "broadcast", "bytes": size, "seconds": {"binomial": seconds}}
+                          for size, seconds in ((8, 1.0), (262144, 0.9))]}]})
+        self.call("tune", "--fit", "-o", file)
+        table, = json.loads(pathlib.Path(file).read_text())["tables"]
+        self.assertLessEqual(table["messages"]["per_byte"], 1e-6)
+        self.call("predict", "ibcast", "--ranks", 4, "--engine", "kernel", "--work", 0, "--tuning", file)
+
     def test_without_costs_of_messages(self):
         self.refused("tune", "--simulate", 64, "-o", self.file, because="measure on several hosts first")
         self.refused("tune", "--simulate", 1, "-o", self.file, because="--simulate")

@@ -207,7 +207,13 @@ Json simulated_table_of_file(const MeasuredTable& table, const Json& made) {
 
 Json table_of_file(const MeasuredTable& table, const Machine& start, std::uint64_t burst_bytes,
                    const Json& made) {
-    const Machine machine = fit(table.measured, start);
+    Machine machine = fit(table.measured, start);
+    if (limit(machine)) {
+        fmt::print(stderr,
+                   "lapwing tune: the measured times of {} ranks on {} imply more than 1 us for each byte: other "
+                   "programs kept the processors busy; measure again on a quiet machine\n",
+                   table.ranks, table.of.engine);
+    }
     Json measured = Json::array();
     for (const Measured& one : table.measured) {
         Json seconds = Json::object();
@@ -257,6 +263,7 @@ int fit_again(Json& file, std::uint64_t burst_bytes) {
         machine.per_byte = constants.at("per_byte");
         machine.copy_per_byte = constants.at("copy_per_byte");
         machine.copy = constants.at("copy");
+        limit(machine);
         const MessageCosts start = read_messages(told.at("made").at("netgauge"));
         told["messages"] =
             as_json(fit_messages(table.of.engine, table.measured, start, machine, burst_bytes));

@@ -34,6 +34,14 @@ constexpr double MessageCosts::*all_costs[] = {&MessageCosts::latency, &MessageC
                                                &MessageCosts::gap, &MessageCosts::per_byte,
                                                &MessageCosts::task_per_byte};
 
+constexpr double max_seconds = static_cast<double>(simulate::max_time) * 1e-12;
+constexpr double max_seconds_per_byte = simulate::max_per_byte * 1e-12;
+
+double max_of(double MessageCosts::*cost) {
+    const bool of_bytes = cost == &MessageCosts::per_byte || cost == &MessageCosts::task_per_byte;
+    return of_bytes ? max_seconds_per_byte : max_seconds;
+}
+
 std::vector<Sample> samples_of(const std::vector<Measured>& measured) {
     std::vector<Sample> samples;
     for (const Measured& row : measured) {
@@ -90,6 +98,7 @@ MessageCosts descend(const std::vector<Sample>& samples, const simulate::Setting
     least.latency = std::max(least.latency, 1e-9);
     least.per_byte = std::max(start.per_byte, nothing_per_byte);
     least.task_per_byte = std::max(start.task_per_byte, nothing_per_byte);
+    for (const auto cost : all_costs) least.*cost = std::min(least.*cost, max_of(cost));
     const MessageCosts first = least;
     double best = loss(samples, setting, first, first);
     for (double step = first_step; step > last_step; step /= 2) {
@@ -98,7 +107,7 @@ MessageCosts descend(const std::vector<Sample>& samples, const simulate::Setting
             for (const auto cost : all_costs) {
                 for (const double direction : {step, -step}) {
                     MessageCosts other = least;
-                    other.*cost *= std::exp(direction);
+                    other.*cost = std::min(other.*cost * std::exp(direction), max_of(cost));
                     if (cost == &MessageCosts::latency) other.latency = std::max(other.latency, 1e-9);
                     const double found = loss(samples, setting, other, first);
                     if (found >= best * (1 - 1e-6)) continue;
@@ -113,6 +122,23 @@ MessageCosts descend(const std::vector<Sample>& samples, const simulate::Setting
 }
 
 }  // namespace
+
+bool limit(Machine& machine) {
+    bool exceeded = false;
+    const auto reduce = [&](double& cost, double max) {
+        exceeded = exceeded || cost > max;
+        cost = std::min(cost, max);
+    };
+    for (double* const cost : {&machine.latency, &machine.task, &machine.copy, &machine.intra_node_latency,
+                               &machine.intra_node_task}) {
+        reduce(*cost, max_seconds);
+    }
+    for (double* const cost :
+         {&machine.per_byte, &machine.copy_per_byte, &machine.intra_node_per_byte}) {
+        reduce(*cost, max_seconds_per_byte);
+    }
+    return exceeded;
+}
 
 MessageCosts fit_messages(const std::string& engine, const std::vector<Measured>& measured,
                           const MessageCosts& start, const Machine& machine, std::uint64_t burst_bytes) {

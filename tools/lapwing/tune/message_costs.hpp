@@ -10,6 +10,10 @@
 
 namespace lapwing::tool {
 
+// Reduces constants that exceed what simulations accept (simulate/parameters.hpp): other programs disturbed
+// the measurement. Returns whether a constant exceeded its limit.
+bool limit(Machine& machine);
+
 // The costs, starting from `start` or from `machine`, for which an engine's simulated times are nearest to
 // the measured ones, as ratios. `machine` is asked for copies, too; `burst_bytes` is what links pass at once
 // after a pause. Rows of several ranks on a host are left out.
