@@ -12,8 +12,6 @@
 #include "watch/calls.hpp"
 #include "watch/source_lines.hpp"
 
-constinit lapwing::watch::JournalRoot lapwing_journal;
-
 namespace lapwing::watch {
 namespace {
 
@@ -126,9 +124,10 @@ constinit thread_local Journal::Last Journal::last_;
 constinit thread_local ThreadRecord* Journal::this_thread_ = nullptr;
 
 ProcessJournal process_journal;
+constinit JournalRoot journal_root;
 
 ThreadRecord& Journal::add_thread() {
-    std::atomic<ThreadRecord*>& first = lapwing_journal.threads;
+    std::atomic<ThreadRecord*>& first = journal_root.threads;
     ThreadRecord* record = first.load(std::memory_order_acquire);
     for (; record != nullptr; record = record->next.load(std::memory_order_acquire)) {
         std::uint64_t unused = 0;
@@ -155,9 +154,8 @@ void Journal::begin(int rank, const Constants& constants) {
     constants_ = constants;
     host_ = host_name();
     program_ = program_invocation_short_name;
-    lapwing_journal.rank = static_cast<std::uint64_t>(rank);
-    lapwing_journal.types = constants.types;
-    lapwing_journal.operations = constants.operations;
+    journal_root.types = constants.types;
+    journal_root.operations = constants.operations;
     begun_.store(true, std::memory_order_release);
 }
 
@@ -173,8 +171,8 @@ CommunicatorRecord* Journal::unused_record() {
     }
     if (unused_.empty()) {
         auto* const made = new CommunicatorRecord;
-        made->next_ = lapwing_journal.communicators.load(std::memory_order_relaxed);
-        lapwing_journal.communicators.store(made, std::memory_order_release);
+        made->next_ = journal_root.communicators.load(std::memory_order_relaxed);
+        journal_root.communicators.store(made, std::memory_order_release);
         return made;
     }
     CommunicatorRecord* const record = unused_.back();
@@ -299,7 +297,7 @@ void Journal::publish(std::vector<Published> positions) {
 }
 
 bool Journal::anyone_waits() const {
-    const ThreadRecord* record = lapwing_journal.threads.load(std::memory_order_acquire);
+    const ThreadRecord* record = journal_root.threads.load(std::memory_order_acquire);
     for (; record != nullptr; record = record->next.load(std::memory_order_acquire)) {
         if (record->used.load(std::memory_order_acquire) != 0 && record->is_inside() &&
             record->waits.load(std::memory_order_acquire) != 0)
@@ -482,7 +480,7 @@ RankSnapshot Journal::snapshot(std::uint64_t patience) {
         for (CommunicatorRecord* const record : records_) {
             if (!record->free_ || !record->idle()) read_communicator(*record, reading);
         }
-        const ThreadRecord* thread = lapwing_journal.threads.load(std::memory_order_acquire);
+        const ThreadRecord* thread = journal_root.threads.load(std::memory_order_acquire);
         for (; thread != nullptr; thread = thread->next.load(std::memory_order_acquire)) {
             if (thread->used.load(std::memory_order_acquire) != 0) read_thread(*thread, reading);
         }

@@ -5,8 +5,8 @@
 // atomic word. The words of a record that belong together are guarded by its state, which changes before the
 // first and after the last of them is written. Writers store the words with release order and readers load
 // them with acquire order, so a reader that sees a word of a later call also sees that the state has changed.
-// Debuggers read the same records from the global symbol `lapwing_journal`. No record is ever freed: records
-// are used again.
+// Debuggers read the same records (mpi/requests/debugger_table.cpp). No record is ever freed: records are
+// used again.
 #pragma once
 
 #include <time.h>
@@ -26,6 +26,10 @@
 #include "watch/comparison.hpp"
 #include "watch/snapshot.hpp"
 #include "watch/source_lines.hpp"
+
+namespace lapwing {
+struct DebuggerTable;
+}
 
 namespace lapwing::watch {
 
@@ -150,6 +154,7 @@ class CommunicatorRecord {
 
   private:
     friend class Journal;
+    friend struct lapwing::DebuggerTable;
     bool mark(std::uint64_t serial, std::uint64_t flag) {
         Word& state = calls_[serial % remembered].state;
         std::uint64_t now = state.load(std::memory_order_relaxed);
@@ -178,7 +183,6 @@ class CommunicatorRecord {
 
     static inline bool threads_ = false;
 
-    // For debuggers, in this order.
     CommunicatorRecord* next_ = nullptr;
     Word handle_{0};   // of the MPI; 0: the communicator has been freed
     Word serials_{0};  // calls so far, with those of earlier communicators that this record had
@@ -408,16 +412,13 @@ class InCall {
     std::uint64_t after_ = 0;         // the record's state after the call
 };
 
-// For debuggers: the lists of records. Their order and names are stable.
+// All records that were ever made, and the names of types and operators.
 struct JournalRoot {
-    std::uint64_t version = 1;
-    std::uint64_t rank = 0;
     std::atomic<ThreadRecord*> threads{nullptr};
     std::atomic<CommunicatorRecord*> communicators{nullptr};
     const char* const* types = nullptr;
     const char* const* operations = nullptr;
 };
+extern constinit JournalRoot journal_root;
 
 }  // namespace lapwing::watch
-
-extern "C" __attribute__((visibility("default"))) lapwing::watch::JournalRoot lapwing_journal;
