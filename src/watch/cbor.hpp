@@ -1,12 +1,13 @@
-// Reads what another rank has sent.
+// Records as CBOR: how ranks send them, and how a rank reads what another one has sent.
 #pragma once
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -14,19 +15,29 @@
 
 namespace lapwing::watch {
 
-// Ranks send no floating-point numbers, and the conversion of a large one to an integer is undefined.
-inline bool has_float(const nlohmann::json& json) {
-    return json.is_number_float() ||
-           (json.is_structured() && std::any_of(json.begin(), json.end(), has_float));
+inline std::vector<std::byte> to_cbor(const nlohmann::json& json) {
+    const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(json);
+    const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
+    return {first, first + bytes.size()};
 }
 
-// Throws Error (link), or nlohmann::json::exception, if the bytes are not CBOR without floating-point
-// numbers.
-inline nlohmann::json from_cbor(std::span<const std::byte> bytes) {
-    const auto* const first = reinterpret_cast<const std::uint8_t*>(bytes.data());
-    nlohmann::json json = nlohmann::json::from_cbor(first, first + bytes.size());
-    if (has_float(json)) throw Error(ErrorCode::link, "a rank has sent a floating-point number in a record");
-    return json;
+// Whether the bytes have only what to_cbor() makes of records: no floating-point numbers, whose conversion to
+// an integer may be undefined, no indefinite lengths, and at most 16 open arrays and maps. The parser calls
+// itself for each of these, so a peer could exhaust the stack. Truncated bytes are left to the parser.
+bool is_record(std::span<const std::byte> bytes);
+
+// Reads one record by `read(json)`. Throws Error (link) if the bytes are not a record. `what`: for the
+// message.
+template <typename Read>
+auto from_cbor(std::span<const std::byte> bytes, std::string_view what, Read read) {
+    try {
+        if (!is_record(bytes))
+            throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid {}", what));
+        const auto* const first = reinterpret_cast<const std::uint8_t*>(bytes.data());
+        return read(nlohmann::json::from_cbor(first, first + bytes.size()));
+    } catch (const nlohmann::json::exception& error) {
+        throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid {}: {}", what, error.what()));
+    }
 }
 
 }  // namespace lapwing::watch

@@ -30,15 +30,12 @@ std::vector<std::byte> encode(std::span<const ReportedCall> calls) {
              call.number, call.form, call.function, call.where, arguments.collective, arguments.root,
              arguments.bytes, arguments.type, arguments.operation, arguments.sent, arguments.received}));
     }
-    const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(all);
-    const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
-    return {first, first + bytes.size()};
+    return to_cbor(all);
 }
 
 std::vector<ReportedCall> decode_calls(std::span<const std::byte> bytes) {
-    std::vector<ReportedCall> calls;
-    try {
-        const nlohmann::json all = from_cbor(bytes);
+    return from_cbor(bytes, "record of a call", [](const nlohmann::json& all) {
+        std::vector<ReportedCall> calls;
         for (const nlohmann::json& json : all) {
             if (!json.is_array() || json.size() != fields)
                 throw Error(ErrorCode::link, "a rank has sent an invalid record of a call");
@@ -46,33 +43,17 @@ std::vector<ReportedCall> decode_calls(std::span<const std::byte> bytes) {
             CollectiveCall& call = report.call;
             Arguments& arguments = call.arguments;
             std::size_t next = 0;
-            const auto read = [&json, &next](auto& value) { json[next++].get_to(value); };
-            read(report.rank);
-            read(report.members_hash);
-            read(report.ordinal);
-            read(report.name);
-            read(report.member);
-            read(report.members);
-            read(call.number);
-            read(call.form);
-            read(call.function);
-            read(call.where);
-            read(arguments.collective);
-            read(arguments.root);
-            read(arguments.bytes);
-            read(arguments.type);
-            read(arguments.operation);
-            read(arguments.sent);
-            read(arguments.received);
+            const auto read = [&json, &next](auto&... values) { (json[next++].get_to(values), ...); };
+            read(report.rank, report.members_hash, report.ordinal, report.name, report.member, report.members,
+                 call.number, call.form, call.function, call.where, arguments.collective, arguments.root,
+                 arguments.bytes, arguments.type, arguments.operation, arguments.sent, arguments.received);
             if (static_cast<std::size_t>(arguments.collective) >= all_collectives().size() ||
                 report.members < 1 || report.member < 0 || report.member >= report.members) {
                 throw Error(ErrorCode::link, "a rank has sent a record of an unknown call");
             }
         }
-    } catch (const nlohmann::json::exception& error) {
-        throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid record: {}", error.what()));
-    }
-    return calls;
+        return calls;
+    });
 }
 
 std::optional<std::string> CallComparison::add(const ReportedCall& report) {

@@ -87,7 +87,7 @@ struct JobWatch::State : std::enable_shared_from_this<JobWatch::State> {
     std::vector<std::vector<std::byte>> waiting;       // for the connection to rank 0
     std::map<int, std::weak_ptr<Channel>> from_ranks;  // rank 0: by which it answers
     std::atomic<std::size_t> posted{0};  // bytes of messages that the event thread has yet to send
-    std::atomic<std::size_t> unsent{0};  // that rank 0 has yet to read
+    std::atomic<std::size_t> unsent{0};  // that wait for the connection, or that rank 0 has yet to read
 
     explicit State(WatchOptions wanted) : options(std::move(wanted)) {}
 
@@ -341,15 +341,25 @@ struct JobWatch::State : std::enable_shared_from_this<JobWatch::State> {
             unsent = to_first->unsent();
             return;
         }
+        unsent += message.size();
         waiting.push_back(std::move(message));
-        if (std::exchange(opening_first, true)) return;
+        if (!std::exchange(opening_first, true)) open_first();
+    }
+
+    void open_first() {
         ranks->open(0, options.answer_limit,
                     alive([](State& state, Ranks::Opened opened) { state.opened_first(std::move(opened)); }));
     }
 
     void opened_first(Ranks::Opened opened) {
+        // The event thread of rank 0 may be late, by more than the limit: the messages wait for the next try.
+        if (opened.descriptor < 0 && !opened.refused) {
+            loop->post_after(options.answer_limit, alive([](State& state) { state.open_first(); }));
+            return;
+        }
         opening_first = false;
         const auto messages = std::exchange(waiting, {});
+        unsent = 0;
         if (opened.descriptor < 0) {
             trouble = fmt::format("messages do not reach rank 0: {}", opened.why);
             return;
@@ -420,8 +430,9 @@ bool JobWatch::send_to_first(std::span<const std::byte> message) {
     if (state.loop == nullptr) return false;
     const std::size_t backlog = state.posted + state.unsent;
     if (backlog > max_backlog) {
-        state.loop->post(state.alive(
-            [](State& self) { self.unsent = self.to_first != nullptr ? self.to_first->unsent() : 0; }));
+        state.loop->post(state.alive([](State& self) {
+            if (self.to_first != nullptr) self.unsent = self.to_first->unsent();
+        }));
         return false;
     }
     const std::size_t bytes = message.size();

@@ -53,8 +53,8 @@ class JobWatch {
     // Runs `receive` on the event thread for each message. Once, before any rank sends.
     using Receive = std::function<void(int from, std::span<const std::byte> message)>;
     void on_message(Receive receive);
-    // To rank 0, by any rank. Returns false if more than 16 MiB wait for rank 0 to read them, or if it cannot
-    // be reached: the message is dropped then.
+    // To rank 0, by any rank. Returns false if more than 16 MiB wait for rank 0 to read them, or if this rank
+    // has no watch: the message is dropped then. If rank 0 does not answer, the messages wait until it does.
     bool send_to_first(std::span<const std::byte> message);
     // By rank 0, to all ranks, itself among them.
     void send_to_all(std::span<const std::byte> message);

@@ -12,8 +12,6 @@
 #include "watch/calls.hpp"
 #include "watch/source_lines.hpp"
 
-constinit lapwing::watch::JournalRoot lapwing_journal;
-
 namespace lapwing::watch {
 namespace {
 
@@ -33,38 +31,37 @@ std::uint64_t hash_of(const std::vector<int>& members) {
 CallWords read(const CallRecord& record) {
     constexpr auto order = std::memory_order_acquire;
     for (;;) {
-        const std::uint64_t before = record.sequence.load(order);
-        const CallWords words{record.serial.load(order), record.function.load(order), record.site.load(order),
-                              record.began.load(order),  record.bytes.load(order),    record.what.load(order),
-                              record.state.load(order),  record.starts.load(order)};
-        if (before % 2 == 0 && record.sequence.load(std::memory_order_relaxed) == before) return words;
+        CallWords words{record.state.load(order), record.function.load(order), record.site.load(order),
+                        record.began.load(order), record.bytes.load(order),    record.what.load(order),
+                        record.starts.load(order)};
+        const std::uint64_t after = record.state.load(std::memory_order_relaxed);
+        if (words.serial() == 0 || after >> 2 == words.serial()) return words;
         std::this_thread::yield();
     }
 }
 
 void write(CallRecord& record, const CallWords& words) {
-    record.serial.store(words.serial, std::memory_order_relaxed);
     record.function.store(words.function, std::memory_order_relaxed);
     record.site.store(words.site, std::memory_order_relaxed);
     record.began.store(words.began, std::memory_order_relaxed);
     record.bytes.store(words.bytes, std::memory_order_relaxed);
     record.what.store(words.what, std::memory_order_relaxed);
-    record.state.store(words.state, std::memory_order_relaxed);
     record.starts.store(words.starts, std::memory_order_relaxed);
+    record.state.store(words.state, std::memory_order_release);
 }
 
 struct ThreadWords {
-    std::uint64_t function = 0, site = 0, began = 0, ended = 0, communicator = 0, partner = 0;
+    std::uint64_t state = 0, function = 0, site = 0, began = 0, communicator = 0, partner = 0;
     std::vector<CallId> waits_for;
+    bool inside() const { return (state & ThreadRecord::inside) != 0; }
 };
 ThreadWords read(const ThreadRecord& record) {
     constexpr auto order = std::memory_order_acquire;
     for (;;) {
-        const std::uint64_t before = record.sequence.load(order);
-        ThreadWords words{record.function.load(order),
+        ThreadWords words{record.state.load(order),
+                          record.function.load(order),
                           record.site.load(order),
                           record.began.load(order),
-                          record.ended.load(order),
                           record.communicator.load(order),
                           record.partner.load(order),
                           {}};
@@ -74,7 +71,8 @@ ThreadWords read(const ThreadRecord& record) {
                 static_cast<std::uintptr_t>(record.waits_for[2 * i].load(order)));
             words.waits_for.push_back({communicator, record.waits_for[2 * i + 1].load(order)});
         }
-        if (before % 2 == 0 && record.sequence.load(std::memory_order_relaxed) == before) return words;
+        const std::uint64_t after = record.state.load(std::memory_order_relaxed);
+        if ((words.state & ThreadRecord::writing) == 0 && words.state == after) return words;
         std::this_thread::yield();
     }
 }
@@ -100,28 +98,36 @@ struct ThreadEnd {
 }  // namespace
 
 // The record's own kept_mutex_ guards kept_; program threads take it only in rare cases.
-void CommunicatorRecord::keep(const CallRecord& slot) {
+void CommunicatorRecord::keep(CallRecord& slot) {
     const std::lock_guard lock(kept_mutex_);
-    const CallWords words = read(slot);
-    auto& kept = kept_[words.serial];
+    CallWords words = read(slot);
+    // From now on another thread that completes the call finds it in kept_.
+    words.state = slot.state.exchange(0, std::memory_order_acq_rel);
+    if ((words.state & CallRecord::complete) != 0) return;
+    keep_locked(words);
+}
+
+CallRecord* CommunicatorRecord::keep_locked(const CallWords& words) {
+    auto& kept = kept_[words.serial()];
     kept = std::make_unique<CallRecord>();
     write(*kept, words);
+    return kept.get();
 }
 
 CallRecord* CommunicatorRecord::persistent(std::uint64_t init, bool by_lapwing) {
     if (by_lapwing) taken(init);
-    keep(calls_[init % remembered]);
     const std::lock_guard lock(kept_mutex_);
-    return kept_[init].get();
+    return keep_locked(read(calls_[init % remembered]));
 }
 
 constinit thread_local Journal::Last Journal::last_;
 constinit thread_local ThreadRecord* Journal::this_thread_ = nullptr;
 
 ProcessJournal process_journal;
+constinit JournalRoot journal_root;
 
 ThreadRecord& Journal::add_thread() {
-    std::atomic<ThreadRecord*>& first = lapwing_journal.threads;
+    std::atomic<ThreadRecord*>& first = journal_root.threads;
     ThreadRecord* record = first.load(std::memory_order_acquire);
     for (; record != nullptr; record = record->next.load(std::memory_order_acquire)) {
         std::uint64_t unused = 0;
@@ -135,7 +141,7 @@ ThreadRecord& Journal::add_thread() {
             record->next.store(next, std::memory_order_relaxed);
         } while (!first.compare_exchange_weak(next, record, std::memory_order_release));
     }
-    record->ended.store(1, std::memory_order_relaxed);
+    record->state.fetch_and(~(ThreadRecord::inside | ThreadRecord::writing), std::memory_order_relaxed);
     static thread_local ThreadEnd end;
     end.record = record;
     this_thread_ = record;
@@ -148,9 +154,8 @@ void Journal::begin(int rank, const Constants& constants) {
     constants_ = constants;
     host_ = host_name();
     program_ = program_invocation_short_name;
-    lapwing_journal.rank = static_cast<std::uint64_t>(rank);
-    lapwing_journal.types = constants.types;
-    lapwing_journal.operations = constants.operations;
+    journal_root.types = constants.types;
+    journal_root.operations = constants.operations;
     begun_.store(true, std::memory_order_release);
 }
 
@@ -166,8 +171,8 @@ CommunicatorRecord* Journal::unused_record() {
     }
     if (unused_.empty()) {
         auto* const made = new CommunicatorRecord;
-        made->next_ = lapwing_journal.communicators.load(std::memory_order_relaxed);
-        lapwing_journal.communicators.store(made, std::memory_order_release);
+        made->next_ = journal_root.communicators.load(std::memory_order_relaxed);
+        journal_root.communicators.store(made, std::memory_order_release);
         return made;
     }
     CommunicatorRecord* const record = unused_.back();
@@ -256,7 +261,7 @@ CommunicatorRecord* Journal::find_among_all(std::uint64_t handle, bool* known) {
     const auto found = by_handle_.find(handle);
     *known = found != by_handle_.end();
     if (!*known) return nullptr;
-    last_ = {true, handle, found->second, changes_.load(std::memory_order_relaxed)};
+    last_ = {handle, found->second, changes_.load(std::memory_order_relaxed)};
     return found->second;
 }
 
@@ -292,10 +297,9 @@ void Journal::publish(std::vector<Published> positions) {
 }
 
 bool Journal::anyone_waits() const {
-    const ThreadRecord* record = lapwing_journal.threads.load(std::memory_order_acquire);
+    const ThreadRecord* record = journal_root.threads.load(std::memory_order_acquire);
     for (; record != nullptr; record = record->next.load(std::memory_order_acquire)) {
-        if (record->used.load(std::memory_order_acquire) != 0 &&
-            record->ended.load(std::memory_order_acquire) == 0 &&
+        if (record->used.load(std::memory_order_acquire) != 0 && record->is_inside() &&
             record->waits.load(std::memory_order_acquire) != 0)
             return true;
     }
@@ -334,7 +338,7 @@ struct Journal::Reading {
     std::vector<std::vector<std::uint64_t>> call_sites;  // of each communicator's calls
     std::vector<std::uint64_t> current_sites;
     std::uint64_t last_site = 0;
-    std::uint64_t last_ended = 0;
+    std::uint64_t last_began = 0;
     CallWords newest;
 
     std::int64_t index_of(const CommunicatorRecord* record) const {
@@ -382,7 +386,7 @@ void Journal::read_communicator(CommunicatorRecord& record, Reading& reading) co
         const std::lock_guard lock(record.kept_mutex_);
         for (const CallRecord& slot : record.calls_) {
             const CallWords words = read(slot);
-            if (words.serial > base) calls.emplace(words.serial, words);
+            if (words.serial() > base) calls.emplace(words.serial(), words);
         }
         for (const auto& [serial, kept] : record.kept_) {
             // The ring has the init call, this record the starts.
@@ -409,7 +413,7 @@ void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
     if (words.function == 0) return;
     CurrentCall call;
     call.function = text_of(words.function);
-    call.age = since(reading.now, words.ended == 0 ? words.began : words.ended);
+    call.age = since(reading.now, words.began);
     const auto by_handle = by_handle_.find(words.communicator);
     if (words.communicator != 0 && by_handle != by_handle_.end())
         call.communicator = reading.index_of(by_handle->second);
@@ -419,15 +423,15 @@ void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
                 : peer == constants_.any_source                 ? -2
                                                                 : peer;
     call.tag = tag == constants_.any_tag ? -1 : tag;
-    if (words.ended != 0) {
-        if (words.ended < reading.last_ended) return;
+    if (!words.inside()) {
+        if (words.began < reading.last_began) return;
         // A program that tests in a loop waits, although it is outside its tests most of the time.
         if (auto waits = reading.in_flight(words.waits_for); !waits.empty()) {
             call.communicator = waits.begin()->first;
             call.waits_for = std::move(waits.begin()->second);
         }
         reading.snapshot.last = call;
-        reading.last_ended = words.ended;
+        reading.last_began = words.began;
         reading.last_site = words.site;
         return;
     }
@@ -476,13 +480,13 @@ RankSnapshot Journal::snapshot(std::uint64_t patience) {
         for (CommunicatorRecord* const record : records_) {
             if (!record->free_ || !record->idle()) read_communicator(*record, reading);
         }
-        const ThreadRecord* thread = lapwing_journal.threads.load(std::memory_order_acquire);
+        const ThreadRecord* thread = journal_root.threads.load(std::memory_order_acquire);
         for (; thread != nullptr; thread = thread->next.load(std::memory_order_acquire)) {
             if (thread->used.load(std::memory_order_acquire) != 0) read_thread(*thread, reading);
         }
     }
     // The start of a nonblocking collective is recorded with its communicator only.
-    if (reading.newest.began > reading.last_ended) {
+    if (reading.newest.began > reading.last_began) {
         snapshot.last = {};
         snapshot.last.function = text_of(reading.newest.function);
         snapshot.last.age = since(reading.now, reading.newest.began);

@@ -2,10 +2,11 @@
 // which call since when.
 //
 // Threads of the program write, without locks; any thread may read at any time. Everything that changes is an
-// atomic word. The words of a record that belong together are guarded by a sequence number: odd while the
-// record is written. Writers store the words with release order and readers load them with acquire order, so
-// a reader that sees a word of a later record also sees that the sequence number has changed. Debuggers read
-// the same records from the global symbol `lapwing_journal`. No record is ever freed: records are used again.
+// atomic word. The words of a record that belong together are guarded by its state, which changes before the
+// first and after the last of them is written. Writers store the words with release order and readers load
+// them with acquire order, so a reader that sees a word of a later call also sees that the state has changed.
+// Debuggers read the same records (mpi/requests/debugger_table.cpp). No record is ever freed: records are
+// used again.
 #pragma once
 
 #include <time.h>
@@ -25,6 +26,10 @@
 #include "watch/comparison.hpp"
 #include "watch/snapshot.hpp"
 #include "watch/source_lines.hpp"
+
+namespace lapwing {
+struct DebuggerTable;
+}
 
 namespace lapwing::watch {
 
@@ -51,16 +56,16 @@ struct CallArguments {
     std::uint8_t operation = 0;
 };
 
-// One call of a collective.
-struct CallRecord {
-    Word sequence;  // odd: being written
-    Word serial;    // number of the call among those that this CommunicatorRecord has recorded; 0: no call
+// One call of a collective. A record is one line of the cache.
+struct alignas(64) CallRecord {
+    // Serial number of the call among those that this CommunicatorRecord has recorded << 2 | taken by Lapwing
+    // << 1 | complete; 0: no call, or one that is being written.
+    Word state;
     Word function;  // const char*: "MPI_Ibcast"
     Word site;      // return address in the program
     Word began;     // nanoseconds of CLOCK_MONOTONIC
     Word bytes;
     Word what;    // collective | form << 8 | type << 16 | operation << 24 | (root + 1) << 32
-    Word state;   // serial << 2 | taken by Lapwing << 1 | complete
     Word starts;  // of a persistent collective
 
     static constexpr std::uint64_t complete = 1;
@@ -82,7 +87,8 @@ struct CallRecord {
 
 // One consistent copy of a record's words.
 struct CallWords {
-    std::uint64_t serial = 0, function = 0, site = 0, began = 0, bytes = 0, what = 0, state = 0, starts = 0;
+    std::uint64_t state = 0, function = 0, site = 0, began = 0, bytes = 0, what = 0, starts = 0;
+    std::uint64_t serial() const { return state >> 2; }
 };
 
 class Journal;
@@ -94,8 +100,8 @@ class CommunicatorRecord {
     static constexpr std::size_t remembered = 16;
 
     // Records a call. Returns its serial number.
-    std::uint64_t call(const CallArguments& arguments, Form form, const char* function, const void* site,
-                       std::uint64_t now = coarse_nanoseconds()) {
+    [[gnu::always_inline]] std::uint64_t call(const CallArguments& arguments, Form form, const char* function,
+                                              const void* site, std::uint64_t now = coarse_nanoseconds()) {
         const std::uint64_t serial = serials_.load(std::memory_order_relaxed) + 1;
         CallRecord& slot = calls_[serial % remembered];
         if (slot.in_flight()) [[unlikely]]
@@ -104,9 +110,7 @@ class CommunicatorRecord {
             static_cast<std::uint64_t>(arguments.collective) | static_cast<std::uint64_t>(form) << 8 |
             std::uint64_t{arguments.type} << 16 | std::uint64_t{arguments.operation} << 24 |
             std::uint64_t{static_cast<std::uint32_t>(arguments.root) + 1} << 32;
-        const std::uint64_t sequence = slot.sequence.load(std::memory_order_relaxed);
-        slot.sequence.store(sequence + 1, std::memory_order_relaxed);
-        slot.serial.store(serial, std::memory_order_release);
+        slot.state.store(0, std::memory_order_relaxed);
         slot.function.store(word_of(function), std::memory_order_release);
         slot.site.store(word_of(site), std::memory_order_release);
         slot.began.store(now, std::memory_order_release);
@@ -115,8 +119,7 @@ class CommunicatorRecord {
         // The init call of a persistent collective is complete at once, see persistent().
         const std::uint64_t done = form == Form::persistent_init ? CallRecord::complete : 0;
         slot.state.store(serial << 2 | done, std::memory_order_release);
-        slot.sequence.store(sequence + 2, std::memory_order_release);
-        hash_.store(mix(mix(hash_.load(std::memory_order_relaxed), what), arguments.bytes),
+        hash_.store(mix(hash_.load(std::memory_order_relaxed), what + arguments.bytes * spread),
                     std::memory_order_relaxed);
         serials_.store(serial, std::memory_order_release);
         return serial;
@@ -140,8 +143,10 @@ class CommunicatorRecord {
     std::uint64_t members_hash() const { return members_hash_; }
     std::uint64_t ordinal() const { return ordinal_; }
 
+    // An odd number without a pattern: 2^64 divided by the golden ratio.
+    static constexpr std::uint64_t spread = 0x9E3779B97F4A7C15u;
     static std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash = (hash ^ word) * spread;
         return hash ^ hash >> 32;
     }
     // Whether several threads of the program may call MPI at once. Before the first call.
@@ -149,6 +154,7 @@ class CommunicatorRecord {
 
   private:
     friend class Journal;
+    friend struct lapwing::DebuggerTable;
     bool mark(std::uint64_t serial, std::uint64_t flag) {
         Word& state = calls_[serial % remembered].state;
         std::uint64_t now = state.load(std::memory_order_relaxed);
@@ -163,7 +169,9 @@ class CommunicatorRecord {
         }
         return true;
     }
-    void keep(const CallRecord& slot);
+    // Moves a call in flight out of the ring.
+    void keep(CallRecord& slot);
+    CallRecord* keep_locked(const CallWords& words);
     void forget(std::uint64_t serial) {
         const std::lock_guard lock(kept_mutex_);
         kept_.erase(serial);
@@ -175,7 +183,6 @@ class CommunicatorRecord {
 
     static inline bool threads_ = false;
 
-    // For debuggers, in this order.
     CommunicatorRecord* next_ = nullptr;
     Word handle_{0};   // of the MPI; 0: the communicator has been freed
     Word serials_{0};  // calls so far, with those of earlier communicators that this record had
@@ -203,15 +210,19 @@ struct ThreadRecord {
 
     std::atomic<ThreadRecord*> next{nullptr};
     Word used{0};      // 0: the thread has ended
-    Word sequence{0};  // odd: being written
+    Word state{0};     // number of the call << 2 | being written << 1 | the thread is inside the call
     Word function{0};  // const char*
     Word site{0};
     Word began{0};
-    Word ended{1};         // 0: the thread is inside the call
     Word communicator{0};  // handle of the MPI; 0: none
     Word partner{0};       // peer, as the program has passed it, | tag << 32
     Word waits{0};         // how many of these are set: pairs of a CommunicatorRecord* and a serial number
     std::array<Word, 2 * max_waits> waits_for{};
+
+    static constexpr std::uint64_t inside = 1;
+    static constexpr std::uint64_t writing = 2;
+    static constexpr std::uint64_t next_call = 4;
+    bool is_inside() const { return (state.load(std::memory_order_acquire) & inside) != 0; }
 };
 
 // One collective that a thread waits for.
@@ -231,6 +242,7 @@ class Journal {
         const char* const* operations = nullptr;
     };
     static constexpr int no_peer = INT_MIN;
+    static constexpr std::uint64_t no_handle = ~std::uint64_t{0};
 
     // After MPI_Init. Before this, communicators and collectives are not recorded.
     void begin(int rank, const Constants& constants);
@@ -253,8 +265,8 @@ class Journal {
 
     // The record of a communicator; null if it has none. `known`: whether it was added at all.
     CommunicatorRecord* find(std::uint64_t handle, bool* known) {
-        if (const Last& last = last_; last.handle == handle && last.known &&
-                                      last.changes == changes_.load(std::memory_order_acquire)) [[likely]] {
+        if (const Last& last = last_;
+            last.handle == handle && last.changes == changes_.load(std::memory_order_acquire)) [[likely]] {
             *known = true;
             return last.record;
         }
@@ -292,9 +304,8 @@ class Journal {
     RankSnapshot snapshot(std::uint64_t patience = 20'000'000);
 
   private:
-    struct Last {
-        bool known = false;
-        std::uint64_t handle = 0;
+    struct Last {  // that find() has returned
+        std::uint64_t handle = no_handle;
         CommunicatorRecord* record = nullptr;
         std::uint64_t changes = 0;
     };
@@ -361,25 +372,27 @@ inline Journal& journal() {
 // callbacks, is not recorded.
 class InCall {
   public:
-    InCall(const char* function, const void* site, std::uint64_t communicator = 0,
-           int peer = Journal::no_peer, int tag = -1, std::uint64_t now = coarse_nanoseconds())
-        : record_(Journal::of_thread()), outer_(record_.ended.load(std::memory_order_relaxed) == 0) {
-        if (outer_) return;
-        const std::uint64_t sequence = record_.sequence.load(std::memory_order_relaxed);
-        record_.sequence.store(sequence + 1, std::memory_order_relaxed);
-        record_.ended.store(0, std::memory_order_release);
-        record_.function.store(word_of(function), std::memory_order_release);
-        record_.site.store(word_of(site), std::memory_order_release);
-        record_.began.store(now, std::memory_order_release);
-        record_.communicator.store(communicator, std::memory_order_release);
-        record_.partner.store(
+    [[gnu::always_inline]] InCall(const char* function, const void* site, std::uint64_t communicator = 0,
+                                  int peer = Journal::no_peer, int tag = -1,
+                                  std::uint64_t now = coarse_nanoseconds()) {
+        ThreadRecord& record = Journal::of_thread();
+        const std::uint64_t state = record.state.load(std::memory_order_relaxed);
+        if ((state & ThreadRecord::inside) != 0) return;
+        record_ = &record;
+        after_ = state + ThreadRecord::next_call;
+        record.state.store(after_ | ThreadRecord::writing, std::memory_order_relaxed);
+        record.function.store(word_of(function), std::memory_order_release);
+        record.site.store(word_of(site), std::memory_order_release);
+        record.began.store(now, std::memory_order_release);
+        record.communicator.store(communicator, std::memory_order_release);
+        record.partner.store(
             static_cast<std::uint32_t>(peer) | std::uint64_t{static_cast<std::uint32_t>(tag)} << 32,
             std::memory_order_release);
-        record_.waits.store(0, std::memory_order_release);
-        record_.sequence.store(sequence + 2, std::memory_order_release);
+        record.waits.store(0, std::memory_order_release);
+        record.state.store(after_ | ThreadRecord::inside, std::memory_order_release);
     }
     ~InCall() {
-        if (!outer_) record_.ended.store(coarse_nanoseconds(), std::memory_order_release);
+        if (record_ != nullptr) record_->state.store(after_, std::memory_order_release);
     }
     InCall(const InCall&) = delete;
     InCall& operator=(const InCall&) = delete;
@@ -395,20 +408,17 @@ class InCall {
     }
 
   private:
-    ThreadRecord& record_;
-    const bool outer_;
+    ThreadRecord* record_ = nullptr;  // null: of an outer call
+    std::uint64_t after_ = 0;         // the record's state after the call
 };
 
-// For debuggers: the lists of records. Their order and names are stable.
+// All records that were ever made, and the names of types and operators.
 struct JournalRoot {
-    std::uint64_t version = 1;
-    std::uint64_t rank = 0;
     std::atomic<ThreadRecord*> threads{nullptr};
     std::atomic<CommunicatorRecord*> communicators{nullptr};
     const char* const* types = nullptr;
     const char* const* operations = nullptr;
 };
+extern constinit JournalRoot journal_root;
 
 }  // namespace lapwing::watch
-
-extern "C" __attribute__((visibility("default"))) lapwing::watch::JournalRoot lapwing_journal;

@@ -7,24 +7,19 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "watch/cbor.hpp"
 
 namespace lapwing::watch {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobDescription, job, version, program, ranks, hosts, age, trouble)
 
 std::vector<std::byte> encode(const JobDescription& description) {
-    const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(nlohmann::json(description));
-    const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
-    return {first, first + bytes.size()};
+    return to_cbor(description);
 }
 
 JobDescription decode_description(std::span<const std::byte> bytes) {
-    try {
-        const auto* const first = reinterpret_cast<const std::uint8_t*>(bytes.data());
-        return nlohmann::json::from_cbor(first, first + bytes.size()).get<JobDescription>();
-    } catch (const nlohmann::json::exception& error) {
-        throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid description: {}", error.what()));
-    }
+    return from_cbor(bytes, "description",
+                     [](const auto& json) { return json.template get<JobDescription>(); });
 }
 
 std::vector<std::byte> encode(const RankReply& reply) {

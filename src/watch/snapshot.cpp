@@ -85,17 +85,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CurrentCall, function, where, age, communicat
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankSnapshot, rank, host, pid, program, communicators, current, last)
 
 std::vector<std::byte> encode(const RankSnapshot& snapshot) {
-    const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(nlohmann::json(snapshot));
-    const auto* const first = reinterpret_cast<const std::byte*>(bytes.data());
-    return {first, first + bytes.size()};
+    return to_cbor(snapshot);
 }
 
 RankSnapshot decode(std::span<const std::byte> bytes) {
-    try {
-        return from_cbor(bytes).get<RankSnapshot>();
-    } catch (const nlohmann::json::exception& error) {
-        throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid snapshot: {}", error.what()));
-    }
+    return from_cbor(bytes, "snapshot", [](const auto& json) { return json.template get<RankSnapshot>(); });
 }
 
 }  // namespace lapwing::watch

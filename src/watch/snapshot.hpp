@@ -80,7 +80,7 @@ struct CommunicatorSnapshot {
 struct CurrentCall {
     std::string function;  // "MPI_Recv"
     std::string where;
-    std::uint64_t age = 0;           // nanoseconds
+    std::uint64_t age = 0;           // nanoseconds since the call
     std::int64_t communicator = -1;  // index into RankSnapshot::communicators; -1: none or unknown
     int peer = -1;                   // rank in the communicator; -1: none; -2: MPI_ANY_SOURCE
     int tag = -1;

@@ -2,8 +2,6 @@
 virtual hosts; and each must notice a number that was changed on the way."""
 
 import json
-import pathlib
-import subprocess
 import sys
 
 import jobs
@@ -37,23 +35,12 @@ PLANTED = {"cg": [(3, "--size 9 9 9 --halo-of residual"), (1, "--size 9 9 9 --ha
 HOSTS = {"fft": (4, "--size 16 18 20 --grid 2 2 --variables 3"), "exchange": (4, "--rounds 20")}
 
 
-class Applications:
-    def __init__(self, build, mpi):
-        self.build = build
-        self.mpi = mpi
-        self.tool = build / "bin" / "lapwing"
-        self.failed = 0
-
+class Applications(jobs.Test):
     def run(self, program, ranks, words, engine, before=()):
         command = [] if engine == "mpi" else [self.tool, "run", "--report", "--engine", engine, "--"]
-        return jobs.execute([*before, *command, *jobs.launcher(self.mpi, ranks), self.build / "apps" / f"{program}-{self.mpi}",
-                             *words.split()], 100, jobs.environment(self.mpi, self.build))
-
-    def expect(self, what, good, status, output):
-        print(f"{self.mpi}, {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(f"exit status {status}\n{output}", flush=True)
-            self.failed += 1
+        status, output = jobs.execute([*before, *command, *jobs.launcher(self.mpi, ranks), self.build / "apps" / f"{program}-{self.mpi}",
+                                       *words.split()], 100, self.environment)
+        return status, f"exit status {status}\n{output}"
 
     def transpose(self):
         cases = [(engine, ranks, words, 0) for engine in ("host", "kernel")
@@ -64,7 +51,7 @@ class Applications:
         for engine, ranks, words, wanted in cases:
             status, output = self.run("transpose", ranks, words, engine)
             good = status == wanted and ("0 errors" in output if wanted == 0 else "no multiple" in output)
-            self.expect(f"{engine}: transpose {words} on {ranks} ranks", good, status, output)
+            self.expect(f"{engine}: transpose {words} on {ranks} ranks", good, output)
 
     def verified(self, status, output, wanted=True):
         """Whether the program said as JSON that its check passed, or that it failed, and ended accordingly."""
@@ -80,10 +67,10 @@ class Applications:
                 status, output = self.run(program, ranks, f"{words} --json", engine)
                 good = self.verified(status, output)
                 good = good and (engine == "mpi" or f"on {engine}" in output)
-                self.expect(f"{engine}: {program} {words} on {ranks} ranks", good, status, output)
+                self.expect(f"{engine}: {program} {words} on {ranks} ranks", good, output)
         for ranks, words in [cases[-1], *PLANTED.get(program, [])]:
             status, output = self.run(program, ranks, f"{words} --json --plant-error", "host")
-            self.expect(f"{program} {words} notices a wrong number", self.verified(status, output, False), status, output)
+            self.expect(f"{program} {words} notices a wrong number", self.verified(status, output, False), output)
 
     def residual_travels(self):
         """What travels changes neither the number of iterations nor a digit of the result."""
@@ -92,29 +79,27 @@ class Applications:
             status, output = self.run("cg", 4, f"--size 17 12 20 --grid 2 1 2 --json {words}", "mpi")
             found += [(result["results"]["iterations"], result["verification"]["error"])
                       for result in (json.loads(line) for line in output.splitlines() if line.startswith("{"))]
-            self.expect(f"cg {words}: {found[-1:]}", status == 0 and len(set(found)) == 1, status, output)
+            self.expect(f"cg {words}: {found[-1:]}", status == 0 and len(set(found)) == 1, output)
         status, output = self.run("cg", 2, "--solver gropp --halo-of residual", "mpi")
-        self.expect("cg refuses --halo-of residual of another solver", status != 0 and "is for --solver cg" in output, status, output)
+        self.expect("cg refuses --halo-of residual of another solver", status != 0 and "is for --solver cg" in output, output)
 
     def between_hosts(self, program, ranks, words):
         before = [self.tool, "cluster", "--hosts", "2", "--rate", "none", "--"]
         status, output = self.run(program, ranks, f"{words} --json", "kernel", before)
-        self.expect(f"{program} {words} between hosts", self.verified(status, output), status, output)
+        self.expect(f"{program} {words} between hosts", self.verified(status, output), output)
 
 
 def main():
-    applications = Applications(pathlib.Path(sys.argv[1]), sys.argv[2])
+    applications = Applications(*sys.argv[1:3])
     applications.transpose()
     for program, cases in PROGRAMS.items():
         applications.checks_itself(program, cases)
     applications.residual_travels()
-    tried = subprocess.run([applications.tool, "cluster", "--hosts", "1", "--", "true"], timeout=60,
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     # MPICH 4.0 over UCX and TCP may hang in MPI_Finalize between hosts, also without Lapwing.
-    if tried.returncode == 0 and applications.mpi == "openmpi":
+    if applications.mpi == "openmpi" and applications.has_hosts():
         for program, (ranks, words) in HOSTS.items():
             applications.between_hosts(program, ranks, words)
-    return 1 if applications.failed else 0
+    return applications.status()
 
 
 if __name__ == "__main__":

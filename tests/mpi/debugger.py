@@ -17,24 +17,17 @@ SOURCE = pathlib.Path(__file__).with_name("unfinished.c")
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "gdb" / "lapwing-gdb.py"
 
 
-class Debugger:
+class Debugger(jobs.Test):
     def __init__(self, build, mpi, scratch):
-        self.build, self.mpi, self.scratch = build, mpi, scratch
-        self.program = build / "tests" / f"unfinished-{mpi}"
-        self.failed = 0
+        super().__init__(build, mpi)
+        self.scratch, self.program = scratch, self.built("unfinished")
         lines = SOURCE.read_text().splitlines()
         # The line after each mark.
         self.line_of = {match[1]: number + 2 for number, line in enumerate(lines) if (match := re.search(r"mark: (\w+)", line))}
 
-    def expect(self, what, good, output=""):
-        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(output, flush=True)
-            self.failed += 1
-
     def gdb(self, *words):
         command = ["gdb", "-batch", "-nx", "-ex", "set debuginfod enabled off", "-ex", f"source {SCRIPT}", *words,
-                   "-ex", "lapwing communicators", "-ex", "lapwing lists"]
+                   "-ex", "lapwing communicators", "-ex", "lapwing lists", "-ex", "lapwing calls"]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
                               env=os.environ | {"PATH": f"{self.build / 'bin'}:{os.environ['PATH']}"})
         return done.stdout + done.stderr
@@ -52,16 +45,19 @@ class Debugger:
                     # Rank 1 has sent nothing, so the list stands at its wait.
                     (len(position) == 1 and "wait 1 1" in position[0] if engine == "host" else not position))
             self.expect(f"{what}: {function}", good, output)
+        recorded = [rf"   1 MPI_Ibarrier: complete, by Lapwing.*, called at \S*unfinished\.c:\d+",
+                    rf"   2 MPI_Ialltoall \(8 bytes\): in flight, by Lapwing.*, called at \S*unfinished\.c:{self.line_of['alltoall']}",
+                    rf"   3 MPI_Iallreduce \(MPI_LONG, MPI_MAX, 16 bytes\): in flight, by Lapwing.*:{self.line_of['allreduce']}",
+                    r"(a thread is in MPI_Waitall|the last call of a thread was MPI_Testall).*, called at \S*unfinished\.c:\d+"]
+        self.expect(f"{what}: calls", "MPI_COMM_WORLD: 3 collectives" in output and
+                    all(re.search(f"^{line}$", output, re.M) for line in recorded), output)
         self.expect(f"{what}: communicators", re.search(rf"^{where}: 3 channels used, last engine {engine}$", output, re.M), output)
-
-    def environment(self, engine):
-        return jobs.environment(self.mpi, self.build) | {"LAPWING_ENGINE": engine}
 
     def core(self, what, engine, words):
         for old in self.scratch.glob("core*"):
             old.unlink()
         launch = [*jobs.launcher(self.mpi, 2), *words]
-        subprocess.run([str(word) for word in launch], cwd=self.scratch, env=self.environment(engine), capture_output=True,
+        subprocess.run([str(word) for word in launch], cwd=self.scratch, env=self.environment | {"LAPWING_ENGINE": engine}, capture_output=True,
                        timeout=100, check=False, stdin=subprocess.DEVNULL)
         cores = list(self.scratch.glob("core*"))
         if len(cores) != 1:
@@ -70,8 +66,8 @@ class Debugger:
         self.check(what, self.gdb(self.program, cores[0]), engine)
 
     def live(self):
-        words = [self.build / "bin" / "lapwing", "run", "--engine", "host", "--report", "--", *jobs.launcher(self.mpi, 2), self.program, "wait"]
-        process = subprocess.Popen([str(word) for word in words], env=self.environment("host"), start_new_session=True, text=True,
+        words = self.under(["--engine", "host", "--report"], 2, [self.program, "wait"])
+        process = subprocess.Popen([str(word) for word in words], env=self.environment, start_new_session=True, text=True,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         try:
             for line in process.stdout:
@@ -91,6 +87,8 @@ class Debugger:
             return
         self.check("a running process", of_rank_0[0], "host")
         self.expect("a running process: age", len(re.findall(r", started \d+\.\d s ago", of_rank_0[0])) == 2, of_rank_0[0])
+        self.expect("rank 1 is in a receive", re.search(r"^a thread is in MPI_Recv on MPI_COMM_WORLD, peer 0, tag 0, started \d+\.\d s ago, "
+                                                       r"called at \S*unfinished\.c:\d+$", of_rank_1[0], re.M), of_rank_1[0])
         self.expect("rank 1 has nothing in flight", "no collective of Lapwing's is in flight" in of_rank_1[0], of_rank_1[0])
 
     def ranks(self, session):
@@ -118,7 +116,7 @@ def main():
     build, mpi = pathlib.Path(sys.argv[1]), sys.argv[2]
     if shutil.which("gdb") is None:
         print("gdb is missing", flush=True)
-        return 77
+        return jobs.SKIPPED
     with tempfile.TemporaryDirectory() as directory:
         test = Debugger(build, mpi, pathlib.Path(directory))
         output = test.gdb("true")
@@ -129,14 +127,14 @@ def main():
         resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         if not pathlib.Path("/proc/sys/kernel/core_pattern").read_text().startswith("core"):
             print("core dumps go elsewhere on this machine: none is tried", flush=True)
-            return 1 if test.failed else 0
+            return test.status()
         library = build / "lib" / f"liblapwing-{mpi}.so"
         for engine in ("host", "kernel"):
             test.core(f"a core dump, {engine}", engine, ["env", f"LD_PRELOAD={library}", test.program])
         stripped = test.scratch / library.name
         subprocess.run(["strip", "-o", str(stripped), str(library)], check=True)
         test.core("a core dump, the library is stripped", "host", ["env", f"LD_PRELOAD={stripped}", test.program])
-    return 1 if test.failed else 0
+    return test.status()
 
 
 if __name__ == "__main__":

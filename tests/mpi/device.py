@@ -1,9 +1,6 @@
 """Collectives with buffers in the memory of a device, which is a double (tests/device/doubles), on both engines."""
 
-import json
-import pathlib
 import sys
-import tempfile
 
 import jobs
 
@@ -22,24 +19,13 @@ RUNS = [
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    mpi = sys.argv[2]
-    failed = 0
+    test = jobs.Test(*sys.argv[1:3])
     for ranks, variables, arguments in RUNS:
-        with tempfile.TemporaryDirectory() as scratch:
-            report = pathlib.Path(scratch) / "report.json"
-            command = [build / "bin" / "lapwing", "run", "--report", "--json", "--report-file", report, "--",
-                       *jobs.launcher(mpi, ranks), build / "tests" / f"device-{mpi}", *arguments]
-            status, output = jobs.execute(command, 120, jobs.environment(mpi, build) | variables)
-            try:
-                told = json.loads(report.read_text())["device_memory"]
-            except (OSError, ValueError, KeyError) as error:
-                told = {"error": repr(error)}
+        status, output, report = test.run_with_report(ranks, [test.built("device"), *arguments], limit=120, **variables)
+        told = report.get("device_memory", {})
         good = status == 0 and all(told.get(name, 0) > 0 for name in ("buffers", "bytes_to_host", "bytes_to_device"))
-        what = f"{mpi}, {ranks} ranks {variables} {arguments}: {told}"
-        print(what if good else f"{output}\nFAILED {what}: exit status {status}", flush=True)
-        failed += not good
-    return 1 if failed else 0
+        test.expect(f"{ranks} ranks {variables} {arguments}: {told}", good, f"exit status {status}\n{output}")
+    return test.status()
 
 
 if __name__ == "__main__":

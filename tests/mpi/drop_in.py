@@ -1,9 +1,6 @@
 """Plain MPI programs under `lapwing run`: results right, their collectives taken, by the engine that was asked for."""
 
-import json
-import pathlib
 import sys
-import tempfile
 
 import jobs
 
@@ -33,39 +30,21 @@ RUNS = [(ranks, [], []) for ranks in range(1, 6)] + [
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    mpi = sys.argv[2]
-    failed = 0
+    test = jobs.Test(*sys.argv[1:3])
     for ranks, options, arguments in RUNS:
-        with tempfile.TemporaryDirectory() as scratch:
-            report = pathlib.Path(scratch) / "report.json"
-            variables = dict(option.split("=", 1) for option in options if option.startswith("LAPWING_"))
-            chosen = [option for option in options if not option.startswith("LAPWING_")]
-            command = [build / "bin" / "lapwing", "run", "--report", "--json", "--report-file", report, *chosen, "--",
-                       *jobs.launcher(mpi, ranks), build / "tests" / f"drop_in-{mpi}", *arguments]
-            environment = jobs.environment(mpi, build)
-            environment |= variables | {"LAPWING_CHECK": "1"}
-            status, output = jobs.execute(command, 120, environment)
-            what = f"{mpi}, {ranks} ranks {' '.join(options + arguments)}"
-            try:
-                told = json.loads(report.read_text())
-                collectives = [row for row in told["collectives"] if row["name"] in COLLECTIVES]
-                taken = {row["name"]: row["taken"] for row in collectives}
-                progress = "thread" if "LAPWING_PROGRESS_THREAD" in variables else "caller"
-                if told.get("inside_host", {}).get("progress", progress) != progress:
-                    taken = {"error": f"not by the {progress}: {told['inside_host']}"}
-                engine = "kernel" if "kernel" in options and ranks > 1 else "host"
-                for row in collectives:
-                    if engine not in [use["engine"] for use in row["uses_of_rank_0"]]:
-                        taken[row["name"]] = f"not by {engine}: {row['uses_of_rank_0']}"
-            except (OSError, ValueError, KeyError) as error:
-                taken = {"error": str(error)}
-        if status != 0 or "do not match" in output or not all(isinstance(taken.get(name), int) and taken[name] > 0 for name in COLLECTIVES):
-            print(f"{output}\nFAILED {what}: exit status {status}, taken {taken}", flush=True)
-            failed += 1
-        else:
-            print(f"{what}: taken {taken}", flush=True)
-    return 1 if failed else 0
+        variables = dict(option.split("=", 1) for option in options if option.startswith("LAPWING_"))
+        chosen = [option for option in options if not option.startswith("LAPWING_")]
+        status, output, report = test.run_with_report(ranks, [test.built("drop_in"), *arguments], chosen, 120, LAPWING_CHECK="1", **variables)
+        rows = {row["name"]: row for row in report.get("collectives", [])}
+        engine = "kernel" if "kernel" in options and ranks > 1 else "host"
+        faults = [f"{name}: not taken by {engine}: {rows.get(name)}" for name in COLLECTIVES if name not in rows or rows[name]["taken"] == 0 or
+                  engine not in [use["engine"] for use in rows[name]["uses_of_rank_0"]]]
+        progress = "thread" if "LAPWING_PROGRESS_THREAD" in variables else "caller"
+        if report.get("inside_host", {}).get("progress", progress) != progress:
+            faults.append(f"not by the {progress}: {report['inside_host']}")
+        test.expect(f"{ranks} ranks {' '.join(options + arguments)}", status == 0 and not faults and "do not match" not in output,
+                    f"exit status {status}\n{output}\n" + "\n".join(faults))
+    return test.status()
 
 
 if __name__ == "__main__":

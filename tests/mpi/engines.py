@@ -1,31 +1,23 @@
 """Every engine and algorithm between the ranks of real jobs of 2 to 5 ranks. Engines that this machine lacks are left out, unless they are
 promised (support/engines.hpp); skipped where all are."""
 
-import pathlib
 import re
 import sys
 
 import jobs
 
-SKIPPED = 77
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    mpi = sys.argv[2]
-    failed = 0
+    test = jobs.Test(*sys.argv[1:3])
     skipped = 0
     for ranks in (2, 4, 5):
-        status, output = jobs.execute([*jobs.launcher(mpi, ranks), build / "tests" / f"engines-{mpi}"], 180,
-                                      jobs.environment(mpi, build))
-        print(f"{mpi}, {ranks} ranks: exit status {status}", flush=True)
-        if status != 0:
-            print(output, flush=True)
-            failed += 1
+        status, output = jobs.execute([*jobs.launcher(test.mpi, ranks), test.built("engines")], 180, test.environment)
+        test.expect(f"{ranks} ranks", status == 0, f"exit status {status}\n{output}")
         for line in re.findall(r"^(?:host|kernel): .*|.*(?:not available).*", output, re.MULTILINE):
             print(line, flush=True)
         skipped += "[  PASSED  ] 0 tests" in output
-    return 1 if failed else SKIPPED if skipped else 0
+    return 1 if test.failed else jobs.SKIPPED if skipped else 0
 
 
 if __name__ == "__main__":

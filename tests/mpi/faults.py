@@ -15,29 +15,18 @@ import uuid
 import jobs
 
 
-class Faults:
+class Faults(jobs.Test):
     def __init__(self, build, mpi):
-        self.build = build
-        self.mpi = mpi
-        self.program = build / "tests" / f"faults-{mpi}"
-        self.failed = 0
+        super().__init__(build, mpi)
+        self.program = self.built("faults")
 
     def run(self, arguments, ranks=3, variables=None, through_lapwing=True, options=()):
-        command = [*jobs.launcher(self.mpi, ranks), self.program, *arguments]
-        environment = jobs.environment(self.mpi, self.build)
+        variables = variables or {}
         if through_lapwing:
-            command = [self.build / "bin" / "lapwing", "run", *options, "--", *command]
-        else:
-            library = self.build / "lib" / f"liblapwing-{self.mpi}.so"
-            environment["LD_PRELOAD"] = f"{library}:{environment.get('LD_PRELOAD', '')}"
-        environment.update(variables or {})
-        return jobs.execute(command, 60, environment)
-
-    def expect(self, what, good, output):
-        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(output, flush=True)
-            self.failed += 1
+            return self.run_job(ranks, [self.program, *arguments], options, **variables)
+        library = self.build / "lib" / f"liblapwing-{self.mpi}.so"
+        preload = {"LD_PRELOAD": f"{library}:{self.environment.get('LD_PRELOAD', '')}"}
+        return jobs.execute([*jobs.launcher(self.mpi, ranks), self.program, *arguments], 60, self.environment | preload | variables)
 
     def a_killed_rank(self, rank, point, options=()):
         segments = set(os.listdir("/dev/shm"))
@@ -58,9 +47,7 @@ class Faults:
 
     def where_calls_are_refused(self, calls, options=(), variables=None):
         """The program where system calls are refused: status and output."""
-        command = [self.build / "bin" / "lapwing", "run", *options, "--", *jobs.launcher(self.mpi, 3),
-                   self.build / "tests" / "refuse", calls, self.program, "plain"]
-        return jobs.execute(command, 60, {**jobs.environment(self.mpi, self.build), **(variables or {})})
+        return self.run_job(3, [self.build / "tests" / "refuse", calls, self.program, "plain"], options, **(variables or {}))
 
     def no_io_uring(self):
         status, output = self.where_calls_are_refused("io_uring_setup", ["--engine", "kernel", "--report"])
@@ -68,7 +55,7 @@ class Faults:
                     status == 0 and "all done" in output and "the kernel engine is not used: rank 0" in output and
                     "io_uring_setup" in output and " on host" in output, output)
         status, output = jobs.execute([self.build / "tests" / "refuse", "io_uring_setup",
-                                       self.build / "bin" / "lapwing", "info"], 60)
+                                       self.tool, "info"], 60)
         self.expect("and lapwing info says so, too", "kernel is unavailable: io_uring_setup" in output, output)
 
     def no_card(self):
@@ -125,9 +112,7 @@ class Faults:
         variables = {"OMPI_MCA_btl": "self,tcp"}
         for rank, expected in ((0, True), (1, False)):
             script = (f"[ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" = {rank} ] && ulimit -f 64; exec \"$@\"")
-            command = [self.build / "bin" / "lapwing", "run", "--report", "--", *jobs.launcher(self.mpi, 2),
-                       "sh", "-c", script, "sh", self.program, "plain"]
-            status, output = jobs.execute(command, 60, {**jobs.environment(self.mpi, self.build), **variables})
+            status, output = self.run_job(2, ["sh", "-c", script, "sh", self.program, "plain"], ["--report"], **variables)
             told = re.search(r"do not share memory: rank 0 \(\S+\): files are limited to \d+ bytes \(`ulimit -f`\)", output)
             self.expect(f"a limit of files in rank {rank}", status == 0 and "all done" in output and
                         (told is not None) == expected and ("do not share" in output) == expected, output)
@@ -138,16 +123,14 @@ class Faults:
                 ("process_vm_readv", {}, "in pieces: process_vm_readv: Operation not permitted"),
                 ("io_uring_setup", {"LAPWING_SHARED_MEMORY": "0"}, "no shared memory: LAPWING_SHARED_MEMORY=0"),
                 ("io_uring_setup", {"LAPWING_TRANSFER": "processor"}, "in pieces: LAPWING_TRANSFER asks for it")]:
-            _, output = jobs.execute([self.build / "tests" / "refuse", calls, self.build / "bin" / "lapwing", "info"], 60,
+            _, output = jobs.execute([self.build / "tests" / "refuse", calls, self.tool, "info"], 60,
                                      {**os.environ, **variables})
             self.expect(f"lapwing info, {calls} refused {variables}", output.count(expected) == 1, output)
 
     def few_descriptors(self):
         for limit in (64, 20):
             words = ["sh", "-c", f'ulimit -n {limit} && exec "$@"', "sh", self.program, "plain"]
-            command = [self.build / "bin" / "lapwing", "run", "--engine", "kernel", "--report", "--",
-                       *jobs.launcher(self.mpi, 4), *words]
-            status, output = jobs.execute(command, 60, jobs.environment(self.mpi, self.build))
+            status, output = self.run_job(4, words, ["--engine", "kernel", "--report"])
             done = status == 0 and "all done" in output
             told = "ulimit -n" in output or "descriptor" in output or "Too many open files" in output
             # The MPI itself may need more; then the error is its own.
@@ -160,11 +143,10 @@ class Faults:
 
     def a_stranger_at_the_port(self):
         """Connects to every port that the ranks listen on, while they run, and talks nonsense."""
-        command = [self.build / "bin" / "lapwing", "run", "--engine", "kernel", "--report", "--",
-                   *jobs.launcher(self.mpi, 2), self.program, "steady"]
+        command = self.under(["--engine", "kernel", "--report"], 2, [self.program, "steady"])
         with tempfile.TemporaryFile("w+") as sink:
             job = subprocess.Popen([str(word) for word in command], stdout=sink, stderr=subprocess.STDOUT,
-                                   env=jobs.environment(self.mpi, self.build))
+                                   env=self.environment)
             met = 0
             deadline = time.monotonic() + 60
             while job.poll() is None and time.monotonic() < deadline:
@@ -201,18 +183,16 @@ class Faults:
                             status not in (0, None) and hint in output and "all done" not in output, output)
 
     def ranks_that_differ(self):
-        words = jobs.launcher(self.mpi, 1)
         with tempfile.TemporaryDirectory() as scratch:
             script = pathlib.Path(scratch) / "program"
             script.write_text("#!/bin/sh\n"
                               "[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ] && export LAPWING_ALGORITHM=ialltoall=ring\n"
                               f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so exec {self.program} plain\n")
             script.chmod(0o755)
-            status, output = jobs.execute([*words[:-1], "2", script], 30, jobs.environment(self.mpi, self.build))
+            status, output = jobs.execute([*jobs.launcher(self.mpi, 2), script], 30, self.environment)
         self.expect("ranks with different settings", status not in (0, None) and "it differs between rank 0 and rank 1" in output, output)
 
     def tuning_files_that_differ(self):
-        words = jobs.launcher(self.mpi, 1)
         with tempfile.TemporaryDirectory() as scratch:
             # One path, but each rank sees another file, as on hosts with disks of their own.
             for rank, take in enumerate(("ring", "ring", "flat")):
@@ -224,14 +204,13 @@ class Faults:
                               f"export LAPWING_TUNING={scratch}/${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}.json\n"
                               f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so:$LD_PRELOAD exec {self.program} plain\n")
             script.chmod(0o755)
-            environment = jobs.environment(self.mpi, self.build)
-            status, output = jobs.execute([*words[:-1], "2", script], 30, environment)
+            status, output = jobs.execute([*jobs.launcher(self.mpi, 2), script], 30, self.environment)
             self.expect("equal tuning files", status == 0 and "all done" in output, output)
-            status, output = jobs.execute([*words[:-1], "3", script], 30, environment)
+            status, output = jobs.execute([*jobs.launcher(self.mpi, 3), script], 30, self.environment)
             self.expect("tuning files that differ", status not in (0, None) and "all done" not in output and
                         "is not the same on all hosts: rank 2 (" in output, output)
             (pathlib.Path(scratch) / "1.json").unlink()
-            status, output = jobs.execute([*words[:-1], "3", script], 30, environment)
+            status, output = jobs.execute([*jobs.launcher(self.mpi, 3), script], 30, self.environment)
             self.expect("a tuning file that one rank has not", status not in (0, None) and "all done" not in output and
                         "1.json' cannot be read" in output, output)
 
@@ -245,8 +224,7 @@ class Faults:
         program = self.build / "tests" / f"faults-{other}"
         if not program.exists():
             return
-        status, output = jobs.execute(
-            [self.build / "bin" / "lapwing", "run", "--", *jobs.launcher(self.mpi, 2), program, "plain"], 30)
+        status, output = self.run_job(2, [program, "plain"])
         self.expect("a program of the other MPI", status not in (0, None) and "linked to" in output, output)
 
     def a_report_that_cannot_be_written(self):
@@ -267,19 +245,16 @@ class Faults:
             # What the program itself printed may be lost: launchers end the other ranks when the first one leaves so.
             self.expect(f"a program that ends without MPI_Finalize, {options[0]}", status not in (0, None) and
                         "rank 0 ended without MPI_Finalize" in output, output)
-        status, output = jobs.execute([self.build / "bin" / "lapwing", "run", "--report", "--",
-                                       *jobs.launcher(self.mpi, 2), "env", "-u", "LD_PRELOAD", self.program, "plain"], 60,
-                                      jobs.environment(self.mpi, self.build))
+        status, output = self.run_job(2, ["env", "-u", "LD_PRELOAD", self.program, "plain"], ["--report"])
         self.expect("a program that does not load Lapwing",
                     status == 0 and "rank 0 did not call MPI_Init with Lapwing loaded" in output, output)
 
     def a_full_disk(self):
         with tempfile.TemporaryDirectory() as disk:
-            command = [self.build / "bin" / "lapwing", "run", "--report", "--report-file", f"{disk}/report", "--",
-                       *jobs.launcher(self.mpi, 2), self.program, "plain"]
+            command = self.under(["--report", "--report-file", f"{disk}/report"], 2, [self.program, "plain"])
             script = f"mount -t tmpfs -o size=4k none {disk} && head -c 4096 /dev/zero > {disk}/all && exec \"$@\""
             status, output = jobs.execute(["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", *command], 60,
-                                          jobs.environment(self.mpi, self.build))
+                                          self.environment)
         if "all done" not in output:
             print(f"skipped: no full disk can be made: {output}")
             return
@@ -288,7 +263,7 @@ class Faults:
 
 
 def main():
-    faults = Faults(pathlib.Path(sys.argv[1]), sys.argv[2])
+    faults = Faults(*sys.argv[1:3])
     # Most of their time they wait for a launcher to end.
     with concurrent.futures.ThreadPoolExecutor(2) as side_by_side:
         parts = [side_by_side.submit(faults.a_killed_rank, rank, point, options) for rank, point, options in [
@@ -310,7 +285,7 @@ def main():
     faults.a_program_of_the_other_mpi()
     faults.a_report_that_cannot_be_written()
     faults.a_report_that_is_lost()
-    return 1 if faults.failed else 0
+    return faults.status()
 
 
 if __name__ == "__main__":

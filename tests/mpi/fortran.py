@@ -1,9 +1,6 @@
 """Fortran programs under `lapwing run`: results right, every call taken, those that start and those that complete."""
 
-import json
-import pathlib
 import sys
-import tempfile
 
 import jobs
 
@@ -40,29 +37,14 @@ def wrong(rows, program, ranks, engine, blocking):
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    mpi = sys.argv[2]
-    failed = 0
+    test = jobs.Test(*sys.argv[1:3])
     for program, ranks, options, blocking in RUNS:
-        with tempfile.TemporaryDirectory() as scratch:
-            report = pathlib.Path(scratch) / "report.json"
-            environment = jobs.environment(mpi, build)
-            environment["LAPWING_CHECK"] = "1"
-            status, output = jobs.execute(
-                [build / "bin" / "lapwing", "run", "--report", "--json", "--report-file", report, *options, "--",
-                 *jobs.launcher(mpi, ranks), build / "tests" / f"{program}-{mpi}",
-                 *([build / "tests" / f"late_library-{mpi}"] if program == "late" else [])], 60, environment)
-            try:
-                rows = json.loads(report.read_text())["collectives"]
-                faults = list(wrong(rows, program, ranks, options[1], blocking))
-            except (OSError, ValueError, KeyError) as error:
-                faults = [f"no report: {error}"]
-        good = status == 0 and not faults
-        print(f"{mpi}: {program} on {ranks} ranks {' '.join(options)}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(f"exit status {status}\n{output}\n" + "\n".join(faults), flush=True)
-            failed += 1
-    return 1 if failed else 0
+        words = [test.built(program), *([test.built("late_library")] if program == "late" else [])]
+        status, output, report = test.run_with_report(ranks, words, options, LAPWING_CHECK="1")
+        faults = list(wrong(report["collectives"], program, ranks, options[1], blocking)) if report else ["no report"]
+        test.expect(f"{program} on {ranks} ranks {' '.join(options)}", status == 0 and not faults,
+                    f"exit status {status}\n{output}\n" + "\n".join(faults))
+    return test.status()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,6 @@
 """Random collectives under `lapwing run`, compared with the MPI's own: nothing differs, and every collective was taken."""
 
-import json
-import pathlib
-import re
 import sys
-import tempfile
 
 import jobs
 
@@ -22,50 +18,26 @@ RUNS = {
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    mpi = sys.argv[2]
-    failed = 0
+    test = jobs.Test(*sys.argv[1:3])
     taken = {}
-    for ranks, seed, sequences, options, variables in RUNS[mpi]:
-        with tempfile.TemporaryDirectory() as scratch:
-            report = pathlib.Path(scratch) / "report.json"
-            command = [build / "bin" / "lapwing", "run", "--report", "--json", "--report-file", report, *options, "--",
-                       *jobs.launcher(mpi, ranks), build / "tests" / f"fuzz-{mpi}", seed, sequences]
-            status, output = jobs.execute(command, 120, jobs.environment(mpi, build) | variables)
-            words = [*options, *(f"{name}={value}" for name, value in variables.items())]
-            what = f"{mpi}, {ranks} ranks {' '.join(words)}: seeds from {seed}"
-            try:
-                rows = json.loads(report.read_text())["collectives"]
-            except (OSError, ValueError) as error:
-                rows = []
-                status = status or str(error)
-        if status != 0 or "nothing differs" not in output or "do not match" in output:
-            print(f"{output}\nFAILED {what}: {status}", flush=True)
-            failed += 1
-            continue
-        engine = "kernel" if "kernel" in options and ranks > 1 else "host"
+    for ranks, seed, sequences, options, variables in RUNS[test.mpi]:
+        status, output, report = test.run_with_report(ranks, [test.built("fuzz"), seed, sequences], options, 120, **variables)
+        words = [*options, *(f"{name}={value}" for name, value in variables.items())]
+        rows = report.get("collectives", [])
         for row in rows:
             for use in row["uses_of_rank_0"]:
                 key = (row["name"], use["engine"])
                 taken[key] = taken.get(key, 0) + use["calls"]
-            if row["fell_back"] > 0:
-                print(f"FAILED {what}: {row['name']} was left to the MPI: {row['reasons']}", flush=True)
-                failed += 1
+        left = [f"{row['name']} was left to the MPI: {row['reasons']}" for row in rows if row["fell_back"] > 0]
         calls = sum(row["taken"] for row in rows)
-        if calls != int(re.search(r"(\d+) calls, nothing differs", output)[1]):
-            print(f"FAILED {what}: {calls} calls were taken: {output}", flush=True)
-            failed += 1
-        print(f"{what}: {sequences} sequences, {calls} calls taken, engine {engine}", flush=True)
+        test.expect(f"{ranks} ranks {' '.join(words)}: {sequences} sequences, seeds from {seed}, {calls} calls taken",
+                    status == 0 and f" {calls} calls, nothing differs" in output and "do not match" not in output and not left,
+                    f"exit status {status}\n{output}\n" + "\n".join(left))
     names = {name for name, _ in taken}
-    for name in sorted(names):
-        for engine in ("host", "kernel"):
-            if taken.get((name, engine), 0) == 0:
-                print(f"FAILED: {name} was never taken by the {engine} engine", flush=True)
-                failed += 1
-    if len(names) < 18:
-        print(f"FAILED: only {sorted(names)} were called", flush=True)
-        failed += 1
-    return 1 if failed else 0
+    test.expect(f"{len(names)} collectives were called", len(names) >= 18, sorted(names))
+    missing = [(name, engine) for name in sorted(names) for engine in ("host", "kernel") if taken.get((name, engine), 0) == 0]
+    test.expect("each was taken by both engines", not missing, missing)
+    return test.status()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """What ranks record of their MPI calls, by each engine and without one."""
 
-import pathlib
 import sys
 
 import jobs
@@ -9,19 +8,11 @@ RUNS = [(2, []), (4, []), (1, []), (3, ["--engine", "kernel"]), (3, ["--engine",
 
 
 def main():
-    build, mpi = pathlib.Path(sys.argv[1]), sys.argv[2]
-    failed = 0
+    test = jobs.Test(*sys.argv[1:3])
     for ranks, options in RUNS:
-        command = [build / "bin" / "lapwing", "run", *options, "--", *jobs.launcher(mpi, ranks),
-                   build / "tests" / f"journal-{mpi}"]
-        status, output = jobs.execute(command, 120, jobs.environment(mpi, build))
-        what = f"{mpi}, {ranks} ranks {' '.join(options)}"
-        if status != 0:
-            print(f"{output}\nFAILED {what}: exit status {status}", flush=True)
-            failed += 1
-        else:
-            print(what, flush=True)
-    return 1 if failed else 0
+        status, output = test.run_job(ranks, [test.built("journal")], options, 120)
+        test.expect(f"{ranks} ranks {' '.join(options)}", status == 0, f"exit status {status}\n{output}")
+    return test.status()
 
 
 if __name__ == "__main__":

@@ -53,24 +53,9 @@ MISTAKES = [
 ]
 
 
-class Mismatches:
-    def __init__(self, build, mpi):
-        self.build = build
-        self.mpi = mpi
-        self.failed = 0
-
+class Mismatches(jobs.Test):
     def run(self, mistake, engine, check):
-        command = [self.build / "bin" / "lapwing", "run", "--engine", engine, "--",
-                   *jobs.launcher(self.mpi, 3), self.build / "tests" / f"mismatches-{self.mpi}", mistake]
-        environment = jobs.environment(self.mpi, self.build)
-        environment["LAPWING_CHECK"] = check
-        return jobs.execute(command, 60, environment)
-
-    def expect(self, what, good, output):
-        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(output, flush=True)
-            self.failed += 1
+        return self.run_job(3, [self.built("mismatches"), mistake], ["--engine", engine], LAPWING_CHECK=check)
 
     def named(self, mistake, engine):
         name, parts, difference = mistake
@@ -113,7 +98,7 @@ def main():
         parts += [side_by_side.submit(test.at_the_end, engine) for engine in ("host", "mpi")]
         for part in parts:
             part.result()
-    return 1 if test.failed else 0
+    return test.status()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """A program written for LibNBC: results right, and every collective taken, under `lapwing run` and when linked to Lapwing."""
 
-import json
 import pathlib
 import sys
 import tempfile
@@ -17,37 +16,28 @@ RUNS = [(4, "nbc", "host"), (3, "nbc", "kernel"), (2, "nbc_linked", "kernel"), (
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    mpi = sys.argv[2]
-    failed = 0
+    test = jobs.Test(*sys.argv[1:3])
     for ranks, program, engine in RUNS:
-        with tempfile.TemporaryDirectory() as scratch:
-            report = pathlib.Path(scratch) / "report.json"
-            environment = jobs.environment(mpi, build)
-            command = [*jobs.launcher(mpi, ranks), build / "tests" / f"{program}-{mpi}"]
-            if program == "nbc_linked":
+        words = [test.built(program)]
+        if program == "nbc_linked":
+            with tempfile.TemporaryDirectory() as scratch:
+                report = pathlib.Path(scratch) / "report.json"
                 # What makes ranks of MPICH yield would stand in front of Lapwing here.
-                environment.pop("LD_PRELOAD", None)
+                environment = {name: value for name, value in test.environment.items() if name != "LD_PRELOAD"}
                 environment |= {"LAPWING_ENGINE": engine, "LAPWING_REPORT": "json", "LAPWING_REPORT_FILE": str(report)}
-            elif engine:
-                command = [build / "bin" / "lapwing", "run", "--engine", engine, "--report", "--json", "--report-file",
-                           report, "--", *command]
-            status, output = jobs.execute(command, 60, environment)
-            faults = []
-            if engine:
-                try:
-                    rows = {row["name"]: row for row in json.loads(report.read_text())["collectives"]}
-                    faults = [f"{name}: {rows[name]['taken']} of {ranks} x {calls} calls taken, {rows[name]['uses_of_rank_0']}"
-                              for name, calls in CALLS.items() if rows[name]["taken"] != ranks * calls
-                              or engine not in [use["engine"] for use in rows[name]["uses_of_rank_0"]]]
-                except (OSError, ValueError, KeyError) as error:
-                    faults = [f"no report: {error}"]
-        good = status == 0 and not faults
-        print(f"{mpi}: {program} on {ranks} ranks, {engine or 'without Lapwing'}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(f"exit status {status}\n{output}\n" + "\n".join(faults), flush=True)
-            failed += 1
-    return 1 if failed else 0
+                status, output = jobs.execute([*jobs.launcher(test.mpi, ranks), *words], 60, environment)
+                report = jobs.report_in(report)
+        elif engine:
+            status, output, report = test.run_with_report(ranks, words, ["--engine", engine])
+        else:
+            status, output = jobs.execute([*jobs.launcher(test.mpi, ranks), *words], 60, test.environment)
+        rows = {row["name"]: row for row in report.get("collectives", [])} if engine else {}
+        faults = [f"{name}: {rows.get(name)} instead of {ranks} x {calls} calls by {engine}" for name, calls in CALLS.items()
+                  if engine and (name not in rows or rows[name]["taken"] != ranks * calls or
+                                 engine not in [use["engine"] for use in rows[name]["uses_of_rank_0"]])]
+        test.expect(f"{program} on {ranks} ranks, {engine or 'without Lapwing'}", status == 0 and not faults,
+                    f"exit status {status}\n{output}\n" + "\n".join(faults))
+    return test.status()
 
 
 if __name__ == "__main__":

@@ -10,26 +10,21 @@ import tempfile
 
 import jobs
 
-SKIPPED = 77
 REPORT = "Numbers are sums over ranks"
 # Open MPI's own windows do not work between these hosts.
 DROP_IN = "--gtest_filter=-*InsideWindow*"
 
 
-class Networks:
+class Networks(jobs.Test):
     def __init__(self, build, mpi, network):
-        self.build = build
-        self.mpi = mpi
+        super().__init__(build, mpi, f"{mpi}, {network}")
         self.network = network
-        self.tool = build / "bin" / "lapwing"
-        self.failed = 0
 
     def run(self, hosts, ranks, program, options=("--engine", "host"), fault=None, limit=100, until=None, under="", **variables):
         """Runs a program on hosts with a fault, see jobs.with_fault. Returns status, output and report."""
         with tempfile.TemporaryDirectory() as scratch:
             report = pathlib.Path(scratch) / "report.json"
-            environment = jobs.environment(self.mpi, self.build) | jobs.NETWORKS.get(self.network, {})
-            environment.update(variables)
+            environment = self.environment | jobs.NETWORKS.get(self.network, {}) | variables
             launch = f"mpirun.{self.mpi} -n {ranks} {under} {self.build}/tests/{program}"
             script = jobs.with_fault(fault, f"timeout --kill-after=2 {limit - 10} {self.tool} run --report --json --report-file {report} "
                                             f"{' '.join(options)} -- {launch}")
@@ -39,20 +34,11 @@ class Networks:
                 status, output = jobs.execute_on_hosts(self.mpi, ranks, command, limit, environment)
             else:
                 status, output = jobs.execute(command, limit, environment, until)
-            try:
-                return status, output, json.loads(report.read_text())
-            except (OSError, ValueError):
-                return status, output, None
-
-    def expect(self, what, good, output):
-        print(f"{self.mpi}, {self.network}: {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(output, flush=True)
-            self.failed += 1
+            return status, output, jobs.report_in(report)
 
     def taken(self, report):
         """Whether the collectives ran over the network, none was left to the MPI, and the thread did its part."""
-        if report is None or not report.get("network", "").startswith(f"{self.network} ("):
+        if not report.get("network", "").startswith(f"{self.network} ("):
             return False
         rows = [row for row in report["collectives"] if row["taken"] > 0]
         engines = {use["engine"] for row in rows for use in row["uses_of_rank_0"]}
@@ -123,16 +109,12 @@ class Networks:
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    mpi = sys.argv[2]
+    build, mpi = sys.argv[1:3]
     full = "--full" in sys.argv
-    tool = build / "bin" / "lapwing"
-    tried = subprocess.run([tool, "cluster", "--hosts", "1", "--", "true"], timeout=60, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, text=True)
-    if tried.returncode != 0:
-        print(f"skipped: {tried.stdout}")
-        return SKIPPED
-    here = {row["name"]: row for row in json.loads(subprocess.run([tool, "info", "--json"], stdout=subprocess.PIPE).stdout)["networks"]}
+    tcp = Networks(build, mpi, "tcp")
+    if not tcp.has_hosts():
+        return jobs.SKIPPED
+    here = {row["name"]: row for row in json.loads(subprocess.run([tcp.tool, "info", "--json"], stdout=subprocess.PIPE).stdout)["networks"]}
     failed = 0
     for name in jobs.NETWORKS:
         if not full and name != "ucx":
@@ -164,7 +146,6 @@ def main():
         if mpi == "openmpi" and jobs.NETWORKS[name]:
             networks.one_that_cannot_be_had()
         failed += networks.failed
-    tcp = Networks(build, mpi, "tcp")
     tcp.where_io_uring_is_refused()
     native = Networks(build, mpi, "mpi")
     if full:

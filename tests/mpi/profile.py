@@ -12,20 +12,10 @@ import jobs
 PAUSES = 5 * 0.02  # of the program, in each of its functions that pause
 
 
-class Profile:
-    def __init__(self, build, mpi):
-        self.build, self.mpi = build, mpi
-        self.failed = 0
-
-    def expect(self, what, good, output=""):
-        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(output, flush=True)
-            self.failed += 1
-
+class Profile(jobs.Test):
     def run(self, options, program, ranks=4, **variables):
-        return jobs.execute([self.build / "bin" / "lapwing", "profile", *options, "--", *jobs.launcher(self.mpi, ranks),
-                             *program], 60, jobs.environment(self.mpi, self.build) | variables)
+        return jobs.execute([self.tool, "profile", *options, "--", *jobs.launcher(self.mpi, ranks), *program], 60,
+                            self.environment | variables)
 
 
 def main():
@@ -96,7 +86,7 @@ def main():
         test.expect("a rank that is killed", status not in (0, None) and "did not reach MPI_Finalize" in output, output)
     left = list(pathlib.Path.cwd().glob("lapwing-profile.parts*"))
     test.expect("no parts are left", not left, str(left))
-    return 1 if test.failed else 0
+    return test.status()
 
 
 if __name__ == "__main__":

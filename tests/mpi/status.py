@@ -5,7 +5,6 @@ status.py BUILD MPI [--all | MODE [OPTION OF LAPWING RUN]...]   --all: each way 
 
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -38,27 +37,16 @@ QUICK = {"openmpi": ["missing", "order", "stopped", "receive", "testing"], "mpic
 MARK = "MARK_OF_THE_JOB"
 
 
-class Status:
+class Status(jobs.Test):
     def __init__(self, build, mpi):
-        self.build = build
-        self.mpi = mpi
-        self.tool = build / "bin" / "lapwing"
-        self.program = build / "tests" / f"hangs-{mpi}"
+        super().__init__(build, mpi)
         self.mark = uuid.uuid4().hex
-        self.failed = 0
-
-    def expect(self, what, good, output):
-        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(output, flush=True)
-            self.failed += 1
 
     def start(self, words, options=(), stall="1"):
         output = tempfile.TemporaryFile("w+")
         process = subprocess.Popen(
-            [str(word) for word in (self.tool, "run", "--stall", stall, *options, "--",
-                                    *jobs.launcher(self.mpi, RANKS), self.program, *words)],
-            env=jobs.environment(self.mpi, self.build) | {MARK: self.mark}, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            [str(word) for word in self.under(["--stall", stall, *options], RANKS, [self.built("hangs"), *words])],
+            env=self.environment | {MARK: self.mark}, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             start_new_session=True)
         return process, output
 
@@ -174,12 +162,12 @@ def run(status, arguments):
 
 
 def main():
-    status = Status(pathlib.Path(sys.argv[1]), sys.argv[2])
+    status = Status(*sys.argv[1:3])
     try:
         run(status, sys.argv[3:])
     finally:
         status.kill()
-    return 1 if status.failed else 0
+    return status.status()
 
 
 if __name__ == "__main__":

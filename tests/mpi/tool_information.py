@@ -17,25 +17,16 @@ def read(output):
 
 
 def main():
-    build, mpi = pathlib.Path(sys.argv[1]), sys.argv[2]
-    failed = 0
-
-    def expect(what, good, output):
-        nonlocal failed
-        print(f"{mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(output, flush=True)
-            failed += 1
-
-    program = [*jobs.launcher(mpi, 2), build / "tests" / f"tool_information-{mpi}"]
-    environment = jobs.environment(mpi, build)
-    _, alone = jobs.execute([*program, "alone"], 60, environment)
+    test = jobs.Test(*sys.argv[1:3])
+    expect = test.expect
+    program = test.built("tool_information")
+    _, alone = jobs.execute([*jobs.launcher(test.mpi, 2), program, "alone"], 60, test.environment)
     native = read(alone)
     settings = {line.split("(")[1].split(",")[1].strip().strip('"') for line in
                 (pathlib.Path(__file__).parents[2] / "src" / "base" / "settings.def").read_text().splitlines()
                 if line.startswith("LAPWING_SETTING(")}
     for engine in ("host", "kernel"):
-        status, output = jobs.execute([build / "bin" / "lapwing", "run", "--engine", engine, "--", *program], 60, environment)
+        status, output = test.run_job(2, [program], ["--engine", engine])
         found = read(output)
         # What is wrong without Lapwing as well is the MPI's own.
         wrong = [line for line in re.findall(r"wrong: .*", output) if line not in alone]
@@ -64,7 +55,7 @@ def main():
                                                  "lapwing_alltoall_bytes_sent": (0, 56)}, output)
         # A timer turns the measuring on. Each call is away for 2 ms or more, and time cannot be hidden beyond the run.
         expect(f"{engine}: hidden time {hidden}", hidden[0] == 0 and hidden[1] > 0, output)
-    return 1 if failed else 0
+    return test.status()
 
 
 if __name__ == "__main__":

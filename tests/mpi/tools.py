@@ -1,7 +1,6 @@
 """Tools by PMPI: preloaded before or behind Lapwing, linked, or in the program; MPI sessions, spawned jobs, and Valgrind: results right, and who sees which
 calls."""
 
-import json
 import pathlib
 import re
 import shutil
@@ -19,47 +18,28 @@ def counts_in(report, count="taken"):
     return {row["name"]: row[count] for row in report.get("collectives", [])}
 
 
-def run(build, mpi, ranks, engine, words, preload=None):
+def run(test, ranks, engine, words, preload=None):
     """Status, output, and the report; `preload`: where the tool is, by hand before or behind Lapwing, or left to `lapwing run`."""
-    library = build / "lib" / f"liblapwing-{mpi}.so"
-    tool = build / "tests" / f"libtool-{mpi}.so"
+    library = test.build / "lib" / f"liblapwing-{test.mpi}.so"
+    tool = test.build / "tests" / f"libtool-{test.mpi}.so"
+    order = {None: [], "run": [tool], "before": [tool, library], "behind": [library, tool], "program": [library]}[preload]
+    preloaded = {"LD_PRELOAD": ":".join(filter(None, [*map(str, order), test.environment.get("LD_PRELOAD")]))}
+    if preload in (None, "run"):
+        return test.run_with_report(ranks, words, ["--engine", engine], **preloaded)
     with tempfile.TemporaryDirectory() as scratch:
         report = pathlib.Path(scratch) / "report.json"
-        environment = jobs.environment(mpi, build)
-        rest = environment.get("LD_PRELOAD", "")
-        if preload in (None, "run"):
-            if preload == "run":
-                environment["LD_PRELOAD"] = ":".join(filter(None, [str(tool), rest]))
-            command = [build / "bin" / "lapwing", "run", "--engine", engine, "--report", "--json", "--report-file", report, "--"]
-        else:
-            command = []
-            order = {"before": [tool, library], "behind": [library, tool], "program": [library]}[preload]
-            environment["LD_PRELOAD"] = ":".join(str(word) for word in [*order, rest] if str(word))
-            environment.update(LAPWING_ENGINE=engine, LAPWING_REPORT="json", LAPWING_REPORT_FILE=str(report))
-        status, output = jobs.execute([*command, *jobs.launcher(mpi, ranks), *words], 60, environment)
-        try:
-            return status, output, json.loads(report.read_text())
-        except (OSError, ValueError):
-            return status, output, {}
+        variables = {"LAPWING_ENGINE": engine, "LAPWING_REPORT": "json", "LAPWING_REPORT_FILE": str(report)}
+        return *jobs.execute([*jobs.launcher(test.mpi, ranks), *words], 60, test.environment | preloaded | variables), jobs.report_in(report)
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    mpi = sys.argv[2]
-    failed = 0
-
-    def expect(what, good, seen):
-        nonlocal failed
-        print(f"{mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(seen, flush=True)
-            failed += 1
-
+    test = jobs.Test(*sys.argv[1:3])
+    build, mpi, expect = test.build, test.mpi, test.expect
     for engine in ("host", "kernel"):
         tool = str(build / "tests" / f"libtool-{mpi}.so")
         for preload, program in (("before", "tools"), ("behind", "tools"), ("run", "tools"), ("program", "tools_linked"),
                                  ("program", "tools_with_tool")):
-            status, output, report = run(build, mpi, 3, engine, [build / "tests" / f"{program}-{mpi}"], preload)
+            status, output, report = run(test, 3, engine, [build / "tests" / f"{program}-{mpi}"], preload)
             taken = counts_in(report)
             where = f"engine {engine}, the tool {preload}, {program}"
             expect(f"{where}: it sees each call once", status == 0 and "all right" in output and output.count("tool:") == 1 and
@@ -75,7 +55,7 @@ def main():
         for mode in ("only", "inside", "outlives") if program.exists() else ():
             # One rank without MPI_Init crashes in MPICH 4.0 by itself.
             for ranks in (2, 3) if mode == "only" else (1, 3):
-                status, output, report = run(build, mpi, ranks, engine, [program, mode])
+                status, output, report = run(test, ranks, engine, [program, mode])
                 taken = counts_in(report)
                 # Without MPI_Init there is no report, and lapwing run says so.
                 good = (status == 1 and "only sessions" in output) if mode == "only" else status == 0
@@ -83,23 +63,17 @@ def main():
                 expect("and the collectives are taken, or left alone where there is no MPI_Init",
                        (taken.get("MPI_Ialltoall", 0) == 0) == (mode == "only"), (taken, output))
     program = build / "tests" / f"tools-{mpi}"
-    status, output, _ = run(build, mpi, 3, "mpi", [program], "behind")
+    status, output, _ = run(test, 3, "mpi", [program], "behind")
     expect("a tool sees all that is left to the MPI", status == 0 and ALL in output, output)
-    status, output, report = run(build, mpi, 2, "host", [program, "blocking"])
+    status, output, report = run(test, 2, "host", [program, "blocking"])
     seen = {name: calls for name, calls in counts_in(report, "blocking").items() if calls > 0}
     expect("blocking collectives are counted", seen == {"MPI_Iallreduce": 6, "MPI_Ibarrier": 2}, (seen, output))
     for options, told in (([], "All 8 collectives are blocking, and left to the MPI. `lapwing run --blocking`"),
                           (["--blocking"], "8 of 8 collectives taken")):
-        status, output = jobs.execute([build / "bin" / "lapwing", "run", "--report", *options, "--", *jobs.launcher(mpi, 2), program,
-                                       "blocking"], 60, jobs.environment(mpi, build))
+        status, output = test.run_job(2, [program, "blocking"], ["--report", *options])
         expect(f"the report ends in a sentence {options}", status == 0 and told in output, output)
     for ranks, engine in ((3, "host"), (4, "host"), (2, "kernel")):
-        with tempfile.TemporaryDirectory() as scratch:
-            file = pathlib.Path(scratch) / "report"
-            status, output = jobs.execute([build / "bin" / "lapwing", "run", "--blocking", "auto", "--engine", engine, "--json",
-                                           "--report-file", file, "--", *jobs.launcher(mpi, ranks), build / "tests" / f"measured-{mpi}"],
-                                          100, jobs.environment(mpi, build))
-            report = json.loads(file.read_text()) if status == 0 else {}
+        status, output, report = test.run_with_report(ranks, [test.built("measured")], ["--blocking", "auto", "--engine", engine], 100)
         # Half of the ranks have one communicator, and three that are made from it and share its decisions. The MPI alone runs
         # calls of one rank.
         half = (ranks + 1) // 2
@@ -115,39 +89,37 @@ def main():
                # Each rank makes 40 calls in each of 3 sizes in two communicators, and in three more.
                rows.get("MPI_Iallreduce", 0) == ranks * 40 * 9 and rows.get("MPI_Igatherv", 0) == ranks * 40, (output, report))
     # The pause is long enough for the event thread, so both ways are tried there; the report says what was chosen.
-    with tempfile.TemporaryDirectory() as scratch:
-        file = pathlib.Path(scratch) / "report"
-        status, output = jobs.execute([build / "bin" / "lapwing", "run", "--engine", "kernel", "--json", "--report-file", file, "--",
-                                       *jobs.launcher(mpi, 2), build / "tests" / f"away-{mpi}"], 100, jobs.environment(mpi, build))
-        choices = json.loads(file.read_text()).get("choices_of_rank_0", []) if status == 0 else []
+    status, output, report = test.run_with_report(2, [test.built("away")], ["--engine", "kernel"], 100)
+    choices = report.get("choices_of_rank_0", [])
     expect("the event thread's share of short reductions is learned and reported", status == 0 and "all right" in output and
            len(choices) == 1 and re.search(r"MPI_Iallreduce of 8 B on 2 ranks: the event thread advanced [1-9]\d* of 400 runs", choices[0]),
            (output, choices))
+    passed = ["-x", f"LD_PRELOAD={tool}"] if mpi == "openmpi" else ["-genv", "LD_PRELOAD", tool]
+    status, output = jobs.execute([test.tool, "doctor", "--", *jobs.launcher(mpi, 2), *passed], 100, test.environment)
+    expect("lapwing doctor names the tool, and its order", status == 0 and
+           f"LD_PRELOAD names a tool that wraps MPI's functions: {tool}" in output and "before Lapwing's library in LD_PRELOAD" in output, output)
     program = build / "tests" / f"spawn-{mpi}"
-    status, output = jobs.execute([*jobs.launcher(mpi, 2), program], 60, jobs.environment(mpi, build))
+    status, output = jobs.execute([*jobs.launcher(mpi, 2), program], 60, test.environment)
     if mpi == "mpich" and "Error in spawn call" in output:
         print("mpich: this MPICH cannot spawn, with or without Lapwing", flush=True)
     else:
         with tempfile.TemporaryDirectory() as scratch:
             for options in (["--report"], ["--report", "--report-file", f"{scratch}/report"], ["--trace", f"{scratch}/trace"]):
-                status, output = jobs.execute([build / "bin" / "lapwing", "run", *options, "--", *jobs.launcher(mpi, 2), program],
-                                              60, jobs.environment(mpi, build))
+                status, output = test.run_job(2, [program], options)
                 reports = output.count("4 of 6 collectives taken")
                 expect(f"a job that spawns another, {options[-1].split('/')[-1]}", status == 0 and output.count("all right") == 4 and
                        reports == {"--report": 2, f"{scratch}/report": 1}.get(options[-1], 0), output)
     if shutil.which("valgrind") is None:
         print(f"{mpi}: no valgrind: what memcheck reports is not tested", flush=True)
-        return 1 if failed else 0
+        return test.status()
     program = build / "tests" / f"memcheck-{mpi}"
     for engine, shared_memory in (("host", "1"), ("kernel", "0")):
-        environment = {**jobs.environment(mpi, build), "LAPWING_SHARED_MEMORY": shared_memory}
-        status, output = jobs.execute([build / "bin" / "lapwing", "run", "--engine", engine, "--", *jobs.launcher(mpi, 2),
-                                       "valgrind", program], 120, environment)
+        status, output = test.run_job(2, ["valgrind", program], ["--engine", engine], 120, LAPWING_SHARED_MEMORY=shared_memory)
         # What Open MPI does is reported, too.
         ours = [line for line in output.splitlines() if "memcheck.c:" in line or "liblapwing" in line]
         expect(f"engine {engine}: memcheck reports the value that is not set, on each rank, and no result of a collective",
                status == 0 and len(ours) == 2 and len(set(line.split("(")[-1] for line in ours)) == 1, output)
-    return 1 if failed else 0
+    return test.status()
 
 
 if __name__ == "__main__":

@@ -13,20 +13,10 @@ import tempfile
 import jobs
 
 
-class Topology:
+class Topology(jobs.Test):
     def __init__(self, build, mpi):
-        self.build = build
-        self.mpi = mpi
-        self.tool = build / "bin" / "lapwing"
-        self.program = build / "tests" / f"faults-{mpi}"
-        self.environment = jobs.environment(mpi, build)
-        self.failed = 0
-
-    def expect(self, what, good, output):
-        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(output, flush=True)
-            self.failed += 1
+        super().__init__(build, mpi)
+        self.program = self.built("faults")
 
     def show(self, ranks, *options, hosts=1, launcher=()):
         """Exit status, and what `lapwing topology` prints."""
@@ -154,8 +144,7 @@ class Topology:
             said = f"lapwing: the topology file '{file}' names none of the job's hosts; rank 0 runs on {os.uname().nodename}"
             for text, times in (("elsewhere nowhere\n", 1), (f"elsewhere {os.uname().nodename}\n", 0)):
                 file.write_text(text)
-                command = [self.tool, "run", "--topology", file, "--", *jobs.launcher(self.mpi, 2), self.program, "plain"]
-                status, output = jobs.execute(command, 30, self.environment)
+                status, output = self.run_job(2, [self.program, "plain"], ["--topology", file])
                 self.expect(f"a file that names {text.strip()}", status == 0 and "all done" in output and
                             output.count(said) == times and output.count("lapwing: ") == times, output)
 
@@ -175,20 +164,17 @@ class Topology:
 
 
 def main():
-    topology = Topology(pathlib.Path(sys.argv[1]), sys.argv[2])
+    topology = Topology(*sys.argv[1:3])
     topology.one_host()
     topology.ranks_that_are_bound()
     topology.groups_inside_a_host()
     topology.a_file_of_other_hosts()
     topology.files_that_differ()
-    status, _ = jobs.execute([topology.tool, "cluster", "--hosts", 1, "--", "true"], 60)
-    if status == 0:
+    if topology.has_hosts():
         topology.two_hosts()
         if topology.mpi == "openmpi":
             topology.rings_cross_between_hosts_once()
-    else:
-        print("skipped: virtual hosts are forbidden here")
-    return 1 if topology.failed else 0
+    return topology.status()
 
 
 if __name__ == "__main__":

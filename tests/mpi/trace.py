@@ -14,22 +14,13 @@ import tempfile
 import jobs
 
 
-class Trace:
+class Trace(jobs.Test):
     def __init__(self, build, mpi, scratch):
-        self.build, self.mpi, self.scratch = build, mpi, scratch
-        self.tool = build / "bin" / "lapwing"
-        self.failed = 0
-
-    def expect(self, what, good, output=""):
-        print(f"{self.mpi}: {what}: {'ok' if good else 'FAILED'}", flush=True)
-        if not good:
-            print(output, flush=True)
-            self.failed += 1
+        super().__init__(build, mpi)
+        self.scratch = scratch
 
     def run(self, options, program, ranks=4, before=(), **variables):
-        environment = jobs.environment(self.mpi, self.build) | variables
-        return jobs.execute([*before, self.tool, "run", *options, "--", *jobs.launcher(self.mpi, ranks), *program], 60,
-                            environment)
+        return jobs.execute([*before, *self.under(options, ranks, program)], 60, self.environment | variables)
 
     def transpose(self):
         return [self.build / "apps" / f"transpose-{self.mpi}", "64", "5"]

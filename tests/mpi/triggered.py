@@ -2,13 +2,12 @@
 collectives against the MPI's own, reductions and persistent collectives among them. With --full more ranks and more sequences."""
 
 import json
-import pathlib
 import subprocess
 import sys
 
+import jobs
 import networks
 
-SKIPPED = 77
 # What the engine runs, of the collectives that the programs call. Of the others a rank does not know how long blocks are.
 RUN = {f"MPI_I{name}" for name in ("barrier", "bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "reduce", "allreduce",
                                    "reduce_scatter_block", "reduce_scatter", "scan", "exscan")}
@@ -42,30 +41,24 @@ class Triggered(networks.Networks):
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    mpi = sys.argv[2]
+    triggered = Triggered(*sys.argv[1:3])
     full = "--full" in sys.argv
-    tool = build / "bin" / "lapwing"
-    tried = subprocess.run([tool, "cluster", "--hosts", "1", "--", "true"], timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           text=True)
-    if tried.returncode != 0:
-        print(f"skipped: {tried.stdout}")
-        return SKIPPED
-    here = {row["name"]: row for row in json.loads(subprocess.run([tool, "info", "--json"], stdout=subprocess.PIPE).stdout)["engines"]}
+    if not triggered.has_hosts():
+        return jobs.SKIPPED
+    here = {row["name"]: row for row in json.loads(subprocess.run([triggered.tool, "info", "--json"], stdout=subprocess.PIPE).stdout)["engines"]}
     if "libfabric" in here["triggered"].get("reason", "") and "cannot be loaded" in here["triggered"]["reason"]:
         print(f"skipped: {here['triggered']['reason']}")
-        return SKIPPED
-    triggered = Triggered(build, mpi)
+        return jobs.SKIPPED
     # Two ranks are what this takes in seconds: the provider's threads wait for processors (docs/compatibility.md).
     triggered.random(2, 2, 1000, 60)
-    if full or mpi == "openmpi":
+    if full or triggered.mpi == "openmpi":
         triggered.programs(2, 2)
         triggered.random(4, 4, 2000, 40 if not full else 300)
     if full:
         triggered.programs(4, 4)
         for seed in range(4):
             triggered.random(2 + seed % 3, 2 + seed, 10000 * seed + 1, 200)
-    return 1 if triggered.failed else 0
+    return triggered.status()
 
 
 if __name__ == "__main__":

@@ -21,32 +21,23 @@ def run(words, file, environment):
 
 
 def main():
-    build = pathlib.Path(sys.argv[1])
-    mpi = sys.argv[2]
-    failed = 0
+    test = jobs.Test(*sys.argv[1:3])
     alone = {}
     with tempfile.TemporaryDirectory() as scratch:
         file = pathlib.Path(scratch) / "answers"
-        environment = jobs.environment(mpi, build)
         for ranks, form, options in RUNS:
-            program = [*jobs.launcher(mpi, ranks), build / "tests" / f"wrong_arguments-{mpi}", form, file]
+            program = [test.built("wrong_arguments"), form, file]
             if (ranks, form) not in alone:
-                status, told, output = run(program, file, environment)
+                status, told, output = run([*jobs.launcher(test.mpi, ranks), *program], file, test.environment)
                 alone[ranks, form] = told
-                if status != 0 or len(told) < 500 or told[-1] == "no end":
-                    print(f"{output}\nFAILED {mpi} alone, {ranks} ranks, {form}: exit status {status}, {told[-1:]}", flush=True)
-                    failed += 1
+                test.expect(f"alone, {ranks} ranks, {form}", status == 0 and len(told) >= 500 and told[-1] == "end",
+                            f"{output}\nexit status {status}, {told[-1:]}")
             expected = alone[ranks, form]
-            status, told, output = run([build / "bin" / "lapwing", "run", *options, "--", *program], file, environment)
-            what = f"{mpi}, {ranks} ranks, {form} {' '.join(options)}"
-            if status != 0 or told != expected:
-                differences = [f"{ours!r} instead of {theirs!r}" for ours, theirs in zip(told, expected) if ours != theirs]
-                print(f"{output[-2000:]}\nFAILED {what}: exit status {status}, {len(told)} answers, {len(expected)} alone; "
-                      f"{differences[:20]}", flush=True)
-                failed += 1
-            else:
-                print(f"{what}: {len(told)} answers as alone", flush=True)
-    return 1 if failed else 0
+            status, told, output = run(test.under(options, ranks, program), file, test.environment)
+            differences = [f"{ours!r} instead of {theirs!r}" for ours, theirs in zip(told, expected) if ours != theirs]
+            test.expect(f"{ranks} ranks, {form} {' '.join(options)}: {len(told)} answers as alone", status == 0 and told == expected,
+                        f"{output[-2000:]}\nexit status {status}, {len(expected)} answers alone; {differences[:20]}")
+    return test.status()
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
 """Starting MPI jobs in tests: launchers, time limits, and what a job may leave behind."""
 
+import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
+import tempfile
 import threading
 
+SKIPPED = 77  # the exit status of a test that cannot run here
 
 # Networks that join hosts for the host engine; and what their libraries are told of virtual hosts.
 NETWORKS = {"ucx": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, "ofi": {"FI_PROVIDER": "tcp"}, "tcp": {}}
@@ -103,6 +106,60 @@ def environment(mpi, build):
 def ended_but_for_mpich(mpi, output, ranks):
     """Whether a job that has not ended has nothing left to do but what MPICH hangs in; SAY_WHEN_MPICH_ENDS is set."""
     return mpi == "mpich" and output.count(MPICH_ENDS) == ranks
+
+
+class Test:
+    """A test with jobs of one MPI: how it starts them, and how many of its expectations have failed."""
+
+    def __init__(self, build, mpi, title=None):
+        self.build, self.mpi, self.title = pathlib.Path(build), mpi, title or mpi
+        self.tool = self.build / "bin" / "lapwing"
+        self.environment = environment(mpi, build)
+        self.failed = 0
+
+    def built(self, program):
+        """A program of the tests."""
+        return self.build / "tests" / f"{program}-{self.mpi}"
+
+    def expect(self, what, good, output=""):
+        print(f"{self.title}: {what}: {'ok' if good else 'FAILED'}", flush=True)
+        if not good:
+            print(output, flush=True)
+            self.failed += 1
+
+    def under(self, options, ranks, words):
+        """The words of `lapwing run` for such a job."""
+        return [self.tool, "run", *options, "--", *launcher(self.mpi, ranks), *words]
+
+    def run_job(self, ranks, words, options=(), limit=60, **variables):
+        """Exit status and output of a job under `lapwing run`."""
+        return execute(self.under(options, ranks, words), limit, self.environment | variables)
+
+    def run_with_report(self, ranks, words, options=(), limit=60, **variables):
+        """The same, and the report; empty if there is none."""
+        with tempfile.TemporaryDirectory() as scratch:
+            report = pathlib.Path(scratch) / "report.json"
+            options = ["--report", "--json", "--report-file", report, *options]
+            return *self.run_job(ranks, words, options, limit, **variables), report_in(report)
+
+    def has_hosts(self):
+        """Whether virtual hosts are allowed here."""
+        status, output = execute([self.tool, "cluster", "--hosts", 1, "--", "true"], 60)
+        if status != 0:
+            print(f"skipped: virtual hosts are forbidden here: {output}", flush=True)
+        return status == 0
+
+    def status(self):
+        """The exit status of the test."""
+        return 1 if self.failed else 0
+
+
+def report_in(file):
+    """The report that a job has written; empty if there is none."""
+    try:
+        return json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
 
 
 def processes_of(program):

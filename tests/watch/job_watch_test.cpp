@@ -244,6 +244,24 @@ TEST_P(WatchTest, TheNextRankReportsIfRank0HasLeft) {
     EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.count() > 0; }));
 }
 
+TEST_P(WatchTest, MessagesWaitForARank0ThatIsLate) {
+    answer_limit = 20ms;
+    start();
+    std::atomic<bool> late{true};
+    std::atomic<int> received{0};
+    watches[0]->on_message([&](int from, std::span<const std::byte>) {
+        // Blocks the event thread, which would also accept connections.
+        while (from == 0 && late) std::this_thread::sleep_for(1ms);
+        if (from == 1) ++received;
+    });
+    const std::byte message{};
+    EXPECT_TRUE(watches[0]->send_to_first({&message, 1}));
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(watches[1]->send_to_first({&message, 1}));
+    std::this_thread::sleep_for(10 * answer_limit);
+    late = false;
+    EXPECT_TRUE(tcp::within(tcp::long_enough, [&] { return received == 3; }));
+}
+
 TEST_P(WatchTest, MessagesReachRank0InOrderAndAllRanks) {
     start();
     std::mutex mutex;
@@ -285,6 +303,21 @@ TEST(StallClock, AWaitIsReportedOnceItHasLastedLongEnough) {
     EXPECT_EQ(look(50s).next, 10s);
     EXPECT_EQ(look(60s).stalled_since, begin);
     EXPECT_FALSE(look(90s).stalled_since);
+}
+
+TEST(Messages, APeersBytesNeitherNestDeeplyNorHaveFloatingPointNumbers) {
+    const RankSnapshot snapshot = waiting_in(1, "MPI_Recv", 5s);
+    EXPECT_EQ(decode(encode(snapshot)).current.size(), 1U);
+    for (const unsigned char head : {0x81, 0x9f, 0x7f, 0x5f, 0xc6, 0xa1, 0xf9}) {
+        const std::vector<std::byte> deep(1 << 20, std::byte{head});
+        EXPECT_THROW(decode(deep), Error) << int{head};
+        EXPECT_THROW(decode_description(deep), Error) << int{head};
+    }
+    // Lengths that the bytes do not have.
+    for (const unsigned char head : {0x9b, 0xbb, 0x7b, 0x18}) {
+        const std::vector<std::byte> truncated(9, std::byte{head});
+        EXPECT_THROW(decode(truncated), Error) << int{head};
+    }
 }
 
 TEST(StallClock, AnotherWaitBeginsAnew) {

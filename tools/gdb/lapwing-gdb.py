@@ -1,4 +1,4 @@
-"""Commands of gdb for programs under Lapwing: `lapwing lists`, `lapwing communicators`.
+"""Commands of gdb for programs under Lapwing: `lapwing lists`, `lapwing communicators`, `lapwing calls`.
 
 gdb loads this file with the preload library where it is installed in a directory that gdb trusts; otherwise by
 `source lapwing-gdb.py`. It reads a running process, or a core dump, and runs no code of it. All that it knows of the
@@ -150,14 +150,13 @@ def call_site(address):
     return f", called from {address:#x}" + ("" if block.startswith("No symbol") else f" ({block.split(' in section')[0]})")
 
 
-def age(process, request):
-    began = process.number(process.at(request, "request.began"))
+def age(process, began):
+    """Seconds since a time of the process, or nothing."""
     # 0: no clock is read unless there is a report or a timeline. A core dump does not know its time.
     connection = getattr(process.memory, "connection", None)
     if began == 0 or connection is None or connection.type != "native":
         return ""
-    seconds = (time.monotonic_ns() - began) / 1e9
-    return f", started {seconds:.1f} s ago"
+    return f", started {(time.monotonic_ns() - began) / 1e9:.1f} s ago"
 
 
 def describe(process, request, state):
@@ -165,7 +164,8 @@ def describe(process, request, state):
     where, rank, ranks = process.communicator(process.pointer(process.at(request, "request.group")))
     persistent = process.pointer(process.at(request, "request.persistent")) != 0
     site = call_site(process.pointer(process.at(request, "request.call_site")))
-    print(f"{process.name('functions', collective)}{' (persistent)' if persistent else ''}: {where}, {state}{age(process, request)}{site}")
+    started = age(process, process.number(process.at(request, "request.began")))
+    print(f"{process.name('functions', collective)}{' (persistent)' if persistent else ''}: {where}, {state}{started}{site}")
     plan = process.pointer(process.at(request, "request.plan"))
     if plan == 0:
         print("  waits until the ranks of the communicator have agreed on their networks")
@@ -189,8 +189,34 @@ def describe(process, request, state):
         print(f"  {reason}")
 
 
+def chain(process, list_name, record):
+    """The records of a list of the journal."""
+    address = process.pointer(process.at(process.table["journal"], f"journal.{list_name}"))
+    while address:
+        yield address
+        address = process.pointer(process.at(address, f"{record}.next"))
+
+
+def recorded(process, record, kind):
+    """Function, place and age of a recorded call."""
+    function = process.pointer(process.at(record, f"{kind}.function"))
+    site = call_site(process.pointer(process.at(record, f"{kind}.site")))
+    return process.string(function), age(process, process.number(process.at(record, f"{kind}.began"))) + site
+
+
+def recorded_arguments(process, call):
+    words = process.number(process.at(call, "call.arguments"))
+    length = process.number(process.at(call, "call.length"))
+    said = [f"root {(words >> 32) - 1}"] if words >> 32 else []
+    for table, shift in (("types", 16), ("operations", 24)):
+        if number := words >> shift & 0xff:
+            said.append(process.string(process.pointer(process.pointer(process.at(process.table["journal"], f"journal.{table}")) + WORD * number)))
+    said += [f"{length} bytes"] if length else []
+    return f" ({', '.join(said)})" if said else ""
+
+
 class Lapwing(gdb.Command):
-    """What Lapwing does in this process: `lapwing lists`, `lapwing communicators`."""
+    """What Lapwing does in this process: `lapwing lists`, `lapwing communicators`, `lapwing calls`."""
 
     def __init__(self):
         super().__init__("lapwing", gdb.COMMAND_STATUS, gdb.COMPLETE_NONE, True)
@@ -236,6 +262,40 @@ class Communicators(Subcommand):
             print("Lapwing has run no collective")
 
 
+class Calls(Subcommand):
+    """The last calls of MPI that the journal has: for each communicator its collectives, whoever runs them, and for each thread
+the call that it is in, or its last one."""
+
+    def show(self, process):
+        names = {}
+        for record in sorted(chain(process, "communicators", "record")):
+            handle = process.number(process.at(record, "record.handle"))
+            if handle == 0:
+                continue
+            names[handle] = process.string(process.pointer(process.at(record, "record.name"))) or f"communicator {handle:#x}"
+            base = process.number(process.at(record, "record.base"))
+            print(f"{names[handle]}: {process.number(process.at(record, 'record.serials')) - base} collectives")
+            first = process.at(record, "record.calls")
+            ring = [first + i * process.table["call.bytes"] for i in range(process.table["record.remembered"])]
+            calls = {process.number(process.at(call, "call.state")): call for call in ring}
+            for state, call in sorted(calls.items()):
+                if state >> 2 <= base:
+                    continue
+                function, more = recorded(process, call, "call")
+                print(f"  {(state >> 2) - base:3} {function}{recorded_arguments(process, call)}: {'complete' if state & 1 else 'in flight'}, "
+                      f"by {'Lapwing' if state & 2 else 'the MPI'}{more}")
+        for thread in chain(process, "threads", "thread"):
+            if process.number(process.at(thread, "thread.used")) == 0 or process.pointer(process.at(thread, "thread.function")) == 0:
+                continue
+            function, more = recorded(process, thread, "thread")
+            where = names.get(process.number(process.at(thread, "thread.communicator")), "")
+            peer = process.integer(process.at(thread, "thread.partner"))
+            with_peer = f", peer {peer}, tag {process.integer(process.at(thread, 'thread.partner') + 4)}" if peer >= 0 else ""
+            inside = process.number(process.at(thread, "thread.state")) & 1
+            print(f"{'a thread is in' if inside else 'the last call of a thread was'} {function}{where and f' on {where}'}{with_peer}{more}")
+
+
 Lapwing()
 Lists("lists")
 Communicators("communicators")
+Calls("calls")

@@ -122,25 +122,7 @@ std::uint8_t number_of(const NamedType& type, std::uint64_t size) {
     return number_of(type.name);
 }
 
-struct KnownType {
-    bool known = false;
-    MPI_Datatype handle{};
-    std::uint64_t size = 0;
-    std::uint8_t number = 0;
-};
-std::vector<KnownType> known_types;          // complete before the journal begins
-constinit thread_local KnownType last_type;  // predefined: the handle of a freed type may be used again
-
-KnownType type_of(MPI_Datatype type) {
-    if (last_type.known && type == last_type.handle) return last_type;
-    if (type == MPI_DATATYPE_NULL) return {};
-    for (const KnownType& known : known_types) {
-        if (known.handle == type) return last_type = known;
-    }
-    MPI_Count size = 0;
-    PMPI_Type_size_x(type, &size);
-    return {true, type, size > 0 ? static_cast<std::uint64_t>(size) : 0, 0};
-}
+std::vector<RecordedType> predefined_types;  // complete before the journal begins
 
 void begin_types() {
     for (const NamedType& type : named_types()) {
@@ -151,16 +133,10 @@ void begin_types() {
         MPI_Count size = 0;
         PMPI_Type_size_x(type.handle, &size);
         const auto bytes = static_cast<std::uint64_t>(size);
-        if (size > 0) known_types.push_back({true, type.handle, bytes, number_of(type, bytes)});
+        if (size > 0) predefined_types.push_back({type.handle, bytes, number_of(type, bytes)});
     }
 }
 
-std::uint8_t operation_of(MPI_Op op) {
-    static const MPI_Op operators[] = {MPI_SUM,  MPI_PROD, MPI_MIN, MPI_MAX,  MPI_LAND,   MPI_LOR,
-                                       MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC};
-    const auto* const found = std::ranges::find(operators, op);
-    return static_cast<std::uint8_t>(found - std::begin(operators) + 1);
-}
 static_assert(std::size(operation_names) == user_operation + 1);
 
 // Empty if a rank is not in MPI_COMM_WORLD.
@@ -200,6 +176,7 @@ void begin_recording(bool threads) {
 
 watch::CommunicatorRecord* add_to_journal(MPI_Comm communicator, watch::Journal::Added added) {
     watch::Journal& journal = watch::journal();
+    if (!journal.begun() || communicator == MPI_COMM_NULL) return nullptr;
     const std::uint64_t handle = word_of(communicator);
     int inter = 0;
     int rank = 0;
@@ -227,13 +204,25 @@ void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate) {
         watch::journal().add(word_of(duplicate), record->rank(), std::move(members), "");
 }
 
-std::uint64_t recorded_bytes(MPI_Count count, MPI_Datatype type) {
-    return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * type_of(type).size;
+constinit thread_local RecordedType last_type;
+constinit thread_local RecordedOperation last_operation;
+
+RecordedType find_recorded_type(MPI_Datatype type) {
+    if (type == MPI_DATATYPE_NULL) return {};
+    for (const RecordedType& known : predefined_types) {
+        if (known.handle == type) return last_type = known;
+    }
+    MPI_Count size = 0;
+    PMPI_Type_size_x(type, &size);
+    return {type, size > 0 ? static_cast<std::uint64_t>(size) : 0, 0};
 }
 
-void record_reduction(watch::CallArguments& arguments, MPI_Op op, MPI_Datatype type) {
-    arguments.operation = operation_of(op);
-    if (arguments.operation != user_operation) arguments.type = type_of(type).number;
+RecordedOperation find_recorded_operation(MPI_Op op) {
+    static const MPI_Op operators[] = {MPI_SUM,  MPI_PROD, MPI_MIN, MPI_MAX,  MPI_LAND,   MPI_LOR,
+                                       MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_MINLOC, MPI_MAXLOC};
+    const auto* const found = std::ranges::find(operators, op);
+    if (found == std::end(operators)) return {op, user_operation, true};
+    return last_operation = {op, static_cast<std::uint8_t>(found - std::begin(operators) + 1), false};
 }
 
 }  // namespace lapwing

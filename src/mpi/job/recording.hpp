@@ -23,8 +23,8 @@ std::uint64_t word_of(Handle handle) {
 // After MPI_Init: begins the journal. `threads`: several threads may call MPI at once.
 void begin_recording(bool threads);
 
-// Adds a communicator. Returns null if its collectives are not recorded:
-// it is an intercommunicator, or has ranks outside MPI_COMM_WORLD.
+// Adds a communicator. Returns null if its collectives are not recorded: it is an intercommunicator, or has
+// ranks outside MPI_COMM_WORLD, or the journal has not begun.
 watch::CommunicatorRecord* add_to_journal(MPI_Comm communicator,
                                           watch::Journal::Added added = watch::Journal::Added::at_creation);
 // A duplicate has the same members.
@@ -32,17 +32,44 @@ void add_duplicate_to_journal(MPI_Comm original, MPI_Comm duplicate);
 
 // The record of a communicator; null if it has none.
 inline watch::CommunicatorRecord* record_of(MPI_Comm communicator) {
-    if (!watch::journal().begun() || communicator == MPI_COMM_NULL) return nullptr;
     bool known = false;
     watch::CommunicatorRecord* const record = watch::journal().find(word_of(communicator), &known);
     return known ? record : add_to_journal(communicator, watch::Journal::Added::at_first_use);
 }
 
+// What the journal knows of a datatype.
+struct RecordedType {
+    MPI_Datatype handle{};
+    std::uint64_t size = 0;  // bytes of an element; 0: unknown
+    std::uint8_t number = 0;
+};
+RecordedType find_recorded_type(MPI_Datatype type);
+// A program mostly passes the same type and operator again. Predefined ones: a freed handle may be used
+// again.
+extern constinit thread_local RecordedType last_type;
+struct RecordedOperation {
+    MPI_Op handle{};
+    std::uint8_t number = 0;
+    bool by_user = false;
+};
+RecordedOperation find_recorded_operation(MPI_Op op);
+extern constinit thread_local RecordedOperation last_operation;
+
 // Bytes of so many elements, by which ranks compare their calls: 0 for wrong arguments.
-std::uint64_t recorded_bytes(MPI_Count count, MPI_Datatype type);
+inline std::uint64_t recorded_bytes(MPI_Count count, MPI_Datatype type) {
+    if (count <= 0) return 0;
+    const std::uint64_t size = type == last_type.handle ? last_type.size : find_recorded_type(type).size;
+    return static_cast<std::uint64_t>(count) * size;
+}
 // Sets the type and the operator of a reduction. Predefined types of one kind and size count as one type. The
 // types that a user's operator takes are not compared.
-void record_reduction(watch::CallArguments& arguments, MPI_Op op, MPI_Datatype type);
+inline void record_reduction(watch::CallArguments& arguments, MPI_Op op, MPI_Datatype type) {
+    const RecordedOperation operation =
+        op == last_operation.handle ? last_operation : find_recorded_operation(op);
+    arguments.operation = operation.number;
+    if (!operation.by_user)
+        arguments.type = type == last_type.handle ? last_type.number : find_recorded_type(type).number;
+}
 
 // A snapshot of this rank, by any thread, without calls of the MPI.
 inline watch::RankSnapshot snapshot_of_this_rank() {

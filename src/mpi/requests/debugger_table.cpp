@@ -9,6 +9,7 @@
 #include "engines/host/prepared.hpp"
 #include "mpi/requests/communicator.hpp"
 #include "mpi/requests/request_table.hpp"
+#include "watch/journal.hpp"
 
 namespace lapwing {
 
@@ -92,7 +93,32 @@ struct DebuggerTable {
         LAPWING_MEMBER("problem.placement", Problem, placement)                 //
         LAPWING_MEMBER("algorithm.name", Algorithm, name)                       //
         LAPWING_MEMBER("algorithm.parameters", Algorithm, parameters)           //
-    };
+        LAPWING_MEMBER("journal.threads", watch::JournalRoot, threads) LAPWING_MEMBER(
+            "journal.communicators", watch::JournalRoot,
+            communicators) LAPWING_MEMBER("journal.types", watch::JournalRoot, types)
+            LAPWING_MEMBER("journal.operations", watch::JournalRoot, operations) LAPWING_MEMBER(
+                "record.next", watch::CommunicatorRecord, next_)
+                LAPWING_MEMBER("record.handle", watch::CommunicatorRecord, handle_) LAPWING_MEMBER(
+                    "record.serials", watch::CommunicatorRecord, serials_)
+                    LAPWING_MEMBER("record.base", watch::CommunicatorRecord, base_) LAPWING_MEMBER(
+                        "record.calls", watch::CommunicatorRecord, calls_)
+                        LAPWING_MEMBER("record.name", watch::CommunicatorRecord, name_) LAPWING_MEMBER(
+                            "call.state", watch::CallRecord, state)
+                            LAPWING_MEMBER("call.function", watch::CallRecord, function) LAPWING_MEMBER(
+                                "call.site", watch::CallRecord, site) LAPWING_MEMBER("call.began",
+                                                                                     watch::CallRecord, began)
+                                LAPWING_MEMBER("call.arguments", watch::CallRecord, what) LAPWING_MEMBER(
+                                    "call.length", watch::CallRecord, bytes)
+                                    LAPWING_MEMBER("thread.next", watch::ThreadRecord, next) LAPWING_MEMBER(
+                                        "thread.used", watch::ThreadRecord, used)
+                                        LAPWING_MEMBER("thread.state", watch::ThreadRecord, state)
+                                            LAPWING_MEMBER("thread.function", watch::ThreadRecord, function)
+                                                LAPWING_MEMBER("thread.site", watch::ThreadRecord, site)
+                                                    LAPWING_MEMBER("thread.began", watch::ThreadRecord, began)
+                                                        LAPWING_MEMBER("thread.communicator",
+                                                                       watch::ThreadRecord, communicator)
+                                                            LAPWING_MEMBER("thread.partner",
+                                                                           watch::ThreadRecord, partner)};
 #undef LAPWING_MEMBER
 #pragma GCC diagnostic pop
 };
@@ -101,7 +127,7 @@ namespace {
 
 // Filled when the library is loaded.
 struct Table {
-    DebuggerRow rows[64] = {};
+    DebuggerRow rows[80] = {};
     Table() {
         std::size_t used = 0;
         const auto add = [&](const char* name, std::uint64_t value) { rows[used++] = {name, value}; };
@@ -118,8 +144,11 @@ struct Table {
         add("types", address(types_names));
         add("engines", address(engine_names));
         add("host.step", HostPrepared::offset_of_step());
+        add("journal", address(&watch::journal_root));
+        add("call.bytes", sizeof(watch::CallRecord));
+        add("record.remembered", watch::CommunicatorRecord::remembered);
         for (const DebuggerRow& member : DebuggerTable::members) add(member.name, member.value);
-        static_assert(std::size(DebuggerTable::members) + 14 <= std::size(decltype(rows){}));
+        static_assert(std::size(DebuggerTable::members) + 17 <= std::size(decltype(rows){}));
     }
 };
 

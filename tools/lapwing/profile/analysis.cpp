@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "lapwing/profile/symbols.hpp"
+#include "watch/elfutils.hpp"
+#include "watch/symbols.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -117,10 +119,16 @@ std::string identity(const Json* site) {
                        site->value("offset", std::uint64_t{0}));
 }
 
-std::string place_of(const Json* site, Symbols& symbols) {
+constexpr watch::Elfutils elfutils{
+#define LAPWING_ROW(name) &::name,
+    LAPWING_ELFUTILS_FUNCTIONS(LAPWING_ROW)
+#undef LAPWING_ROW
+};
+
+std::string place_of(const Json* site, watch::Symbols& symbols) {
     if (site == nullptr) return "";
     const auto offset = site->value("offset", std::uint64_t{0});
-    const Symbol found = symbols.find(text(*site, "module"), offset);
+    const watch::Symbol found = symbols.find(text(*site, "module"), offset);
     const std::string function = found.function.empty() ? text(*site, "symbol") : found.function;
     return name_of(function, found.file, found.line, text(*site, "module"), offset);
 }
@@ -178,7 +186,8 @@ Profile analyse(const std::vector<RankPart>& parts) {
     }
     if (!parts.empty()) profile.ranks = parts[0].about.value("ranks", 0);
 
-    Symbols symbols;
+    unsetenv("DEBUGINFOD_URLS");  // libdw asks servers for files otherwise
+    watch::Symbols symbols(&elfutils, watch::Symbols::DebugFiles::separate_too);
     struct Found {
         CallSite site;
         std::set<int> ranks;
@@ -201,7 +210,7 @@ Profile analyse(const std::vector<RankPart>& parts) {
                 const auto offset = site.offset = visit.site->value("offset", std::uint64_t{0});
                 site.function = text(*visit.site, "function");
                 site.module = text(*visit.site, "module");
-                const Symbol symbol = symbols.find(site.module, offset);
+                const watch::Symbol symbol = symbols.find(site.module, offset);
                 site.symbol = symbol.function.empty() ? text(*visit.site, "symbol") : symbol.function;
                 site.file = symbol.file;
                 site.line = symbol.line;

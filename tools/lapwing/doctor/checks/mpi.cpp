@@ -1,6 +1,12 @@
 // The MPI library that the loader finds. The one that programs use may stand beside the launcher instead:
 // the job of its own that the doctor runs tells that one.
+#include <dlfcn.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <sstream>
 
 #include "lapwing/doctor/check.hpp"
 #include "lapwing/mpi/survey.hpp"
@@ -8,11 +14,36 @@
 namespace lapwing::tool {
 namespace {
 
+// Libraries that are preloaded here and define functions of MPI: tools by PMPI.
+std::vector<std::string> preloaded_tools() {
+    std::vector<std::string> tools;
+    const char* const variable = std::getenv("LD_PRELOAD");
+    std::string names = variable == nullptr ? "" : variable;
+    std::ranges::replace(names, ':', ' ');  // both separate
+    std::istringstream words(names);
+    for (std::string name; words >> name;) {
+        if (name.find("liblapwing-") != std::string::npos) continue;
+        void* const library = dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+        if (library == nullptr) continue;
+        // dlsym() also finds functions of libraries that this one needs.
+        link_map* own = nullptr;
+        link_map* defining = nullptr;
+        Dl_info where{};
+        void* const function = dlsym(library, "MPI_Init");
+        if (function != nullptr && dlinfo(library, RTLD_DI_LINKMAP, &own) == 0 &&
+            dladdr1(function, &where, reinterpret_cast<void**>(&defining), RTLD_DL_LINKMAP) != 0 &&
+            own == defining)
+            tools.push_back(name);
+        dlclose(library);
+    }
+    return tools;
+}
+
 Facts mpi_facts(const MpiFamily& family) {
     Facts libraries = Facts::array();
     for (const FoundLibrary& library : find_libraries(family))
         libraries.push_back({{"path", library.path}, {"version", library.version}});
-    return {{"libraries", libraries}};
+    return {{"libraries", libraries}, {"preloaded_tools", preloaded_tools()}};
 }
 
 std::string mpi_line(const Facts& facts) {
@@ -22,6 +53,16 @@ std::string mpi_line(const Facts& facts) {
 }
 
 void judge_mpi(const JobReport& job, Findings& findings) {
+    const auto tools = hosts_by(job, "mpi", [](const Facts& facts) {
+        return fmt::format("{}", fmt::join(facts.value("preloaded_tools", std::vector<std::string>()), ", "));
+    });
+    for (const auto& [names, hosts] : tools) {
+        if (names.empty()) continue;
+        findings.hint("MPI", names_of(hosts),
+                      fmt::format("LD_PRELOAD names a tool that wraps MPI's functions: {}", names),
+                      "let `lapwing run` put Lapwing behind the tool, or write the tool before Lapwing's "
+                      "library in LD_PRELOAD");
+    }
     judge_equal(
         job, "mpi",
         [](const Facts& facts) {

@@ -1,0 +1,116 @@
+#include "watch/symbols.hpp"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "watch/elfutils.hpp"
+
+namespace lapwing::watch {
+
+#ifdef LAPWING_HAS_ELFUTILS
+
+namespace {
+
+int no_other_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word,
+                  char**) {
+    return -1;
+}
+
+}  // namespace
+
+const Elfutils* loaded_elfutils() {
+    static const Elfutils* const found = []() -> const Elfutils* {
+        void* const library = dlopen("libdw.so.1", RTLD_LAZY | RTLD_LOCAL);
+        if (library == nullptr) return nullptr;
+        static Elfutils functions;
+        bool complete = true;
+#define LAPWING_ROW(name)                                                               \
+    functions.name = reinterpret_cast<decltype(functions.name)>(dlsym(library, #name)); \
+    complete = complete && functions.name != nullptr;
+        LAPWING_ELFUTILS_FUNCTIONS(LAPWING_ROW)
+#undef LAPWING_ROW
+        return complete ? &functions : nullptr;
+    }();
+    return found;
+}
+
+// One session for each module: all are reported at the place where their file says, and may overlap.
+struct Symbols::State {
+    struct Module {
+        Dwfl* session = nullptr;
+        Dwfl_Module* module = nullptr;
+        Dwarf_Addr bias = 0;
+    };
+    const Elfutils* const dw;
+    Dwfl_Callbacks callbacks{};
+    std::map<std::string, Module> modules;
+
+    explicit State(const Elfutils* functions) : dw(functions) {}
+
+    Module& open(const std::string& path) {
+        const auto [found, added] = modules.try_emplace(path);
+        Module& module = found->second;
+        if (!added) return module;
+        module.session = dw->dwfl_begin(&callbacks);
+        if (module.session == nullptr) return module;
+        dw->dwfl_report_begin(module.session);
+        module.module = dw->dwfl_report_elf(module.session, path.c_str(), path.c_str(), -1, 0, false);
+        dw->dwfl_report_end(module.session, nullptr, nullptr);
+        if (module.module != nullptr && dw->dwfl_module_getelf(module.module, &module.bias) == nullptr)
+            module.module = nullptr;
+        return module;
+    }
+};
+
+Symbols::Symbols(const Elfutils* functions, DebugFiles files) : state_(std::make_unique<State>(functions)) {
+    if (functions == nullptr) return;
+    const bool separate = files == DebugFiles::separate_too;
+    state_->callbacks = {functions->dwfl_build_id_find_elf,
+                         separate ? functions->dwfl_standard_find_debuginfo : no_other_file,
+                         functions->dwfl_offline_section_address, nullptr};
+}
+
+Symbols::~Symbols() {
+    for (auto& [path, module] : state_->modules) {
+        if (module.session != nullptr) state_->dw->dwfl_end(module.session);
+    }
+}
+
+Symbol Symbols::find(const std::string& path, std::uint64_t offset) {
+    Symbol symbol;
+    const Elfutils* const dw = state_->dw;
+    if (dw == nullptr || path.empty()) return symbol;
+    const State::Module& module = state_->open(path);
+    if (module.module == nullptr) return symbol;
+    const Dwarf_Addr address = offset + module.bias;
+    if (const char* const name = dw->dwfl_module_addrname(module.module, address)) {
+        int status = 0;
+        char* const plain = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+        symbol.function = plain != nullptr ? plain : name;
+        std::free(plain);
+    }
+    if (Dwfl_Line* const line = dw->dwfl_module_getsrc(module.module, address)) {
+        const char* const file = dw->dwfl_lineinfo(line, nullptr, &symbol.line, nullptr, nullptr, nullptr);
+        if (file != nullptr) symbol.file = file;
+    }
+    return symbol;
+}
+
+#else
+
+struct Symbols::State {};
+const Elfutils* loaded_elfutils() {
+    return nullptr;
+}
+Symbols::Symbols(const Elfutils*, DebugFiles) {}
+Symbols::~Symbols() = default;
+Symbol Symbols::find(const std::string&, std::uint64_t) {
+    return {};
+}
+
+#endif
+
+}  // namespace lapwing::watch
