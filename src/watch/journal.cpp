@@ -120,6 +120,56 @@ CallRecord* CommunicatorRecord::persistent(std::uint64_t init, bool by_lapwing) 
     return keep_locked(read(calls_[init % remembered]));
 }
 
+void CommunicatorRecord::blocks(std::uint64_t serial, const Problem& problem) {
+    if (blocks_ == nullptr) {
+        const std::lock_guard lock(kept_mutex_);
+        blocks_ = std::make_unique<BlocksRecord>(ranks_);
+    }
+    const Parts& parts = problem.parts_of(rank_);
+    blocks_->call.store(0, std::memory_order_relaxed);
+    Word* const sent = blocks_->bytes.data();
+    Word* const received = sent + ranks_;
+    for (Word& bytes : blocks_->bytes) bytes.store(0, std::memory_order_release);
+    const auto add = [](Word* to, const std::vector<Part>& all) {
+        for (const Part& part : all) {
+            Word& bytes = to[part.peer];
+            bytes.store(bytes.load(std::memory_order_relaxed) + part.bytes, std::memory_order_release);
+        }
+    };
+    add(sent, parts.sends);
+    add(received, parts.receives);
+    blocks_->call.store(serial << 2 | (parts.sends.empty() ? 2U : 0U) | (problem.in_place ? 1U : 0U),
+                        std::memory_order_release);
+}
+
+// A rank that contributes from its result's place, or that has no part in the transfer, leaves out that
+// direction.
+void CommunicatorRecord::read_blocks(std::uint64_t serial, Arguments& arguments) const {
+    if (blocks_ == nullptr) return;
+    const std::uint64_t call = blocks_->call.load(std::memory_order_acquire);
+    if (call >> 2 != serial) return;
+    std::vector<std::uint64_t> sent(ranks_);
+    std::vector<std::uint64_t> received(ranks_);
+    for (std::size_t i = 0; i < ranks_; ++i) {
+        sent[i] = blocks_->bytes[i].load(std::memory_order_acquire);
+        received[i] = blocks_->bytes[ranks_ + i].load(std::memory_order_acquire);
+    }
+    if (blocks_->call.load(std::memory_order_relaxed) != call) return;
+    const bool in_place = (call & 1) != 0;
+    const bool no_sends = (call & 2) != 0;
+    const auto own = static_cast<std::size_t>(rank_);
+    // Each rank gets the same block.
+    if (arguments.collective == Collective::allgatherv)
+        sent.assign(ranks_, in_place ? received[own] : sent[own]);
+    // All ranks pass the same counts.
+    if (arguments.collective == Collective::reduce_scatter)
+        received.assign(ranks_, no_sends ? received[own] : sent[own]);
+    // In place, a rank sends nothing to itself.
+    sent[own] = received[own] = 0;
+    arguments.sent = std::move(sent);
+    arguments.received = std::move(received);
+}
+
 constinit thread_local Journal::Last Journal::last_;
 constinit thread_local ThreadRecord* Journal::this_thread_ = nullptr;
 
@@ -201,6 +251,11 @@ CommunicatorRecord* Journal::add(std::uint64_t handle, int rank,
     else
         family.members = members;
     record.rank_ = rank;
+    record.ranks_ = members->size();
+    {
+        const std::lock_guard kept(record.kept_mutex_);
+        record.blocks_.reset();
+    }
     record.members_ = std::move(members);
     record.name_ = name;
     record.free_ = false;
@@ -266,12 +321,16 @@ CommunicatorRecord* Journal::find_among_all(std::uint64_t handle, bool* known) {
 }
 
 ReportedCall Journal::report(const CallId& id) {
-    const CommunicatorRecord& record = *id.communicator;
+    CommunicatorRecord& record = *id.communicator;
     const CallWords words = read(record.calls_[id.serial % CommunicatorRecord::remembered]);
     ReportedCall report;
     report.call = in_words(words, words.began);
     report.call.number = id.serial - record.base_.load(std::memory_order_acquire);
     report.member = record.rank_;
+    {
+        const std::lock_guard lock(record.kept_mutex_);
+        record.read_blocks(id.serial, report.call.arguments);
+    }
     {
         const std::lock_guard lock(mutex_);
         report.rank = rank_;
@@ -354,9 +413,9 @@ struct Journal::Reading {
             if (index < 0) continue;
             const std::uint64_t number = one.serial - one.communicator->base_.load(std::memory_order_relaxed);
             const auto& recent = snapshot.communicators[static_cast<std::size_t>(index)].recent;
-            const bool flies = std::ranges::any_of(
+            const bool runs = std::ranges::any_of(
                 recent, [&](const CollectiveCall& it) { return it.number == number && it.in_flight; });
-            if (flies) found[index].push_back(number);
+            if (runs) found[index].push_back(number);
         }
         return found;
     }
@@ -400,6 +459,10 @@ void Journal::read_communicator(CommunicatorRecord& record, Reading& reading) co
     for (const auto& [serial, words] : calls) {
         if (words.began > reading.newest.began) reading.newest = words;
         CollectiveCall& call = shown.recent.emplace_back(in_words(words, reading.now));
+        if (record.ranks_ <= max_ranks_with_blocks) {
+            const std::lock_guard lock(record.kept_mutex_);
+            record.read_blocks(serial, call.arguments);
+        }
         call.number = serial - base;
         sites.push_back(words.site);
         for (const Published& one : reading.positions) {

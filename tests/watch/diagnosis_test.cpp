@@ -125,6 +125,25 @@ TEST(Hangs, WrongCount) {
     EXPECT_THAT(findings[0].sentence, HasSubstr("the lengths differ"));
 }
 
+TEST(Hangs, BlocksThatDiffer) {
+    HandMadeJob job(4);
+    for (int rank = 0; rank < 4; ++rank) {
+        CollectiveCall call = make_call(Collective::alltoallv, "a.c:10");
+        call.arguments.sent.assign(4, rank == 2 ? 0 : 8);
+        call.arguments.received.assign(4, 8);
+        call.arguments.sent[static_cast<std::size_t>(rank)] = 0;
+        call.arguments.received[static_cast<std::size_t>(rank)] = 0;
+        job.start_and_wait(rank, 0, call, "a.c:11");
+    }
+    const auto findings = job.diagnose();
+    ASSERT_THAT(findings, SizeIs(1));
+    EXPECT_THAT(findings[0].ranks, ElementsAre(2));
+    EXPECT_EQ(
+        findings[0].sentence,
+        "rank 2 sends 0 bytes to rank 0 in MPI_Ialltoallv at a.c:10 (call 1 on MPI_COMM_WORLD), but rank 0 "
+        "receives 8 bytes from rank 2 at a.c:10: the counts differ; rank 2 disagrees about 3 transfers");
+}
+
 TEST(Hangs, WrongCommunicator) {
     HandMadeJob job(4);
     const int grid = job.communicator("grid", {0, 1, 2, 3});
