@@ -56,6 +56,12 @@ struct CallArguments {
     std::uint8_t operation = 0;
 };
 
+// One consistent copy of a record's words.
+struct CallWords {
+    std::uint64_t state = 0, function = 0, site = 0, began = 0, bytes = 0, what = 0, starts = 0;
+    std::uint64_t serial() const { return state >> 2; }
+};
+
 // One call of a collective. A record is one line of the cache.
 struct alignas(64) CallRecord {
     // Serial number of the call among those that this CommunicatorRecord has recorded << 2 | taken by Lapwing
@@ -71,6 +77,8 @@ struct alignas(64) CallRecord {
     static constexpr std::uint64_t complete = 1;
     static constexpr std::uint64_t by_lapwing = 2;
 
+    // A consistent copy.
+    CallWords read() const;
     bool in_flight() const {
         const std::uint64_t now = state.load(std::memory_order_relaxed);
         return now != 0 && (now & complete) == 0;
@@ -83,12 +91,6 @@ struct alignas(64) CallRecord {
         state.store(state.load(std::memory_order_relaxed) & ~complete, std::memory_order_release);
     }
     void stop() { state.store(state.load(std::memory_order_relaxed) | complete, std::memory_order_release); }
-};
-
-// One consistent copy of a record's words.
-struct CallWords {
-    std::uint64_t state = 0, function = 0, site = 0, began = 0, bytes = 0, what = 0, starts = 0;
-    std::uint64_t serial() const { return state >> 2; }
 };
 
 // What a rank passes to and gets from each rank of a communicator, in its last collective whose blocks differ
