@@ -286,7 +286,7 @@ TEST(Hangs, ReceiveFromAnyRankWhileAllOthersWait) {
     other.enter(0, 0, barrier);
     other.message(2, "MPI_Recv", 0, -2, 5, "io.c:7");
     other.last(1, "MPI_Init", "");
-    for (const Finding& finding : other.diagnose()) EXPECT_NE(finding.kind, Kind::cycle);
+    for (const Finding& one : other.diagnose()) EXPECT_NE(one.kind, Kind::cycle);
 }
 
 TEST(Hangs, RanksInMpiFinalize) {
