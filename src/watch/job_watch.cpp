@@ -353,7 +353,7 @@ struct JobWatch::State : std::enable_shared_from_this<JobWatch::State> {
 
     void opened_first(Ranks::Opened opened) {
         // The event thread of rank 0 may be late, by more than the limit: the messages wait for the next try.
-        if (opened.descriptor < 0 && !opened.refused) {
+        if (opened.descriptor < 0 && !opened.refused && ranks->reachable(0)) {
             loop->post_after(options.answer_limit, alive([](State& state) { state.open_first(); }));
             return;
         }
