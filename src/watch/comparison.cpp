@@ -56,6 +56,16 @@ std::vector<ReportedCall> decode_calls(std::span<const std::byte> bytes) {
     });
 }
 
+std::string counts_differ(const CollectiveCall& call, const std::string& communicator,
+                          const TransferSide& sender, const TransferSide& receiver) {
+    return fmt::format(
+        "rank {} sends {} bytes to rank {} in {}{} (call {} on {}), but rank {} receives {} bytes from rank "
+        "{}{}: "
+        "the counts differ",
+        sender.rank, sender.bytes, receiver.rank, call.function, at(sender.where), call.number, communicator,
+        receiver.rank, receiver.bytes, sender.rank, at(receiver.where));
+}
+
 std::optional<std::string> CallComparison::add(const ReportedCall& report) {
     Communicator& communicator = communicators_[{report.members_hash, report.ordinal}];
     if (communicator.abandoned || report.members < 2) return std::nullopt;
@@ -105,14 +115,6 @@ std::optional<std::string> CallComparison::compare_counts(const ReportedCall& re
     const Arguments& arguments = report.call.arguments;
     const auto size = static_cast<std::size_t>(report.members);
     if (arguments.sent.size() != size && arguments.received.size() != size) return std::nullopt;
-    const auto differ = [&report](const Counts& sender, int sends_to, std::uint64_t sent,
-                                  const Counts& receiver, std::uint64_t received) {
-        return fmt::format(
-            "rank {} sends {} bytes to rank {} in {}{} (call {} on {}), but rank {} receives {} "
-            "bytes from rank {}{}: the counts differ",
-            sender.rank, sent, sends_to, report.call.function, at(sender.where), report.call.number,
-            report.name, receiver.rank, received, sender.rank, at(receiver.where));
-    };
     const Counts own{report.rank, report.call.where, arguments.sent, arguments.received};
     const auto one_way = [&](const Counts& sender, int from, const Counts& receiver,
                              int to) -> std::optional<std::string> {
@@ -120,7 +122,8 @@ std::optional<std::string> CallComparison::compare_counts(const ReportedCall& re
         const std::uint64_t sent = sender.sent[static_cast<std::size_t>(to)];
         const std::uint64_t received = receiver.received[static_cast<std::size_t>(from)];
         if (sent == received) return std::nullopt;
-        return differ(sender, receiver.rank, sent, receiver, received);
+        return counts_differ(report.call, report.name, {sender.rank, sender.where, sent},
+                             {receiver.rank, receiver.where, received});
     };
     if (auto sentence = one_way(own, report.member, own, report.member)) return sentence;
     for (const auto& [member, other] : pending.counts) {

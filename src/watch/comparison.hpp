@@ -33,6 +33,16 @@ std::vector<std::byte> encode(std::span<const ReportedCall> calls);
 // Throws Error (link) if the bytes are not such calls.
 std::vector<ReportedCall> decode_calls(std::span<const std::byte> bytes);
 
+// One rank's side of a transfer between two ranks.
+struct TransferSide {
+    int rank = 0;
+    const std::string& where;  // the call
+    std::uint64_t bytes = 0;
+};
+// "rank 2 sends 16 bytes to rank 0 in MPI_Ialltoallv at a.c:10 (call 17 on rows), but ...: the counts differ"
+std::string counts_differ(const CollectiveCall& call, const std::string& communicator,
+                          const TransferSide& sender, const TransferSide& receiver);
+
 class CallComparison {
   public:
     // Calls that some rank of their communicator has not made yet. One rank may be ahead by so many calls.

@@ -31,8 +31,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t max_backlog = 16 << 20;               // bytes of messages to rank 0
 constexpr std::size_t max_unread = std::size_t{256} << 20;  // of a collection, by `lapwing status`
 constexpr std::size_t max_collections = 8;                  // at a time
-// Ranks that a rank tells of its stall, one after the other, until one of them answers.
-constexpr int max_told = 8;
+// Ranks that a rank asks to report its stall, one after the other, until one of them answers.
+constexpr int max_reporters = 8;
 
 Member own_member() {
     Member member;
@@ -79,7 +79,7 @@ struct JobWatch::State : std::enable_shared_from_this<JobWatch::State> {
     std::set<std::shared_ptr<Collection>> collections;
     std::optional<StallClock> stall_clock;
     std::optional<StallReport> stall_report;
-    Clock::time_point next_look{};
+    Clock::time_point next_check{};
 
     Receive receive;
     std::shared_ptr<Channel> to_first;
@@ -128,7 +128,7 @@ struct JobWatch::State : std::enable_shared_from_this<JobWatch::State> {
         if (options.stall.count() > 0) {
             stall_clock.emplace(options.stall);
             stall_report.emplace(options.stall, options.print);
-            look_after(options.stall / 2);
+            check_after(options.stall / 2);
         }
     }
 
@@ -292,25 +292,25 @@ struct JobWatch::State : std::enable_shared_from_this<JobWatch::State> {
 
     // Stalls.
 
-    void look_after(std::chrono::nanoseconds delay) {
+    void check_after(std::chrono::nanoseconds delay) {
         const auto rounded = std::chrono::ceil<milliseconds>(delay);
-        next_look = Clock::now() + rounded;
-        loop->post_after(rounded, alive([](State& state) { state.look(); }));
+        next_check = Clock::now() + rounded;
+        loop->post_after(rounded, alive([](State& state) { state.check(); }));
     }
 
-    void look() {
-        const StallClock::Finding finding = stall_clock->look(options.snapshot(), Clock::now(), next_look);
-        if (finding.stalled_since) tell_of_stall(*finding.stalled_since, 0);
-        look_after(finding.next);
+    void check() {
+        const StallClock::Finding finding = stall_clock->check(options.snapshot(), Clock::now(), next_check);
+        if (finding.stalled_since) announce_stall(*finding.stalled_since, 0);
+        check_after(finding.next);
     }
 
     // Rank 0 collects and reports, the next one if it does not answer.
-    void tell_of_stall(Clock::time_point since, int told) {
-        if (told == self() || told == max_told) return report_stall(since);
+    void announce_stall(Clock::time_point since, int reporter) {
+        if (reporter == self() || reporter == max_reporters) return report_stall(since);
         const std::int64_t numbers[] = {self(), std::chrono::nanoseconds(Clock::now() - since).count()};
-        ranks->ask(told, FrameKind::stall, encode_numbers(numbers), options.answer_limit,
-                   alive([since, told](State& state, const Frame* answer, const Ranks::Failure&) {
-                       if (answer == nullptr) state.tell_of_stall(since, told + 1);
+        ranks->ask(reporter, FrameKind::stall, encode_numbers(numbers), options.answer_limit,
+                   alive([since, reporter](State& state, const Frame* answer, const Ranks::Failure&) {
+                       if (answer == nullptr) state.announce_stall(since, reporter + 1);
                    }));
     }
 
@@ -353,7 +353,7 @@ struct JobWatch::State : std::enable_shared_from_this<JobWatch::State> {
 
     void opened_first(Ranks::Opened opened) {
         // The event thread of rank 0 may be late, by more than the limit: the messages wait for the next try.
-        if (opened.descriptor < 0 && !opened.refused) {
+        if (opened.descriptor < 0 && !opened.refused && ranks->reachable(0)) {
             loop->post_after(options.answer_limit, alive([](State& state) { state.open_first(); }));
             return;
         }

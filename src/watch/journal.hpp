@@ -56,6 +56,12 @@ struct CallArguments {
     std::uint8_t operation = 0;
 };
 
+// One consistent copy of a record's words.
+struct CallWords {
+    std::uint64_t state = 0, function = 0, site = 0, began = 0, bytes = 0, what = 0, starts = 0;
+    std::uint64_t serial() const { return state >> 2; }
+};
+
 // One call of a collective. A record is one line of the cache.
 struct alignas(64) CallRecord {
     // Serial number of the call among those that this CommunicatorRecord has recorded << 2 | taken by Lapwing
@@ -71,6 +77,8 @@ struct alignas(64) CallRecord {
     static constexpr std::uint64_t complete = 1;
     static constexpr std::uint64_t by_lapwing = 2;
 
+    // A consistent copy.
+    CallWords read() const;
     bool in_flight() const {
         const std::uint64_t now = state.load(std::memory_order_relaxed);
         return now != 0 && (now & complete) == 0;
@@ -85,10 +93,12 @@ struct alignas(64) CallRecord {
     void stop() { state.store(state.load(std::memory_order_relaxed) | complete, std::memory_order_release); }
 };
 
-// One consistent copy of a record's words.
-struct CallWords {
-    std::uint64_t state = 0, function = 0, site = 0, began = 0, bytes = 0, what = 0, starts = 0;
-    std::uint64_t serial() const { return state >> 2; }
+// What a rank passes to and gets from each rank of a communicator, in its last collective whose blocks differ
+// in length.
+struct BlocksRecord {
+    explicit BlocksRecord(std::size_t ranks) : bytes(2 * ranks) {}
+    Word call{0};             // serial number << 2 | no sends << 1 | in place; 0: no call, or being written
+    std::vector<Word> bytes;  // sent to each rank, then received from each rank
 };
 
 class Journal;
@@ -124,6 +134,8 @@ class CommunicatorRecord {
         serials_.store(serial, std::memory_order_release);
         return serial;
     }
+    // The blocks of a call of a collective with parts. By the thread that has recorded it.
+    void blocks(std::uint64_t serial, const Problem& problem);
     // Lapwing runs the call. By the thread that has recorded it.
     void taken(std::uint64_t serial) { mark(serial, CallRecord::by_lapwing); }
     // By any thread.
@@ -172,6 +184,8 @@ class CommunicatorRecord {
     // Moves a call in flight out of the ring.
     void keep(CallRecord& slot);
     CallRecord* keep_locked(const CallWords& words);
+    // Sets what is sent and received, if the record still has it. Inside kept_mutex_.
+    void read_blocks(std::uint64_t serial, Arguments& arguments) const;
     void forget(std::uint64_t serial) {
         const std::lock_guard lock(kept_mutex_);
         kept_.erase(serial);
@@ -190,6 +204,7 @@ class CommunicatorRecord {
     Word hash_{0};
     Word refused_{0};
     int rank_ = 0;
+    std::size_t ranks_ = 0;
     std::array<CallRecord, remembered> calls_{};
 
     // Guarded by Journal::mutex_.
@@ -202,6 +217,8 @@ class CommunicatorRecord {
     std::mutex kept_mutex_;
     // Calls in flight that the ring has overwritten, and the starts of persistent collectives.
     std::map<std::uint64_t, std::unique_ptr<CallRecord>> kept_;
+    // Made, and removed with the communicator, inside kept_mutex_.
+    std::unique_ptr<BlocksRecord> blocks_;
 };
 
 // The call of MPI in which a thread of the program is, or its last one.
@@ -298,6 +315,8 @@ class Journal {
     // Adds the freed communicators, the last max_closed of them, to a snapshot.
     void add_closed(RankSnapshot& snapshot);
     static constexpr std::size_t max_closed = 256;
+    // Snapshots of all ranks have a number for each pair of ranks.
+    static constexpr std::size_t max_ranks_with_blocks = 1024;
 
     // By any thread. Waits for positions for `patience` at most, if a thread of the program is waiting for
     // lists.

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "watch/calls.hpp"
+#include "watch/comparison.hpp"
 
 namespace lapwing::watch {
 
@@ -17,6 +18,7 @@ struct Mismatches::Record {
     std::uint64_t hash;
     int rank;
     const CollectiveCall* call;
+    std::size_t member = 0;  // the rank in the communicator
 };
 
 // The ranks that made the same call.
@@ -39,7 +41,7 @@ void Mismatches::compare(int communicator) {
     for (std::size_t member = 0; member < view.members.size(); ++member) {
         if (view.snapshots[member] == nullptr) continue;
         for (const CollectiveCall& call : view.snapshots[member]->recent)
-            records.push_back({call.number, hash_of(call), view.members[member], &call});
+            records.push_back({call.number, hash_of(call), view.members[member], &call, member});
     }
     std::stable_sort(records.begin(), records.end(),
                      [](const Record& a, const Record& b) { return a.number < b.number; });
@@ -49,6 +51,7 @@ void Mismatches::compare(int communicator) {
         for (; end < records.size() && records[end].number == records[i].number; ++end)
             same = same && records[end].hash == records[i].hash;
         if (!same) return report(communicator, records, i, end);
+        if (compare_counts(communicator, std::span(records).subspan(i, end - i))) return;
         i = end;
     }
     compare_hashes(communicator);
@@ -107,6 +110,37 @@ void Mismatches::report(int communicator, const std::vector<Record>& records, st
     sentence += fmt::format(": {}", watch::name(what));
     if (what == Difference::function) sentence += order(records, end, all[0], all[1]);
     add(communicator, records[begin].number, all, std::move(sentence));
+}
+
+// Whether ranks disagree on the bytes of a transfer between them, in calls that are equal otherwise. Names
+// the ranks with which most ranks disagree.
+bool Mismatches::compare_counts(int communicator, std::span<const Record> records) {
+    const std::size_t size = job_.communicators[static_cast<std::size_t>(communicator)].members.size();
+    std::vector<int> disagreements(size);
+    std::string sentence;
+    for (const Record& sender : records) {
+        const auto& sent = sender.call->arguments.sent;
+        if (sent.size() != size) continue;
+        for (const Record& receiver : records) {
+            const auto& received = receiver.call->arguments.received;
+            if (received.size() != size || sent[receiver.member] == received[sender.member]) continue;
+            ++disagreements[sender.member];
+            ++disagreements[receiver.member];
+            if (!sentence.empty()) continue;
+            sentence = counts_differ(*sender.call, job_.name(communicator),
+                                     {sender.rank, sender.call->where, sent[receiver.member]},
+                                     {receiver.rank, receiver.call->where, received[sender.member]});
+        }
+    }
+    if (sentence.empty()) return false;
+    const int most = *std::max_element(disagreements.begin(), disagreements.end());
+    std::vector<Side> sides(2);
+    for (const Record& record : records)
+        sides[disagreements[record.member] == most ? 1 : 0].ranks.push_back(record.rank);
+    if (most > 1 && sides[1].ranks.size() == 1)
+        sentence += fmt::format("; {} disagrees about {} transfers", ranks_in_words(sides[1].ranks), most);
+    add(communicator, records.front().number, sides, std::move(sentence));
+    return true;
 }
 
 // What the next calls say about the order.

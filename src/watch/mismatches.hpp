@@ -32,6 +32,7 @@ class Mismatches {
     static std::vector<Side> sides(const std::vector<Record>& records, std::size_t begin, std::size_t end);
     void add(int communicator, std::uint64_t number, const std::vector<Side>& all, std::string sentence);
     void report(int communicator, const std::vector<Record>& records, std::size_t begin, std::size_t end);
+    bool compare_counts(int communicator, std::span<const Record> records);
     static std::string order(const std::vector<Record>& records, std::size_t next, const Side& major,
                              const Side& minor);
     void compare_hashes(int communicator);

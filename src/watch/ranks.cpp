@@ -71,7 +71,7 @@ void Ranks::open(int rank, milliseconds limit, std::function<void(Opened)> opene
         if (alive != nullptr && openings_.contains(alive))
             end(alive, {.why = fmt::format("no connection within {} ms", limit.count())});
     });
-    if (on_this_host(rank) && !tcp_only_)
+    if (is_local(rank))
         open_locally(opening);
     else
         open_by_tcp(opening);

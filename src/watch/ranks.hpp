@@ -35,6 +35,8 @@ class Ranks {
     int self() const { return self_; }
     int count() const { return static_cast<int>(members_.size()); }
     const Member& member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
+    // Whether open() has a way to the rank at all.
+    bool reachable(int rank) const { return is_local(rank) || endpoint_ != nullptr; }
     bool on_this_host(int rank) const { return member(rank).host == member(self_).host; }
     const std::string& job_name() const { return job_name_; }
     // "rank 3 (node2, pid 4711)"
@@ -69,6 +71,8 @@ class Ranks {
     void close();
 
   private:
+    // Reached by a Unix socket.
+    bool is_local(int rank) const { return on_this_host(rank) && !tcp_only_; }
     struct Opening;
     struct Question;
 

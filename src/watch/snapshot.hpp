@@ -20,7 +20,8 @@ struct Arguments {
     std::uint64_t bytes = 0;  // of one block; 0 if blocks differ in length
     std::string type;         // of a reduction: "MPI_DOUBLE"; empty otherwise
     std::string operation;    // of a reduction: "MPI_SUM"; empty otherwise
-    // Where blocks differ in length, and only with LAPWING_CHECK=calls: bytes to and from each peer.
+    // Where blocks differ in length: bytes to and from each peer. Only of calls that Lapwing has examined,
+    // and of the last such call of the communicator; empty otherwise.
     std::vector<std::uint64_t> sent;
     std::vector<std::uint64_t> received;
 

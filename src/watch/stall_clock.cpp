@@ -34,8 +34,8 @@ std::optional<std::uint64_t> oldest_in_flight(const RankSnapshot& snapshot) {
 
 }  // namespace
 
-StallClock::Finding StallClock::look(const RankSnapshot& snapshot, Clock::time_point now,
-                                     Clock::time_point due) {
+StallClock::Finding StallClock::check(const RankSnapshot& snapshot, Clock::time_point now,
+                                      Clock::time_point due) {
     const bool suspended = now - due > std::max<nanoseconds>(limit_ / 4, 1s);
     const std::string progress = positions(snapshot);
     std::vector<Wait> found;

@@ -19,11 +19,11 @@ class StallClock {
     struct Finding {
         // Set once for each wait, when it has reached the limit: since when it has lasted.
         std::optional<Clock::time_point> stalled_since;
-        std::chrono::nanoseconds next{};  // look again after so long
+        std::chrono::nanoseconds next{};  // until the next check
     };
-    // `due`: when this look was planned. If it comes much later the process was suspended, by a debugger, a
+    // `due`: when this check was planned. If it comes much later the process was suspended, by a debugger, a
     // signal or a laptop that was closed: waits begin anew.
-    Finding look(const RankSnapshot& snapshot, Clock::time_point now, Clock::time_point due);
+    Finding check(const RankSnapshot& snapshot, Clock::time_point now, Clock::time_point due);
 
   private:
     struct Wait {

@@ -44,7 +44,7 @@ class WaitGraph {
         needed_by_.resize(job.ranks());
         any_.resize(job.communicators.size());
         waits_on_.resize(job.ranks());
-        collect_in_finalize();
+        collect_native_waits();
         for (const Wait& wait : job.waits) add(wait);
         for (std::vector<int>& gates : gates_of_) {
             std::sort(gates.begin(), gates.end(),
@@ -76,7 +76,7 @@ class WaitGraph {
   private:
     using Key = std::tuple<int, int, std::uint64_t, int, std::string>;
 
-    void collect_in_finalize() {
+    void collect_native_waits() {
         for (const Wait& wait : job_.waits) {
             if (wait.kind == Wait::Kind::native)
                 inside_[{wait.communicator, wait.current->function}].push_back(wait.rank);
@@ -160,7 +160,7 @@ class WaitGraph {
                 awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
                 std::string text;
                 for (const int rank : awaited) text += fmt::format("{},", rank);
-                note(wait);
+                gate_of_call(wait);
                 return join(explicit_gate({0, wait.communicator, wait.number, -1, text}, wait, awaited), wait,
                             true);
             }
@@ -169,7 +169,7 @@ class WaitGraph {
                 case Collective::scatter:
                 case Collective::scatterv:
                     if (is_missing(static_cast<std::size_t>(root))) {
-                        note(wait);
+                        gate_of_call(wait);
                         return join(explicit_gate({0, wait.communicator, wait.number, root, ""}, wait,
                                                   {view.members[root]}),
                                     wait, true);
@@ -195,11 +195,11 @@ class WaitGraph {
                     break;
             }
         }
-        join(note(wait), wait, sure);
+        join(gate_of_call(wait), wait, sure);
     }
 
     // The gate for all ranks that have not made the call.
-    int note(const Wait& wait) {
+    int gate_of_call(const Wait& wait) {
         const std::size_t before = gates_.size();
         const int index = gate({1, wait.communicator, wait.number, -1, ""}, wait);
         Gate& gate = gates_[index];

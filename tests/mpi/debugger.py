@@ -45,9 +45,9 @@ class Debugger(jobs.Test):
                     # Rank 1 has sent nothing, so the list stands at its wait.
                     (len(position) == 1 and "wait 1 1" in position[0] if engine == "host" else not position))
             self.expect(f"{what}: {function}", good, output)
-        recorded = [rf"   1 MPI_Ibarrier: complete, by Lapwing.*, called at \S*unfinished\.c:\d+",
-                    rf"   2 MPI_Ialltoall \(8 bytes\): in flight, by Lapwing.*, called at \S*unfinished\.c:{self.line_of['alltoall']}",
-                    rf"   3 MPI_Iallreduce \(MPI_LONG, MPI_MAX, 16 bytes\): in flight, by Lapwing.*:{self.line_of['allreduce']}",
+        recorded = [r" +1 MPI_Ibarrier: complete, by Lapwing.*, called at \S*unfinished\.c:\d+",
+                    rf" +2 MPI_Ialltoall \(8 bytes\): in flight, by Lapwing.*, called at \S*unfinished\.c:{self.line_of['alltoall']}",
+                    rf" +3 MPI_Iallreduce \(MPI_LONG, MPI_MAX, 16 bytes\): in flight, by Lapwing.*:{self.line_of['allreduce']}",
                     r"(a thread is in MPI_Waitall|the last call of a thread was MPI_Testall).*, called at \S*unfinished\.c:\d+"]
         self.expect(f"{what}: calls", "MPI_COMM_WORLD: 3 collectives" in output and
                     all(re.search(f"^{line}$", output, re.M) for line in recorded), output)
@@ -86,7 +86,7 @@ class Debugger(jobs.Test):
         if self.failed:
             return
         self.check("a running process", of_rank_0[0], "host")
-        self.expect("a running process: age", len(re.findall(r", started \d+\.\d s ago", of_rank_0[0])) == 2, of_rank_0[0])
+        self.expect("a running process: age", len(re.findall(r", running, started \d+\.\d s ago", of_rank_0[0])) == 2, of_rank_0[0])
         self.expect("rank 1 is in a receive", re.search(r"^a thread is in MPI_Recv on MPI_COMM_WORLD, peer 0, tag 0, started \d+\.\d s ago, "
                                                        r"called at \S*unfinished\.c:\d+$", of_rank_1[0], re.M), of_rank_1[0])
         self.expect("rank 1 has nothing in flight", "no collective of Lapwing's is in flight" in of_rank_1[0], of_rank_1[0])

@@ -76,6 +76,11 @@ struct Call {
     int defined = -1;  // elements of the result at the beginning of the receive buffer; -1: all
 };
 
+// The native call and the nonblocking one with the same arguments, for a Call.
+#define BOTH(native, nonblocking, ...)                              \
+    [&](const void* in, void* out) { return native(__VA_ARGS__); }, \
+        [&](const void* in, void* out, MPI_Request* request) { return nonblocking(__VA_ARGS__, request); }
+
 std::vector<int> filled(const TypeCase& type, int elements, int seed) {
     std::vector<int> ints(static_cast<std::size_t>(type.below + elements * type.extent + 3));
     for (std::size_t i = 0; i < ints.size(); ++i) ints[i] = value(rank_in(world), seed, static_cast<int>(i));
@@ -152,40 +157,20 @@ TEST(Device, MovesDataOfEveryType) {
                 for (const bool in_place : {false, true}) {
                     const bool mine = in_place && rank == root;
                     compare({"gather", n, all,
-                             [=](const void* in, void* out) {
-                                 return PMPI_Gather(in, n, t, out, n, t, root, world);
-                             },
-                             [=](const void* in, void* out, MPI_Request* r) {
-                                 return MPI_Igather(in, n, t, out, n, t, root, world, r);
-                             },
-                             mine},
+                             BOTH(PMPI_Gather, MPI_Igather, in, n, t, out, n, t, root, world), mine},
                             type);
                     // The buffers of a scatter change sides: in place is the root's receive buffer.
                     compare({"scatter", all, n,
-                             [=](const void* in, void* out) {
-                                 return PMPI_Scatter(in, n, t, mine ? MPI_IN_PLACE : out, n, t, root, world);
-                             },
-                             [=](const void* in, void* out, MPI_Request* r) {
-                                 return MPI_Iscatter(in, n, t, mine ? MPI_IN_PLACE : out, n, t, root, world,
-                                                     r);
-                             }},
+                             BOTH(PMPI_Scatter, MPI_Iscatter, in, n, t, mine ? MPI_IN_PLACE : out, n, t, root,
+                                  world)},
                             type);
                 }
             }
             for (const bool in_place : {false, true}) {
-                compare(
-                    {"allgather", n, all,
-                     [=](const void* in, void* out) { return PMPI_Allgather(in, n, t, out, n, t, world); },
-                     [=](const void* in, void* out, MPI_Request* r) {
-                         return MPI_Iallgather(in, n, t, out, n, t, world, r);
-                     },
-                     in_place},
-                    type);
-                compare({"alltoall", all, all,
-                         [=](const void* in, void* out) { return PMPI_Alltoall(in, n, t, out, n, t, world); },
-                         [=](const void* in, void* out, MPI_Request* r) {
-                             return MPI_Ialltoall(in, n, t, out, n, t, world, r);
-                         },
+                compare({"allgather", n, all,
+                         BOTH(PMPI_Allgather, MPI_Iallgather, in, n, t, out, n, t, world), in_place},
+                        type);
+                compare({"alltoall", all, all, BOTH(PMPI_Alltoall, MPI_Ialltoall, in, n, t, out, n, t, world),
                          in_place},
                         type);
             }
@@ -209,60 +194,32 @@ TEST(Device, MovesBlocksOfSeveralLengths) {
         for (const bool in_place : {false, true}) {
             for (int root = 0; root < ranks; ++root) {
                 const bool mine = in_place && rank == root;
-                compare({"gatherv", own, by_rank.end,
-                         [=](const void* in, void* out) {
-                             return PMPI_Gatherv(in, own, t, out, counts, displs, t, root, world);
-                         },
-                         [=](const void* in, void* out, MPI_Request* r) {
-                             return MPI_Igatherv(in, own, t, out, counts, displs, t, root, world, r);
-                         },
-                         mine},
-                        type);
+                compare(
+                    {"gatherv", own, by_rank.end,
+                     BOTH(PMPI_Gatherv, MPI_Igatherv, in, own, t, out, counts, displs, t, root, world), mine},
+                    type);
                 compare({"scatterv", by_rank.end, own,
-                         [=](const void* in, void* out) {
-                             return PMPI_Scatterv(in, counts, displs, t, mine ? MPI_IN_PLACE : out, own, t,
-                                                  root, world);
-                         },
-                         [=](const void* in, void* out, MPI_Request* r) {
-                             return MPI_Iscatterv(in, counts, displs, t, mine ? MPI_IN_PLACE : out, own, t,
-                                                  root, world, r);
-                         }},
+                         BOTH(PMPI_Scatterv, MPI_Iscatterv, in, counts, displs, t, mine ? MPI_IN_PLACE : out,
+                              own, t, root, world)},
                         type);
             }
-            compare({"allgatherv", own, by_rank.end,
-                     [=](const void* in, void* out) {
-                         return PMPI_Allgatherv(in, own, t, out, counts, displs, t, world);
-                     },
-                     [=](const void* in, void* out, MPI_Request* r) {
-                         return MPI_Iallgatherv(in, own, t, out, counts, displs, t, world, r);
-                     },
-                     in_place},
-                    type);
+            compare(
+                {"allgatherv", own, by_rank.end,
+                 BOTH(PMPI_Allgatherv, MPI_Iallgatherv, in, own, t, out, counts, displs, t, world), in_place},
+                type);
             const Shape& s = in_place ? both : to;
             const Shape& d = in_place ? both : from;
             compare({"alltoallv", s.end, d.end,
-                     [&](const void* in, void* out) {
-                         return PMPI_Alltoallv(in, s.counts.data(), s.displacements.data(), t, out,
-                                               d.counts.data(), d.displacements.data(), t, world);
-                     },
-                     [&](const void* in, void* out, MPI_Request* r) {
-                         return MPI_Ialltoallv(in, s.counts.data(), s.displacements.data(), t, out,
-                                               d.counts.data(), d.displacements.data(), t, world, r);
-                     },
+                     BOTH(PMPI_Alltoallv, MPI_Ialltoallv, in, s.counts.data(), s.displacements.data(), t, out,
+                          d.counts.data(), d.displacements.data(), t, world),
                      in_place},
                     type);
             const std::vector<MPI_Datatype> ts(static_cast<std::size_t>(ranks), t);
             const std::vector<int> sb = s.in_bytes(type);
             const std::vector<int> db = d.in_bytes(type);
             compare({"alltoallw", s.end, d.end,
-                     [&](const void* in, void* out) {
-                         return PMPI_Alltoallw(in, s.counts.data(), sb.data(), ts.data(), out,
-                                               d.counts.data(), db.data(), ts.data(), world);
-                     },
-                     [&](const void* in, void* out, MPI_Request* r) {
-                         return MPI_Ialltoallw(in, s.counts.data(), sb.data(), ts.data(), out,
-                                               d.counts.data(), db.data(), ts.data(), world, r);
-                     },
+                     BOTH(PMPI_Alltoallw, MPI_Ialltoallw, in, s.counts.data(), sb.data(), ts.data(), out,
+                          d.counts.data(), db.data(), ts.data(), world),
                      in_place},
                     type);
         }
@@ -305,53 +262,23 @@ TEST(Device, Reduces) {
             const int own = counts[static_cast<std::size_t>(rank)];
             for (const bool in_place : {false, true}) {
                 for (int root = 0; root < ranks; ++root) {
-                    compare({"reduce", n, n,
-                             [=](const void* in, void* out) {
-                                 return PMPI_Reduce(in, out, n, t, o, root, world);
-                             },
-                             [=](const void* in, void* out, MPI_Request* r) {
-                                 return MPI_Ireduce(in, out, n, t, o, root, world, r);
-                             },
+                    compare({"reduce", n, n, BOTH(PMPI_Reduce, MPI_Ireduce, in, out, n, t, o, root, world),
                              in_place && rank == root},
                             type);
                 }
-                compare({"allreduce", n, n,
-                         [=](const void* in, void* out) { return PMPI_Allreduce(in, out, n, t, o, world); },
-                         [=](const void* in, void* out, MPI_Request* r) {
-                             return MPI_Iallreduce(in, out, n, t, o, world, r);
-                         },
+                compare({"allreduce", n, n, BOTH(PMPI_Allreduce, MPI_Iallreduce, in, out, n, t, o, world),
                          in_place},
                         type);
-                compare({"scan", n, n,
-                         [=](const void* in, void* out) { return PMPI_Scan(in, out, n, t, o, world); },
-                         [=](const void* in, void* out, MPI_Request* r) {
-                             return MPI_Iscan(in, out, n, t, o, world, r);
-                         },
-                         in_place},
-                        type);
-                compare({"exscan", n, n,
-                         [=](const void* in, void* out) { return PMPI_Exscan(in, out, n, t, o, world); },
-                         [=](const void* in, void* out, MPI_Request* r) {
-                             return MPI_Iexscan(in, out, n, t, o, world, r);
-                         },
-                         in_place, rank == 0 ? 0 : -1},
+                compare({"scan", n, n, BOTH(PMPI_Scan, MPI_Iscan, in, out, n, t, o, world), in_place}, type);
+                compare({"exscan", n, n, BOTH(PMPI_Exscan, MPI_Iexscan, in, out, n, t, o, world), in_place,
+                         rank == 0 ? 0 : -1},
                         type);
                 compare({"reduce_scatter_block", all, in_place ? all : n,
-                         [=](const void* in, void* out) {
-                             return PMPI_Reduce_scatter_block(in, out, n, t, o, world);
-                         },
-                         [=](const void* in, void* out, MPI_Request* r) {
-                             return MPI_Ireduce_scatter_block(in, out, n, t, o, world, r);
-                         },
+                         BOTH(PMPI_Reduce_scatter_block, MPI_Ireduce_scatter_block, in, out, n, t, o, world),
                          in_place, n},
                         type);
                 compare({"reduce_scatter", sum, in_place ? sum : own,
-                         [&](const void* in, void* out) {
-                             return PMPI_Reduce_scatter(in, out, counts.data(), t, o, world);
-                         },
-                         [&](const void* in, void* out, MPI_Request* r) {
-                             return MPI_Ireduce_scatter(in, out, counts.data(), t, o, world, r);
-                         },
+                         BOTH(PMPI_Reduce_scatter, MPI_Ireduce_scatter, in, out, counts.data(), t, o, world),
                          in_place, own},
                         type);
             }
@@ -379,51 +306,27 @@ TEST(Device, AmongNeighbors) {
         const Shape shape(degree, [=](int i) { return i + 1; });
         const int* const counts = shape.counts.data();
         const int* const displs = shape.displacements.data();
-        compare(
-            {"neighbor_allgather", n, n * degree,
-             [=](const void* in, void* out) { return PMPI_Neighbor_allgather(in, n, t, out, n, t, graph); },
-             [=](const void* in, void* out, MPI_Request* r) {
-                 return MPI_Ineighbor_allgather(in, n, t, out, n, t, graph, r);
-             }},
-            type);
+        compare({"neighbor_allgather", n, n * degree,
+                 BOTH(PMPI_Neighbor_allgather, MPI_Ineighbor_allgather, in, n, t, out, n, t, graph)},
+                type);
         const Shape same(degree, [](int) { return 2; });
         compare({"neighbor_allgatherv", 2, same.end,
-                 [&](const void* in, void* out) {
-                     return PMPI_Neighbor_allgatherv(in, 2, t, out, same.counts.data(),
-                                                     same.displacements.data(), t, graph);
-                 },
-                 [&](const void* in, void* out, MPI_Request* r) {
-                     return MPI_Ineighbor_allgatherv(in, 2, t, out, same.counts.data(),
-                                                     same.displacements.data(), t, graph, r);
-                 }},
+                 BOTH(PMPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, in, 2, t, out, same.counts.data(),
+                      same.displacements.data(), t, graph)},
                 type);
-        compare(
-            {"neighbor_alltoall", n * degree, n * degree,
-             [=](const void* in, void* out) { return PMPI_Neighbor_alltoall(in, n, t, out, n, t, graph); },
-             [=](const void* in, void* out, MPI_Request* r) {
-                 return MPI_Ineighbor_alltoall(in, n, t, out, n, t, graph, r);
-             }},
-            type);
+        compare({"neighbor_alltoall", n * degree, n * degree,
+                 BOTH(PMPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, in, n, t, out, n, t, graph)},
+                type);
         compare({"neighbor_alltoallv", shape.end, shape.end,
-                 [=](const void* in, void* out) {
-                     return PMPI_Neighbor_alltoallv(in, counts, displs, t, out, counts, displs, t, graph);
-                 },
-                 [=](const void* in, void* out, MPI_Request* r) {
-                     return MPI_Ineighbor_alltoallv(in, counts, displs, t, out, counts, displs, t, graph, r);
-                 }},
+                 BOTH(PMPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, in, counts, displs, t, out, counts,
+                      displs, t, graph)},
                 type);
         const std::vector<int> bytes = shape.in_bytes(type);
         const std::vector<MPI_Aint> wide(bytes.begin(), bytes.end());
         const std::vector<MPI_Datatype> ts(static_cast<std::size_t>(degree), t);
         compare({"neighbor_alltoallw", shape.end, shape.end,
-                 [&](const void* in, void* out) {
-                     return PMPI_Neighbor_alltoallw(in, counts, wide.data(), ts.data(), out, counts,
-                                                    wide.data(), ts.data(), graph);
-                 },
-                 [&](const void* in, void* out, MPI_Request* r) {
-                     return MPI_Ineighbor_alltoallw(in, counts, wide.data(), ts.data(), out, counts,
-                                                    wide.data(), ts.data(), graph, r);
-                 }},
+                 BOTH(PMPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, in, counts, wide.data(), ts.data(),
+                      out, counts, wide.data(), ts.data(), graph)},
                 type);
     }
     MPI_Comm_free(&graph);
@@ -438,11 +341,7 @@ TEST(Device, LongMessages) {
                  }},
                 type);
         compare(
-            {"allreduce", n, n,
-             [=](const void* in, void* out) { return PMPI_Allreduce(in, out, n, MPI_INT, MPI_MAX, world); },
-             [=](const void* in, void* out, MPI_Request* r) {
-                 return MPI_Iallreduce(in, out, n, MPI_INT, MPI_MAX, world, r);
-             }},
+            {"allreduce", n, n, BOTH(PMPI_Allreduce, MPI_Iallreduce, in, out, n, MPI_INT, MPI_MAX, world)},
             type);
     }
 }

@@ -24,9 +24,7 @@ class Faults(jobs.Test):
         variables = variables or {}
         if through_lapwing:
             return self.run_job(ranks, [self.program, *arguments], options, **variables)
-        library = self.build / "lib" / f"liblapwing-{self.mpi}.so"
-        preload = {"LD_PRELOAD": f"{library}:{self.environment.get('LD_PRELOAD', '')}"}
-        return jobs.execute([*jobs.launcher(self.mpi, ranks), self.program, *arguments], 60, self.environment | preload | variables)
+        return self.run_by_hand(ranks, "true", [self.program, *arguments], **variables)
 
     def a_killed_rank(self, rank, point, options=()):
         segments = set(os.listdir("/dev/shm"))
@@ -183,13 +181,7 @@ class Faults(jobs.Test):
                             status not in (0, None) and hint in output and "all done" not in output, output)
 
     def ranks_that_differ(self):
-        with tempfile.TemporaryDirectory() as scratch:
-            script = pathlib.Path(scratch) / "program"
-            script.write_text("#!/bin/sh\n"
-                              "[ \"${OMPI_COMM_WORLD_RANK:-$PMI_RANK}\" = 1 ] && export LAPWING_ALGORITHM=ialltoall=ring\n"
-                              f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so exec {self.program} plain\n")
-            script.chmod(0o755)
-            status, output = jobs.execute([*jobs.launcher(self.mpi, 2), script], 30, self.environment)
+        status, output = self.run_by_hand(2, "[ $RANK = 1 ] && export LAPWING_ALGORITHM=ialltoall=ring", [self.program, "plain"])
         self.expect("ranks with different settings", status not in (0, None) and "it differs between rank 0 and rank 1" in output, output)
 
     def tuning_files_that_differ(self):
@@ -199,18 +191,14 @@ class Faults(jobs.Test):
                 (pathlib.Path(scratch) / f"{rank}.json").write_text(
                     '{"lapwing_tuning": 1, "tables": [{"engine": "host", "hosts": "one", "ranks": [2, 9],\n'
                     f'"choices": {{"alltoall": [{{"from": 0, "take": "{take}"}}]}}}}]}}')
-            script = pathlib.Path(scratch) / "program"
-            script.write_text("#!/bin/sh\n"
-                              f"export LAPWING_TUNING={scratch}/${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}.json\n"
-                              f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so:$LD_PRELOAD exec {self.program} plain\n")
-            script.chmod(0o755)
-            status, output = jobs.execute([*jobs.launcher(self.mpi, 2), script], 30, self.environment)
+            own_file = f"export LAPWING_TUNING={scratch}/$RANK.json"
+            status, output = self.run_by_hand(2, own_file, [self.program, "plain"])
             self.expect("equal tuning files", status == 0 and "all done" in output, output)
-            status, output = jobs.execute([*jobs.launcher(self.mpi, 3), script], 30, self.environment)
+            status, output = self.run_by_hand(3, own_file, [self.program, "plain"])
             self.expect("tuning files that differ", status not in (0, None) and "all done" not in output and
                         "is not the same on all hosts: rank 2 (" in output, output)
             (pathlib.Path(scratch) / "1.json").unlink()
-            status, output = jobs.execute([*jobs.launcher(self.mpi, 3), script], 30, self.environment)
+            status, output = self.run_by_hand(3, own_file, [self.program, "plain"])
             self.expect("a tuning file that one rank has not", status not in (0, None) and "all done" not in output and
                         "1.json' cannot be read" in output, output)
 

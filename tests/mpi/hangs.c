@@ -61,6 +61,14 @@ int main(int argc, char** argv) {
         if (mine) pause();
         complete(&request);
         barrier(MPI_COMM_WORLD);
+    } else if (strcmp(mode, "counts") == 0) { /* it sends nothing where the others expect a number */
+        int counts[64] = {0}, ones[64], offsets[64];
+        MPI_Request request;
+        for (int i = 0; i < 64; ++i) ones[i] = 1, offsets[i] = i;
+        counts[rank] = 1;
+        MPI_Ialltoallv(numbers, mine ? counts : ones, offsets, MPI_DOUBLE, sums, ones, offsets, MPI_DOUBLE,
+                       MPI_COMM_WORLD, &request);
+        complete(&request);
     } else if (strcmp(mode, "communicator") == 0) {
         barrier(mine ? other : MPI_COMM_WORLD);
     } else if (strcmp(mode, "loop") == 0) {

@@ -29,28 +29,26 @@ void call_inside_barrier(Call call) {
     }
 }
 
-TEST(Progress, InsideReceive) {
+// The call of all ranks but the last is receive(data, last), which needs a message of the last one.
+template <typename Receive>
+void receive_inside_barrier(Receive receive) {
     const int last = size_of(world) - 1;
     call_inside_barrier([&] {
         int data = 0;
-        if (rank_in(world) == last) {
-            for (int to = 0; to < last; ++to) MPI_Send(&data, 1, MPI_INT, to, 5, world);
-        } else {
-            MPI_Recv(&data, 1, MPI_INT, last, 5, world, MPI_STATUS_IGNORE);
-        }
+        if (rank_in(world) != last) return receive(&data, last);
+        for (int to = 0; to < last; ++to) MPI_Send(&data, 1, MPI_INT, to, 5, world);
     });
 }
 
+TEST(Progress, InsideReceive) {
+    receive_inside_barrier(
+        [](int* data, int last) { MPI_Recv(data, 1, MPI_INT, last, 5, world, MPI_STATUS_IGNORE); });
+}
+
 TEST(Progress, InsideProbe) {
-    const int last = size_of(world) - 1;
-    call_inside_barrier([&] {
-        int data = 0;
-        if (rank_in(world) == last) {
-            for (int to = 0; to < last; ++to) MPI_Send(&data, 1, MPI_INT, to, 5, world);
-        } else {
-            MPI_Probe(last, 5, world, MPI_STATUS_IGNORE);
-            MPI_Recv(&data, 1, MPI_INT, last, 5, world, MPI_STATUS_IGNORE);
-        }
+    receive_inside_barrier([](int* data, int last) {
+        MPI_Probe(last, 5, world, MPI_STATUS_IGNORE);
+        MPI_Recv(data, 1, MPI_INT, last, 5, world, MPI_STATUS_IGNORE);
     });
 }
 
@@ -68,16 +66,10 @@ TEST(Progress, InsideSend) {
 }
 
 TEST(Progress, InsideWaitForAnother) {
-    const int last = size_of(world) - 1;
-    call_inside_barrier([&] {
-        int data = 0;
-        if (rank_in(world) == last) {
-            for (int to = 0; to < last; ++to) MPI_Send(&data, 1, MPI_INT, to, 5, world);
-        } else {
-            MPI_Request receive;
-            MPI_Irecv(&data, 1, MPI_INT, last, 5, world, &receive);
-            MPI_Wait(&receive, MPI_STATUS_IGNORE);
-        }
+    receive_inside_barrier([](int* data, int last) {
+        MPI_Request receive;
+        MPI_Irecv(data, 1, MPI_INT, last, 5, world, &receive);
+        MPI_Wait(&receive, MPI_STATUS_IGNORE);
     });
 }
 

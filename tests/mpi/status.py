@@ -23,6 +23,7 @@ MODES = {
     "order": {"mismatch"},
     "root": {"mismatch"},
     "count": {"mismatch"},
+    "counts": {"mismatch"},
     "communicator": {"missing", "cycle"},
     "loop": {"missing"},
     "sleep": {"missing"},
@@ -33,7 +34,7 @@ MODES = {
     "blocking": {"missing"},
     "testing": {"missing"},
 }
-QUICK = {"openmpi": ["missing", "order", "stopped", "receive", "testing"], "mpich": ["order", "loop", "stopped", "testing"]}
+QUICK = {"openmpi": ["missing", "order", "counts", "stopped", "receive", "testing"], "mpich": ["order", "loop", "stopped", "testing"]}
 MARK = "MARK_OF_THE_JOB"
 
 

@@ -48,16 +48,9 @@ class Topology(jobs.Test):
         if len(usable) < 2:
             return
         # Rank 0 on the last processor, rank 1 on the first one.
-        words = jobs.launcher(self.mpi, 1)
         alone = ["--bind-to", "none"] if self.mpi == "openmpi" else ["-bind-to", "none"]
-        with tempfile.TemporaryDirectory() as scratch:
-            place = pathlib.Path(scratch) / "place"
-            place.write_text("#!/bin/sh\n"
-                             f"[ \"${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\" = 0 ] && cpu={usable[-1]} || cpu={usable[0]}\n"
-                             "exec taskset -c $cpu \"$@\"\n")
-            place.chmod(0o755)
-            status, output = jobs.execute(
-                [self.tool, "topology", "--engine", "host", "--", *words[:-1], "2", *alone, place], 60, self.environment)
+        place = f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 0 ] && cpu={usable[-1]} || cpu={usable[0]}; exec taskset -c $cpu "$@"'
+        status, output = self.show(2, "--engine", "host", launcher=[*alone, "sh", "-c", place, "sh"])
         lines = [line.split() for line in output.splitlines()]
         ranks = [line for line in lines if line and line[-1] in (str(usable[0]), str(usable[-1]))]
         self.expect("ranks bound to processors stand in the order of these", status == 0 and len(ranks) == 2 and
@@ -153,12 +146,7 @@ class Topology(jobs.Test):
             # One path, but each rank sees another file, as on hosts with disks of their own.
             for rank in range(2):
                 (pathlib.Path(scratch) / f"{rank}").write_text(f"node{rank}\n")
-            script = pathlib.Path(scratch) / "program"
-            script.write_text("#!/bin/sh\n"
-                              f"export LAPWING_TOPOLOGY={scratch}/${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}\n"
-                              f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so:$LD_PRELOAD exec {self.program} plain\n")
-            script.chmod(0o755)
-            status, output = jobs.execute([*jobs.launcher(self.mpi, 2), script], 30, self.environment)
+            status, output = self.run_by_hand(2, f"export LAPWING_TOPOLOGY={scratch}/$RANK", [self.program, "plain"])
             self.expect("files that differ", status not in (0, None) and "all done" not in output and
                         "(LAPWING_TOPOLOGY) is not the same on all hosts: rank 1 (" in output, output)
 

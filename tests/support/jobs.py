@@ -142,6 +142,12 @@ class Test:
             options = ["--report", "--json", "--report-file", report, *options]
             return *self.run_job(ranks, words, options, limit, **variables), report_in(report)
 
+    def run_by_hand(self, ranks, before, words, **variables):
+        """A job without `lapwing run`. The shell of each rank first does `before`, where $RANK is the rank."""
+        script = (f"RANK=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; {before}\n"
+                  f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so:$LD_PRELOAD exec \"$@\"")
+        return execute([*launcher(self.mpi, ranks), "sh", "-c", script, "sh", *words], 60, self.environment | variables)
+
     def has_hosts(self):
         """Whether virtual hosts are allowed here."""
         status, output = execute([self.tool, "cluster", "--hosts", 1, "--", "true"], 60)

@@ -1,6 +1,8 @@
 // Snapshots of a job, made by hand.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <numeric>
 #include <string>
@@ -157,6 +159,12 @@ class HandMadeJob {
     const std::vector<Answer>& answers() const { return answers_; }
     int ranks() const { return static_cast<int>(answers_.size()); }
     std::vector<watch::Finding> diagnose() const { return watch::diagnose(answers_); }
+    // The only one.
+    watch::Finding finding() const {
+        const std::vector<watch::Finding> all = diagnose();
+        EXPECT_EQ(all.size(), 1U);
+        return all.empty() ? watch::Finding() : all.front();
+    }
 
   private:
     std::vector<Answer> answers_;

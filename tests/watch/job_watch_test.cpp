@@ -231,7 +231,7 @@ TEST_P(WatchTest, AnotherUserIsRefused) {
 TEST_P(WatchTest, AStallIsReportedOnceByRank0) {
     start(100ms);
     ASSERT_TRUE(tcp::within(tcp::long_enough, [&] { return printed.count() > 0; }));
-    // Ranks 0 and 2 have reached the limit, and look again and again.
+    // Ranks 0 and 2 have reached the limit, and check again and again.
     std::this_thread::sleep_for(500ms);
     EXPECT_EQ(printed.count(), 1U);
     EXPECT_THAT(printed.texts.front(), HasSubstr("report 1 of at most 5"));
@@ -296,69 +296,69 @@ TEST_P(WatchTest, MessagesReachRank0InOrderAndAllRanks) {
 TEST(StallClock, AWaitIsReportedOnceItHasLastedLongEnough) {
     StallClock clock(60s);
     const auto begin = StallClock::Clock::now();
-    const auto look = [&](std::chrono::seconds at) {
-        return clock.look(waiting_in(0, "MPI_Wait", at), begin + at, begin + at);
+    const auto check = [&](std::chrono::seconds at) {
+        return clock.check(waiting_in(0, "MPI_Wait", at), begin + at, begin + at);
     };
-    EXPECT_FALSE(look(30s).stalled_since);
-    EXPECT_EQ(look(50s).next, 10s);
-    EXPECT_EQ(look(60s).stalled_since, begin);
-    EXPECT_FALSE(look(90s).stalled_since);
+    EXPECT_FALSE(check(30s).stalled_since);
+    EXPECT_EQ(check(50s).next, 10s);
+    EXPECT_EQ(check(60s).stalled_since, begin);
+    EXPECT_FALSE(check(90s).stalled_since);
 }
 
 TEST(Messages, APeersBytesNeitherNestDeeplyNorHaveFloatingPointNumbers) {
     const RankSnapshot snapshot = waiting_in(1, "MPI_Recv", 5s);
     EXPECT_EQ(decode(encode(snapshot)).current.size(), 1U);
-    for (const unsigned char head : {0x81, 0x9f, 0x7f, 0x5f, 0xc6, 0xa1, 0xf9}) {
-        const std::vector<std::byte> deep(1 << 20, std::byte{head});
-        EXPECT_THROW(decode(deep), Error) << int{head};
-        EXPECT_THROW(decode_description(deep), Error) << int{head};
+    for (const unsigned head : {0x81, 0x9f, 0x7f, 0x5f, 0xc6, 0xa1, 0xf9}) {
+        const std::vector<std::byte> deep(1 << 20, static_cast<std::byte>(head));
+        EXPECT_THROW(decode(deep), Error) << head;
+        EXPECT_THROW(decode_description(deep), Error) << head;
     }
     // Lengths that the bytes do not have.
-    for (const unsigned char head : {0x9b, 0xbb, 0x7b, 0x18}) {
-        const std::vector<std::byte> truncated(9, std::byte{head});
-        EXPECT_THROW(decode(truncated), Error) << int{head};
+    for (const unsigned head : {0x9b, 0xbb, 0x7b, 0x18}) {
+        const std::vector<std::byte> truncated(9, static_cast<std::byte>(head));
+        EXPECT_THROW(decode(truncated), Error) << head;
     }
 }
 
 TEST(StallClock, AnotherWaitBeginsAnew) {
     StallClock clock(60s);
     const auto begin = StallClock::Clock::now();
-    EXPECT_FALSE(clock.look(waiting_in(0, "MPI_Wait", 50s), begin + 50s, begin + 50s).stalled_since);
-    EXPECT_FALSE(clock.look(waiting_in(0, "MPI_Wait", 20s), begin + 60s, begin + 60s).stalled_since);
-    EXPECT_TRUE(clock.look(waiting_in(0, "MPI_Wait", 60s), begin + 100s, begin + 100s).stalled_since);
+    EXPECT_FALSE(clock.check(waiting_in(0, "MPI_Wait", 50s), begin + 50s, begin + 50s).stalled_since);
+    EXPECT_FALSE(clock.check(waiting_in(0, "MPI_Wait", 20s), begin + 60s, begin + 60s).stalled_since);
+    EXPECT_TRUE(clock.check(waiting_in(0, "MPI_Wait", 60s), begin + 100s, begin + 100s).stalled_since);
 }
 
 TEST(StallClock, ASuspendedProcessHasNotWaited) {
     StallClock clock(60s);
     const auto begin = StallClock::Clock::now();
-    EXPECT_FALSE(clock.look(waiting_in(0, "MPI_Wait", 30s), begin + 30s, begin + 30s).stalled_since);
+    EXPECT_FALSE(clock.check(waiting_in(0, "MPI_Wait", 30s), begin + 30s, begin + 30s).stalled_since);
     // Planned for the 60th second, run in the 600th.
-    EXPECT_FALSE(clock.look(waiting_in(0, "MPI_Wait", 600s), begin + 600s, begin + 60s).stalled_since);
-    EXPECT_FALSE(clock.look(waiting_in(0, "MPI_Wait", 630s), begin + 630s, begin + 630s).stalled_since);
-    EXPECT_TRUE(clock.look(waiting_in(0, "MPI_Wait", 660s), begin + 660s, begin + 660s).stalled_since);
+    EXPECT_FALSE(clock.check(waiting_in(0, "MPI_Wait", 600s), begin + 600s, begin + 60s).stalled_since);
+    EXPECT_FALSE(clock.check(waiting_in(0, "MPI_Wait", 630s), begin + 630s, begin + 630s).stalled_since);
+    EXPECT_TRUE(clock.check(waiting_in(0, "MPI_Wait", 660s), begin + 660s, begin + 660s).stalled_since);
 }
 
 TEST(StallClock, AListThatAdvancesIsProgress) {
     StallClock clock(60s);
     const auto begin = StallClock::Clock::now();
-    const auto look = [&](std::chrono::seconds at, std::uint64_t task) {
+    const auto check = [&](std::chrono::seconds at, std::uint64_t task) {
         RankSnapshot snapshot = waiting_in(0, "MPI_Wait", at);
         CollectiveCall call;
         call.in_flight = true;
         call.position = Position{"host", "ring", task, 100, {}};
         snapshot.communicators.emplace_back().recent.push_back(call);
-        return clock.look(snapshot, begin + at, begin + at).stalled_since.has_value();
+        return clock.check(snapshot, begin + at, begin + at).stalled_since.has_value();
     };
-    EXPECT_FALSE(look(30s, 1));
-    EXPECT_FALSE(look(60s, 2));
-    EXPECT_FALSE(look(90s, 2));
-    EXPECT_TRUE(look(120s, 2));
+    EXPECT_FALSE(check(30s, 1));
+    EXPECT_FALSE(check(60s, 2));
+    EXPECT_FALSE(check(90s, 2));
+    EXPECT_TRUE(check(120s, 2));
 }
 
 TEST(StallClock, AProgramThatTestsInALoopWaits) {
     StallClock clock(60s);
     const auto begin = StallClock::Clock::now();
-    const auto look = [&](std::chrono::seconds at, const char* last) {
+    const auto check = [&](std::chrono::seconds at, const char* last) {
         RankSnapshot snapshot;
         snapshot.last.function = last;
         snapshot.last.age = 1000;
@@ -366,12 +366,12 @@ TEST(StallClock, AProgramThatTestsInALoopWaits) {
         call.in_flight = true;
         call.age = static_cast<std::uint64_t>(std::chrono::nanoseconds(at).count());
         snapshot.communicators.emplace_back().recent.push_back(call);
-        return clock.look(snapshot, begin + at, begin + at).stalled_since.has_value();
+        return clock.check(snapshot, begin + at, begin + at).stalled_since.has_value();
     };
-    EXPECT_FALSE(look(30s, "MPI_Ibarrier"));
-    EXPECT_FALSE(look(100s, "MPI_Test"));
-    EXPECT_FALSE(look(130s, "MPI_Test"));
-    EXPECT_TRUE(look(160s, "MPI_Test"));
+    EXPECT_FALSE(check(30s, "MPI_Ibarrier"));
+    EXPECT_FALSE(check(100s, "MPI_Test"));
+    EXPECT_FALSE(check(130s, "MPI_Test"));
+    EXPECT_TRUE(check(160s, "MPI_Test"));
 }
 
 }  // namespace

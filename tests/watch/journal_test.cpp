@@ -87,6 +87,26 @@ TEST_F(JournalTest, KeepsTheLastCallsAndEarlierOnesInFlight) {
     EXPECT_THAT(numbers(shown(record)), SizeIs(16));
 }
 
+TEST_F(JournalTest, HasTheBlocksOfTheLastCallWhoseBlocksDiffer) {
+    CommunicatorRecord& record = add(170, {0, 2, 4});
+    const auto call = [&record](Collective collective, Parts parts) {
+        const std::uint64_t serial = record.call({.collective = collective}, Form::nonblocking, "", nullptr);
+        record.blocks(serial, {.collective = collective, .ranks = 3, .parts = {std::move(parts)}});
+    };
+    call(Collective::alltoallv, {{{1, 0, 8}, {2, 8, 16}}, {{0, 0, 24}, {1, 24, 32}}});
+    const auto arguments = [&record](std::size_t i) { return shown(record).recent.at(i).arguments; };
+    // Without the rank's own blocks.
+    EXPECT_THAT(arguments(0).sent, ElementsAre(0, 8, 16));
+    EXPECT_THAT(arguments(0).received, ElementsAre(0, 32, 0));
+    broadcast(record);
+    EXPECT_THAT(arguments(0).sent, SizeIs(3));
+    EXPECT_THAT(arguments(1).sent, IsEmpty());
+    call(Collective::allgatherv, {{{0, 0, 8}}, {{0, 0, 8}, {1, 8, 16}, {2, 24, 0}}});
+    EXPECT_THAT(arguments(0).sent, IsEmpty());
+    EXPECT_THAT(arguments(2).sent, ElementsAre(0, 8, 8));
+    EXPECT_THAT(arguments(2).received, ElementsAre(0, 16, 0));
+}
+
 TEST_F(JournalTest, PersistentCollectivesCountTheirStarts) {
     CommunicatorRecord& record = add(102, {0, 3});
     const std::uint64_t init = record.call({}, Form::persistent_init, "MPI_Barrier_init", nullptr);

@@ -63,7 +63,7 @@ int nonblocking(const Call& call, MPI_Comm communicator, MPI_Request* handle, co
         RecordedCall recorded(call, communicator, watch::Form::nonblocking, site);
         const Started started =
             describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
-                recorded.described(problem, group.rank);
+                recorded.described(problem);
                 buffers.call_site = site.address;
                 buffers.recorded = recorded.id();
                 return start(group, problem, buffers, false);
@@ -90,7 +90,7 @@ int persistent(const Call& call, MPI_Comm communicator, MPI_Request* handle, con
         RecordedCall recorded(call, communicator, watch::Form::persistent_init, site);
         const Started started =
             describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
-                recorded.described(problem, group.rank);
+                recorded.described(problem);
                 buffers.recorded = recorded.id();
                 return make_persistent(group, problem, buffers);
             });
@@ -118,8 +118,8 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
     if (!takes || runtime.takes_blocking == TakenBlocking::none) {
         if (runtime.measures) runtime.report.count_blocking(Call::collective);
         if (takes && runtime.checks_calls && has_parts(Call::collective)) [[unlikely]] {
-            describe_and_start(call, communicator, [&](auto& group, auto& problem, auto&) {
-                recorded.described(problem, group.rank);
+            describe_and_start(call, communicator, [&](auto&, auto& problem, auto&) {
+                recorded.described(problem);
                 return Started::declined();
             });
         }
@@ -133,7 +133,7 @@ int blocking(const Call& call, MPI_Comm communicator, const CallSite& site, Nati
         std::uint64_t began = 0;
         const Started started =
             describe_and_start(call, communicator, [&](auto& group, auto& problem, auto& buffers) {
-                recorded.described(problem, group.rank);
+                recorded.described(problem);
                 if (runtime.takes_blocking == TakenBlocking::measured) {
                     BlockingChoice::Case* const one = blocking_case(group, problem);
                     if (one != nullptr && one->timed()) {

@@ -28,19 +28,21 @@ class RecordedCall {
         id_.serial = id_.communicator->call(arguments, form, site.function, site.address, now);
         if (runtime.checks_calls) [[unlikely]] {
             // Other calls are reported with their blocks.
-            if (!has_parts(Call::collective) || !runtime.takes_calls) report(nullptr, 0);
+            if (!has_parts(Call::collective) || !runtime.takes_calls) report();
         }
     }
     ~RecordedCall() {
         if (runtime.checks_calls && !reported_) [[unlikely]]
-            report(nullptr, 0);
+            report();
     }
     RecordedCall(const RecordedCall&) = delete;
     RecordedCall& operator=(const RecordedCall&) = delete;
     // The description of the call on this rank.
-    void described(const Problem& problem, int rank) {
+    void described(const Problem& problem) {
+        if (!problem.parts.empty() && id_.communicator != nullptr)
+            id_.communicator->blocks(id_.serial, problem);
         if (runtime.checks_calls && !reported_) [[unlikely]]
-            report(&problem, rank);
+            report();
     }
     // The call has returned this error of the MPI.
     void returned(int error) const {
@@ -59,9 +61,9 @@ class RecordedCall {
     }
 
   private:
-    void report(const Problem* problem, int rank) {
+    void report() {
         reported_ = true;
-        if (id_.communicator != nullptr) report_call(id_, problem, rank);
+        if (id_.communicator != nullptr) report_call(id_);
     }
 
     watch::CallId id_;

@@ -73,41 +73,6 @@ void receive(int from, std::span<const std::byte> bytes) {
     ++check().received;
 }
 
-// What this rank sends to each rank of the communicator, and what it expects from each. A rank that
-// contributes from its result's place, or that has no part in the transfer, leaves out that direction.
-void set_counts(watch::Arguments& arguments, const Problem& problem, int rank) {
-    if (problem.parts.empty()) return;
-    const Parts& parts = problem.parts_of(rank);
-    const auto ranks = static_cast<std::size_t>(problem.ranks);
-    const auto sum = [ranks](const std::vector<Part>& all) {
-        std::vector<std::uint64_t> bytes(ranks);
-        for (const Part& part : all) bytes[static_cast<std::size_t>(part.peer)] += part.bytes;
-        return bytes;
-    };
-    std::vector<std::uint64_t> sent = sum(parts.sends);
-    std::vector<std::uint64_t> received = sum(parts.receives);
-    const auto own = static_cast<std::size_t>(rank);
-    switch (problem.collective) {
-        case Collective::allgatherv:
-            // Each rank gets the same block.
-            sent.assign(ranks, problem.in_place ? received[own] : sent[own]);
-            break;
-        case Collective::reduce_scatter: {
-            // All ranks pass the same counts.
-            std::uint64_t block = sent[own];
-            if (parts.sends.empty() && !parts.receives.empty()) block = received[own];
-            received.assign(ranks, block);
-            break;
-        }
-        default:
-            break;
-    }
-    // In place, a rank sends nothing to itself.
-    sent[own] = received[own] = 0;
-    arguments.sent = std::move(sent);
-    arguments.received = std::move(received);
-}
-
 // Calls that do not match may be the reason of an error of a transfer, which may end the job before rank 0
 // has named them. Waits up to a second for rank 0's message.
 void await_call_check() {
@@ -124,12 +89,11 @@ void begin_call_check(watch::JobWatch& watch) {
     before_error = await_call_check;
 }
 
-void report_call(const watch::CallId& id, const Problem* problem, int rank) {
+void report_call(const watch::CallId& id) {
     CallCheck& one = check();
     if (one.watch == nullptr || id.communicator == nullptr) return;
-    watch::ReportedCall call = watch::journal().report(id);
+    const watch::ReportedCall call = watch::journal().report(id);
     if (call.members < 2) return;
-    if (problem != nullptr) set_counts(call.call.arguments, *problem, rank);
     // A call that is not reported, because rank 0 does not read, is not compared.
     if (one.watch->send_to_first(message(calls_of_rank, watch::encode(std::span(&call, 1))))) ++one.sent;
 }

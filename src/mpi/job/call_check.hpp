@@ -13,9 +13,9 @@ namespace lapwing {
 // job's calls.
 void begin_call_check(watch::JobWatch& watch);
 
-// Reports a call that the journal has recorded to rank 0. Does not wait. `problem`: with the blocks of this
-// rank; null: the lengths of blocks are not compared. `rank`: in the communicator.
-void report_call(const watch::CallId& call, const Problem* problem, int rank);
+// Reports a call that the journal has recorded to rank 0. Does not wait. The lengths of blocks are compared
+// only if the journal has them.
+void report_call(const watch::CallId& call);
 
 // Collective over the job, when this rank makes no more calls and no list of this rank is in flight. Rank 0
 // prints the differences.

@@ -1,0 +1,308 @@
+// What the journal reports: snapshots, single calls, and sums over communicators.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "watch/calls.hpp"
+#include "watch/journal.hpp"
+
+namespace lapwing::watch {
+namespace {
+
+const char* text_of(std::uint64_t word) {
+    return reinterpret_cast<const char*>(static_cast<std::uintptr_t>(word));
+}
+const void* pointer_of(std::uint64_t word) {
+    return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(word));
+}
+
+struct ThreadWords {
+    std::uint64_t state = 0, function = 0, site = 0, began = 0, communicator = 0, partner = 0;
+    std::vector<CallId> waits_for;
+    bool inside() const { return (state & ThreadRecord::inside) != 0; }
+};
+ThreadWords read(const ThreadRecord& record) {
+    constexpr auto order = std::memory_order_acquire;
+    for (;;) {
+        ThreadWords words{record.state.load(order),
+                          record.function.load(order),
+                          record.site.load(order),
+                          record.began.load(order),
+                          record.communicator.load(order),
+                          record.partner.load(order),
+                          {}};
+        const std::uint64_t waits = record.waits.load(order);
+        for (std::size_t i = 0; i < waits; ++i) {
+            auto* const communicator = reinterpret_cast<CommunicatorRecord*>(
+                static_cast<std::uintptr_t>(record.waits_for[2 * i].load(order)));
+            words.waits_for.push_back({communicator, record.waits_for[2 * i + 1].load(order)});
+        }
+        const std::uint64_t after = record.state.load(std::memory_order_relaxed);
+        if ((words.state & ThreadRecord::writing) == 0 && words.state == after) return words;
+        std::this_thread::yield();
+    }
+}
+
+std::uint64_t since(std::uint64_t now, std::uint64_t then) {
+    return now > then ? now - then : 0;
+}
+
+const char* name_in(const char* const* table, std::uint64_t number) {
+    return table == nullptr || number == 0 ? "" : table[number];
+}
+
+}  // namespace
+
+// A copy of what a snapshot shows, with addresses.
+struct Journal::Reading {
+    RankSnapshot snapshot;
+    std::uint64_t now = 0;
+    std::vector<Published> positions;
+    std::unordered_map<const CommunicatorRecord*, std::int64_t> indices;
+    std::vector<std::vector<std::uint64_t>> call_sites;  // of each communicator's calls
+    std::vector<std::uint64_t> current_sites;
+    std::uint64_t last_site = 0;
+    std::uint64_t last_began = 0;
+    CallWords newest;
+
+    std::int64_t index_of(const CommunicatorRecord* record) const {
+        const auto found = indices.find(record);
+        return found == indices.end() ? -1 : found->second;
+    }
+
+    // The calls that are in flight: their numbers, by communicator.
+    std::map<std::int64_t, std::vector<std::uint64_t>> in_flight(std::span<const CallId> calls) const {
+        std::map<std::int64_t, std::vector<std::uint64_t>> found;
+        for (const CallId& one : calls) {
+            const std::int64_t index = index_of(one.communicator);
+            if (index < 0) continue;
+            const std::uint64_t number = one.serial - one.communicator->base_.load(std::memory_order_relaxed);
+            const auto& recent = snapshot.communicators[static_cast<std::size_t>(index)].recent;
+            const bool runs = std::ranges::any_of(
+                recent, [&](const CollectiveCall& it) { return it.number == number && it.in_flight; });
+            if (runs) found[index].push_back(number);
+        }
+        return found;
+    }
+};
+
+CollectiveCall Journal::in_words(const CallWords& words, std::uint64_t now) const {
+    CollectiveCall call;
+    call.form = static_cast<Form>(words.what >> 8 & 0xff);
+    call.arguments.collective = static_cast<Collective>(words.what & 0xff);
+    call.arguments.root = static_cast<int>(static_cast<std::uint32_t>(words.what >> 32) - 1);
+    call.arguments.bytes = words.bytes;
+    call.arguments.type = name_in(constants_.types, words.what >> 16 & 0xff);
+    call.arguments.operation = name_in(constants_.operations, words.what >> 24 & 0xff);
+    call.function = text_of(words.function);
+    call.age = since(now, words.began);
+    call.by_lapwing = (words.state & CallRecord::by_lapwing) != 0;
+    call.in_flight = (words.state & CallRecord::complete) == 0;
+    call.starts = words.starts;
+    return call;
+}
+
+void Journal::read_communicator(CommunicatorRecord& record, Reading& reading) const {
+    const std::uint64_t base = record.base_.load(std::memory_order_acquire);
+    const std::uint64_t serials = record.serials_.load(std::memory_order_acquire);
+    std::map<std::uint64_t, CallWords> calls;
+    {
+        const std::lock_guard lock(record.kept_mutex_);
+        for (const CallRecord& slot : record.calls_) {
+            const CallWords words = slot.read();
+            if (words.serial() > base) calls.emplace(words.serial(), words);
+        }
+        for (const auto& [serial, kept] : record.kept_) {
+            // The ring has the init call, this record the starts.
+            if (calls.contains(serial) || kept->in_flight()) calls[serial] = kept->read();
+        }
+    }
+    reading.indices[&record] = static_cast<std::int64_t>(reading.snapshot.communicators.size());
+    CommunicatorSnapshot& shown = reading.snapshot.communicators.emplace_back(summary_of(record));
+    shown.calls = serials - base;
+    std::vector<std::uint64_t>& sites = reading.call_sites.emplace_back();
+    for (const auto& [serial, words] : calls) {
+        if (words.began > reading.newest.began) reading.newest = words;
+        CollectiveCall& call = shown.recent.emplace_back(in_words(words, reading.now));
+        if (record.ranks_ <= max_ranks_with_blocks) {
+            const std::lock_guard lock(record.kept_mutex_);
+            record.read_blocks(serial, call.arguments);
+        }
+        call.number = serial - base;
+        sites.push_back(words.site);
+        for (const Published& one : reading.positions) {
+            if (one.call.communicator == &record && one.call.serial == serial) call.position = one.position;
+        }
+    }
+}
+
+void Journal::read_thread(const ThreadRecord& thread, Reading& reading) const {
+    const ThreadWords words = read(thread);
+    if (words.function == 0) return;
+    CurrentCall call;
+    call.function = text_of(words.function);
+    call.age = since(reading.now, words.began);
+    const auto by_handle = by_handle_.find(words.communicator);
+    if (words.communicator != 0 && by_handle != by_handle_.end())
+        call.communicator = reading.index_of(by_handle->second);
+    const auto peer = static_cast<int>(static_cast<std::uint32_t>(words.partner));
+    const auto tag = static_cast<int>(words.partner >> 32);
+    call.peer = peer == no_peer || peer == constants_.proc_null ? -1
+                : peer == constants_.any_source                 ? -2
+                                                                : peer;
+    call.tag = tag == constants_.any_tag ? -1 : tag;
+    if (!words.inside()) {
+        if (words.began < reading.last_began) return;
+        // A program that tests in a loop waits, although it is outside its tests most of the time.
+        if (auto waits = reading.in_flight(words.waits_for); !waits.empty()) {
+            call.communicator = waits.begin()->first;
+            call.waits_for = std::move(waits.begin()->second);
+        }
+        reading.snapshot.last = call;
+        reading.last_began = words.began;
+        reading.last_site = words.site;
+        return;
+    }
+    // A call that waits for collectives of several communicators is shown once for each of them.
+    std::map<std::int64_t, std::vector<std::uint64_t>> waits = reading.in_flight(words.waits_for);
+    if (waits.empty()) reading.snapshot.current.push_back(call);
+    for (auto& [index, numbers] : waits) {
+        CurrentCall& one = reading.snapshot.current.emplace_back(call);
+        one.communicator = index;
+        one.waits_for = std::move(numbers);
+    }
+    reading.current_sites.resize(reading.snapshot.current.size(), words.site);
+}
+
+ReportedCall Journal::report(const CallId& id) {
+    CommunicatorRecord& record = *id.communicator;
+    const CallWords words = record.calls_[id.serial % CommunicatorRecord::remembered].read();
+    ReportedCall report;
+    report.call = in_words(words, words.began);
+    report.call.number = id.serial - record.base_.load(std::memory_order_acquire);
+    report.member = record.rank_;
+    {
+        const std::lock_guard lock(record.kept_mutex_);
+        record.read_blocks(id.serial, report.call.arguments);
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        report.rank = rank_;
+        report.members = static_cast<int>(record.members_->size());
+        report.members_hash = record.members_hash_;
+        report.ordinal = record.ordinal_;
+        report.name = summary_of(record).name;
+    }
+    const std::lock_guard lock(lines_mutex_);
+    const auto [found, added] = known_lines_.try_emplace(words.site);
+    if (added) {
+        if (lines_ == nullptr) lines_ = std::make_unique<SourceLines>();
+        found->second = lines_->before(pointer_of(words.site));
+    }
+    report.call.where = found->second;
+    return report;
+}
+
+// Finding a line may take long: not while a lock is held.
+void Journal::find_lines(Reading& reading) {
+    SourceLines lines;
+    std::unordered_map<std::uint64_t, std::string> known;
+    const auto line = [&](std::uint64_t site) -> const std::string& {
+        const auto [found, added] = known.try_emplace(site);
+        if (added) found->second = lines.before(pointer_of(site));
+        return found->second;
+    };
+    RankSnapshot& snapshot = reading.snapshot;
+    for (std::size_t i = 0; i < snapshot.communicators.size(); ++i) {
+        std::vector<CollectiveCall>& calls = snapshot.communicators[i].recent;
+        for (std::size_t j = 0; j < calls.size(); ++j) calls[j].where = line(reading.call_sites[i][j]);
+    }
+    for (std::size_t i = 0; i < snapshot.current.size(); ++i)
+        snapshot.current[i].where = line(reading.current_sites[i]);
+    snapshot.last.where = line(reading.last_site);
+}
+
+RankSnapshot Journal::snapshot(std::uint64_t patience) {
+    Reading reading;
+    RankSnapshot& snapshot = reading.snapshot;
+    if (!begun()) return snapshot;
+    reading.positions = ask_for_positions(patience);
+    reading.now = coarse_nanoseconds();
+    {
+        const std::lock_guard lock(mutex_);
+        snapshot.rank = rank_;
+        snapshot.host = host_;
+        snapshot.pid = ::getpid();
+        snapshot.program = program_;
+        for (CommunicatorRecord* const record : records_) {
+            if (!record->free_ || !record->idle()) read_communicator(*record, reading);
+        }
+        const ThreadRecord* thread = journal_root.threads.load(std::memory_order_acquire);
+        for (; thread != nullptr; thread = thread->next.load(std::memory_order_acquire)) {
+            if (thread->used.load(std::memory_order_acquire) != 0) read_thread(*thread, reading);
+        }
+    }
+    // The start of a nonblocking collective is recorded with its communicator only.
+    if (reading.newest.began > reading.last_began) {
+        snapshot.last = {};
+        snapshot.last.function = text_of(reading.newest.function);
+        snapshot.last.age = since(reading.now, reading.newest.began);
+        reading.last_site = reading.newest.site;
+    }
+    if (!snapshot.current.empty()) {
+        snapshot.last = {};
+        reading.last_site = 0;
+    }
+    find_lines(reading);
+    return snapshot;
+}
+
+// The rank that is first in the communicator subtracts what all others add.
+std::uint64_t Journal::checksum_of(const CommunicatorRecord& record) {
+    const std::uint64_t calls =
+        record.serials_.load(std::memory_order_acquire) - record.base_.load(std::memory_order_acquire);
+    std::uint64_t hash = CommunicatorRecord::mix(record.members_hash_, record.ordinal_);
+    hash = CommunicatorRecord::mix(hash, calls);
+    hash = CommunicatorRecord::mix(hash, record.hash_.load(std::memory_order_acquire));
+    const auto others = static_cast<std::uint64_t>(record.members_->size()) - 1;
+    return record.rank_ == 0 ? std::uint64_t{0} - hash * others : hash;
+}
+
+CommunicatorSnapshot Journal::summary_of(const CommunicatorRecord& record) {
+    CommunicatorSnapshot summary;
+    summary.members_hash = record.members_hash_;
+    summary.ordinal = record.ordinal_;
+    summary.members = runs_of(*record.members_);
+    summary.name = !record.name_.empty() ? record.name_
+                                         : fmt::format("communicator {} of ranks {}", record.ordinal_,
+                                                       ranges(*record.members_));
+    summary.calls =
+        record.serials_.load(std::memory_order_acquire) - record.base_.load(std::memory_order_acquire);
+    summary.hash = record.hash_.load(std::memory_order_acquire);
+    summary.comparable = record.refused_.load(std::memory_order_relaxed) == 0;
+    return summary;
+}
+
+std::uint64_t Journal::checksum() {
+    const std::lock_guard lock(mutex_);
+    std::uint64_t sum = closed_checksum_;
+    for (const CommunicatorRecord* const record : records_) {
+        if (!record->free_) sum += checksum_of(*record);
+    }
+    return sum;
+}
+
+void Journal::add_closed(RankSnapshot& snapshot) {
+    const std::lock_guard lock(mutex_);
+    for (const CommunicatorSnapshot& closed : closed_) {
+        const auto same = [&closed](const CommunicatorSnapshot& other) {
+            return other.members_hash == closed.members_hash && other.ordinal == closed.ordinal;
+        };
+        if (std::ranges::none_of(snapshot.communicators, same)) snapshot.communicators.push_back(closed);
+    }
+}
+
+}  // namespace lapwing::watch
