@@ -43,6 +43,7 @@ class JobNetwork {
     // and again until then.
     void leave(const std::function<void()>& meanwhile = [] {});
 
+    Job& job() const { return job_; }
     // The engine that was asked for; auto if that one serves only jobs that name it and is unavailable. Equal
     // on all ranks.
     const std::string& engine() const { return engine_; }

@@ -119,7 +119,12 @@ Plan Planner::make(const Key& key) {
     plan.problem = problem;
     plan.starts = key.starts;
     const Guidance guidance{options_.tuning.get(), {first_engine().name(), options_.several_hosts}};
-    plan.choice = select(problem, options_.requested, guidance).choice;
+    const Selection selection = select(problem, options_.requested, guidance);
+    plan.choice = selection.choice;
+    if (!selection.refused.empty() && options_.warn) {
+        options_.warn(fmt::format("{}; {} takes over for {}", selection.refused, print(selection.choice),
+                                  name(problem.collective)));
+    }
     // A rank that knows only its own parts cannot build the other ranks' lists.
     const bool all_known =
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);
