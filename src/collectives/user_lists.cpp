@@ -26,6 +26,7 @@ struct Fit {
 // Whether the set is for the problem, by what the file says of it.
 Fit fit(const ListSet& set, const Problem& problem) {
     const Problem& own = set.problem;
+    if (has_parts(own.collective)) return {0, "its ranks do not know the blocks of each other"};
     if (own.ranks != problem.ranks) return {0, "the file has no lists for this number of ranks"};
     if (own.root != problem.root) return {1, "the file has no lists for this root"};
     if (own.in_place && in_place_by_itself(own.collective))
@@ -33,10 +34,6 @@ Fit fit(const ListSet& set, const Problem& problem) {
             2,
             "its lists are in place, which each rank chooses by itself: write lists that are not in place"};
     if (own.in_place && !problem.in_place) return {2, "its lists are in place"};
-    if (has_parts(own.collective)) {
-        if (own.parts != problem.parts || own.in_place != problem.in_place)
-            return {3, "its lists are for blocks of other lengths or offsets"};
-    }
     if (set.chunks) {
         if (problem.bytes < set.chunks->min_bytes) return {3, "its lists are for longer blocks"};
         if (problem.bytes > set.chunks->max_bytes) return {3, "its lists are for shorter blocks"};
@@ -49,7 +46,6 @@ Fit fit(const ListSet& set, const Problem& problem) {
     return {6, nullptr};
 }
 
-// The set's problem with the values of the actual one that its lists are for.
 Problem not_in_place(Problem problem) {
     problem.in_place = false;
     return problem;
@@ -212,7 +208,8 @@ UserLists::Found UserLists::find(const Problem& problem) const {
             declined(of.steps + 1, proof.counter_example.c_str());
         } else if (problem.ordered && !proof.in_order) {
             declined(of.steps, "its lists do not combine in rank order");
-        } else if (problem.in_place && !lists.problem.in_place && !proof.in_place) {
+        } else if (!lists.problem.in_place && !proof.in_place &&
+                   (problem.in_place || in_place_by_itself(problem.collective))) {
             declined(of.steps, "its lists cannot work in place");
         } else if (lists.chunks && !within_scratch(scaled_scratch(lists, problem, set.max_scratch), 1)) {
             declined(of.steps, "its lists need more than 1 GiB of scratch");
@@ -279,7 +276,7 @@ UserLists::Proof UserLists::prove(const Set& set) const {
         proof.in_order = right(other, lists.lists);
         other.ordered = lists.problem.ordered;
     }
-    if (may_be_in_place(other.collective) && !other.in_place && !has_parts(other.collective)) {
+    if (may_be_in_place(other.collective) && !other.in_place) {
         other.in_place = true;
         std::vector<List> copies;
         for (const List& list : lists.lists) copies.push_back(on_copies(list, other));

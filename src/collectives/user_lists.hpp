@@ -1,5 +1,6 @@
 // Lists that a user has written, in place of an algorithm of the catalogue. They come from a list file
-// (task/text.hpp), as all lists of one collective.
+// (task/text.hpp), as all lists of one collective. Lists with parts are declined: a rank of a program does
+// not know the blocks of other ranks.
 //
 // A set of the file serves problems of its ranks and root: in chunks (task/scaling.hpp), of all its sizes,
 // operators and types; otherwise the one problem that it names. A set that is not in place serves problems in

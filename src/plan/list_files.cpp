@@ -67,6 +67,10 @@ std::vector<const UserLists*> read_list_file(const std::string& path) {
 Choice read_choice(Collective collective, std::string_view algorithm) {
     const std::string_view path = list_file_of(algorithm);
     if (path.empty()) return parse_choice(collective, algorithm);
+    if (has_parts(collective)) {
+        throw_invalid(fmt::format("lists of a file are for collectives with blocks of one length, not for {}",
+                                  name(collective)));
+    }
     std::string others;
     for (const UserLists* lists : read_list_file(std::string(path))) {
         if (lists->algorithm().collective == collective) return {&lists->algorithm(), {}};

@@ -13,8 +13,8 @@ std::string_view list_file_of(std::string_view algorithm);
 
 // Parses an algorithm of the collective, and reads its file if it has one. Throws Error: as parse_choice();
 // of a file (system) if it cannot be read, (parse) with the position of a mistake, (invalid_argument) if it
-// has no lists of the collective. Does not prove the lists: UserLists does when a problem needs them.
-// Thread-safe.
+// has no lists of the collective, or if blocks of the collective may differ in length. Does not prove the
+// lists: UserLists does when a problem needs them. Thread-safe.
 Choice read_choice(Collective collective, std::string_view algorithm);
 
 // Returns the lists of a file, one for each collective that it has. They are never freed. A file that has not

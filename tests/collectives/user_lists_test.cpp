@@ -100,8 +100,8 @@ TEST(UserLists, DeclineWhatTheyAreNotFor) {
 
 TEST(UserLists, OfSeveralSetsTheFirstThatFitsIsTaken) {
     std::string text = allreduce_of_2;
-    text += with(with(with(allreduce_of_2, "min_bytes 8 max_bytes 4096", "min_bytes 4097"), "wait 1 1\n  copy",
-                      "wait 1 1\n  copy scratch[1+1] in[1+1]\n  copy"),
+    text += with(with(with(allreduce_of_2, "min_bytes 8 max_bytes 4096", "min_bytes 4097"),
+                      "wait 1 1\n  copy", "wait 1 1\n  copy scratch[1+1] in[1+1]\n  copy"),
                  "scratch 1", "scratch 2");
     const UserLists lists("a.lists", 1, parse_sets(text));
     EXPECT_EQ(lists.build(sum(2, 512), 0).tasks.size(), 8U);
@@ -163,8 +163,7 @@ TEST(UserLists, TheProofOfTheChunksHoldsForEverySize) {
             if (!choice.applies(unit)) continue;
             ParsedSet parsed{build_all(unit, choice), 1, {}};
             parsed.set.chunks = ChunkSizes{};
-            for (const List& list : parsed.set.lists)
-                parsed.task_lines.emplace_back(list.tasks.size());
+            for (const List& list : parsed.set.lists) parsed.task_lines.emplace_back(list.tasks.size());
             const bool fits_all = first_unaligned(parsed.set).empty();
             const UserLists lists("unit", 1, {parsed});
             for (const std::uint64_t elements : {std::uint64_t{1}, chunks, chunks + 3, 7 * chunks, 1001UL}) {
@@ -179,8 +178,8 @@ TEST(UserLists, TheProofOfTheChunksHoldsForEverySize) {
                     if (!fits_all && !divides) continue;
                     ++(divides ? divided : aligned);
                     const auto violations = proof(lists, problem);
-                    EXPECT_TRUE(violations.empty()) << print(problem) << " " << algorithm->name << ": "
-                                                    << violations.front().why;
+                    EXPECT_TRUE(violations.empty())
+                        << print(problem) << " " << algorithm->name << ": " << violations.front().why;
                 }
             }
         }
