@@ -51,21 +51,24 @@ Problem not_in_place(Problem problem) {
     return problem;
 }
 
-// The list of a rank whose input lies in out. Works on a copy of the input, and collects the result beside
-// out, where it would overwrite what is still to be read or sent. Receives at the top stay there.
+// The list for a problem in place. If the rank's input lies in out, works on a copy of it, and collects the
+// result beside out, where it would overwrite what is still to be read or sent. Receives at the top stay
+// there. In a scatter, the root's block stays in the input, and its copy beside out is not used.
 List on_copies(List list, const Problem& problem) {
     const Span whole = whole_input(problem, list.rank);
-    if (whole.space != Space::out || whole.length == 0) return list;
+    const bool input_in_out = whole.space == Space::out && whole.length > 0;
+    if (!input_in_out && list.out_bytes == out_bytes(problem, list.rank)) return list;
     constexpr std::uint64_t alignment = 16;
     const auto reserve = [&](std::uint64_t bytes) {
         const std::uint64_t offset = (list.scratch_bytes + alignment - 1) / alignment * alignment;
         list.scratch_bytes = offset + bytes;
         return Span{Space::scratch, offset, bytes};
     };
-    const Span copy_of_input = reserve(list.in_bytes);
+    const Span copy_of_input = reserve(input_in_out ? list.in_bytes : 0);
     const Span result = reserve(list.out_bytes);
     const auto moved = [&](Span span) {
         if (span.length == 0 || span.space == Space::scratch) return span;
+        if (span.space == Space::in && !input_in_out) return span;
         return (span.space == Space::in ? copy_of_input : result).part(span.offset, span.length);
     };
     const auto local = [](Span target, Span source) {
@@ -77,13 +80,13 @@ List on_copies(List list, const Problem& problem) {
     for (Task task : list.tasks) {
         if (at_top && task.kind != Kind::recv) {
             at_top = false;
-            tasks.push_back(local(copy_of_input, whole));
+            if (input_in_out) tasks.push_back(local(copy_of_input, whole));
         }
         task.target = moved(task.target);
         task.source = moved(task.source);
         tasks.push_back(task);
     }
-    if (result.length > 0) tasks.push_back(local(out(0, result.length), result));
+    if (input_in_out && result.length > 0) tasks.push_back(local(out(0, result.length), result));
     list.tasks = std::move(tasks);
     list.in_bytes = in_bytes(problem, list.rank);
     list.out_bytes = out_bytes(problem, list.rank);
@@ -266,8 +269,8 @@ UserLists::Proof UserLists::prove(const Set& set) const {
     if (!violations.empty()) {
         const Violation& first = violations.front();
         proof.counter_example =
-            fmt::format("{}:{}: {}{}", file_, line_of(set.parsed, first), first.what(lists.lists),
-                        lists.chunks ? " (offsets and lengths in chunks)" : "");
+            fmt::format("{}:{}: {}{}", file_, line_of(set.parsed, first.rank, first.task),
+                        first.what(lists.lists), lists.chunks ? " (offsets and lengths in chunks)" : "");
         return proof;
     }
     Problem other = lists.problem;

@@ -13,10 +13,7 @@ JobGroup::JobGroup(JobNetwork& network, int rank, std::vector<int> members, cons
     group_.rank = rank;
     group_.members = std::move(members);
     options_.warn = [this](const std::string& line) {
-        const bool told = std::find(warnings_.begin(), warnings_.end(), line) != warnings_.end();
-        if (group_.rank != 0 || told) return;
-        warnings_.push_back(line);
-        network_.job().warn(line);
+        if (group_.rank == 0) network_.warn_first_time(line);
     };
     const std::size_t ranks = group_.members.size();
     if (ranks > 0) {

@@ -75,7 +75,6 @@ class JobGroup {
     bool by_fabric_ = false;
     bool has_engine_network_ = false;
     std::vector<Candidate> candidates_;  // in the order in which they are tried
-    std::vector<std::string> warnings_;  // that were printed
 
     // In this order: what is below uses what is above.
     std::unique_ptr<Link> fabric_link_;

@@ -49,12 +49,12 @@
 // A file may have several sets of lists, one after the other, for different problems.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
-#include "task/checker.hpp"
 #include "task/list.hpp"
 
 namespace lapwing {
@@ -93,8 +93,8 @@ struct ParsedSet {
     int line = 1;
     std::vector<std::vector<int>> task_lines;
 };
-// Returns the line of the violation's task, else of the problem.
-int line_of(const ParsedSet& parsed, const Violation& violation);
+// Returns the line of a rank's task, by its index in the list; without a task, that of the problem.
+int line_of(const ParsedSet& parsed, int rank, std::optional<std::size_t> task);
 // Parses a list file with one set or several; as parse().
 std::vector<ParsedSet> parse_sets(std::string_view text);
 

@@ -195,9 +195,8 @@ ListSet parse(std::string_view text) {
     return std::move(Parser(text).file(true).front().set);
 }
 
-int line_of(const ParsedSet& parsed, const Violation& violation) {
-    if (!violation.task) return parsed.line;
-    return parsed.task_lines[static_cast<std::size_t>(violation.rank)][*violation.task];
+int line_of(const ParsedSet& parsed, int rank, std::optional<std::size_t> task) {
+    return task ? parsed.task_lines[static_cast<std::size_t>(rank)][*task] : parsed.line;
 }
 
 std::vector<ParsedSet> parse_sets(std::string_view text) {

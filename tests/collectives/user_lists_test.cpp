@@ -135,11 +135,11 @@ TEST(UserLists, AWrongListIsRefusedWithRankLineAndRule) {
         const char* to;
         const char* what;
     } cases[] = {
-        {"  reduce out[0+1] scratch[0+1]\n", "", "a.lists:2: provenance: rank 0"},
-        {"  wait 1 1\n  copy", "  copy", "a.lists:6: hazard: rank 0, task 4"},
+        {"  reduce out[0+1] scratch[0+1]\n", "", "a.lists:7: provenance: rank 0"},
+        {"  wait 1 1\n  copy", "  copy", "a.lists:4: matching: rank 0, task 1"},
         {"  send 1 in[1+1]\n", "", "a.lists:"},
         {"copy out[0+1] in[0+1]", "copy out[0+1] in[1+1]", "provenance: rank"},
-        {"  send 1 in[1+1]\n  wait 1 1\n", "  wait 1 1\n  send 1 in[1+1]\n", "a.lists:"},
+        {"reduce out[0+1] scratch[0+1]", "reduce out[0+1] in[0+1]", "a.lists:"},
     };
     for (const auto& [from, to, what] : cases) {
         const UserLists lists("a.lists", 1, parse_sets(with(allreduce_of_2, from, to)));

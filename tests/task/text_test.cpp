@@ -302,8 +302,8 @@ TEST(Sets, FollowOneAnotherInAFile) {
     EXPECT_EQ(sets[1].line, 9);
     EXPECT_EQ(sets[0].task_lines, (std::vector<std::vector<int>>{{3}, {6, 7}}));
     EXPECT_EQ(sets[1].task_lines, (std::vector<std::vector<int>>{{11, 12}}));
-    EXPECT_EQ(line_of(sets[1], {Rule::hazard, 0, 1, ""}), 12);
-    EXPECT_EQ(line_of(sets[1], {Rule::hazard, 0, std::nullopt, ""}), 9);
+    EXPECT_EQ(line_of(sets[1], 0, 1), 12);
+    EXPECT_EQ(line_of(sets[1], 0, std::nullopt), 9);
     EXPECT_EQ(fault(text), "9:1: after the last list: 'problem'");
 }
 

@@ -83,7 +83,7 @@ Verified verify(const std::string& file, ParsedSet parsed, const CheckLimits& li
     const auto keep = [&](std::span<const Violation> violations) {
         for (const Violation& violation : violations) {
             result.violations.push_back(violation.what(result.set.lists));
-            result.lines.push_back(line_of(parsed, violation));
+            result.lines.push_back(line_of(parsed, violation.rank, violation.task));
         }
     };
     keep(check(result.set.problem, result.set.lists, limits));
