@@ -104,17 +104,22 @@ def main():
                      status not in (0, None) and f"{wrong}:9:3: unknown kind 'await'" in output, output)
 
         # One path, but each rank sees another file, as on hosts with disks of their own.
-        script = tests.directory / "program"
-        script.write_text("#!/bin/sh\n"
-                          f"cd {directory}/${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} && export LAPWING_ALGORITHM=iallreduce=file:own.lists\n"
-                          f"LD_PRELOAD={build}/lib/liblapwing-{mpi}.so:$LD_PRELOAD exec {build}/tests/faults-{mpi} plain\n")
-        script.chmod(0o755)
         for rank in range(2):
             (tests.directory / str(rank)).mkdir()
-            save(tests.directory / str(rank) / "own.lists", [circulant.allreduce(2 + rank)])
-        status, output = jobs.execute([*jobs.launcher(mpi, 2), script], 30, jobs.environment(mpi, build))
-        tests.expect("files that differ end the job", status not in (0, None) and "all done" not in output and
-                     "'own.lists' (LAPWING_ALGORITHM) is not the same on all hosts: rank 1 (" in output, output)
+            save(tests.directory / str(rank) / "own.lists", [flat("alltoall", 2 + rank)])
+        algorithm = "ialltoall=file:own.lists"
+        script = tests.directory / "program"
+        for what, setting, arguments, ends, message in [
+                ("files that differ end the job", f"export LAPWING_ALGORITHM={algorithm}", "plain", False,
+                 "'own.lists' (LAPWING_ALGORITHM) is not the same on all hosts: rank 1 ("),
+                ("a hint with files that differ is ignored", ":", f"hinted {algorithm}", True,
+                 f"lapwing_algorithm '{algorithm}': the files are not the same on all ranks; the hint is ignored")]:
+            script.write_text(f"#!/bin/sh\ncd {directory}/${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} && {setting}\n"
+                              f"LD_PRELOAD={build}/lib/liblapwing-{mpi}.so:$LD_PRELOAD exec {build}/tests/faults-{mpi} {arguments}\n")
+            script.chmod(0o755)
+            status, output = jobs.execute([*jobs.launcher(mpi, 2), script], 30, jobs.environment(mpi, build))
+            tests.expect(what, (status == 0) == ends and status is not None and ("all done" in output) == ends and message in output,
+                         output)
     return 1 if tests.failed else 0
 
 
