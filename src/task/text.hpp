@@ -87,13 +87,13 @@ std::string print_problem(const ListSet& set);  // its line, with chunks and alg
 // checks all other requirements, for example equal lengths of the two spans of a copy.
 ListSet parse(std::string_view text);
 
-// One set of a file, with the lines at which its problem and the tasks of each rank are.
+// One set of a file, with the lines at which each rank's list and its tasks are.
 struct ParsedSet {
     ListSet set;
-    int line = 1;
+    std::vector<int> list_lines;
     std::vector<std::vector<int>> task_lines;
 };
-// Returns the line of a rank's task, by its index in the list; without a task, that of the problem.
+// Returns the line of a rank's task, by its index in the list; without a task, that of the list.
 int line_of(const ParsedSet& parsed, int rank, std::optional<std::size_t> task);
 // Parses a list file with one set or several; as parse().
 std::vector<ParsedSet> parse_sets(std::string_view text);

@@ -44,7 +44,6 @@ class Parser {
         bool more = true;
         while (more) {
             parsed_ = {};
-            parsed_.line = next_word().line;
             parse_problem(scanner_, set_);
             // Nothing is allocated by the number of ranks that the file claims, only by the lists it holds.
             more = false;
@@ -94,6 +93,7 @@ class Parser {
             refuse(rank_word, fmt::format("list of rank {} is missing: lists stand in rank order", next));
         }
         List& list = set_.lists.emplace_back();
+        parsed_.list_lines.push_back(start.line);
         parsed_.task_lines.emplace_back();
         list.rank = static_cast<int>(rank);
         list.ranks = set_.problem.ranks;
@@ -196,7 +196,8 @@ ListSet parse(std::string_view text) {
 }
 
 int line_of(const ParsedSet& parsed, int rank, std::optional<std::size_t> task) {
-    return task ? parsed.task_lines[static_cast<std::size_t>(rank)][*task] : parsed.line;
+    const auto at = static_cast<std::size_t>(rank);
+    return task ? parsed.task_lines[at][*task] : parsed.list_lines[at];
 }
 
 std::vector<ParsedSet> parse_sets(std::string_view text) {

@@ -161,7 +161,7 @@ TEST(UserLists, TheProofOfTheChunksHoldsForEverySize) {
             Problem unit{.collective = algorithm->collective, .ranks = ranks, .bytes = chunks};
             const Choice choice{algorithm, default_parameters(*algorithm)};
             if (!choice.applies(unit)) continue;
-            ParsedSet parsed{build_all(unit, choice), 1, {}};
+            ParsedSet parsed{build_all(unit, choice), std::vector<int>(static_cast<std::size_t>(ranks)), {}};
             parsed.set.chunks = ChunkSizes{};
             for (const List& list : parsed.set.lists) parsed.task_lines.emplace_back(list.tasks.size());
             const bool fits_all = first_unaligned(parsed.set).empty();

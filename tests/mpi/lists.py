@@ -86,6 +86,13 @@ def main():
             tests.expect(f"lists of a file by the {engine} engine", status == 0 and not missing and "lapwing: " not in output,
                          f"{output}\n{missing} {uses}")
 
+        late = tests.directory / "late.lists"
+        receive, send = "  recv 2 out[2+1]\n", "  send 1 in[1+1]\n"
+        late.write_text(str(flat("alltoall", RANKS)).replace(receive + send, send + receive, 1))
+        status, output, uses = tests.run(f"ialltoall=file:{late}", "kernel", "Data.EveryKind*")
+        tests.expect("a late receive at one rank leaves all ranks to the host engine", status == 0 and
+                     (f"file:{late}", "host") in uses["MPI_Ialltoall"], f"{output}\n{uses}")
+
         status, output, uses = tests.run(algorithms, "host", "Reduction.*", ranks=2)
         tests.expect("no lists for these ranks: the catalogue takes over", status == 0 and uses and "lapwing: " not in output and
                      not any("file:" in name for use in uses.values() for name, _ in use), f"{output}\n{uses}")

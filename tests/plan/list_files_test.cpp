@@ -84,7 +84,7 @@ TEST_F(ListFiles, ErrorsNameTheFileAndThePlace) {
               path + " has no lists of alltoall; it has those of allgather");
     EXPECT_THAT(message_of("file:" + path, Collective::alltoallv), HasSubstr("blocks of one length"));
     write(std::string(allgather_of_2) + "end\n");
-    EXPECT_EQ(message_of("file:" + path), path + ":13:1: after the last list: 'end'");
+    EXPECT_EQ(message_of("file:" + path), path + ":14:1: after the last list: 'end'");
 }
 
 TEST_F(ListFiles, WrongListsAreToldOfAndReplaced) {

@@ -299,11 +299,11 @@ TEST(Sets, FollowOneAnotherInAFile) {
     const std::vector<ParsedSet> sets = parse_sets(text);
     ASSERT_EQ(sets.size(), 2U);
     EXPECT_EQ(print(sets[0].set) + print(sets[1].set), text);
-    EXPECT_EQ(sets[1].line, 9);
+    EXPECT_EQ(sets[0].list_lines, (std::vector<int>{2, 5}));
     EXPECT_EQ(sets[0].task_lines, (std::vector<std::vector<int>>{{3}, {6, 7}}));
     EXPECT_EQ(sets[1].task_lines, (std::vector<std::vector<int>>{{11, 12}}));
     EXPECT_EQ(line_of(sets[1], 0, 1), 12);
-    EXPECT_EQ(line_of(sets[1], 0, std::nullopt), 9);
+    EXPECT_EQ(line_of(sets[1], 0, std::nullopt), 10);
     EXPECT_EQ(fault(text), "9:1: after the last list: 'problem'");
 }
 
