@@ -81,7 +81,8 @@ def main():
                     *(flat(name, RANKS, root) for name in ("broadcast", "gather", "reduce") for root in range(RANKS))])
         algorithms = ",".join(f"{name}=file:{file}" for name in NAMES)
         for engine in ("host", "kernel"):
-            status, output, uses = tests.run(algorithms, engine, "Data.EveryKind*:Elements/Reductions*:Reduction.Op*:Reduction.Log*", environment={"LAPWING_CHECK": "1"})
+            status, output, uses = tests.run(algorithms, engine, "Data.EveryKind*:Elements/Reductions*:Reduction.Op*:Reduction.Log*",
+                                             environment={"LAPWING_CHECK": "1"})
             missing = [name for name in NAMES.values() if (f"file:{file}", engine) not in uses.get(name, set())]
             tests.expect(f"lists of a file by the {engine} engine", status == 0 and not missing and "lapwing: " not in output,
                          f"{output}\n{missing} {uses}")
