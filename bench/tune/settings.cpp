@@ -15,6 +15,7 @@ Settings read_settings(const char* text) {
         if (!collective) throw Error(ErrorCode::invalid_argument, "unknown collective " + word.dump());
         settings.collectives.push_back(*collective);
     }
+    settings.algorithms = RequestedAlgorithms::parse(json.at("algorithms").get<std::string>());
     json.at("bytes").get_to(settings.bytes);
     json.at("ranks").get_to(settings.ranks);
     json.at("rounds").get_to(settings.rounds);

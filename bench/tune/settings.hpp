@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/selection.hpp"
 #include "task/problem.hpp"
 
 namespace lapwing::tune {
@@ -12,6 +13,7 @@ namespace lapwing::tune {
 struct Settings {
     std::vector<std::string> engines;
     std::vector<Collective> collectives;
+    RequestedAlgorithms algorithms;  // that are measured beside those of the catalogue
     std::vector<std::uint64_t> bytes;
     std::vector<int> ranks;  // sizes of the groups that are measured; empty: all ranks
     int rounds = 0;          // at most

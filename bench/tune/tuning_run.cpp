@@ -281,7 +281,7 @@ nlohmann::json TuningRun::measure(const std::string& engine) {
         if (variants.empty() || one.collective != collective) {
             free_communicators();
             collective = one.collective;
-            for (const Choice& choice : variants_of(collective))
+            for (const Choice& choice : variants_of(collective, settings_.algorithms.find(collective)))
                 variants.push_back({choice, MPI_COMM_NULL, 0, {}});
         }
         nlohmann::json row = measure_case(engine, one, variants, instead);

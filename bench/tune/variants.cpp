@@ -9,7 +9,7 @@
 
 namespace lapwing::tune {
 
-std::vector<Choice> variants_of(Collective collective) {
+std::vector<Choice> variants_of(Collective collective, const Choice* also) {
     std::vector<Choice> variants;
     for (const Algorithm* algorithm : algorithms_of(collective)) {
         const Choice usual{algorithm, default_parameters(*algorithm)};
@@ -23,6 +23,8 @@ std::vector<Choice> variants_of(Collective collective) {
             }
         }
     }
+    if (also != nullptr && std::find(variants.begin(), variants.end(), *also) == variants.end())
+        variants.push_back(*also);
     return variants;
 }
 
@@ -32,7 +34,7 @@ std::vector<int> representatives(const std::vector<Choice>& variants, const Prob
     for (const Choice& choice : variants) {
         const int place = static_cast<int>(places.size());
         places.push_back(-1);
-        if (!choice.algorithm->applies(problem, choice.parameters)) continue;
+        if (!choice.applies(problem)) continue;
         std::string lists;
         for (const int rank : {0, problem.ranks / 2, problem.ranks - 1})
             lists += print(build(problem, rank, choice));

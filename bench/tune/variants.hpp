@@ -1,5 +1,5 @@
 // The variants to try for a problem: every algorithm with its default parameters, and with half and twice of
-// them.
+// them; and one more, if it is given.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace lapwing::tune {
 
-std::vector<Choice> variants_of(Collective collective);
+std::vector<Choice> variants_of(Collective collective, const Choice* also);
 
 // For each variant the first that builds the same lists, mostly itself; -1 when it does not apply.
 std::vector<int> representatives(const std::vector<Choice>& variants, const Problem& problem);

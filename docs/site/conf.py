@@ -31,6 +31,7 @@ Five minutes <self>
 install
 overlap
 guide
+lists
 reference
 troubleshooting
 compatibility

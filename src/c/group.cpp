@@ -92,6 +92,7 @@ void Group::join(lapwing_exchange* exchange, void* context, const char* const* o
     set_unless_broken(job_, std::make_unique<GroupJob>(rank_, size_, settings, wrong, exchange, context,
                                                        [this](const std::string& why) { note_broken(why); }));
     compare_settings(*job_);
+    compare_files(*job_, options_);
     const RankLocations locations(*job_, read_host_order(*job_));
     options_.several_hosts = !locations.all_on_one_host();
     auto network = std::make_unique<JobNetwork>(*job_, options_.engine, locations);

@@ -54,6 +54,8 @@ inline Verdict applies_always(const Problem&, const Parameters&) {
     return Verdict::yes();
 }
 
+class UserLists;
+
 struct Algorithm {
     // The catalogue sets these two: one definition may serve several collectives.
     Collective collective = Collective::barrier;
@@ -74,16 +76,22 @@ struct Algorithm {
     // all ranks are equally far apart.
     bool knows_hosts = false;
     Paths paths = Paths::by_root;
+
+    // Set if the lists come from a file; the three functions are then unused.
+    const UserLists* lists = nullptr;
 };
 
 Parameters default_parameters(const Algorithm& algorithm);
 
-// An algorithm with values for its parameters. Text form: "pairwise:window=6".
+// An algorithm with values for its parameters. Text form: "pairwise:window=6"; of a file "file:my.lists".
 struct Choice {
     const Algorithm* algorithm = nullptr;
     Parameters parameters{};
 
     bool operator==(const Choice&) const = default;
+    // The algorithm's functions, with these parameters.
+    Verdict applies(const Problem& problem) const;
+    double cost(const Problem& problem, const Machine& machine) const;
 };
 std::string print(const Choice& choice);
 

@@ -8,6 +8,7 @@
 #include "base/error.hpp"
 #include "base/nearest_name.hpp"
 #include "collectives/rows.hpp"
+#include "collectives/user_lists.hpp"
 
 namespace lapwing {
 
@@ -66,6 +67,16 @@ Parameters default_parameters(const Algorithm& algorithm) {
     return values;
 }
 
+Verdict Choice::applies(const Problem& problem) const {
+    return algorithm->lists != nullptr ? algorithm->lists->applies(problem)
+                                       : algorithm->applies(problem, parameters);
+}
+
+double Choice::cost(const Problem& problem, const Machine& machine) const {
+    return algorithm->lists != nullptr ? algorithm->lists->cost(problem, machine)
+                                       : algorithm->cost(problem, parameters, machine);
+}
+
 std::string print(const Choice& choice) {
     std::string text = choice.algorithm->name;
     for (std::size_t i = 0; i < choice.algorithm->parameters.size(); ++i) {
@@ -112,6 +123,7 @@ List build(const Problem& problem, int rank, const Choice& choice) {
     if (problem.bytes == 0 && problem.collective != Collective::barrier && !has_parts(problem.collective)) {
         return {.rank = rank, .ranks = problem.ranks, .tasks = {}};
     }
+    if (choice.algorithm->lists != nullptr) return choice.algorithm->lists->build(problem, rank);
     return choice.algorithm->build(problem, rank, choice.parameters);
 }
 

@@ -12,6 +12,9 @@ JobGroup::JobGroup(JobNetwork& network, int rank, std::vector<int> members, cons
     : network_(network), options_(options), of_all_(of_all) {
     group_.rank = rank;
     group_.members = std::move(members);
+    options_.warn = [this](const std::string& line) {
+        if (group_.rank == 0) network_.warn_first_time(line);
+    };
     const std::size_t ranks = group_.members.size();
     if (ranks > 0) {
         placement_ = network.locations().placement_of(group_.members);

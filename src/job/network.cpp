@@ -189,6 +189,13 @@ std::uint64_t JobNetwork::draw_number() {
     return (static_cast<std::uint64_t>(job_.rank()) + 1) << 32 | (++numbers_ + number_of_all);
 }
 
+void JobNetwork::warn_first_time(const std::string& line) {
+    const std::lock_guard lock(printed_mutex_);
+    if (std::find(printed_.begin(), printed_.end(), line) != printed_.end()) return;
+    printed_.push_back(line);
+    job_.warn(line);
+}
+
 void JobNetwork::fail(const std::string& why) {
     for (const OpenEngine& one : engines_) one.job->fail(why);
     if (fabric_ != nullptr) fabric_->give_up(why);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,9 @@ class JobNetwork {
     std::uint64_t draw_number();
     static constexpr std::uint64_t number_of_all = 1;  // the group of all ranks
 
+    // Prints a line for people, unless this rank has printed it before. By any thread.
+    void warn_first_time(const std::string& line);
+
     // All operations in flight fail with `why`. By any thread.
     void fail(const std::string& why);
 
@@ -97,6 +101,8 @@ class JobNetwork {
     bool needs_links_of_job_ = false;
     Missing missing_;
     std::uint64_t numbers_ = 0;
+    std::mutex printed_mutex_;
+    std::vector<std::string> printed_;  // see warn_first_time()
 
     // Destroyed in the opposite order.
     std::vector<OpenEngine> engines_;

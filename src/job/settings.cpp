@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/values.hpp"
+#include "collectives/user_lists.hpp"
 #include "engines/catalogue.hpp"
 #include "links/fabrics.hpp"
 #include "links/tcp/options.hpp"
@@ -61,6 +62,19 @@ void compare_file(Job& job, const char* variable, const std::string& path, std::
     if (differs.empty()) return;
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("the file '{}' ({}) is not the same on all hosts: {}", path, variable, differs));
+}
+
+void compare_files(Job& job, const PlanOptions& options) {
+    if (options.tuning != nullptr)
+        compare_file(job, "LAPWING_TUNING", job.settings().tuning, options.tuning->fingerprint());
+    // The ranks have the same choices by now, and so the same names of files.
+    for (const Choice& choice : options.requested.all()) {
+        if (const UserLists* lists = choice.algorithm->lists)
+            compare_file(job, "LAPWING_ALGORITHM", lists->file(), lists->fingerprint());
+    }
+    if (options.tuning == nullptr) return;
+    for (const UserLists* lists : options.tuning->list_files())
+        compare_file(job, "LAPWING_TUNING", lists->file(), lists->fingerprint());
 }
 
 topology::HostOrder read_host_order(Job& job) {

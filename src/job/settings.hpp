@@ -7,6 +7,7 @@
 #include "engines/job.hpp"
 #include "engines/progress_choice.hpp"
 #include "links/shm/node.hpp"
+#include "plan/planner.hpp"
 #include "topology/host_order.hpp"
 
 namespace lapwing {
@@ -31,6 +32,9 @@ void compare_settings(Job& job);
 // Collective: throws the same unless a file of this fingerprint is equal on all ranks. `variable` names
 // `path`.
 void compare_file(Job& job, const char* variable, const std::string& path, std::uint64_t fingerprint);
+
+// Collective: throws the same unless the tuning file and the list files of `options` are equal on all ranks.
+void compare_files(Job& job, const PlanOptions& options);
 
 // Collective: reads LAPWING_TOPOLOGY. Throws the same, and Error (parse, system).
 topology::HostOrder read_host_order(Job& job);

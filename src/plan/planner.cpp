@@ -35,6 +35,16 @@ bool admits(GroupEngine& group, const std::vector<Problem>& forms, const Choice&
     });
 }
 
+// All ranks must take the same engine. The lists of an algorithm have one form on all ranks; those of a file
+// may not.
+bool supports(const Engine& engine, const Problem& problem, const List& list, const Choice& choice) {
+    if (choice.algorithm->lists == nullptr) return static_cast<bool>(engine.supports(list));
+    for (int rank = 0; rank < problem.ranks; ++rank) {
+        if (!engine.supports(build(problem, rank, choice))) return false;
+    }
+    return true;
+}
+
 void prove(const Problem& problem, const Choice& choice) {
     const ListSet set = build_all(problem, choice);
     const auto violations = check(problem, set.lists, {.queue_depth = UINT64_MAX, .violations = 1});
@@ -105,7 +115,7 @@ Planner::Candidate& Planner::choose_engine(const Key& key, const List& list, con
                                            const ListUse& use) {
     const std::vector<Problem> forms = forms_of(key.problem);
     for (Candidate& candidate : engines_) {
-        if (!candidate.row.engine->supports(list)) continue;
+        if (!supports(*candidate.row.engine, key.problem, list, choice)) continue;
         GroupEngine& group = open(candidate);
         if (key.starts == Starts::persistent_alone && group.needs_agreement()) continue;
         if (admits(group, forms, choice, use)) return candidate;
@@ -119,7 +129,12 @@ Plan Planner::make(const Key& key) {
     plan.problem = problem;
     plan.starts = key.starts;
     const Guidance guidance{options_.tuning.get(), {first_engine().name(), options_.several_hosts}};
-    plan.choice = select(problem, options_.requested, guidance).choice;
+    const Selection selection = select(problem, options_.requested, guidance);
+    plan.choice = selection.choice;
+    if (!selection.refused.empty() && options_.warn) {
+        options_.warn(fmt::format("{}; {} takes over for {}", selection.refused, print(selection.choice),
+                                  name(problem.collective)));
+    }
     // A rank that knows only its own parts cannot build the other ranks' lists.
     const bool all_known =
         !has_parts(problem.collective) || problem.parts.size() == static_cast<std::size_t>(problem.ranks);

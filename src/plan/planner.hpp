@@ -43,6 +43,8 @@ struct PlanOptions {
     // Of blocks up to so many bytes, intra-node peers' messages go through memory; of longer ones, by the
     // engine.
     std::uint64_t max_bytes_by_memory = 0;
+    // Prints a warning for people, once for the group; null: nowhere.
+    std::function<void(const std::string&)> warn = nullptr;
     // Prove the lists of all ranks before the first run: in groups of up to 64 ranks, where this rank knows
     // all parts.
     bool check = false;

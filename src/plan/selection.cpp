@@ -9,6 +9,7 @@
 #include "base/nearest_name.hpp"
 #include "collectives/catalogue.hpp"
 #include "collectives/two_level.hpp"
+#include "plan/list_files.hpp"
 
 namespace lapwing {
 namespace {
@@ -48,7 +49,7 @@ RequestedAlgorithms RequestedAlgorithms::parse(std::string_view text) {
         if (requested.find(collective) != nullptr) {
             throw Error(ErrorCode::invalid_argument, fmt::format("{} is given twice", name(collective)));
         }
-        requested.choices_.push_back(parse_choice(collective, entry.substr(equals + 1)));
+        requested.choices_.push_back(read_choice(collective, entry.substr(equals + 1)));
     }
     return requested;
 }
@@ -62,9 +63,9 @@ const Choice* RequestedAlgorithms::find(Collective collective) const {
 
 double modelled_seconds(const Problem& problem, const Choice& choice, const Machine& machine) {
     const Algorithm& algorithm = *choice.algorithm;
-    return algorithm.cost(
-        problem, choice.parameters,
-        algorithm.knows_hosts ? machine : two_level::machine_for_flat(problem, algorithm.paths, machine));
+    return choice.cost(problem, algorithm.knows_hosts
+                                    ? machine
+                                    : two_level::machine_for_flat(problem, algorithm.paths, machine));
 }
 
 std::vector<Candidate> candidates(const Problem& problem, const Machine& machine) {
@@ -96,8 +97,9 @@ Machine Guidance::machine(const Problem& problem, std::string* where) const {
 
 Selection select(const Problem& problem, const RequestedAlgorithms& requested, const Guidance& guidance) {
     std::string declined;
+    std::string refused;
     const auto takes = [&](const Choice& choice, const std::string& asked_by) {
-        const Verdict applies = choice.algorithm->applies(problem, choice.parameters);
+        const Verdict applies = choice.applies(problem);
         if (!applies) {
             declined +=
                 fmt::format("{}{} declined: {}; ", choice.algorithm->name, asked_by, applies.reason());
@@ -105,7 +107,8 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
         return static_cast<bool>(applies);
     };
     if (const Choice* request = requested.find(problem.collective)) {
-        if (takes(*request, "")) return {*request, Selection::By::request, "asked for"};
+        if (takes(*request, "")) return {*request, Selection::By::request, "asked for", {}};
+        if (const UserLists* lists = request->algorithm->lists) refused = lists->refusal(problem);
     }
     for (const Tuning* measured : {guidance.tuning, &shipped_tuning()}) {
         if (measured == nullptr) continue;
@@ -114,7 +117,8 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
         return {found.row->choice,
                 measured == guidance.tuning ? Selection::By::tuning : Selection::By::defaults,
                 fmt::format("{}{}: {} to be the fastest from {} bytes on", declined, found.where,
-                            found.simulated ? "simulated" : "measured", found.row->from)};
+                            found.simulated ? "simulated" : "measured", found.row->from),
+                refused};
     }
     std::string where;
     const std::vector<Candidate> found = candidates(problem, guidance.machine(problem, &where));
@@ -124,7 +128,7 @@ Selection select(const Problem& problem, const RequestedAlgorithms& requested, c
             fmt::format("no algorithm for {}", found.empty() ? name(problem.collective) : "this problem"));
     }
     return {found.front().choice, Selection::By::cost,
-            fmt::format("{}cheapest by the cost model, constants: {}", declined, where)};
+            fmt::format("{}cheapest by the cost model, constants: {}", declined, where), refused};
 }
 
 }  // namespace lapwing

@@ -3,6 +3,7 @@
 // group share, so that all choose the same.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,12 +14,13 @@
 namespace lapwing {
 
 // At most one wish for each collective, as LAPWING_ALGORITHM writes them:
-// "ialltoall=pairwise:window=6,ibcast=binomial".
+// "ialltoall=pairwise:window=6,ibcast=binomial,iallreduce=file:my.lists".
 class RequestedAlgorithms {
   public:
-    // Throws Error that names the nearest valid collective, algorithm or parameter.
+    // Throws Error that names the nearest valid collective, algorithm or parameter, and as read_choice().
     static RequestedAlgorithms parse(std::string_view text);
     const Choice* find(Collective collective) const;
+    std::span<const Choice> all() const { return choices_; }
 
   private:
     std::vector<Choice> choices_;
@@ -50,7 +52,8 @@ struct Selection {
     enum class By { request, tuning, defaults, cost };
     Choice choice;
     By by = By::cost;
-    std::string why;  // one clause: "asked for", "ring declined: ...; cheapest by the cost model, ..."
+    std::string why;      // one clause: "asked for", "ring declined: ...; cheapest by the cost model, ..."
+    std::string refused;  // the counter-example, if the lists of a file were asked for and are wrong
 };
 
 // Throws Error (unsupported) when no algorithm applies.

@@ -16,6 +16,7 @@
 #include "base/text_file.hpp"
 #include "collectives/catalogue.hpp"
 #include "engines/catalogue.hpp"
+#include "plan/list_files.hpp"
 #include "task/sample.hpp"
 
 namespace lapwing {
@@ -137,7 +138,7 @@ MessageCosts read_messages(const Node& field) {
 
 Choice read_choice(const Node& field, Collective collective) {
     try {
-        return parse_choice(collective, field.text());
+        return read_choice(collective, field.text());
     } catch (const Error& error) {
         if (error.code() != ErrorCode::invalid_argument) throw;
         field.refuse(error.what());
@@ -267,6 +268,20 @@ Tuning Tuning::parse(std::string_view text, const std::string& name) {
 
 Tuning Tuning::read(const std::string& path) {
     return parse(read_text_file(path, "tuning file"), path);
+}
+
+std::vector<const UserLists*> Tuning::list_files() const {
+    std::vector<const UserLists*> files;
+    for (const Table& table : tables_) {
+        for (const auto& [collective, rows] : table.choices) {
+            for (const Row& row : rows) {
+                const UserLists* lists = row.choice.algorithm->lists;
+                if (lists != nullptr && std::find(files.begin(), files.end(), lists) == files.end())
+                    files.push_back(lists);
+            }
+        }
+    }
+    return files;
 }
 
 Tuning::Found Tuning::find(const Problem& problem, const Surroundings& surroundings) const {

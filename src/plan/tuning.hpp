@@ -83,6 +83,8 @@ class Tuning {
     const std::vector<Table>& tables() const { return tables_; }
     // Of the text: ranks with different files would choose differently.
     std::uint64_t fingerprint() const { return fingerprint_; }
+    // The list files that the choices name, each once for each of its collectives.
+    std::vector<const UserLists*> list_files() const;
 
   private:
     template <typename Has>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,22 @@ struct List {
     }
 };
 
-// The contents of a list file: the lists of all ranks of a group, and their problem.
+// The sizes that lists in chunks are for: bytes of a block.
+struct ChunkSizes {
+    std::uint64_t min_bytes = 0;
+    std::uint64_t max_bytes = UINT64_MAX;
+
+    bool operator==(const ChunkSizes&) const = default;
+};
+
+// A part of a list file: the lists of all ranks of a group, and their problem.
 struct ListSet {
     Problem problem;
-    std::string algorithm;    // that built the lists; empty if unknown. Word characters and ":=" only
+    std::string algorithm;    // that built the lists; empty if unknown. Word characters and ":=./-" only
     std::vector<List> lists;  // one per rank, in rank order
+    // If set, the lists are in chunks: a block has `problem.bytes` chunks, every span counts chunks, and
+    // reductions are of one-byte elements. scale() (task/scaling.hpp) gives them a size.
+    std::optional<ChunkSizes> chunks = {};
 
     bool operator==(const ListSet&) const = default;
 };

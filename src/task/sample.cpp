@@ -233,6 +233,15 @@ std::vector<std::vector<int>> sample_hosts(int ranks) {
     return all;
 }
 
+std::vector<Violation> check_chains_on_hosts(std::span<const List> lists, std::size_t max_violations) {
+    std::vector<Violation> violations;
+    for (const std::vector<int>& hosts : sample_hosts(static_cast<int>(lists.size()))) {
+        violations = check_chains(lists, {}, max_violations, hosts);
+        if (!violations.empty()) break;
+    }
+    return violations;
+}
+
 std::vector<Problem> sample_problems_on_hosts(Collective collective, int ranks, std::uint64_t bytes) {
     constexpr int max_ranks_everywhere = 4;
     const auto placements = placements_of_every_kind(ranks);

@@ -13,11 +13,11 @@ void append(std::string& text, const Span& span) {
     text += fmt::format("{}[{}+{}]", name(span.space), span.offset, span.length);
 }
 
-void append(std::string& text, const Task& task) {
+void append(std::string& text, const Task& task, bool in_chunks = false) {
     const unsigned has = fields(task.kind);
     text += name(task.kind);
     if (has & PEER) text += fmt::format(" {}", task.peer);
-    if (has & OP) text += fmt::format(" {} {}", name(task.op), name(task.type));
+    if ((has & OP) && !in_chunks) text += fmt::format(" {} {}", name(task.op), name(task.type));
     // Only a message's span may be left out: of the two spans of a copy, one alone could be either.
     const bool always = !(has & PEER);
     if ((has & TARGET) && (always || task.target.length != 0)) append(text += ' ', task.target);
@@ -48,11 +48,11 @@ void append(std::string& text, const Placement& placement) {
     text += fmt::format(" order {}", fmt::join(placement.order(), ","));
 }
 
-void append(std::string& text, const List& list) {
+void append(std::string& text, const List& list, bool in_chunks = false) {
     text += fmt::format("list {} in {} out {} scratch {}\n", list.rank, list.in_bytes, list.out_bytes,
                         list.scratch_bytes);
     for (const Task& task : list.tasks) {
-        append(text += "  ", task);
+        append(text += "  ", task, in_chunks);
         text += '\n';
     }
     text += "end\n";
@@ -93,14 +93,23 @@ std::string print(const List& list) {
 }
 
 std::string print(const Problem& problem) {
+    return print_problem({problem, {}, {}});
+}
+
+std::string print_problem(const ListSet& set) {
+    const Problem& problem = set.problem;
     std::string text = fmt::format("problem {} ranks {}", name(problem.collective), problem.ranks);
     if (has_root(problem.collective)) text += fmt::format(" root {}", problem.root);
     const bool has_bytes = problem.collective != Collective::barrier && !has_parts(problem.collective);
-    if (has_bytes || problem.bytes != 0) {
+    if (set.chunks) {
+        text += fmt::format(" chunks {}", problem.bytes);
+        if (set.chunks->min_bytes > 0) text += fmt::format(" min_bytes {}", set.chunks->min_bytes);
+        if (set.chunks->max_bytes < UINT64_MAX) text += fmt::format(" max_bytes {}", set.chunks->max_bytes);
+    } else if (has_bytes || problem.bytes != 0) {
         text += fmt::format(" bytes {}", problem.bytes);
     }
     if (problem.in_place) text += " in_place";
-    if (is_reduction(problem.collective)) {
+    if (is_reduction(problem.collective) && !set.chunks) {
         text += fmt::format(" op {} type {}", name(problem.op), name(problem.type));
         if (problem.type == Type::opaque) {
             text += fmt::format(":{}", problem.element);
@@ -108,18 +117,17 @@ std::string print(const Problem& problem) {
     }
     if (problem.ordered) text += " ordered";
     if (problem.placement != nullptr) append(text, *problem.placement);
+    if (!set.algorithm.empty()) text += fmt::format(" algorithm {}", set.algorithm);
     return text;
 }
 
 std::string print(const ListSet& set) {
-    std::string text = print(set.problem);
-    if (!set.algorithm.empty()) text += fmt::format(" algorithm {}", set.algorithm);
-    text += '\n';
+    std::string text = print_problem(set) + '\n';
     for (std::size_t rank = 0; rank < set.problem.parts.size(); ++rank) {
         const std::string blocks = print(set.problem.parts[rank]);
         text += fmt::format("parts {}{}{}\n", rank, blocks.empty() ? "" : " ", blocks);
     }
-    for (const List& list : set.lists) append(text, list);
+    for (const List& list : set.lists) append(text, list, set.chunks.has_value());
     return text;
 }
 

@@ -12,7 +12,8 @@
 //
 // A span is space[offset+length] in bytes; a span of zero bytes is left out. The problem line names
 //   root       if the collective has one
-//   bytes      of one block. In allgatherv and reduce_scatter, of the average block; optional. Not in other
+//   bytes      of one block; or chunks, see below. In allgatherv and reduce_scatter, of the average block;
+//   optional. Not in other
 //              collectives with parts
 //   in_place   if the input lies in out
 //   op, type   of a reduction: "op sum type int32"; the caller's own function with the bytes of its
@@ -30,10 +31,28 @@
 // A block is peer:offset+length in bytes; problem.hpp gives the order of blocks. A rank without sends or
 // receives omits the word. Then the lists follow, in rank order; their in and out are the sizes that the
 // problem gives that rank. print and parse are inverse to each other.
+//
+// Lists in chunks serve every size, operator and type: the problem has "chunks" in place of bytes, op and
+// type, and every offset and length counts chunks. A block of n elements has chunks of n / chunks elements,
+// rounded so that the chunks cover it (task/scaling.hpp). Two optional words limit the bytes of a block:
+//
+//   problem allreduce ranks 2 chunks 2 min_bytes 1024 max_bytes 65536
+//   list 0 in 2 out 2 scratch 2
+//     recv 1 scratch[0+1]
+//     recv 1 out[1+1]
+//     send 1 in[1+1]
+//     wait 1 1
+//     copy out[0+1] in[0+1]
+//     reduce out[0+1] scratch[0+1]
+//     ...
+//
+// A file may have several sets of lists, one after the other, for different problems.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.hpp"
 #include "task/list.hpp"
@@ -59,12 +78,24 @@ std::string print(const Parts& parts);      // "sends 0:0+4 receives 0:0+4"
 std::string print(const Problem& problem);  // its line without "algorithm"; no parts, no newline
 std::string print(const List& list);        // "list ... end" with newlines
 std::string print(const ListSet& set);
+std::string print_problem(const ListSet& set);  // its line, with chunks and algorithm; no newline
 
-// Parses a whole list file: the problem and one list for every rank. Throws ParseError, also for a truncated
-// file, an invalid problem, parts that do not match, a missing or repeated rank, a number beyond 64 bits, a
-// span outside its space, a peer out of range, and an enable task, which only lowering makes. Takes time (up
-// to a logarithm) and memory in proportion to the text, whatever numbers the text holds. The checker checks
-// all other requirements, for example equal lengths of the two spans of a copy.
+// Parses a list file with one set: the problem and one list for every rank. Throws ParseError, also for a
+// truncated file, an invalid problem, parts that do not match, a missing or repeated rank, a number beyond 64
+// bits, a span outside its space, a peer out of range, and an enable task, which only lowering makes. Takes
+// time (up to a logarithm) and memory in proportion to the text, whatever numbers the text holds. The checker
+// checks all other requirements, for example equal lengths of the two spans of a copy.
 ListSet parse(std::string_view text);
+
+// One set of a file, with the lines at which each rank's list and its tasks are.
+struct ParsedSet {
+    ListSet set;
+    std::vector<int> list_lines;
+    std::vector<std::vector<int>> task_lines;
+};
+// Returns the line of a rank's task, by its index in the list; without a task, that of the list.
+int line_of(const ParsedSet& parsed, int rank, std::optional<std::size_t> task);
+// Parses a list file with one set or several; as parse().
+std::vector<ParsedSet> parse_sets(std::string_view text);
 
 }  // namespace lapwing

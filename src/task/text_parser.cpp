@@ -38,18 +38,33 @@ class Parser {
   public:
     explicit Parser(std::string_view text) : scanner_(text) {}
 
-    ListSet file() {
+    std::vector<ParsedSet> file(bool one_set) {
         if (!scanner_.next_line()) refuse(scanner_.word(), "file is empty: 'problem' is missing");
-        parse_problem(scanner_, set_);
-        // Nothing is allocated by the number of ranks that the file claims, only by the lists it holds.
-        while (scanner_.next_line()) list();
-        if (set_.lists.size() < ranks()) {
-            refuse(scanner_.word(), fmt::format("list of rank {} is missing", set_.lists.size()));
+        std::vector<ParsedSet> sets;
+        bool more = true;
+        while (more) {
+            parsed_ = {};
+            parse_problem(scanner_, set_);
+            // Nothing is allocated by the number of ranks that the file claims, only by the lists it holds.
+            more = false;
+            while (!more && scanner_.next_line()) {
+                more = !one_set && set_.lists.size() == ranks() && next_word().text == "problem";
+                if (!more) list();
+            }
+            if (set_.lists.size() < ranks()) {
+                refuse(scanner_.word(), fmt::format("list of rank {} is missing", set_.lists.size()));
+            }
+            sets.push_back(std::move(parsed_));
         }
-        return std::move(set_);
+        return sets;
     }
 
   private:
+    Word next_word() const {
+        Scanner ahead = scanner_;
+        return ahead.word();
+    }
+
     std::size_t ranks() const { return static_cast<std::size_t>(set_.problem.ranks); }
 
     void expect(const char* wanted) {
@@ -78,6 +93,8 @@ class Parser {
             refuse(rank_word, fmt::format("list of rank {} is missing: lists stand in rank order", next));
         }
         List& list = set_.lists.emplace_back();
+        parsed_.list_lines.push_back(start.line);
+        parsed_.task_lines.emplace_back();
         list.rank = static_cast<int>(rank);
         list.ranks = set_.problem.ranks;
         list.in_bytes = size_of("in", in_bytes(set_.problem, list.rank), list.rank);
@@ -124,9 +141,10 @@ class Parser {
         }
         Task& task = list.tasks.emplace_back();
         task.kind = *kind;
+        parsed_.task_lines.back().push_back(start.line);
         const unsigned has = fields(*kind);
         if (has & PEER) task.peer = rank_number(scanner_.word(), "peer", set_.problem.ranks);
-        if (has & OP) {
+        if (has & OP && !set_.chunks) {
             task.op = parse_operator(scanner_.word());
             task.type = parse_type(scanner_.word());
         }
@@ -167,13 +185,23 @@ class Parser {
     }
 
     Scanner scanner_;
-    ListSet set_;
+    ParsedSet parsed_;
+    ListSet& set_ = parsed_.set;
 };
 
 }  // namespace
 
 ListSet parse(std::string_view text) {
-    return Parser(text).file();
+    return std::move(Parser(text).file(true).front().set);
+}
+
+int line_of(const ParsedSet& parsed, int rank, std::optional<std::size_t> task) {
+    const auto at = static_cast<std::size_t>(rank);
+    return task ? parsed.task_lines[at][*task] : parsed.list_lines[at];
+}
+
+std::vector<ParsedSet> parse_sets(std::string_view text) {
+    return Parser(text).file(false);
 }
 
 }  // namespace lapwing

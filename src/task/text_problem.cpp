@@ -17,6 +17,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+constexpr std::uint64_t max_chunks = 1 << 20;
+
 Names collective_names() {
     return {
 #define LAPWING_COLLECTIVE(name, mpi_name, also, traits) #name,
@@ -25,10 +27,13 @@ Names collective_names() {
 }
 
 // The words that may follow the collective in the problem line, each at most once, in any order.
+// Some belong to lists of one size only, or to lists in chunks only.
+enum class Form { any, one_size, chunks };
 struct Key {
     const char* name;
     bool (*belongs)(Collective);
     bool (*needed)(Collective);
+    Form form = Form::any;
 };
 bool always(Collective) {
     return true;
@@ -46,10 +51,13 @@ bool never(Collective) {
 constexpr Key keys[] = {
     {"ranks", always, always},
     {"root", has_root, has_root},
-    {"bytes", may_have_bytes, has_bytes},
+    {"bytes", may_have_bytes, has_bytes, Form::one_size},
+    {"chunks", has_bytes, never, Form::chunks},
+    {"min_bytes", has_bytes, never, Form::chunks},
+    {"max_bytes", has_bytes, never, Form::chunks},
     {"in_place", may_be_in_place, never},
-    {"op", is_reduction, is_reduction},
-    {"type", is_reduction, is_reduction},
+    {"op", is_reduction, is_reduction, Form::one_size},
+    {"type", is_reduction, is_reduction, Form::one_size},
     {"ordered", is_reduction, never},
     {"hosts", always, never},
     {"groups", always, never},
@@ -66,24 +74,36 @@ class ProblemLine {
             refuse(start, fmt::format("expected 'problem', not {}", quote(start.text)));
         }
         set_.problem.collective = collective();
-        bool seen[std::size(keys)] = {};
+        Word seen[std::size(keys)];
         Word word = scanner_.word();
         for (; !word.empty(); word = scanner_.word()) {
             const auto key = std::find_if(std::begin(keys), std::end(keys),
                                           [&](const Key& candidate) { return word.text == candidate.name; });
             if (key == std::end(keys)) refuse_unknown(word, "word", problem_words());
-            bool& given = seen[key - std::begin(keys)];
-            if (given) refuse(word, fmt::format("'{}' is given twice", key->name));
-            given = true;
+            Word& given = seen[key - std::begin(keys)];
+            if (!given.empty()) refuse(word, fmt::format("'{}' is given twice", key->name));
+            given = word;
             if (!key->belongs(set_.problem.collective)) {
                 refuse(word, fmt::format("{} has no '{}'", name(set_.problem.collective), key->name));
             }
             value_of(word.text);
         }
+        const bool in_chunks = chunks_ > 0;
+        const Form other_form = in_chunks ? Form::one_size : Form::chunks;
         for (std::size_t i = 0; i < std::size(keys); ++i) {
-            if (!seen[i] && keys[i].needed(set_.problem.collective)) {
-                refuse(word, fmt::format("'{}' is missing", keys[i].name));
+            const Key& key = keys[i];
+            if (!seen[i].empty() && key.form == other_form) {
+                refuse(seen[i], in_chunks
+                                    ? fmt::format("lists in chunks have no '{}': they serve all", key.name)
+                                    : fmt::format("'{}' needs 'chunks'", key.name));
             }
+            if (seen[i].empty() && key.form != other_form && key.needed(set_.problem.collective)) {
+                refuse(word, fmt::format("'{}' is missing", key.name));
+            }
+        }
+        if (in_chunks) {
+            set_.problem.bytes = chunks_;
+            set_.chunks = sizes_;
         }
         place();
     }
@@ -130,6 +150,14 @@ class ProblemLine {
             problem.root = number_of_ranks(word, "root");
         } else if (key == "bytes") {
             problem.bytes = number(word, "bytes");
+        } else if (key == "chunks") {
+            chunks_ = number(word, "chunks");
+            if (chunks_ == 0 || chunks_ > max_chunks)
+                refuse(word, fmt::format("a block has 1 to {} chunks, not {}", max_chunks, chunks_));
+        } else if (key == "min_bytes") {
+            sizes_.min_bytes = number(word, "min_bytes");
+        } else if (key == "max_bytes") {
+            sizes_.max_bytes = number(word, "max_bytes");
         } else if (key == "op") {
             problem.op = parse_operator(word);
         } else if (key == "type") {
@@ -208,7 +236,7 @@ class ProblemLine {
 
     static std::string algorithm(const Word& word) {
         constexpr std::string_view valid =
-            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:=";
+            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:=./-";
         if (word.empty()) refuse(word, "an algorithm is missing");
         const std::size_t wrong = word.text.find_first_not_of(valid);
         if (wrong != std::string_view::npos) {
@@ -220,6 +248,8 @@ class ProblemLine {
 
     Scanner& scanner_;
     ListSet& set_;
+    std::uint64_t chunks_ = 0;  // of a block; 0: not in chunks
+    ChunkSizes sizes_;
     std::vector<std::uint64_t> hosts_;
     std::vector<int> order_;
     std::vector<std::vector<std::uint64_t>> groups_;

@@ -77,6 +77,16 @@ class Tune(ToolTest):
         self.assertIn(" ring on host", output)
         self.assertNotIn("pairwise on host", output)
 
+    def test_lists_of_a_file_are_measured_beside_the_catalogue(self):
+        lists = self.file.with_name("own.lists")
+        lists.write_text("problem allgather ranks 2 chunks 2\n" + "".join(
+            f"list {rank} in 2 out 4 scratch 0\n  recv {peer} out[{2 * peer}+1]\n  recv {peer} out[{2 * peer + 1}+1]\n"
+            f"  copy out[{2 * rank}+2] in[0+2]\n  send {peer} in[0+1]\n  send {peer} in[1+1]\n  wait {peer} 2\nend\n"
+            for rank, peer in ((0, 1), (1, 0))))
+        self.tune("--engine", "host", "--collective", "iallgather", "--algorithm", f"iallgather=file:{lists}")
+        for row in self.tables()[0]["measured"]:
+            self.assertEqual(f"file:{lists}" in row["seconds"], row["collective"] == "allgather", row)
+
     def test_tables_are_added_and_replaced(self):
         self.tune("--engine", "host", "--collective", "ibarrier")
         first = self.tables()

@@ -163,11 +163,15 @@ class Docs(unittest.TestCase):
     def test_commands_can_be_pasted(self):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LAPWING_")}
         environment["PATH"] = f"{TOOL.parent}:{environment['PATH']}"
+        environment["PYTHONPATH"] = str(ROOT / "python")
         count = 0
         passed = set()  # commands that write no file: equal ones are run once
         for page in PAGES:
             for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
                 with self.subTest(page=page.name), tempfile.TemporaryDirectory() as directory:
+                    # Programs that the page shows, by the comment that names them.
+                    for name, program in re.findall(r"^```python\n# (\S+[.]py)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL):
+                        (pathlib.Path(directory) / name).write_text(program)
                     for command in block.splitlines():
                         if command in passed:
                             continue

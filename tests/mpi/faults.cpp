@@ -7,6 +7,7 @@
 //     awaited   the others wait for its part, which it has not started
 //     end       all collectives are complete
 //   leaves    ends by _exit(0), without MPI_Finalize
+//   hinted ALGORITHMS   names them by an info key
 //   plain     nothing special: a few collectives
 //   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file that the second
 //             argument names, if any, when links have been made
@@ -73,6 +74,13 @@ int main(int argc, char** argv) {
     if (what == "killed" && argc > 3 && std::atoi(argv[2]) == rank) point = argv[3];
     reach("start", -1);
     if (what == "mixed" && argc > 2) wait_for_both(static_cast<unsigned>(std::atoi(argv[2])));
+    if (what == "hinted" && argc > 2) {
+        MPI_Info info;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "lapwing_algorithm", argv[2]);
+        MPI_Comm_set_info(MPI_COMM_WORLD, info);
+        MPI_Info_free(&info);
+    }
     const std::size_t count = 100'000;
     const auto blocks = static_cast<std::size_t>(ranks);
     std::vector<int> sent(count * blocks);

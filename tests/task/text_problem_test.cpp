@@ -98,8 +98,8 @@ TEST(Parse, TheProblemLineIsWhole) {
     EXPECT_EQ(fault("problem broadcast in_place\n"), "1:19: broadcast has no 'in_place'");
     EXPECT_EQ(fault("problem barrier ranks\n"), "1:22: a number is missing for ranks");
     EXPECT_EQ(fault("problem barrier ranks 2 algorithm\n"), "1:34: an algorithm is missing");
-    EXPECT_EQ(fault("problem barrier ranks 2 algorithm a/b\n"),
-              "1:36: '/' is not allowed in an algorithm's name");
+    EXPECT_EQ(fault("problem barrier ranks 2 algorithm a+b\n"),
+              "1:36: '+' is not allowed in an algorithm's name");
 }
 
 TEST(Parse, TheProblemLineIsThatOfItsCollective) {

@@ -273,5 +273,39 @@ TEST(Parse, EveryTruncationIsRefused) {
     }
 }
 
+constexpr const char* in_chunks =
+    "problem allreduce ranks 1 chunks 3 min_bytes 24 max_bytes 4096 ordered algorithm own\n"
+    "list 0 in 3 out 3 scratch 3\n"
+    "  copy out[0+3] in[0+3]\n"
+    "  reduce out[0+1] scratch[0+1]\n"
+    "end\n";
+
+TEST(TextInChunks, HasNeitherBytesNorOperatorNorType) {
+    const ListSet set = parse(in_chunks);
+    EXPECT_EQ(set.problem.bytes, 3U);
+    EXPECT_EQ(set.chunks, (ChunkSizes{24, 4096}));
+    EXPECT_EQ(print(set), in_chunks);
+    EXPECT_EQ(fault("problem allreduce ranks 1 chunks 3 op sum\n"),
+              "1:36: lists in chunks have no 'op': they serve all");
+    EXPECT_EQ(fault("problem allgather ranks 1 bytes 3 chunks 3\n"),
+              "1:27: lists in chunks have no 'bytes': they serve all");
+    EXPECT_EQ(fault("problem allgather ranks 1 bytes 3 min_bytes 3\n"), "1:35: 'min_bytes' needs 'chunks'");
+    EXPECT_EQ(fault("problem allgather ranks 1 chunks 0\n"), "1:34: a block has 1 to 1048576 chunks, not 0");
+    EXPECT_EQ(fault("problem barrier ranks 1 chunks 2\n"), "1:25: barrier has no 'chunks'");
+}
+
+TEST(Sets, FollowOneAnotherInAFile) {
+    const std::string text = std::string(broadcast) + in_chunks;
+    const std::vector<ParsedSet> sets = parse_sets(text);
+    ASSERT_EQ(sets.size(), 2U);
+    EXPECT_EQ(print(sets[0].set) + print(sets[1].set), text);
+    EXPECT_EQ(sets[0].list_lines, (std::vector<int>{2, 5}));
+    EXPECT_EQ(sets[0].task_lines, (std::vector<std::vector<int>>{{3}, {6, 7}}));
+    EXPECT_EQ(sets[1].task_lines, (std::vector<std::vector<int>>{{11, 12}}));
+    EXPECT_EQ(line_of(sets[1], 0, 1), 12);
+    EXPECT_EQ(line_of(sets[1], 0, std::nullopt), 10);
+    EXPECT_EQ(fault(text), "9:1: after the last list: 'problem'");
+}
+
 }  // namespace
 }  // namespace lapwing

@@ -20,6 +20,30 @@ end
 """
 
 
+IN_CHUNKS = """problem allgather ranks 2 chunks 2 min_bytes 2 algorithm halves
+list 0 in 2 out 4 scratch 0
+  recv 1 out[2+1]
+  recv 1 out[3+1]
+  copy out[0+2] in[0+2]
+  send 1 in[0+1]
+  send 1 in[1+1]
+  wait 1 2
+end
+list 1 in 2 out 4 scratch 0
+  recv 0 out[0+1]
+  recv 0 out[1+1]
+  copy out[2+2] in[0+2]
+  send 0 in[0+1]
+  send 0 in[1+1]
+  wait 0 2
+end
+"""
+
+# By way of scratch, where the first chunk is at the second one's position.
+UNALIGNED = IN_CHUNKS.replace("scratch 0", "scratch 2", 1).replace(
+    "  send 1 in[0+1]\n", "  copy scratch[1+1] in[0+1]\n  send 1 scratch[1+1]\n")
+
+
 WITH_PARTS = """problem neighbor_alltoall ranks 2
 parts 0 sends 1:0+4 1:4+4
 parts 1 receives 0:0+4 0:4+4
@@ -75,7 +99,36 @@ class Files(ToolTest):
         file = self.file(RIGHT.replace("  send 1 in[0+8]\n", "  send 1 in[0+4]\n"))
         out, _ = self.call("verify", file, status=1)
         self.assertIn(f"{file}: 1 violation", out)
-        self.assertRegex(out, r"\n  matching: rank \d, task \d")
+        self.assertRegex(out, r"\n  line 7: matching: rank 1, task 0")
+        out, _ = self.call("verify", "--json", file, status=1)
+        self.assertEqual(json.loads(out)["files"][0]["lines"], [7])
+
+    def test_several_sets_in_chunks(self):
+        file = self.file(RIGHT + IN_CHUNKS)
+        out, _ = self.call("verify", file)
+        self.assertIn("proved 2 lists and their chain forms: problem broadcast ranks 2 root 0 bytes 8 by by_hand;", out)
+        self.assertIn("proved 2 lists and their chain forms: problem allgather ranks 2 chunks 2 min_bytes 2 by halves;", out)
+        self.assertNotIn("divide evenly", out)
+        out, _ = self.call("verify", self.file(UNALIGNED))
+        self.assertIn("only for blocks that divide evenly into 2 chunks: rank 0, task 3 (copy scratch[1+1] in[0+1]) is between", out)
+
+    def test_other_commands_take_the_file(self):
+        choice = f"file:{self.file(IN_CHUNKS)}"
+        out, _ = self.call("verify", "--algorithm", choice, "--ranks", "1:3")
+        self.assertRegex(out, r"\nproved [1-9]\d* lists and [1-9]\d* chain forms of [1-9]\d* problems, 0 violations\n$")
+        out, _ = self.call("explain", "allgather", "--ranks", "2", "--bytes", "5", "--algorithm", choice, "--format", "text")
+        self.assertIn("recv 1 out[5+2]\n", out)
+        self.assertIn("recv 1 out[7+3]\n", out)
+        out, _ = self.call("verify", self.file(out))
+        out, _ = self.call("predict", "iallgather", "--ranks", "2", "--bytes", "8", "--work", "0", "--algorithm", f"ring,{choice}")
+        self.assertIn(choice, out)
+        _, err = self.call("explain", "allgather", "--ranks", "3", "--bytes", "5", "--algorithm", choice, status=2)
+        self.assertIn("declines this problem: the file has no lists for this number of ranks", err)
+        _, err = self.call("explain", "alltoall", "--ranks", "2", "--bytes", "5", "--algorithm", choice, status=2)
+        self.assertIn("has no lists of alltoall; it has those of allgather", err)
+        wrong = f"file:{self.file(IN_CHUNKS.replace('in[1+1]', 'in[0+1]', 1), 'wrong')}"
+        out, _ = self.call("explain", "allgather", "--ranks", "2", "--bytes", "4", LAPWING_ALGORITHM=f"iallgather={wrong}")
+        self.assertRegex(out, r"wrong declined: .*wrong:\d+: provenance: rank \d")
 
     def test_parts(self):
         out, _ = self.call("verify", self.file(WITH_PARTS))

@@ -1,10 +1,13 @@
 // Hints: what the program sets for one communicator by MPI_Comm_set_info or MPI_Comm_dup_with_info, before
 // its first collective. And what MPI_Comm_get_info shows of it.
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
+#include "collectives/user_lists.hpp"
 #include "engines/catalogue.hpp"
 #include "mpi/calls/exported.hpp"
 #include "mpi/calls/init.hpp"
@@ -32,6 +35,21 @@ std::string value_of(MPI_Info info, const char* key) {
     return found ? value : "";
 }
 
+// Collective, if the algorithms include lists of a file: returns whether the files are the same on all ranks.
+bool same_files(MPI_Comm communicator, const RequestedAlgorithms& requested) {
+    std::uint64_t fingerprint = 0;
+    bool has_files = false;
+    for (const Choice& choice : requested.all()) {
+        const UserLists* lists = choice.algorithm->lists;
+        has_files = has_files || lists != nullptr;
+        fingerprint = fingerprint * 0x9e3779b97f4a7c15U + (lists != nullptr ? lists->fingerprint() : 0);
+    }
+    if (!has_files) return true;
+    std::uint64_t extremes[] = {fingerprint, ~fingerprint};
+    PMPI_Allreduce(MPI_IN_PLACE, extremes, 2, MPI_UINT64_T, MPI_MAX, communicator);
+    return extremes[0] == ~extremes[1];
+}
+
 void take(MPI_Comm communicator, MPI_Info info) {
     if (info == MPI_INFO_NULL || communicator == MPI_COMM_NULL || !takes_calls()) return;
     const std::string engine = value_of(info, engine_key);
@@ -46,7 +64,15 @@ void take(MPI_Comm communicator, MPI_Info info) {
         group->options.engine = engine;
         group->left_to_mpi = engine == "mpi";
     }
-    if (!algorithm.empty()) group->options.requested = RequestedAlgorithms::parse(algorithm);
+    if (algorithm.empty()) return;
+    RequestedAlgorithms requested = RequestedAlgorithms::parse(algorithm);
+    if (same_files(communicator, requested)) {
+        group->options.requested = std::move(requested);
+    } else {
+        runtime.job->warn_once(
+            fmt::format("{} '{}': the files are not the same on all ranks; the hint is ignored",
+                        algorithm_key, algorithm));
+    }
 }
 
 }  // namespace

@@ -127,10 +127,7 @@ void start_job(bool collective) {
             end(fmt::format("{}; pass the LAPWING_* variables to all hosts, as lapwing run does",
                             error.what()));
         }
-        if (runtime.options.tuning != nullptr) {
-            compare_file(*runtime.job, "LAPWING_TUNING", settings.tuning,
-                         runtime.options.tuning->fingerprint());
-        }
+        compare_files(*runtime.job, runtime.options);
         if (runtime.job->rank() == 0 && runtime.report_form != "none") begin_report(runtime.report_mark);
         start_network();
         start_watch();

@@ -7,6 +7,7 @@
 #include "collectives/catalogue.hpp"
 #include "command_line/command_line.hpp"
 #include "lapwing/common/values.hpp"
+#include "plan/list_files.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -61,7 +62,7 @@ std::string Chosen::sentence() const {
 
 void add_choice_options(CommandLine& app, ChoiceOptions& options) {
     app.add_option("--algorithm", options.algorithm,
-                   "Such as pairwise:window=6; by default the one that a run would choose")
+                   "Such as pairwise:window=6 or file:my.lists; by default the one that a run would choose")
         ->type_name("A");
     app.add_option("--engine", options.engine, "Choose for this engine (LAPWING_ENGINE)")->type_name("E");
 }
@@ -82,8 +83,8 @@ Chosen choose(const ChoiceOptions& options, const Problem& problem, bool several
         throw Error(ErrorCode::unsupported, fmt::format("{} has no algorithm", name(problem.collective)));
     }
     if (!options.algorithm.empty()) {
-        chosen.choice = parse_choice(problem.collective, options.algorithm);
-        const Verdict verdict = chosen.choice.algorithm->applies(problem, chosen.choice.parameters);
+        chosen.choice = read_choice(problem.collective, options.algorithm);
+        const Verdict verdict = chosen.choice.applies(problem);
         if (verdict) return chosen;
         const bool ask = chosen.choice.algorithm->knows_hosts && problem.placement == nullptr;
         throw Error(

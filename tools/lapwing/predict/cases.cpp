@@ -10,6 +10,7 @@
 #include "collectives/catalogue.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/predict/network.hpp"
+#include "plan/list_files.hpp"
 #include "plan/selection.hpp"
 
 namespace lapwing::tool {
@@ -54,13 +55,20 @@ std::vector<Choice> named_choices(const Study& study, Collective collective) {
     }
     read_list("--algorithm", study.algorithms, [&](const std::string& word) {
         const std::string wanted = word.substr(0, word.find(':'));
+        const std::string file(list_file_of(word));
         const auto has = [&](Collective one) {
+            if (!file.empty()) {
+                const std::vector<const UserLists*> all = read_list_file(file);
+                return std::any_of(all.begin(), all.end(), [&](const UserLists* lists) {
+                    return lists->algorithm().collective == one;
+                });
+            }
             const std::vector<const Algorithm*> all = algorithms_of(one);
             return std::any_of(all.begin(), all.end(), [&](const Algorithm* a) { return a->name == wanted; });
         };
         // Of several collectives not all need to have it; of none, the message names the nearest.
         if (has(collective) || std::none_of(study.collectives.begin(), study.collectives.end(), has)) {
-            choices.push_back(parse_choice(collective, word));
+            choices.push_back(read_choice(collective, word));
         }
         return word;
     });
@@ -84,7 +92,7 @@ std::uint64_t runs_of(const Study& study) {
 
 void add_case(const Study& study, const Problem& problem, std::uint64_t bytes, const Choice& choice,
               const std::vector<const simulate::Engine*>& engines, Cases& found) {
-    const Verdict verdict = choice.algorithm->applies(problem, choice.parameters);
+    const Verdict verdict = choice.applies(problem);
     if (!verdict) {
         found.declined.push_back({problem, choice, verdict.reason()});
         return;

@@ -12,6 +12,7 @@
 #include "lapwing/common/tables.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/tune/message_costs.hpp"
+#include "plan/list_files.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -42,7 +43,7 @@ Measured read_measured(const nlohmann::json& row, const MeasuredTable& table) {
     measured.problem = measured_problem(measured.collective, ranks, measured.bytes);
     measured.problem.placement = table.placement;
     for (const auto& entry : row.at("seconds").items()) {
-        measured.seconds.emplace_back(parse_choice(measured.collective, entry.key()),
+        measured.seconds.emplace_back(read_choice(measured.collective, entry.key()),
                                       entry.value().get<double>());
     }
     std::sort(measured.seconds.begin(), measured.seconds.end(),

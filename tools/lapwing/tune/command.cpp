@@ -34,6 +34,7 @@ constexpr const char* program_name = "lapwing-tune";
 struct Options {
     std::string engines;
     std::string collectives;
+    std::string algorithms;
     std::string bytes = "16:1Mi";
     std::string burst;
     bool fit = false;
@@ -91,11 +92,18 @@ std::vector<int> read_ranks(const std::string& written, const char* option = "--
     return ranks;
 }
 
+// As written, once it is known to be right.
+const std::string& read_algorithms(const std::string& written) {
+    RequestedAlgorithms::parse(written);
+    return written;
+}
+
 nlohmann::json program_settings(const Options& options) {
     return {{"engines", read_engines(options.engines)},
             {"collectives", options.collectives.empty()
                                 ? measurable_collectives()
                                 : read_list("--collective", options.collectives, read_measurable)},
+            {"algorithms", read_algorithms(options.algorithms)},
             {"bytes", read_blocks(options.bytes)},
             {"ranks", read_ranks(options.ranks)},
             {"rounds", options.rounds},
@@ -315,6 +323,9 @@ void add_options(CommandLine& app, Options& options) {
                    "Collectives (all that have several algorithms); some calls of Ibcast and Ialltoall are "
                    "always measured, for the message costs")
         ->type_name("C,...");
+    app.add_option("--algorithm", options.algorithms,
+                   "Also measure these, such as iallreduce=file:/home/me/my.lists (see LAPWING_ALGORITHM)")
+        ->type_name("A,...");
     app.add_option("--bytes", options.bytes, "Blocks: 64Ki,256Ki; or 16:1Mi, each 4 times the last (16:1Mi)")
         ->type_name("N,...");
     app.add_option("--ranks", options.ranks,

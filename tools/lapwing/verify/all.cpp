@@ -14,6 +14,7 @@
 #include "base/nearest_name.hpp"
 #include "collectives/catalogue.hpp"
 #include "lapwing/common/progress_bar.hpp"
+#include "plan/list_files.hpp"
 #include "task/lowering.hpp"
 #include "task/sample.hpp"
 
@@ -115,7 +116,7 @@ class Verification {
 
     void prove(const Problem& problem, const Choice& choice, Tally& tally,
                std::vector<CounterExample>& examples) const {
-        if (const Verdict verdict = choice.algorithm->applies(problem, choice.parameters); !verdict) {
+        if (const Verdict verdict = choice.applies(problem); !verdict) {
             ++tally.declined;
             if (tally.why_declined.empty()) tally.why_declined = verdict.reason();
             return;
@@ -132,7 +133,7 @@ class Verification {
             if (violations.empty()) {
                 tally.lists += lists.size();
                 if (!work_.chains) return;
-                violations = verify_chains(lists, work_.limits.violations);
+                violations = check_chains_on_hosts(lists, work_.limits.violations);
                 if (violations.empty()) {
                     tally.chains += lists.size();
                     return;
@@ -165,6 +166,11 @@ class Verification {
 
 std::vector<Choice> choices_to_verify(std::optional<Collective> collective, const std::string& algorithm) {
     std::vector<Choice> result;
+    if (const std::string file(list_file_of(algorithm)); !file.empty()) {
+        if (collective) return {read_choice(*collective, algorithm)};
+        for (const UserLists* lists : read_list_file(file)) result.push_back({&lists->algorithm(), {}});
+        return result;
+    }
     std::vector<std::string> valid;
     const std::string wanted = algorithm.substr(0, algorithm.find(':'));
     for (const Algorithm* row : catalogue()) {
@@ -182,15 +188,6 @@ std::vector<Choice> choices_to_verify(std::optional<Collective> collective, cons
         throw Error(ErrorCode::unsupported, fmt::format("{} has no algorithm", name(*collective)));
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("unknown algorithm '{}'{}", wanted, suggestion(wanted, valid)));
-}
-
-std::vector<Violation> verify_chains(std::span<const List> lists, std::size_t max_violations) {
-    std::vector<Violation> violations;
-    for (const std::vector<int>& hosts : sample_hosts(static_cast<int>(lists.size()))) {
-        violations = check_chains(lists, {}, max_violations, hosts);
-        if (!violations.empty()) break;
-    }
-    return violations;
 }
 
 void Tally::add(const Tally& other) {

@@ -26,9 +26,6 @@ struct Work {
 // `algorithm` gives some. Throws Error (invalid_argument) for an unknown algorithm.
 std::vector<Choice> choices_to_verify(std::optional<Collective> collective, const std::string& algorithm);
 
-// Proves the chain forms of lists: with every rank on its own host, and with ranks that share hosts.
-std::vector<Violation> verify_chains(std::span<const List> lists, std::size_t max_violations);
-
 struct Tally {
     std::uint64_t lists = 0;   // proved
     std::uint64_t chains = 0;  // chain forms of lists, proved

@@ -30,13 +30,23 @@ struct Options {
 
 constexpr std::size_t max_parts_to_read = 8;
 
+// In the order of the catalogue; then those of files.
+std::vector<const Algorithm*> algorithms_of(const Outcome& outcome) {
+    std::vector<const Algorithm*> algorithms;
+    for (const Algorithm* algorithm : catalogue()) {
+        if (outcome.tallies.contains(algorithm)) algorithms.push_back(algorithm);
+    }
+    for (const auto& [algorithm, tally] : outcome.tallies) {
+        if (algorithm->lists != nullptr) algorithms.push_back(algorithm);
+    }
+    return algorithms;
+}
+
 void print_outcome(const Outcome& outcome) {
     std::vector<std::vector<std::string>> rows = {
         {"collective", "algorithm", "lists proved", "chain forms", "problems", "declined", "longest queue"}};
-    for (const Algorithm* algorithm : catalogue()) {
-        const auto found = outcome.tallies.find(algorithm);
-        if (found == outcome.tallies.end()) continue;
-        const Tally& tally = found->second;
+    for (const Algorithm* algorithm : algorithms_of(outcome)) {
+        const Tally& tally = outcome.tallies.at(algorithm);
         rows.push_back({name(algorithm->collective), algorithm->name, std::to_string(tally.lists),
                         std::to_string(tally.chains), std::to_string(tally.problems),
                         std::to_string(tally.declined), std::to_string(tally.longest_queue)});
@@ -75,12 +85,11 @@ Json as_json(const Outcome& outcome, RankRange ranks) {
                     {"violations", tally.violations}};
     };
     Json algorithms = Json::array();
-    for (const Algorithm* algorithm : catalogue()) {
-        const auto found = outcome.tallies.find(algorithm);
-        if (found == outcome.tallies.end()) continue;
+    for (const Algorithm* algorithm : algorithms_of(outcome)) {
+        const Tally& tally = outcome.tallies.at(algorithm);
         Json row = {{"collective", name(algorithm->collective)}, {"name", algorithm->name}};
-        row.update(counts(found->second));
-        if (found->second.problems == 0) row["why_declined"] = found->second.why_declined;
+        row.update(counts(tally));
+        if (tally.problems == 0) row["why_declined"] = tally.why_declined;
         algorithms.push_back(row);
     }
     Json examples = Json::array();
@@ -137,7 +146,8 @@ Command add_verify(CommandLine& tool) {
     app->add_option("--collective", options->collective, "Only algorithms of this collective")
         ->type_name("C");
     app->add_option("--algorithm", options->algorithm,
-                    "Only this algorithm, such as bruck; pairwise:window=6: only with these parameters")
+                    "Only this algorithm, such as bruck; pairwise:window=6: only with these parameters; "
+                    "file:my.lists: lists of a file")
         ->type_name("A");
     app->add_option("--queue-depth", options->limits.queue_depth, "Longest allowed queue (16384)")
         ->type_name("N");

@@ -14,6 +14,8 @@
 #include "lapwing/common/list_json.hpp"
 #include "lapwing/verify/all.hpp"
 #include "task/lowering.hpp"
+#include "task/sample.hpp"
+#include "task/scaling.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::tool {
@@ -26,6 +28,8 @@ struct Verified {
     std::string error;  // why it could not be read, as FILE:LINE:COLUMN: message
     ListSet set;
     std::vector<std::string> violations;
+    std::vector<int> lines;  // of the violations
+    std::string unaligned;   // the first task that limits lists in chunks to sizes that divide evenly
     std::uint64_t longest_queue = 0;
     bool chains = false;        // whether the chain forms are proved
     std::string why_no_chains;  // when the lists have none
@@ -72,34 +76,46 @@ std::string no_chains(std::span<const List> lists) {
     return {};
 }
 
-Verified verify(const std::string& file, const CheckLimits& limits, bool chains) {
+Verified verify(const std::string& file, ParsedSet parsed, const CheckLimits& limits, bool chains) {
     Verified result;
     result.file = file;
-    try {
-        result.set = parse(read(file));
-    } catch (const ParseError& error) {
-        result.error = fmt::format("{}:{}", file, error.what());
-        return result;
-    } catch (const Error& error) {
-        result.error = error.what();
-        return result;
-    }
+    result.set = std::move(parsed.set);
     const auto keep = [&](std::span<const Violation> violations) {
-        for (const Violation& violation : violations)
+        for (const Violation& violation : violations) {
             result.violations.push_back(violation.what(result.set.lists));
+            result.lines.push_back(line_of(parsed, violation.rank, violation.task));
+        }
     };
     keep(check(result.set.problem, result.set.lists, limits));
     if (result.violations.empty() && chains) {
         result.why_no_chains = no_chains(result.set.lists);
-        if (result.why_no_chains.empty()) keep(verify_chains(result.set.lists, limits.violations));
+        if (result.why_no_chains.empty()) keep(check_chains_on_hosts(result.set.lists, limits.violations));
         result.chains = result.why_no_chains.empty() && result.violations.empty();
     }
     if (result.violations.empty()) {
         for (const List& list : result.set.lists) {
             result.longest_queue = std::max(result.longest_queue, depth(lower(list)));
         }
+        if (result.set.chunks) result.unaligned = first_unaligned(result.set);
     }
     return result;
+}
+
+// Each set of the file; one result with an error if it cannot be read.
+std::vector<Verified> verify(const std::string& file, const CheckLimits& limits, bool chains) {
+    std::vector<Verified> results;
+    Verified unread;
+    unread.file = file;
+    try {
+        for (ParsedSet& parsed : parse_sets(read(file)))
+            results.push_back(verify(file, std::move(parsed), limits, chains));
+        return results;
+    } catch (const ParseError& error) {
+        unread.error = fmt::format("{}:{}", file, error.what());
+    } catch (const Error& error) {
+        unread.error = error.what();
+    }
+    return {unread};
 }
 
 void print_result(const Verified& result) {
@@ -107,8 +123,11 @@ void print_result(const Verified& result) {
         fmt::print(stderr, "{}\n", result.error);
         return;
     }
+    ListSet unnamed;
+    unnamed.problem = result.set.problem;
+    unnamed.chunks = result.set.chunks;
     const std::string what =
-        print(result.set.problem) +
+        print_problem(unnamed) +
         (result.set.algorithm.empty() ? "" : fmt::format(" by {}", result.set.algorithm));
     if (result.violations.empty()) {
         const std::string chains = result.chains ? " and their chain forms"
@@ -117,11 +136,20 @@ void print_result(const Verified& result) {
                                        : "";
         fmt::print("{}: proved {} lists{}: {}; longest queue {}\n", result.file, result.set.lists.size(),
                    chains, what, result.longest_queue);
+        if (!result.unaligned.empty()) {
+            fmt::print(
+                "  only for blocks that divide evenly into {} chunks: {} is between chunks at different "
+                "positions\n",
+                result.set.problem.bytes, result.unaligned);
+        }
         return;
     }
     fmt::print("{}: {} violation{}: {}\n", result.file, result.violations.size(),
                result.violations.size() == 1 ? "" : "s", what);
-    for (const std::string& violation : result.violations) fmt::print("  {}\n", violation);
+    for (std::size_t i = 0; i < result.violations.size(); ++i) {
+        fmt::print("  line {}: {}{}\n", result.lines[i], result.violations[i],
+                   result.set.chunks ? " (offsets and lengths in chunks)" : "");
+    }
 }
 
 Json as_json(const Verified& result) {
@@ -137,6 +165,7 @@ Json as_json(const Verified& result) {
     json["chains"] = result.chains ? result.set.lists.size() : 0;
     if (!result.why_no_chains.empty()) json["no_chains"] = result.why_no_chains;
     json["violations"] = result.violations;
+    json["lines"] = result.lines;
     return json;
 }
 
@@ -146,12 +175,13 @@ int verify_files(const std::vector<std::string>& files, const CheckLimits& limit
     int status = success;
     Json rows = Json::array();
     for (const std::string& file : files) {
-        const Verified result = verify(file, limits, chains);
-        status = std::max(status, result.status());
-        if (json) {
-            rows.push_back(as_json(result));
-        } else {
-            print_result(result);
+        for (const Verified& result : verify(file, limits, chains)) {
+            status = std::max(status, result.status());
+            if (json) {
+                rows.push_back(as_json(result));
+            } else {
+                print_result(result);
+            }
         }
     }
     if (json) fmt::print("{}\n", Json{{"files", rows}}.dump(2, ' ', false, Json::error_handler_t::replace));

@@ -21,7 +21,7 @@ std::string what(const Study& study, int ranks) {
 // As named, where the collective has it and it applies; else as a run would choose.
 Choice choice_of(const Study& study, const simulate::Engine& engine, const Problem& problem) {
     for (const Choice& choice : named_choices(study, problem.collective)) {
-        if (choice.algorithm->applies(problem, choice.parameters)) return choice;
+        if (choice.applies(problem)) return choice;
     }
     const Guidance guidance{study.tuning ? &*study.tuning : nullptr, {engine.tuned, true}};
     return select(problem, {}, guidance).choice;
