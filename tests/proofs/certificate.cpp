@@ -409,7 +409,7 @@ struct Row {
     const char* in_place;
 };
 
-// `parts` is the number of blocks into which a certificate cuts the vector. tests compare these rows with
+// `parts` is the number of blocks into which a certificate cuts the vector. In place, -1 is no block of out. Tests compare these rows with
 // task/result.hpp, for many numbers of ranks.
 const std::map<std::string, Row>& rows() {
     static const std::map<std::string, Row> rows = {
@@ -417,14 +417,14 @@ const std::map<std::string, Row>& rows() {
         {"broadcast",
          {"r == root ? parts : 0", "r == root ? 0 : parts", "x == root", "block", "some(block)", nullptr}},
         {"gather", {"1", "r == root ? P : 0", "x == block", "0", "some(block, root)", "r == root ? root : 0 - 1"}},
-        {"scatter", {"r == root ? P : 0", "r == root && in_place ? 0 : 1", "x == root", "r", "some(root, r)", nullptr}},
+        {"scatter", {"r == root ? P : 0", "r == root && in_place ? 0 : 1", "x == root", "r", "some(root, r)", "0 - 1"}},
         {"allgather", {"1", "P", "x == block", "0", "some(block)", "r"}},
         {"alltoall", {"P", "P", "x == block", "r", "some(block, r)", nullptr}},
         {"reduce", {"parts", "r == root ? parts : 0", "true", "block", "some(block)", nullptr}},
         {"allreduce", {"parts", "parts", "true", "block", "some(block)", nullptr}},
         {"reduce_scatter", {"P", "1", "true", "r", "some(r)", nullptr}},
-        {"scan", {"1", "1", "x <= r", "0", "true", nullptr}},
-        {"exscan", {"1", "r > 0 ? 1 : 0", "x < r", "0", "true", nullptr}},
+        {"scan", {"1", "1", "x <= r", "0", "true", "block"}},
+        {"exscan", {"1", "r > 0 ? 1 : 0", "x < r", "0", "true", "block"}},
     };
     return rows;
 }

@@ -20,11 +20,11 @@ bool is_truth(const Expression& expression, bool value) {
 }
 
 // The bits that the absolute value of a result may need.
-unsigned bits_of(const Node& node) {
+unsigned bits_of_result(const Node& node, unsigned variable_bits) {
     const auto largest = [&](std::size_t from = 0) {
         unsigned bits = 0;
         for (std::size_t i = from; i < node.operands.size(); ++i)
-            bits = std::max(bits, bits_of(*node.operands[i]));
+            bits = std::max(bits, bits_of_result(*node.operands[i], variable_bits));
         return bits;
     };
     if (node.kind == "number") {
@@ -32,10 +32,10 @@ unsigned bits_of(const Node& node) {
         for (std::int64_t left = std::abs(node.number); left > 0; left /= 2) ++bits;
         return bits;
     }
-    if (node.kind == "variable") return rank_bits + 1;
+    if (node.kind == "variable") return variable_bits;
     if (node.kind == "+" || node.kind == "-")
         return largest() + static_cast<unsigned>(node.operands.size()) - 1;
-    if (node.kind == "*") return bits_of(*node.operands[0]) + bits_of(*node.operands[1]);
+    if (node.kind == "*") return bits_of_result(*node.operands[0], variable_bits) + bits_of_result(*node.operands[1], variable_bits);
     if (node.kind == "ite") return largest(1);
     return largest();
 }
@@ -210,9 +210,9 @@ std::int64_t Program::run(const Values& values) const {
     return stack[0];
 }
 
-unsigned bits_of(const Expression& expression) {
-    unsigned bits = bits_of(*expression);
-    for (const Expression& operand : expression->operands) bits = std::max(bits, bits_of(operand));
+unsigned bits_of(const Expression& expression, unsigned variable_bits) {
+    unsigned bits = bits_of_result(*expression, variable_bits);
+    for (const Expression& operand : expression->operands) bits = std::max(bits, bits_of(operand, variable_bits));
     return bits;
 }
 

@@ -83,13 +83,14 @@ class Program {
 };
 
 // SMT-LIB has no operations on the bits of integers. An obligation with such operations is therefore tried twice: over
-// integers, with the operations as functions of which nothing is known, so that it holds for them too if it holds; and
-// over vectors of bits. Variables are then at most 2^rank_bits, since ranks are numbered by int, and the vectors are wide
-// enough for every intermediate result, so that they behave as integers do.
+// integers, with the operations as functions of which only the lemmas are known, so that it holds for them too if it
+// holds; and over vectors of bits. The vectors are wide enough for every intermediate result, so that they behave as
+// integers do.
 enum class Sort { integers, bits };
-constexpr unsigned rank_bits = 31;
-// The bits that the absolute value of any intermediate result may need.
-unsigned bits_of(const Expression& expression);
+constexpr unsigned rank_bits = 31;   // ranks are numbered by int
+constexpr unsigned lemma_bits = 58;  // more than any number has that lemmas are applied to
+// The bits that the absolute value of any intermediate result may need, if variables have so many.
+unsigned bits_of(const Expression& expression, unsigned variable_bits);
 std::string to_smt(const Expression& expression, Sort sort, unsigned width);
 
 // Calls visit(name, arguments) for the variables (arguments -1) and functions.

@@ -139,6 +139,7 @@ class Generator {
                 refuse(fmt::format("{} is not where {} is", target.name, step.old.array));
             if (step.kind == TaskKind::join && !target.ghost) refuse("only what ranks know is joined");
         }
+        if (certificate_.in_place && meaning_.in_place == nullptr) refuse("no problem of this collective is in place");
         if (last_receive >= first_other) refuse("a receive is below the top of the list");
         const std::string& collective = certificate_.algorithms.back().first;
         const bool lengths_differ = certificate_.parts->kind != "number" || collective.starts_with("reduce_scatter") ||
@@ -651,7 +652,7 @@ bool has_bits(const Obligation& obligation) {
     return powers;
 }
 
-std::string to_smt(const Obligation& obligation, Sort sort, std::vector<std::string>* asked) {
+std::string to_smt(const Obligation& obligation, Sort sort, unsigned max_bits, std::vector<std::string>* asked) {
     const Expression negated = all_of({obligation.given, negation(obligation.claim)});
     std::set<std::string> numbers = {"P"};
     std::set<std::string> truths;
@@ -669,10 +670,10 @@ std::string to_smt(const Obligation& obligation, Sort sort, std::vector<std::str
     std::vector<Expression> all = {negated};
     for (const std::string& name : numbers) {
         all.push_back(fact_of(name));
-        if (bits) all.push_back(at_most(variable(name), number(std::int64_t{1} << rank_bits)));
+        if (bits) all.push_back(at_most(variable(name), number(std::int64_t{1} << max_bits)));
     }
     unsigned width = 0;  // with a bit for the sign
-    for (const Expression& expression : all) width = std::max(width, bits_of(expression) + 1);
+    for (const Expression& expression : all) width = std::max(width, bits_of(expression, max_bits + 1) + 1);
     const std::string type = bits ? fmt::format("(_ BitVec {})", width) : "Int";
     const auto function = [&](const std::string& name, int arguments, const std::string& result) {
         std::string types;
