@@ -9,7 +9,8 @@ std::optional<ProvenForms> proven_for_all_ranks(Collective collective, std::stri
         ProvenForms forms;
     };
     static constexpr Row rows[] = {
-#define LAPWING_PROVEN(collective, name, in_place, ordered) {Collective::collective, #name, {in_place, ordered}},
+#define LAPWING_PROVEN(collective, name, in_place, ordered) \
+    {Collective::collective, #name, {in_place, ordered}},
 #include "collectives/proven.def"
     };
     for (const Row& row : rows) {

@@ -16,8 +16,8 @@ struct ProvenForms {
 // Returns null if there is no proof for every number of ranks.
 std::optional<ProvenForms> proven_for_all_ranks(Collective collective, std::string_view algorithm);
 
-// The tests prove the lists of every algorithm for each number of ranks up to `enumerated_ranks`, and for some numbers
-// up to `sampled_ranks`, in every form.
+// The tests prove the lists of every algorithm for each number of ranks up to `enumerated_ranks`, and for
+// some numbers up to `sampled_ranks`, in every form.
 constexpr int enumerated_ranks = 20;
 constexpr int sampled_ranks = 64;
 

@@ -111,7 +111,8 @@ class Parser {
             return inner;
         }
         const std::string word = next();
-        if (word.empty() || (std::isalnum(static_cast<unsigned char>(word[0])) == 0)) fail("expression", word);
+        if (word.empty() || (std::isalnum(static_cast<unsigned char>(word[0])) == 0))
+            fail("expression", word);
         if (std::isdigit(static_cast<unsigned char>(word[0])) != 0) return number(std::stoll(word));
         if (word == "true" || word == "false") return truth(word == "true");
         std::vector<Expression> arguments;
@@ -136,10 +137,12 @@ class Parser {
         if (word == "some") return call(fmt::format("some{}", arguments.size()), arguments);
         const Expression& a = arguments[0];
         if (arguments.size() == 2 && (word == "min" || word == "max"))
-            return operation("ite", {operation(word == "min" ? "<" : ">", {a, arguments[1]}), a, arguments[1]});
+            return operation("ite",
+                             {operation(word == "min" ? "<" : ">", {a, arguments[1]}), a, arguments[1]});
         if (arguments.size() != 1) fail("function of one argument", word);
         const Expression ranks = variable("P");
-        if (word == "wrap") return operation("ite", {operation(">=", {a, ranks}), operation("-", {a, ranks}), a});
+        if (word == "wrap")
+            return operation("ite", {operation(">=", {a, ranks}), operation("-", {a, ranks}), a});
         if (word == "lowest" || word == "highest" || word == "half") return operation(word, {a});
         if (word == "power")
             return all_of({operation(">=", {a, number(1)}),
@@ -409,15 +412,17 @@ struct Row {
     const char* in_place;
 };
 
-// `parts` is the number of blocks into which a certificate cuts the vector. In place, -1 is no block of out. Tests compare these rows with
-// task/result.hpp, for many numbers of ranks.
+// `parts` is the number of blocks into which a certificate cuts the vector. In place, -1 is no block of out.
+// Tests compare these rows with task/result.hpp, for many numbers of ranks.
 const std::map<std::string, Row>& rows() {
     static const std::map<std::string, Row> rows = {
         {"barrier", {"1", "0", "true", "0", "true", nullptr}},
         {"broadcast",
          {"r == root ? parts : 0", "r == root ? 0 : parts", "x == root", "block", "some(block)", nullptr}},
-        {"gather", {"1", "r == root ? P : 0", "x == block", "0", "some(block, root)", "r == root ? root : 0 - 1"}},
-        {"scatter", {"r == root ? P : 0", "r == root && in_place ? 0 : 1", "x == root", "r", "some(root, r)", "0 - 1"}},
+        {"gather",
+         {"1", "r == root ? P : 0", "x == block", "0", "some(block, root)", "r == root ? root : 0 - 1"}},
+        {"scatter",
+         {"r == root ? P : 0", "r == root && in_place ? 0 : 1", "x == root", "r", "some(root, r)", "0 - 1"}},
         {"allgather", {"1", "P", "x == block", "0", "some(block)", "r"}},
         {"alltoall", {"P", "P", "x == block", "r", "some(block, r)", nullptr}},
         {"reduce", {"parts", "r == root ? parts : 0", "true", "block", "some(block)", nullptr}},
@@ -465,8 +470,11 @@ const Meaning& meaning_of(const std::string& collective) {
         if (row == rows().end())
             throw Error(ErrorCode::invalid_argument, fmt::format("no meaning of {} is known", collective));
         const Row& text = row->second;
-        at->second = {parse_expression(text.in_size), parse_expression(text.out_size), parse_expression(text.holds),
-                      parse_expression(text.origin),  parse_expression(text.exists),
+        at->second = {parse_expression(text.in_size),
+                      parse_expression(text.out_size),
+                      parse_expression(text.holds),
+                      parse_expression(text.origin),
+                      parse_expression(text.exists),
                       text.in_place == nullptr ? nullptr : parse_expression(text.in_place)};
     }
     return at->second;

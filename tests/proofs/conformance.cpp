@@ -13,7 +13,8 @@ namespace lapwing::proofs {
 namespace {
 
 std::uint64_t unsigned_of(std::int64_t value) {
-    if (value < 0) throw Error(ErrorCode::invalid_argument, fmt::format("a negative number of blocks: {}", value));
+    if (value < 0)
+        throw Error(ErrorCode::invalid_argument, fmt::format("a negative number of blocks: {}", value));
     return static_cast<std::uint64_t>(value);
 }
 
@@ -25,8 +26,8 @@ bool is_reduce_scatter(Collective collective) {
 
 Instantiation::Instantiation(const Certificate& certificate)
     : certificate_(certificate), meaning_(meaning_of(certificate.algorithms.front().first)) {
-    for (const char* name : {"P", "r", "root", "core", "cover", "filled", "window", "parts", "in_place", "ordered", "x",
-                             "block"})
+    for (const char* name : {"P", "r", "root", "core", "cover", "filled", "window", "parts", "in_place",
+                             "ordered", "x", "block"})
         slots_.of(name);
     const std::size_t known = slots_.count();
     for (const Step& step : certificate.steps) {
@@ -143,7 +144,8 @@ List Instantiation::list(int rank) {
             std::int64_t top = 1;
             while (2 * top < last) top *= 2;
             if (last <= 1) continue;
-            for (value = first.down ? top : 1; value >= 1 && value < last; value = first.down ? value / 2 : value * 2)
+            for (value = first.down ? top : 1; value >= 1 && value < last;
+                 value = first.down ? value / 2 : value * 2)
                 body();
         } else if (first.down) {
             for (value = last; value >= from; --value) body();
@@ -222,7 +224,8 @@ Span Instantiation::span(const Part& part) {
 
 std::uint64_t Instantiation::begin(std::int64_t block) const {
     const std::uint64_t at = unsigned_of(block);
-    if (!vector_.empty()) return vector_[0].begin(static_cast<int>(std::min<std::int64_t>(block, vector_[0].count())));
+    if (!vector_.empty())
+        return vector_[0].begin(static_cast<int>(std::min<std::int64_t>(block, vector_[0].count())));
     if (problem_->collective != Collective::broadcast) return at * problem_->bytes;
     const std::uint64_t parts = unsigned_of(parts_);
     return std::min(problem_->bytes, (problem_->bytes + parts - 1) / parts * at);
@@ -270,7 +273,8 @@ std::string Instantiation::difference_in_meaning(int rank) {
             result.last = static_cast<int>(x);
             ++count;
         }
-        if (count == 0 || result.last - result.first + 1 != count) return fmt::format("block {} has no run of ranks", block);
+        if (count == 0 || result.last - result.first + 1 != count)
+            return fmt::format("block {} has no run of ranks", block);
         result.offset = memory("in", origin.run(values_), result.first).offset -
                         whole_input(*problem_, result.first).offset;
         wanted.push_back(result);

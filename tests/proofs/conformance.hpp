@@ -17,8 +17,8 @@ class Instantiation {
   public:
     explicit Instantiation(const Certificate& certificate);
 
-    // Sets the problem; it must outlive the calls below. `window` is the value of the algorithm's parameter of this
-    // name, if there is one.
+    // Sets the problem; it must outlive the calls below. `window` is the value of the algorithm's parameter
+    // of this name, if there is one.
     void set(const Problem& problem, std::int64_t window);
     // Whether the certificate is about the problem's number of ranks, and its form.
     bool covers();

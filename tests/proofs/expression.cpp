@@ -35,7 +35,9 @@ unsigned bits_of_result(const Node& node, unsigned variable_bits) {
     if (node.kind == "variable") return variable_bits;
     if (node.kind == "+" || node.kind == "-")
         return largest() + static_cast<unsigned>(node.operands.size()) - 1;
-    if (node.kind == "*") return bits_of_result(*node.operands[0], variable_bits) + bits_of_result(*node.operands[1], variable_bits);
+    if (node.kind == "*")
+        return bits_of_result(*node.operands[0], variable_bits) +
+               bits_of_result(*node.operands[1], variable_bits);
     if (node.kind == "ite") return largest(1);
     return largest();
 }
@@ -43,8 +45,8 @@ unsigned bits_of_result(const Node& node, unsigned variable_bits) {
 // The name of an operation in SMT-LIB.
 std::string name_of(const std::string& kind, bool bits) {
     static const std::map<std::string, std::string> of_bits = {
-        {"+", "bvadd"},  {"-", "bvsub"}, {"*", "bvmul"}, {"<", "bvslt"}, {"<=", "bvsle"}, {">", "bvsgt"},
-        {">=", "bvsge"}, {"&", "bvand"}, {"|", "bvor"},  {"^", "bvxor"}};
+        {"+", "bvadd"}, {"-", "bvsub"},  {"*", "bvmul"}, {"<", "bvslt"}, {"<=", "bvsle"},
+        {">", "bvsgt"}, {">=", "bvsge"}, {"&", "bvand"}, {"|", "bvor"},  {"^", "bvxor"}};
     static const std::map<std::string, std::string> of_integers = {
         {"&", "bits_and"}, {"|", "bits_or"}, {"^", "bits_xor"}};
     const auto& names = bits ? of_bits : of_integers;
@@ -160,9 +162,9 @@ bool uses_bits(const Expression& expression) {
 void Program::compile(const Node& node, const Slots& slots) {
     const auto add = [&](Code code, std::int64_t number = 0) { steps_.push_back({code, number}); };
     static const std::map<std::string, Code> codes = {
-        {"+", Code::add},      {"-", Code::subtract}, {"*", Code::multiply}, {"<", Code::less},
-        {"<=", Code::at_most}, {">", Code::greater},  {">=", Code::at_least}, {"=", Code::equal},
-        {"&", Code::both},     {"|", Code::either},   {"^", Code::differ},   {"not", Code::negate},
+        {"+", Code::add},      {"-", Code::subtract}, {"*", Code::multiply},    {"<", Code::less},
+        {"<=", Code::at_most}, {">", Code::greater},  {">=", Code::at_least},   {"=", Code::equal},
+        {"&", Code::both},     {"|", Code::either},   {"^", Code::differ},      {"not", Code::negate},
         {"ite", Code::choose}, {"half", Code::half},  {"lowest", Code::lowest}, {"highest", Code::highest}};
     for (const Expression& operand : node.operands) compile(*operand, slots);
     if (node.kind == "number" || node.kind == "true" || node.kind == "false") {
@@ -180,7 +182,7 @@ void Program::compile(const Node& node, const Slots& slots) {
 
 std::int64_t Program::run(const Values& values) const {
     std::int64_t stack[64] = {0};  // 0 is the value of no expression
-    std::size_t top = 0;  // entries
+    std::size_t top = 0;           // entries
     for (const auto& [code, number] : steps_) {
         if (code == Code::push || code == Code::load) {
             if (top == std::size(stack)) throw Error(ErrorCode::unsupported, "an expression is too deep");
@@ -203,7 +205,8 @@ std::int64_t Program::run(const Values& values) const {
             top -= 2;
         } else {
             std::int64_t& left = stack[top - 2];
-            left = code == Code::some2 ? static_cast<std::int64_t>(values.some(left, a)) : result(code, left, a);
+            left =
+                code == Code::some2 ? static_cast<std::int64_t>(values.some(left, a)) : result(code, left, a);
             --top;
         }
     }
@@ -212,7 +215,8 @@ std::int64_t Program::run(const Values& values) const {
 
 unsigned bits_of(const Expression& expression, unsigned variable_bits) {
     unsigned bits = bits_of_result(*expression, variable_bits);
-    for (const Expression& operand : expression->operands) bits = std::max(bits, bits_of(operand, variable_bits));
+    for (const Expression& operand : expression->operands)
+        bits = std::max(bits, bits_of(operand, variable_bits));
     return bits;
 }
 
@@ -220,7 +224,8 @@ std::string to_smt(const Expression& expression, Sort sort, unsigned width) {
     const bool bits = sort == Sort::bits;
     if (is(expression, "number")) {
         if (bits) {
-            const auto pattern = static_cast<std::uint64_t>(expression->number) & ((std::uint64_t{1} << width) - 1);
+            const auto pattern =
+                static_cast<std::uint64_t>(expression->number) & ((std::uint64_t{1} << width) - 1);
             return fmt::format("(_ bv{} {})", pattern, width);
         }
         return expression->number < 0 ? fmt::format("(- {})", -expression->number)
@@ -236,16 +241,17 @@ std::string to_smt(const Expression& expression, Sort sort, unsigned width) {
         // Sets all bits below the highest.
         std::string text = to_smt(expression->operands[0], sort, width);
         for (int shift = 1; shift < 64; shift *= 2) {
-            text = fmt::format("(let ((s{0} {1})) (bvor s{0} (bvlshr s{0} (_ bv{0} {2}))))", shift, text, width);
+            text =
+                fmt::format("(let ((s{0} {1})) (bvor s{0} (bvlshr s{0} (_ bv{0} {2}))))", shift, text, width);
         }
         return fmt::format("(let ((s {})) (bvsub s (bvlshr s (_ bv1 {}))))", text, width);
     }
     if (is(expression, "half")) {
         const std::string operand = to_smt(expression->operands[0], sort, width);
-        return bits ? fmt::format("(bvashr {} (_ bv1 {}))", operand, width) : fmt::format("(div {} 2)", operand);
+        return bits ? fmt::format("(bvashr {} (_ bv1 {}))", operand, width)
+                    : fmt::format("(div {} 2)", operand);
     }
-    std::string text = is(expression, "function") ? expression->name
-                                                  : name_of(expression->kind, bits);
+    std::string text = is(expression, "function") ? expression->name : name_of(expression->kind, bits);
     for (const Expression& operand : expression->operands) text += " " + to_smt(operand, sort, width);
     return "(" + text + ")";
 }

@@ -1,5 +1,5 @@
-// Expressions of certificates, over integers and truth values: evaluated at given numbers of ranks, and written as
-// SMT-LIB for all of them.
+// Expressions of certificates, over integers and truth values: evaluated at given numbers of ranks, and
+// written as SMT-LIB for all of them.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,10 @@ namespace lapwing::proofs {
 struct Node;
 using Expression = std::shared_ptr<const Node>;
 
-// An operation by its SMT-LIB name in integer arithmetic ("+", "<", "ite"), or one of the operations on bits "&", "|",
-// "^", "lowest" and "highest" (the lowest and the highest bit that is set) and "half" (rounded down), or "number", "variable", "function".
+// An operation by its SMT-LIB name in integer arithmetic ("+", "<", "ite"), or one of the operations on bits
+// "&", "|",
+// "^", "lowest" and "highest" (the lowest and the highest bit that is set) and "half" (rounded down), or
+// "number", "variable", "function".
 struct Node {
     std::string kind;
     std::string name;         // of a variable or a function
@@ -39,8 +41,8 @@ Expression implies(Expression a, Expression b);
 using Substitution = std::map<std::string, Expression>;
 Expression replace(const Expression& expression, const Substitution& substitution);
 
-// Returns the x for which expression(x) = value, where the expression is the variable, or adds or subtracts something
-// without the variable, or subtracts it from something. Null if it has another form.
+// Returns the x for which expression(x) = value, where the expression is the variable, or adds or subtracts
+// something without the variable, or subtracts it from something. Null if it has another form.
 Expression solve(const Expression& expression, const std::string& unknown, const Expression& value);
 
 bool uses(const Expression& expression, const std::string& variable);
@@ -61,16 +63,35 @@ class Slots {
 };
 
 struct Values {
-    std::vector<std::int64_t> slots;                              // truth values are 0 or 1
-    std::function<bool(std::int64_t, std::int64_t)> some;  // whether a block has bytes; the second is -1 if absent
+    std::vector<std::int64_t> slots;  // truth values are 0 or 1
+    std::function<bool(std::int64_t, std::int64_t)>
+        some;  // whether a block has bytes; the second is -1 if absent
 };
 
 // An expression for a stack machine, to evaluate it often.
 class Program {
   public:
     enum class Code {
-        push, load, add, subtract, multiply, less, at_most, greater, at_least, equal, both, either, differ, negate,
-        choose, half, lowest, highest, some1, some2
+        push,
+        load,
+        add,
+        subtract,
+        multiply,
+        less,
+        at_most,
+        greater,
+        at_least,
+        equal,
+        both,
+        either,
+        differ,
+        negate,
+        choose,
+        half,
+        lowest,
+        highest,
+        some1,
+        some2
     };
     Program() = default;
     Program(const Expression& expression, const Slots& slots) { compile(*expression, slots); }
@@ -82,10 +103,10 @@ class Program {
     std::vector<std::pair<Code, std::int64_t>> steps_;
 };
 
-// SMT-LIB has no operations on the bits of integers. An obligation with such operations is therefore tried twice: over
-// integers, with the operations as functions of which only the lemmas are known, so that it holds for them too if it
-// holds; and over vectors of bits. The vectors are wide enough for every intermediate result, so that they behave as
-// integers do.
+// SMT-LIB has no operations on the bits of integers. An obligation with such operations is therefore tried
+// twice: over integers, with the operations as functions of which only the lemmas are known, so that it holds
+// for them too if it holds; and over vectors of bits. The vectors are wide enough for every intermediate
+// result, so that they behave as integers do.
 enum class Sort { integers, bits };
 constexpr unsigned rank_bits = 31;   // ranks are numbered by int
 constexpr unsigned lemma_bits = 58;  // more than any number has that lemmas are applied to

@@ -48,7 +48,9 @@ std::vector<Expression> lemmas_for(const std::vector<Expression>& formulas) {
     std::vector<Expression> all;
     for (const char* text : texts) {
         const Expression lemma = parse_expression(text);
-        const auto terms = [&](const char* name, const Terms& of) { return uses(lemma, name) ? of : nothing; };
+        const auto terms = [&](const char* name, const Terms& of) {
+            return uses(lemma, name) ? of : nothing;
+        };
         for (const auto& [t_text, t] : terms("t", numbers)) {
             for (const auto& [d_text, d] : terms("d", powers)) {
                 for (const auto& [e_text, e] : terms("e", powers)) {

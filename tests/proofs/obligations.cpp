@@ -5,75 +5,14 @@
 #include <algorithm>
 #include <set>
 
-#include "base/error.hpp"
-#include "proofs/lemmas.hpp"
+#include "proofs/claims.hpp"
 
 namespace lapwing::proofs {
 namespace {
 
-const Expression ranks = variable("P");
-const Expression here = variable("r");
-
-Expression less(Expression a, Expression b) {
-    return operation("<", {std::move(a), std::move(b)});
-}
-Expression at_most(Expression a, Expression b) {
-    return operation("<=", {std::move(a), std::move(b)});
-}
-Expression plus(Expression a, Expression b) {
-    return operation("+", {std::move(a), std::move(b)});
-}
-Expression index_of(const Blocks& blocks) {
-    return blocks.index == nullptr ? number(0) : blocks.index;
-}
-
-// A task of one rank: a step of the list with a value of its loop's variable.
-struct Instance {
-    const Step* step;
-    Expression value;  // null outside of loops
-    Expression rank;
-
-    Expression in(const Expression& expression) const {
-        Substitution substitution{{"r", rank}};
-        if (value != nullptr) substitution[step->variable] = value;
-        return replace(expression, substitution);
-    }
-    Blocks in(const Blocks& blocks) const {
-        return {blocks.array, in(index_of(blocks)), in(blocks.block), in(blocks.count)};
-    }
-    Expression exists() const {
-        if (step->variable.empty()) return in(step->condition);
-        if (value == nullptr) return truth(false);
-        const Expression last = in(step->last);
-        if (!step->powers)
-            return all_of({at_most(in(step->first), value), at_most(value, last), in(step->condition)});
-        const Expression bit = operation("&", {value, operation("-", {value, number(1)})});
-        return all_of({at_most(number(1), value), equal(bit, number(0)), less(value, last), in(step->condition)});
-    }
-};
-
-Expression before(const Instance& a, const Instance& b) {
-    if (a.step->section != b.step->section) return truth(a.step->section < b.step->section);
-    if (a.value == nullptr || b.value == nullptr) return truth(false);
-    const Expression earlier = a.step->down ? less(b.value, a.value) : less(a.value, b.value);
-    if (a.step->position >= b.step->position) return earlier;
-    return any_of({earlier, equal(a.value, b.value)});
-}
-
-Expression covers(const Blocks& blocks, const Expression& index, const Expression& block) {
-    return all_of({equal(index_of(blocks), index), at_most(blocks.block, block),
-                   less(block, plus(blocks.block, blocks.count))});
-}
-
-Expression overlap(const Blocks& a, const Blocks& b) {
-    return all_of({equal(index_of(a), index_of(b)), less(a.block, plus(b.block, b.count)),
-                   less(b.block, plus(a.block, a.count))});
-}
-
-class Generator {
+class Generator : Claims {
   public:
-    explicit Generator(const Certificate& certificate)
-        : certificate_(certificate), meaning_(meaning_of(certificate.algorithms.front().first)) {}
+    explicit Generator(const Certificate& certificate) : Claims(certificate) {}
 
     std::vector<Obligation> run() {
         check_structure();
@@ -85,7 +24,8 @@ class Generator {
             if (!step.source.array.empty()) check_read(step, step.source);
             if (!step.old.array.empty()) check_read(step, step.old);
             if (step.kind == TaskKind::reduce) check_consumption(step);
-            if (certificate_.in_place && writes(step) && storage(step.target.array) == "out") check_in_place(step);
+            if (certificate_.in_place && writes(step) && storage(step.target.array) == "out")
+                check_in_place(step);
             if (!writes(step)) continue;
             check_contents(step);
             check_layout(step);
@@ -95,22 +35,6 @@ class Generator {
     }
 
   private:
-    struct Content {
-        Expression holds;
-        Expression origin;
-    };
-    struct Chosen {
-        Expression condition;
-        Instance writer;
-    };
-
-    static bool writes(const Step& step) {
-        return step.kind == TaskKind::recv || step.kind == TaskKind::copy || step.kind == TaskKind::reduce ||
-               step.kind == TaskKind::join;
-    }
-
-    [[noreturn]] static void refuse(const std::string& why) { throw Error(ErrorCode::invalid_argument, why); }
-
     void check_structure() const {
         int last_receive = -1;
         int first_other = 1 << 30;
@@ -134,16 +58,18 @@ class Generator {
             if (!writes(step)) continue;
             const Array& target = *certificate_.array(step.target.array);
             if ((step.kind == TaskKind::reduce) != !target.base.empty())
-                refuse(fmt::format("{}: a reduction makes a version of an array, and nothing else does", step.label));
+                refuse(fmt::format("{}: a reduction makes a version of an array, and nothing else does",
+                                   step.label));
             if (step.kind == TaskKind::reduce && storage(target.name) != storage(step.old.array))
                 refuse(fmt::format("{} is not where {} is", target.name, step.old.array));
             if (step.kind == TaskKind::join && !target.ghost) refuse("only what ranks know is joined");
         }
-        if (certificate_.in_place && meaning_.in_place == nullptr) refuse("no problem of this collective is in place");
+        if (certificate_.in_place && meaning_.in_place == nullptr)
+            refuse("no problem of this collective is in place");
         if (last_receive >= first_other) refuse("a receive is below the top of the list");
         const std::string& collective = certificate_.algorithms.back().first;
-        const bool lengths_differ = certificate_.parts->kind != "number" || collective.starts_with("reduce_scatter") ||
-                                    collective.ends_with("v");
+        const bool lengths_differ = certificate_.parts->kind != "number" ||
+                                    collective.starts_with("reduce_scatter") || collective.ends_with("v");
         std::set<std::string> names;
         for (const Array& array : certificate_.arrays) {
             if (!names.insert(array.name).second || array.name == "in")
@@ -152,7 +78,8 @@ class Generator {
             if (scratch && lengths_differ && array.layout == nullptr)
                 refuse(fmt::format("of which blocks is {}?", array.name));
             if (array.ghost != (collective == "barrier"))
-                refuse(fmt::format("{}: only in a barrier do ranks learn instead of receiving bytes", array.name));
+                refuse(fmt::format("{}: only in a barrier do ranks learn instead of receiving bytes",
+                                   array.name));
             if (array.holds == nullptr) refuse(fmt::format("what {} holds is not said", array.name));
             for (const Writer& writer : array.writers) {
                 const Step* step = certificate_.step(writer.label);
@@ -163,56 +90,8 @@ class Generator {
         }
     }
 
-    // The array whose memory this is.
-    std::string storage(const std::string& name) const {
-        const Array* array = certificate_.array(name);
-        return array == nullptr || array->base.empty() ? name : storage(array->base);
-    }
-    bool is_family(const std::string& name) const {
-        const Array* array = certificate_.array(name);
-        return array != nullptr && !array->index.empty();
-    }
-
-    Expression size_of(const Blocks& blocks, const Expression& rank) const {
-        const std::string name = storage(blocks.array);
-        if (name == "in") return replace(meaning_.in_size, {{"r", rank}, {"parts", certificate_.parts}});
-        if (name == "out") return replace(meaning_.out_size, {{"r", rank}, {"parts", certificate_.parts}});
-        const Array& array = *certificate_.array(name);
-        return replace(array.size, {{"r", rank}, {array.index, index_of(blocks)}});
-    }
-
-    Content content(const std::string& name, const Expression& index, const Expression& block,
-                    const Expression& rank) const {
-        if (name == "in") return {equal(variable("x"), rank), block};
-        const Array& array = *certificate_.array(name);
-        const Substitution substitution{{"r", rank}, {array.index, index}, {array.block, block}};
-        return {replace(array.holds, substitution), replace(array.origin, substitution)};
-    }
-
-    // What wrote a block, in cases.
-    std::vector<Chosen> writers(const std::string& name, const Expression& index, const Expression& block,
-                                const Expression& rank) const {
-        const Array& array = *certificate_.array(name);
-        const Substitution substitution{{"r", rank}, {array.index, index}, {array.block, block}};
-        std::vector<Chosen> chosen;
-        std::vector<Expression> earlier;
-        for (const Writer& writer : array.writers) {
-            const Expression condition = replace(writer.condition, substitution);
-            std::vector<Expression> all = earlier;
-            all.push_back(condition);
-            const Expression value = writer.value == nullptr ? nullptr : replace(writer.value, substitution);
-            chosen.push_back({all_of(all), {certificate_.step(writer.label), value, rank}});
-            earlier.push_back(negation(condition));
-        }
-        return chosen;
-    }
-
-    // A task of rank r, whose loop variable has any value. The second of two gets another name.
-    static Instance any(const Step& step, const std::string& mark = "", Expression rank = here) {
-        return {&step, step.variable.empty() ? nullptr : variable(step.variable + mark), std::move(rank)};
-    }
-
-    void require(const std::string& rule, const std::string& what, std::vector<Expression> given, Expression claim) {
+    void require(const std::string& rule, const std::string& what, std::vector<Expression> given,
+                 Expression claim) {
         given.push_back(certificate_.applies);
         if (!certificate_.in_place) given.push_back(negation(variable("in_place")));
         if (!certificate_.ordered) given.push_back(negation(variable("ordered")));
@@ -223,7 +102,8 @@ class Generator {
     Expression concrete(const Expression& expression) const {
         const std::string& collective = certificate_.algorithms.front().first;
         const bool vector = collective == "broadcast" || collective == "reduce" || collective == "allreduce";
-        const bool has_parts = collective.starts_with("reduce_scatter") || collective.find("gather") != collective.npos ||
+        const bool has_parts = collective.starts_with("reduce_scatter") ||
+                               collective.find("gather") != collective.npos ||
                                collective.starts_with("alltoall") || collective.starts_with("scatter");
         if (has_parts || !vector) return expression;
         return with_filled(expression);
@@ -284,52 +164,6 @@ class Generator {
         }
     }
 
-    // The sends of `sender` that may match a message to r with this tag, if they exist.
-    std::vector<Instance> matching(TaskKind kind, const Expression& rank, const Expression& tag) const {
-        std::vector<Instance> found;
-        for (const Step& step : certificate_.steps) {
-            if (step.kind != kind) continue;
-            Instance task{&step, nullptr, rank};
-            if (!step.variable.empty() && uses(step.tag, step.variable))
-                task.value = solve(replace(step.tag, {{"r", rank}}), step.variable, tag);
-            else if (!step.variable.empty())
-                refuse(fmt::format("the tag of {} does not depend on its loop", step.label));
-            if (!step.variable.empty() && task.value == nullptr)
-                refuse(fmt::format("the tag of {} cannot be solved", step.label));
-            found.push_back(task);
-        }
-        return found;
-    }
-    // Whether `task` is the other end of the message between r and its peer.
-    static Expression meets(const Instance& task, const Expression& tag) {
-        return all_of({task.exists(), equal(task.in(task.step->peer), here), equal(task.in(task.step->tag), tag)});
-    }
-
-    Expression count_of(const Instance& task) const {
-        const Step& step = *task.step;
-        return task.in(step.kind == TaskKind::send ? step.source.count : step.target.count);
-    }
-
-    std::vector<Instance> waits_for(const Step& receive, const Expression& value, const Expression& rank) const {
-        std::vector<Instance> found;
-        for (const Step& step : certificate_.steps) {
-            if (step.kind != TaskKind::wait || step.receives != receive.label) continue;
-            Instance task{&step, nullptr, rank};
-            if (!step.variable.empty()) {
-                task.value = solve(replace(step.receive, {{"r", rank}}), step.variable, value);
-                if (task.value == nullptr) refuse(fmt::format("the receive of {} cannot be solved", step.label));
-            }
-            found.push_back(task);
-        }
-        return found;
-    }
-
-    // Whether a wait that exists completes this receive.
-    static Expression completes(const Instance& wait, const Expression& value) {
-        if (value == nullptr) return wait.exists();
-        return all_of({wait.exists(), equal(wait.in(wait.step->receive), value)});
-    }
-
     void check_matching() {
         for (const Step& step : certificate_.steps) {
             const Instance task = any(step);
@@ -349,11 +183,13 @@ class Generator {
                 std::vector<Expression> cases;
                 for (const Instance& wait : waits_for(step, task.value, here))
                     cases.push_back(all_of({completes(wait, task.value), before(task, wait)}));
-                require("matching", fmt::format("a wait completes {}", step.label), {task.exists()}, any_of(cases));
+                require("matching", fmt::format("a wait completes {}", step.label), {task.exists()},
+                        any_of(cases));
             }
             if (step.kind == TaskKind::wait) {
                 const Instance receive = received(task);
-                require("matching", fmt::format("{} has a receive", step.label), {task.exists()}, receive.exists());
+                require("matching", fmt::format("{} has a receive", step.label), {task.exists()},
+                        receive.exists());
             }
         }
         // Between two ranks, tags ascend in the order of sends, of receives and of waits.
@@ -366,18 +202,14 @@ class Generator {
                     if (before(first, second)->kind == "false") continue;
                     const Instance a = kind == TaskKind::wait ? received(first) : first;
                     const Instance b = kind == TaskKind::wait ? received(second) : second;
-                    require("matching", fmt::format("{} and {} are in the order of their tags", one.label, two.label),
+                    require("matching",
+                            fmt::format("{} and {} are in the order of their tags", one.label, two.label),
                             {first.exists(), second.exists(), before(first, second),
                              equal(a.in(a.step->peer), b.in(b.step->peer))},
                             less(a.in(a.step->tag), b.in(b.step->tag)));
                 }
             }
         }
-    }
-
-    Instance received(const Instance& wait) const {
-        return {certificate_.step(wait.step->receives),
-                wait.step->receive == nullptr ? nullptr : wait.in(wait.step->receive), wait.rank};
     }
 
     void check_deadlock() {
@@ -397,16 +229,12 @@ class Generator {
             const Expression peer = receive.in(receive.step->peer);
             const Expression tag = receive.in(receive.step->tag);
             for (const Instance& send : matching(TaskKind::send, peer, tag)) {
-                require("deadlock", fmt::format("{} is later than {} that it waits for", one.label, send.step->label),
-                        {first.exists(), meets(send, tag)}, less(send.in(send.step->time), first.in(one.time)));
+                require("deadlock",
+                        fmt::format("{} is later than {} that it waits for", one.label, send.step->label),
+                        {first.exists(), meets(send, tag)},
+                        less(send.in(send.step->time), first.in(one.time)));
             }
         }
-    }
-
-    // Any block of a span.
-    static Expression offset() { return variable("j"); }
-    static Expression within(const Blocks& span) {
-        return all_of({at_most(number(0), offset()), less(offset(), span.count)});
     }
 
     void check_writes(const Step& step) {
@@ -421,23 +249,6 @@ class Generator {
         }
         require("hazard", fmt::format("nothing but {} writes its part of {}", step.label, step.target.array),
                 {task.exists(), within(span)}, any_of(cases));
-    }
-
-    // Whether the writer exists, writes the block, and is complete before the reader; without reader: at the end.
-    Expression written(const Instance& writer, const Expression& index, const Expression& block,
-                       const Instance* reader) const {
-        std::vector<Expression> all = {writer.exists(), covers(writer.in(writer.step->target), index, block)};
-        if (writer.step->kind != TaskKind::recv) {
-            if (reader != nullptr) all.push_back(before(writer, *reader));
-            return all_of(all);
-        }
-        std::vector<Expression> cases;
-        for (const Instance& wait : waits_for(*writer.step, writer.value, writer.rank)) {
-            cases.push_back(all_of(
-                {completes(wait, writer.value), reader == nullptr ? truth(true) : before(wait, *reader)}));
-        }
-        all.push_back(any_of(cases));
-        return all_of(all);
     }
 
     void check_read(const Step& step, const Blocks& source) {
@@ -462,7 +273,8 @@ class Generator {
                 if (read->array != step.old.array) continue;
                 const bool same = &reader == &step && read == &reader.old;
                 if (same && task.value == nullptr) continue;
-                require("hazard", fmt::format("{} overwrites nothing that {} reads", step.label, reader.label),
+                require("hazard",
+                        fmt::format("{} overwrites nothing that {} reads", step.label, reader.label),
                         {task.exists(), other.exists(), overlap(span, other.in(*read))},
                         same ? equal(task.value, other.value) : truth(false));
             }
@@ -482,13 +294,14 @@ class Generator {
             // A copy of a block to itself writes nothing.
             const bool from_in = step.source.array == "in" && step.kind == TaskKind::copy;
             const Expression moves =
-                from_in ? negation(equal(replace(meaning_.in_place, {{"block", task.in(step.source).block}}), span.block))
+                from_in ? negation(equal(replace(meaning_.in_place, {{"block", task.in(step.source).block}}),
+                                         span.block))
                         : truth(true);
             const Expression later = reader.kind == TaskKind::send ? truth(false) : before(other, task);
             require("in_place", fmt::format("{} keeps the input that {} reads", step.label, reader.label),
-                    {task.exists(), other.exists(), variable("in_place"), moves, at_most(number(0), variable("i")),
-                     less(variable("i"), read.count), at_most(span.block, lies),
-                     less(lies, plus(span.block, span.count))},
+                    {task.exists(), other.exists(), variable("in_place"), moves,
+                     at_most(number(0), variable("i")), less(variable("i"), read.count),
+                     at_most(span.block, lies), less(lies, plus(span.block, span.count))},
                     later);
         }
     }
@@ -499,10 +312,6 @@ class Generator {
         given.push_back(less(variable("x"), ranks));
         require("provenance", what, std::move(given),
                 all_of({equal(is.holds, should.holds), equal(is.origin, should.origin)}));
-    }
-
-    Content content(const Blocks& span, const Expression& rank) const {
-        return content(span.array, index_of(span), plus(span.block, offset()), rank);
     }
 
     void check_contents(const Step& step) {
@@ -542,8 +351,9 @@ class Generator {
         require("provenance", fmt::format("{} counts no contribution twice", step.label), one, truth(false));
         if (!certificate_.ordered) return;
         std::vector<Expression> two = given;
-        two.insert(two.end(), {variable("ordered"), at_most(number(0), x), less(x, ranks), at_most(number(0), y),
-                               less(y, ranks), added.holds, replace(old.holds, {{"x", y}})});
+        two.insert(two.end(),
+                   {variable("ordered"), at_most(number(0), x), less(x, ranks), at_most(number(0), y),
+                    less(y, ranks), added.holds, replace(old.holds, {{"x", y}})});
         require("provenance", fmt::format("{} combines in rank order", step.label), two, less(x, y));
     }
 
@@ -558,15 +368,15 @@ class Generator {
             const Array& array = *certificate_.array(name);
             if (array.layout == nullptr) return;
             const Expression first = replace(array.layout, {{"r", here}, {array.index, span.index}});
-            require("provenance", fmt::format("{} holds blocks of its length", span.array), {task.exists(), within(span)},
-                    equal(is.origin, plus(first, block)));
+            require("provenance", fmt::format("{} holds blocks of its length", span.array),
+                    {task.exists(), within(span)}, equal(is.origin, plus(first, block)));
             return;
         }
         const Substitution substitution{{"block", block}};
         const Content should{replace(meaning_.holds, substitution), replace(meaning_.origin, substitution)};
         const bool moved = certificate_.array(span.array)->base.empty() && !reduces();
-        require_contents(fmt::format("{} holds blocks of its length", span.array), {task.exists(), within(span)},
-                         {moved ? is.holds : should.holds, is.origin}, should);
+        require_contents(fmt::format("{} holds blocks of its length", span.array),
+                         {task.exists(), within(span)}, {moved ? is.holds : should.holds, is.origin}, should);
     }
     bool reduces() const {
         return std::any_of(certificate_.steps.begin(), certificate_.steps.end(),
@@ -576,8 +386,8 @@ class Generator {
     void check_result() {
         const Expression block = variable("block");
         const bool barrier = certificate_.algorithms.front().first == "barrier";
-        const Expression size = barrier ? number(1)
-                                        : replace(meaning_.out_size, {{"parts", certificate_.parts}});
+        const Expression size =
+            barrier ? number(1) : replace(meaning_.out_size, {{"parts", certificate_.parts}});
         std::vector<Expression> given = {at_most(number(0), block), less(block, size)};
         given.push_back(meaning_.exists);
         std::vector<Expression> earlier;
@@ -593,105 +403,38 @@ class Generator {
             earlier.push_back(negation(condition));
             any_case.push_back(condition);
             if (!barrier && storage(from.array) != "out") refuse(fmt::format("{} is not in out", from.array));
-            if (!barrier)
-                require("provenance", "the result is at its place", all, equal(from.block, block));
+            if (!barrier) require("provenance", "the result is at its place", all, equal(from.block, block));
             std::vector<Expression> cases;
             for (const Chosen& chosen : writers(from.array, from.index, from.block, here)) {
-                cases.push_back(all_of({chosen.condition, written(chosen.writer, from.index, from.block, nullptr)}));
+                cases.push_back(
+                    all_of({chosen.condition, written(chosen.writer, from.index, from.block, nullptr)}));
             }
             require("provenance", fmt::format("every block of the result is written, in {}", from.array), all,
                     any_of(cases));
             require_contents(fmt::format("{} has the result", from.array), all,
-                             content(from.array, from.index, from.block, here), {meaning_.holds, meaning_.origin});
+                             content(from.array, from.index, from.block, here),
+                             {meaning_.holds, meaning_.origin});
             for (const Step& step : certificate_.steps) {
                 if (step.kind != TaskKind::reduce || step.old.array != from.array) continue;
                 const Instance task = any(step);
                 std::vector<Expression> consumed = all;
                 consumed.push_back(task.exists());
                 consumed.push_back(overlap(task.in(step.old), from));
-                require("provenance", fmt::format("{} does not change the result in {}", step.label, from.array),
-                        consumed, truth(false));
+                require("provenance",
+                        fmt::format("{} does not change the result in {}", step.label, from.array), consumed,
+                        truth(false));
             }
         }
         require("provenance", "every block of the result is named", given, any_of(any_case));
     }
 
-    const Certificate& certificate_;
-    const Meaning& meaning_;
     std::vector<Obligation> obligations_;
 };
-
-// What is true of the variables of every certificate.
-Expression fact_of(const std::string& name) {
-    static const std::map<std::string, std::string> facts = {
-        {"P", "1 <= P"},
-        {"r", "0 <= r && r < P"},
-        {"root", "0 <= root && root < P"},
-        {"core", "power(core) && core <= P && P < 2 * core"},
-        {"cover", "power(cover) && P <= cover && cover < 2 * P"},
-        {"filled", "1 <= filled"},
-        {"window", "1 <= window"},
-    };
-    const auto found = facts.find(name);
-    if (found == facts.end()) return at_most(number(0), variable(name));
-    return parse_expression(found->second);
-}
 
 }  // namespace
 
 std::vector<Obligation> obligations_of(const Certificate& certificate) {
     return Generator(certificate).run();
-}
-
-bool has_bits(const Obligation& obligation) {
-    if (uses_bits(obligation.given) || uses_bits(obligation.claim)) return true;
-    bool powers = false;  // the facts about these two are about bits
-    for (const Expression& expression : {obligation.given, obligation.claim}) {
-        for_each_name(expression, [&](const std::string& name, int) { powers |= name == "core" || name == "cover"; });
-    }
-    return powers;
-}
-
-std::string to_smt(const Obligation& obligation, Sort sort, unsigned max_bits, std::vector<std::string>* asked) {
-    const Expression negated = all_of({obligation.given, negation(obligation.claim)});
-    std::set<std::string> numbers = {"P"};
-    std::set<std::string> truths;
-    std::map<std::string, int> functions;
-    for_each_name(negated, [&](const std::string& name, int arguments) {
-        if (arguments >= 0) {
-            functions[name] = arguments;
-        } else if (name == "in_place" || name == "ordered") {
-            truths.insert(name);
-        } else {
-            numbers.insert(name);
-        }
-    });
-    const bool bits = sort == Sort::bits;
-    std::vector<Expression> all = {negated};
-    for (const std::string& name : numbers) {
-        all.push_back(fact_of(name));
-        if (bits) all.push_back(at_most(variable(name), number(std::int64_t{1} << max_bits)));
-    }
-    unsigned width = 0;  // with a bit for the sign
-    for (const Expression& expression : all) width = std::max(width, bits_of(expression, max_bits + 1) + 1);
-    const std::string type = bits ? fmt::format("(_ BitVec {})", width) : "Int";
-    const auto function = [&](const std::string& name, int arguments, const std::string& result) {
-        std::string types;
-        for (int i = 0; i < arguments; ++i) types += (i > 0 ? " " : "") + type;
-        return fmt::format("(declare-fun {} ({}) {})\n", name, types, result);
-    };
-    std::string text = fmt::format("(set-logic {})\n", bits ? "QF_UFBV" : "QF_UFLIA");
-    for (const std::string& name : numbers) text += function(name, 0, type);
-    for (const std::string& name : truths) text += function(name, 0, "Bool");
-    for (const auto& [name, arguments] : functions) text += function(name, arguments, "Bool");
-    if (!bits && has_bits(obligation)) {
-        for (const char* name : {"bits_and", "bits_or", "bits_xor"}) text += function(name, 2, type);
-        for (const char* name : {"lowest", "highest"}) text += function(name, 1, type);
-        for (Expression& lemma : lemmas_for(all)) all.push_back(std::move(lemma));
-    }
-    for (const Expression& expression : all) text += fmt::format("(assert {})\n", to_smt(expression, sort, width));
-    if (asked != nullptr) asked->assign(numbers.begin(), numbers.end());
-    return text + "(check-sat)\n";
 }
 
 }  // namespace lapwing::proofs

@@ -1,5 +1,5 @@
-// The certificates: that they prove their algorithms for every number of ranks, that they describe what the algorithms
-// build, and that wrong ones are refused.
+// The certificates: that they prove their algorithms for every number of ranks, that they describe what the
+// algorithms build, and that wrong ones are refused.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -46,7 +46,8 @@ std::string name_of(const testing::TestParamInfo<std::filesystem::path>& info) {
 }
 
 TEST(Lemmas, AreProven) {
-    for (const Obligation& lemma : lemmas()) EXPECT_EQ(counter_example(lemma).value_or("holds"), "holds") << lemma.what;
+    for (const Obligation& lemma : lemmas())
+        EXPECT_EQ(counter_example(lemma).value_or("holds"), "holds") << lemma.what;
 }
 
 class EveryCertificate : public testing::TestWithParam<std::filesystem::path> {};
@@ -67,8 +68,8 @@ std::string difference(Instantiation& instance, const Problem& problem, const Ch
         const List described = instance.list(rank);
         const List built = build(problem, rank, choice);
         if (described != built)
-            return fmt::format("{} by {}: the certificate says\n{}built is\n{}", print(problem), print(choice),
-                               print(described), print(built));
+            return fmt::format("{} by {}: the certificate says\n{}built is\n{}", print(problem),
+                               print(choice), print(described), print(built));
     }
     return {};
 }
@@ -138,8 +139,8 @@ TEST(Certificates, AreWhatTheTableSays) {
     for (const std::filesystem::path& file : certificates()) {
         const Certificate certificate = parse_certificate(read(file));
         for (const auto& [collective, name] : certificate.algorithms)
-            proven.insert(fmt::format("LAPWING_PROVEN({}, {}, {}, {})", collective, name, certificate.in_place,
-                                      certificate.ordered));
+            proven.insert(fmt::format("LAPWING_PROVEN({}, {}, {}, {})", collective, name,
+                                      certificate.in_place, certificate.ordered));
     }
     EXPECT_EQ(listed, proven);
 }
@@ -174,7 +175,8 @@ std::vector<Mutant> mutants() {
 std::string broken(const Certificate& certificate, const std::string& rule) {
     for (const Obligation& obligation : obligations_of(certificate)) {
         if (obligation.rule != rule) continue;
-        if (const auto wrong = counter_example(obligation)) return fmt::format("{}: {}", obligation.what, *wrong);
+        if (const auto wrong = counter_example(obligation))
+            return fmt::format("{}: {}", obligation.what, *wrong);
     }
     return {};
 }
@@ -182,7 +184,8 @@ std::string broken(const Certificate& certificate, const std::string& rule) {
 TEST(Mutants, AreRefused) {
     std::set<std::string> mutated;
     for (const Mutant& mutant : mutants()) {
-        const std::string where = fmt::format("{}: '{}' for '{}'", mutant.certificate, mutant.change, mutant.text);
+        const std::string where =
+            fmt::format("{}: '{}' for '{}'", mutant.certificate, mutant.change, mutant.text);
         std::string text = read(folder / (mutant.certificate + ".proof"));
         const std::size_t at = text.find(mutant.text);
         ASSERT_NE(at, std::string::npos) << where;

@@ -21,7 +21,9 @@ class Solver {
     Solver(const Solver&) = delete;
     Solver& operator=(const Solver&) = delete;
 
-    std::string answer(const std::string& commands) { return Z3_eval_smtlib2_string(context_, commands.c_str()); }
+    std::string answer(const std::string& commands) {
+        return Z3_eval_smtlib2_string(context_, commands.c_str());
+    }
 
   private:
     Z3_config configuration_;
@@ -32,7 +34,8 @@ class Solver {
 std::string readable(const std::string& model) {
     static const std::regex value(R"(\((\w+)\s+(?:#x([0-9a-f]+)|#b([01]+)|(\d+)|\(- (\d+)\))\))");
     std::string text;
-    for (auto at = std::sregex_iterator(model.begin(), model.end(), value); at != std::sregex_iterator(); ++at) {
+    for (auto at = std::sregex_iterator(model.begin(), model.end(), value); at != std::sregex_iterator();
+         ++at) {
         const std::smatch& match = *at;
         const std::string number = match[2].matched   ? std::to_string(std::stoll(match[2], nullptr, 16))
                                    : match[3].matched ? std::to_string(std::stoll(match[3], nullptr, 2))

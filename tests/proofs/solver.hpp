@@ -8,7 +8,8 @@
 
 namespace lapwing::proofs {
 
-// Returns null if the obligation holds; else the counter-example, such as "P=3 r=1 s=2", or what the solver says.
+// Returns null if the obligation holds; else the counter-example, such as "P=3 r=1 s=2", or what the solver
+// says.
 std::optional<std::string> counter_example(const Obligation& obligation);
 
 }  // namespace lapwing::proofs

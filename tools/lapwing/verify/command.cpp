@@ -102,7 +102,8 @@ int verify(const Options& options, bool ranks_given) {
     const bool all = options.all || ranks_given || !options.collective.empty() || !options.algorithm.empty();
     if (options.list) {
         if (options.all || ranks_given || !options.files.empty())
-            throw Error(ErrorCode::invalid_argument, "use --list alone, or with --collective and --algorithm");
+            throw Error(ErrorCode::invalid_argument,
+                        "use --list alone, or with --collective and --algorithm");
         std::optional<Collective> collective;
         if (!options.collective.empty()) collective = read_collective(options.collective);
         print_proven(choices_to_verify(collective, options.algorithm), options.json);

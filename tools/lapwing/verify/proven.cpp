@@ -46,8 +46,10 @@ void print_proven(std::span<const Choice> choices, bool json) {
                                .dump(2));
         return;
     }
-    fmt::print("{}\n{} of {} algorithms are proven for every number of ranks; the tests prove the lists of all for {}\n",
-               align(rows), proven, rows.size() - 1, some);
+    fmt::print(
+        "{}\n{} of {} algorithms are proven for every number of ranks; the tests prove the lists of all for "
+        "{}\n",
+        align(rows), proven, rows.size() - 1, some);
 }
 
 }  // namespace lapwing::tool
