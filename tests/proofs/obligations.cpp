@@ -52,7 +52,8 @@ class Generator : Claims {
             for (const Blocks* blocks : {&step.target, &step.old, &step.source}) {
                 if (blocks->array.empty()) continue;
                 if (blocks->array == "in" && blocks != &step.source) refuse("in is only read");
-                if (blocks->array != "in" && certificate_.array(blocks->array) == nullptr)
+                const Array* array = certificate_.array(blocks->array);
+                if (blocks->array != "in" && (array == nullptr || array->holds == nullptr))
                     refuse(fmt::format("what {} holds is not said", blocks->array));
             }
             if (!writes(step)) continue;
@@ -80,7 +81,6 @@ class Generator : Claims {
             if (array.ghost != (collective == "barrier"))
                 refuse(fmt::format("{}: only in a barrier do ranks learn instead of receiving bytes",
                                    array.name));
-            if (array.holds == nullptr) refuse(fmt::format("what {} holds is not said", array.name));
             for (const Writer& writer : array.writers) {
                 const Step* step = certificate_.step(writer.label);
                 if (step == nullptr || !writes(*step) || step->target.array != array.name ||

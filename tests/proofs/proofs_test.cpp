@@ -80,7 +80,10 @@ Choice choice_of(const std::pair<std::string, std::string>& algorithm) {
 
 // Few ranks get problems of every form, and others one, in turn.
 std::vector<Problem> problems_for(Collective collective, int ranks) {
-    std::vector<Problem> all = sample_problems(collective, ranks, ranks % 2 == 0 ? 24 : 1000);
+    std::vector<Problem> all = sample_problems(collective, ranks,
+                                               ranks > 128      ? 8
+                                               : ranks % 2 == 0 ? 24
+                                                                : 1000);
     if (ranks <= 16) return all;
     return {all[static_cast<std::size_t>(ranks) / 2 % all.size()]};
 }
