@@ -70,7 +70,9 @@ std::string to_smt(const Obligation& obligation, Sort sort, unsigned max_bits,
         for (int i = 0; i < arguments; ++i) types += (i > 0 ? " " : "") + type;
         return fmt::format("(declare-fun {} ({}) {})\n", name, types, result);
     };
-    std::string text = fmt::format("(set-logic {})\n", bits ? "QF_UFBV" : "QF_UFLIA");
+    std::string text = fmt::format("(set-logic {})\n", !bits               ? "QF_UFLIA"
+                                                       : functions.empty() ? "QF_BV"
+                                                                           : "QF_UFBV");
     for (const std::string& name : numbers) text += function(name, 0, type);
     for (const std::string& name : truths) text += function(name, 0, "Bool");
     for (const auto& [name, arguments] : functions) text += function(name, arguments, "Bool");

@@ -5,44 +5,49 @@
 namespace lapwing::proofs {
 namespace {
 
-// `t` is a number whose lowest bit is named, `h` one whose highest bit is named; `d` and `e` may be powers of
-// two.
+// `T` is a number whose lowest bit is named, `H` one whose highest bit is named, `A` and `B` two of which the
+// exclusive or is named; `D` and `E` may be powers of two.
 constexpr const char* texts[] = {
-    "t < 1 || 1 <= lowest(t) && lowest(t) <= t && power(lowest(t))",
-    "t < 1 || t - lowest(t) < 1 || lowest(t) < lowest(t - lowest(t))",
-    "!power(d) || lowest(d) == d",
-    "t < 1 || !power(d) || d >= lowest(t) || lowest(t + d) == d",
-    "!power(d) || d == 1 || power(half(d)) && 2 * half(d) == d",
-    "!power(d) || power(2 * d)",
-    "!power(d) || !power(e) || d >= e || 2 * d <= e",
-    "h < 1 || power(highest(h)) && highest(h) <= h && h < 2 * highest(h)",
-    "h < 1 || !power(d) || h < d || 2 * d <= h || highest(h) == d",
+    "T < 1 || 1 <= lowest(T) && lowest(T) <= T && power(lowest(T))",
+    "T < 1 || T - lowest(T) < 1 || lowest(T) < lowest(T - lowest(T))",
+    "!power(D) || lowest(D) == D",
+    "T < 1 || !power(D) || D >= lowest(T) || lowest(T + D) == D",
+    "!power(D) || D == 1 || power(half(D)) && 2 * half(D) == D",
+    "!power(D) || power(2 * D)",
+    "!power(D) || !power(E) || D >= E || 2 * D <= E",
+    "H < 1 || power(highest(H)) && highest(H) <= H && H < 2 * highest(H)",
+    "A < 0 || B < 0 || A ^ B >= 0 && (A ^ B) ^ B == A && (B == 0 || A ^ B != A)",
+    "A < 0 || B < 0 || !power(E) || A >= E || B >= E || A ^ B < E",
+    "H < 1 || !power(D) || H < D || 2 * D <= H || highest(H) == D",
 };
 
-// By their text, to have each once.
-using Terms = std::map<std::string, Expression>;
+// What may be put for a variable, or for two; by their text, to have each once.
+using Terms = std::map<std::string, Substitution>;
 
 struct AllTerms {
     Terms lowest;
     Terms highest;
-    Terms powers;
+    Terms exclusive;
+    Terms powers;  // for D
 };
 
 void collect(const Expression& expression, AllTerms& all) {
     for (const Expression& operand : expression->operands) collect(operand, all);
-    const auto add = [](Terms& terms, const Expression& term) {
-        terms.emplace(to_smt(term, Sort::integers, 0), term);
+    const auto text = [](const Expression& term) { return to_smt(term, Sort::integers, 0); };
+    const auto add = [&](Terms& terms, const char* name, const Expression& term) {
+        terms.emplace(text(term), Substitution{{name, term}});
     };
-    if (expression->kind == "lowest") add(all.lowest, expression->operands[0]);
+    const auto operand = [&](std::size_t i) { return expression->operands[i]; };
+    if (expression->kind == "lowest") add(all.lowest, "T", operand(0));
     if (expression->kind == "highest") {
-        add(all.highest, expression->operands[0]);
-        add(all.powers, expression);
+        add(all.highest, "H", operand(0));
+        add(all.powers, "D", expression);
     }
-    if (expression->kind != "&") return;
+    if (expression->kind == "^")
+        all.exclusive.emplace(text(expression), Substitution{{"A", operand(0)}, {"B", operand(1)}});
     // d & (d - 1)
-    const Expression& d = expression->operands[0];
-    const std::string less = to_smt(operation("-", {d, number(1)}), Sort::integers, 0);
-    if (to_smt(expression->operands[1], Sort::integers, 0) == less) add(all.powers, d);
+    if (expression->kind == "&" && text(operand(1)) == text(operation("-", {operand(0), number(1)})))
+        add(all.powers, "D", operand(0));
 }
 
 }  // namespace
@@ -56,17 +61,24 @@ std::vector<Obligation> lemmas() {
 std::vector<Expression> lemmas_for(const std::vector<Expression>& formulas) {
     AllTerms found;
     for (const Expression& formula : formulas) collect(formula, found);
-    const std::pair<const char*, const Terms*> places[] = {
-        {"t", &found.lowest}, {"h", &found.highest}, {"d", &found.powers}, {"e", &found.powers}};
+    Terms others;  // for E
+    for (const auto& [text, substitution] : found.powers) others[text] = {{"E", substitution.at("D")}};
+    const std::pair<const char*, const Terms*> places[] = {{"T", &found.lowest},
+                                                           {"H", &found.highest},
+                                                           {"A", &found.exclusive},
+                                                           {"D", &found.powers},
+                                                           {"E", &others}};
     std::vector<Expression> all;
     for (const char* text : texts) {
         // Every combination of terms for the variables of the lemma.
-        std::vector<Expression> partial = {parse_expression(text)};
+        const Expression lemma = parse_expression(text);
+        std::vector<Expression> partial = {lemma};
         for (const auto& [name, terms] : places) {
-            if (!uses(partial.empty() ? truth(true) : partial.front(), name)) continue;
+            if (!uses(lemma, name)) continue;
             std::vector<Expression> next;
-            for (const Expression& lemma : partial) {
-                for (const auto& [term_text, term] : *terms) next.push_back(replace(lemma, {{name, term}}));
+            for (const Expression& one : partial) {
+                for (const auto& [term_text, substitution] : *terms)
+                    next.push_back(replace(one, substitution));
             }
             partial = std::move(next);
         }

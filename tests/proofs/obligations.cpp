@@ -263,7 +263,7 @@ class Generator : Claims {
                 {task.exists(), within(span)}, any_of(cases));
     }
 
-    // No other task reads what a reduction overwrites.
+    // No other reduction overwrites the same, it was not sent, and other tasks read it before.
     void check_consumption(const Step& step) {
         const Instance task = any(step);
         const Blocks span = task.in(step.old);
@@ -273,10 +273,12 @@ class Generator : Claims {
                 if (read->array != step.old.array) continue;
                 const bool same = &reader == &step && read == &reader.old;
                 if (same && task.value == nullptr) continue;
+                const bool synchronous = read == &reader.source && reader.kind != TaskKind::send;
+                const Expression earlier = synchronous ? before(other, task) : truth(false);
                 require("hazard",
                         fmt::format("{} overwrites nothing that {} reads", step.label, reader.label),
                         {task.exists(), other.exists(), overlap(span, other.in(*read))},
-                        same ? equal(task.value, other.value) : truth(false));
+                        same ? equal(task.value, other.value) : earlier);
             }
         }
     }
