@@ -6,7 +6,7 @@ namespace lapwing::proofs {
 namespace {
 
 // `T` is a number whose lowest bit is named, `H` one whose highest bit is named, `A` and `B` two of which the
-// exclusive or is named; `D` and `E` may be powers of two.
+// exclusive or is named, `F` and `G` two of which the common bits are; `D` and `E` may be powers of two.
 constexpr const char* texts[] = {
     "T < 1 || 1 <= lowest(T) && lowest(T) <= T && power(lowest(T))",
     "T < 1 || T - lowest(T) < 1 || lowest(T) < lowest(T - lowest(T))",
@@ -18,6 +18,7 @@ constexpr const char* texts[] = {
     "H < 1 || power(highest(H)) && highest(H) <= H && H < 2 * highest(H)",
     "A < 0 || B < 0 || A ^ B >= 0 && (A ^ B) ^ B == A && (B == 0 || A ^ B != A)",
     "A < 0 || B < 0 || !power(E) || A >= E || B >= E || A ^ B < E",
+    "F < 0 || G < 0 || 0 <= F & G && F & G <= F && (G != 0 || F & G == 0)",
     "H < 1 || !power(D) || H < D || 2 * D <= H || highest(H) == D",
 };
 
@@ -28,6 +29,7 @@ struct AllTerms {
     Terms lowest;
     Terms highest;
     Terms exclusive;
+    Terms common;
     Terms powers;  // for D
 };
 
@@ -45,6 +47,8 @@ void collect(const Expression& expression, AllTerms& all) {
     }
     if (expression->kind == "^")
         all.exclusive.emplace(text(expression), Substitution{{"A", operand(0)}, {"B", operand(1)}});
+    if (expression->kind == "&")
+        all.common.emplace(text(expression), Substitution{{"F", operand(0)}, {"G", operand(1)}});
     // d & (d - 1)
     if (expression->kind == "&" && text(operand(1)) == text(operation("-", {operand(0), number(1)})))
         add(all.powers, "D", operand(0));
@@ -63,11 +67,9 @@ std::vector<Expression> lemmas_for(const std::vector<Expression>& formulas) {
     for (const Expression& formula : formulas) collect(formula, found);
     Terms others;  // for E
     for (const auto& [text, substitution] : found.powers) others[text] = {{"E", substitution.at("D")}};
-    const std::pair<const char*, const Terms*> places[] = {{"T", &found.lowest},
-                                                           {"H", &found.highest},
-                                                           {"A", &found.exclusive},
-                                                           {"D", &found.powers},
-                                                           {"E", &others}};
+    const std::pair<const char*, const Terms*> places[] = {{"T", &found.lowest},    {"H", &found.highest},
+                                                           {"A", &found.exclusive}, {"F", &found.common},
+                                                           {"D", &found.powers},    {"E", &others}};
     std::vector<Expression> all;
     for (const char* text : texts) {
         // Every combination of terms for the variables of the lemma.
