@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "collectives/catalogue.hpp"
+#include "collectives/proven.hpp"
 #include "problems.hpp"
 #include "task/checker.hpp"
 #include "task/text.hpp"
@@ -74,7 +75,7 @@ void expect_proven_chains(const Problem& problem, const Choice& choice) {
 }
 
 TEST(SlowProofs, AllListsAreProven) {
-    for (int ranks = 1; ranks <= 20; ++ranks) {
+    for (int ranks = 1; ranks <= enumerated_ranks; ++ranks) {
         for (const std::uint64_t bytes : {0U, 1U, 8U, 24U, 200U}) {
             for_each_problem(ranks, bytes, expect_proven);
             if (HasFatalFailure()) return;
@@ -83,7 +84,7 @@ TEST(SlowProofs, AllListsAreProven) {
 }
 
 TEST(SlowProofs, AlsoOfManyRanks) {
-    for (const int ranks : {21, 24, 31, 32, 33, 48, 57, 63, 64}) {
+    for (const int ranks : {21, 24, 31, 32, 33, 48, 57, 63, sampled_ranks}) {
         for_each_problem(ranks, 160, expect_proven);
         if (HasFatalFailure()) return;
     }

@@ -105,6 +105,15 @@ class Docs(unittest.TestCase):
                 with self.subTest(section=name, options=row):
                     self.assertTrue({"--help"}.union(shared, listed(name)).intersection(row), "not in the reference")
 
+    def test_the_design_lists_the_algorithms_that_are_proven_for_every_number_of_ranks(self):
+        proven = {}
+        for collective, name in re.findall(r"^LAPWING_PROVEN\((\w+), (\w+),", (ROOT / "src/collectives/proven.def").read_text(), re.MULTILINE):
+            proven.setdefault(collective, []).append(f"`{name}`")
+        table = "\n".join(f"| {collective} | {', '.join(names)} |" for collective, names in proven.items())
+        self.assertIn(f"| collective | algorithms that are proven for every number of ranks |\n|---|---|\n{table}\n\n",
+                      (ROOT / "docs/design.md").read_text())
+        self.assertIn(f"- {sum(map(len, proven.values()))} algorithms are [proven for every", (ROOT / "CHANGELOG.md").read_text())
+
     def test_links_lead_somewhere(self):
         files = tracked()
         count = 0

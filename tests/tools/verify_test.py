@@ -143,6 +143,16 @@ class Files(ToolTest):
         self.assertEqual(json.loads(out)["files"][0]["problem"]["parts"][1]["receives"][1],
                          {"peer": 0, "offset": 4, "bytes": 4})
 
+    def test_list(self):
+        out, _ = self.call("verify", "--list")
+        self.assertRegex(out, r"\n  allgather +ring +all *\n")
+        self.assertRegex(out, r"\n  scan +linear +all +in place\n")
+        self.assertRegex(out, r"\n  allreduce +two_level +1 to \d+, some to \d+ *\n")
+        rows = json.loads(self.call("verify", "--list", "--json")[0])["algorithms"]
+        self.assertRegex(out, rf"\n{sum(row['all_ranks'] for row in rows)} of {len(rows)} algorithms are proven")
+        self.assertEqual(len(self.call("verify", "--list", "--collective", "scan")[0].splitlines()), 5)
+        self.refused("verify", "--list", "--ranks", 3, because="use --list alone")
+
     def test_queue_depth(self):
         file = self.file(RIGHT)
         self.call("verify", file, "--queue-depth", "1")

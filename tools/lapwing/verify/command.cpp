@@ -12,6 +12,7 @@
 #include "lapwing/common/values.hpp"
 #include "lapwing/verify/all.hpp"
 #include "lapwing/verify/files.hpp"
+#include "lapwing/verify/proven.hpp"
 #include "task/text.hpp"
 
 namespace lapwing::tool {
@@ -25,6 +26,7 @@ struct Options {
     std::string algorithm;
     CheckLimits limits;
     bool chains = true;
+    bool list = false;
     bool json = false;
 };
 
@@ -107,6 +109,15 @@ Json as_json(const Outcome& outcome, RankRange ranks) {
 
 int verify(const Options& options, bool ranks_given) {
     const bool all = options.all || ranks_given || !options.collective.empty() || !options.algorithm.empty();
+    if (options.list) {
+        if (options.all || ranks_given || !options.files.empty())
+            throw Error(ErrorCode::invalid_argument,
+                        "use --list alone, or with --collective and --algorithm");
+        std::optional<Collective> collective;
+        if (!options.collective.empty()) collective = read_collective(options.collective);
+        print_proven(choices_to_verify(collective, options.algorithm), options.json);
+        return success;
+    }
     if (all == !options.files.empty()) {
         throw Error(
             ErrorCode::invalid_argument,
@@ -154,10 +165,13 @@ Command add_verify(CommandLine& tool) {
     app->add_flag(
         "--no-chains", [options] { options->chains = false; },
         "Do not prove the chain forms of the lists (for ranks on several hosts and on shared hosts)");
+    app->add_flag("--list", options->list,
+                  "Prove nothing; list for which numbers of ranks each algorithm is already proven");
     app->add_flag("--json", options->json, "Print JSON");
     app->footer(
         "Examples:\n"
         "  lapwing verify --all --ranks 1:64\n"
+        "  lapwing verify --list\n"
         "  lapwing verify --collective alltoall --algorithm bruck --ranks 100\n"
         "  lapwing explain gather --ranks 6 --format text -o gather.list && lapwing verify gather.list\n"
         "\nThe exit status is 0 when all is proven; 1 with a counter-example, which is printed, or when no "

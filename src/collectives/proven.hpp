@@ -1,0 +1,24 @@
+// For which numbers of ranks the lists of an algorithm are proven, before any run of `lapwing verify`.
+#pragma once
+
+#include <optional>
+
+#include "collectives/algorithm.hpp"
+
+namespace lapwing {
+
+// The forms of problems that a proof for every number of ranks covers, beside the plain one.
+struct ProvenForms {
+    bool in_place = false;
+    bool ordered = false;  // operators that do not commute
+};
+
+// Returns null if there is no proof for every number of ranks.
+std::optional<ProvenForms> proven_for_all_ranks(Collective collective, std::string_view algorithm);
+
+// The tests prove the lists of every algorithm for each number of ranks up to `enumerated_ranks`, and for
+// some numbers up to `sampled_ranks`, in every form.
+constexpr int enumerated_ranks = 20;
+constexpr int sampled_ranks = 64;
+
+}  // namespace lapwing

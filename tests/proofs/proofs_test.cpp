@@ -1,0 +1,220 @@
+// The certificates: that they prove their algorithms for every number of ranks, that they describe what the
+// algorithms build, and that wrong ones are refused.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "collectives/proven.hpp"
+#include "proofs/conformance.hpp"
+#include "proofs/lemmas.hpp"
+#include "proofs/solver.hpp"
+#include "task/sample.hpp"
+#include "task/text.hpp"
+
+namespace lapwing::proofs {
+namespace {
+
+const std::filesystem::path folder = LAPWING_CERTIFICATES;
+
+std::string read(const std::filesystem::path& file) {
+    std::ifstream stream(file);
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+}
+
+std::vector<std::filesystem::path> certificates() {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        if (entry.path().extension() == ".proof") files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+// For the name of a test.
+std::string name_of(const testing::TestParamInfo<std::filesystem::path>& info) {
+    std::string name = info.param.stem().string();
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+}
+
+TEST(Lemmas, AreProven) {
+    for (const Obligation& lemma : lemmas())
+        EXPECT_EQ(counter_example(lemma).value_or("holds"), "holds") << lemma.what;
+}
+
+class EveryCertificate : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(EveryCertificate, AreProven) {
+    const Certificate certificate = parse_certificate(read(GetParam()));
+    const std::vector<Obligation> obligations = obligations_of(certificate);
+    EXPECT_GT(obligations.size(), 10U);
+    for (const Obligation& obligation : obligations) {
+        const auto wrong = counter_example(obligation);
+        EXPECT_FALSE(wrong.has_value()) << obligation.rule << ": " << obligation.what << ": " << *wrong;
+    }
+}
+
+// How the lists of some ranks differ from what is built; empty if they do not.
+std::string difference(Instantiation& instance, const Problem& problem, const Choice& choice, int step = 1) {
+    for (int rank = 0; rank < problem.ranks; rank += step) {
+        const List described = instance.list(rank);
+        const List built = build(problem, rank, choice);
+        if (described != built)
+            return fmt::format("{} by {}: the certificate says\n{}built is\n{}", print(problem),
+                               print(choice), print(described), print(built));
+    }
+    return {};
+}
+
+Choice choice_of(const std::pair<std::string, std::string>& algorithm) {
+    return parse_choice(find_collective(algorithm.first).value(), algorithm.second);
+}
+
+// Few ranks get problems of every form, and others one, in turn.
+std::vector<Problem> problems_for(Collective collective, int ranks) {
+    std::vector<Problem> all = sample_problems(collective, ranks,
+                                               ranks > 128      ? 8
+                                               : ranks % 2 == 0 ? 24
+                                                                : 1000);
+    if (ranks <= 16) return all;
+    return {all[static_cast<std::size_t>(ranks) / 2 % all.size()]};
+}
+
+TEST_P(EveryCertificate, DescribeWhatIsBuilt) {
+    const Certificate certificate = parse_certificate(read(GetParam()));
+    Instantiation instance(certificate);
+    for (const auto& algorithm : certificate.algorithms) {
+        const Choice choice = choice_of(algorithm);
+        std::size_t compared = 0;
+        const auto compare = [&](const Problem& problem, int step) {
+            const std::int64_t window = choice.algorithm->parameters.empty() ? 0 : choice.parameters[0];
+            instance.set(problem, window);
+            // Scratch memory has a limit, which is no matter of ranks.
+            const bool applies = static_cast<bool>(choice.algorithm->applies(problem, choice.parameters));
+            if (!instance.covers()) {
+                // What an algorithm takes, and the certificate does not, is in the table of forms.
+                ASSERT_TRUE(!applies || (problem.in_place && !certificate.in_place) ||
+                            (problem.ordered && !certificate.ordered))
+                    << print(problem);
+                return;
+            }
+            ASSERT_TRUE(applies) << print(problem);
+            ASSERT_EQ(difference(instance, problem, choice, step), "");
+            ++compared;
+            for (int rank = 0; rank < problem.ranks && problem.ranks <= 16; ++rank)
+                ASSERT_EQ(instance.difference_in_meaning(rank), "") << print(problem);
+        };
+        const Collective collective = choice.algorithm->collective;
+        for (int ranks = 1; ranks <= 128; ++ranks) {
+            for (const Problem& problem : problems_for(collective, ranks)) {
+                compare(problem, ranks <= 32 ? 1 : 1 + ranks / 12);
+                if (HasFatalFailure()) return;
+            }
+        }
+        for (const int ranks : {200, 256, 257, 1000, 1024, 2047, 3000, 4096}) {
+            if (has_parts(collective)) continue;  // the parts of all ranks would take gigabytes
+            compare(problems_for(collective, ranks).front(), ranks / 2 - 1);
+            if (HasFatalFailure()) return;
+        }
+        EXPECT_GT(compared, 10U) << algorithm.first;
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EveryCertificate, testing::ValuesIn(certificates()), name_of);
+
+TEST(Certificates, AreWhatTheTableSays) {
+    std::set<std::string> listed;
+    std::set<std::string> proven;
+    for (const Algorithm* algorithm : catalogue()) {
+        const auto forms = proven_for_all_ranks(algorithm->collective, algorithm->name);
+        if (forms)
+            listed.insert(fmt::format("LAPWING_PROVEN({}, {}, {}, {})", lapwing::name(algorithm->collective),
+                                      algorithm->name, forms->in_place, forms->ordered));
+    }
+    for (const std::filesystem::path& file : certificates()) {
+        const Certificate certificate = parse_certificate(read(file));
+        for (const auto& [collective, name] : certificate.algorithms)
+            proven.insert(fmt::format("LAPWING_PROVEN({}, {}, {}, {})", collective, name,
+                                      certificate.in_place, certificate.ordered));
+    }
+    EXPECT_EQ(listed, proven);
+}
+
+// A certificate with one change, which makes the algorithm wrong.
+struct Mutant {
+    std::string certificate;
+    std::string text;
+    std::string change;
+    std::string rule;  // that it breaks
+};
+
+// "certificate NAME", then for each mutant "- text", "+ change", "breaks RULE"; README.md.
+std::vector<Mutant> mutants() {
+    std::vector<Mutant> all;
+    Mutant mutant;
+    std::istringstream lines(read(folder / "mutants.txt"));
+    for (std::string line; std::getline(lines, line);) {
+        const std::string rest = line.substr(std::min(line.find(' ') + 1, line.size()));
+        if (line.starts_with("certificate ")) mutant.certificate = rest;
+        if (line.starts_with("- ")) mutant.text = rest;
+        if (line.starts_with("+ ")) mutant.change = rest;
+        if (line.starts_with("breaks ")) {
+            mutant.rule = rest;
+            all.push_back(mutant);
+        }
+    }
+    return all;
+}
+
+// The first obligation of the rule that does not hold, with its counter-example; empty if all hold.
+std::string broken(const Certificate& certificate, const std::string& rule) {
+    for (const Obligation& obligation : obligations_of(certificate)) {
+        if (obligation.rule != rule) continue;
+        if (const auto wrong = counter_example(obligation))
+            return fmt::format("{}: {}", obligation.what, *wrong);
+    }
+    return {};
+}
+
+TEST(Mutants, AreRefused) {
+    std::set<std::string> mutated;
+    for (const Mutant& mutant : mutants()) {
+        const std::string where =
+            fmt::format("{}: '{}' for '{}'", mutant.certificate, mutant.change, mutant.text);
+        std::string text = read(folder / (mutant.certificate + ".proof"));
+        const std::size_t at = text.find(mutant.text);
+        ASSERT_NE(at, std::string::npos) << where;
+        ASSERT_EQ(text.find(mutant.text, at + 1), std::string::npos) << where;
+        text.replace(at, mutant.text.size(), mutant.change);
+        const Certificate certificate = parse_certificate(text);
+        const std::string why = broken(certificate, mutant.rule);
+        EXPECT_NE(why, "") << where << " breaks no rule " << mutant.rule;
+        fmt::print("{}\n  {}: {}\n", where, mutant.rule, why);
+        mutated.insert(mutant.certificate);
+
+        // Nor is it what is built.
+        Instantiation instance(certificate);
+        const Choice choice = choice_of(certificate.algorithms.front());
+        bool differs = false;
+        for (int ranks = 1; ranks <= 9 && !differs; ++ranks) {
+            for (const Problem& problem : problems_for(choice.algorithm->collective, ranks)) {
+                instance.set(problem, choice.parameters[0]);
+                differs |= instance.covers() && !difference(instance, problem, choice).empty();
+            }
+        }
+        EXPECT_TRUE(differs) << where << " is not another list";
+    }
+    for (const std::filesystem::path& file : certificates())
+        EXPECT_TRUE(mutated.contains(file.stem().string())) << file.stem().string() << " has no mutant";
+}
+
+}  // namespace
+}  // namespace lapwing::proofs
