@@ -34,6 +34,8 @@ guide
 reference
 troubleshooting
 compatibility
+containers
+security
 doctor
 cluster
 benchmarks
