@@ -8,7 +8,6 @@
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import performance_function, run_after, run_before, sanity_function, variable
-from reframe.core.launchers import LauncherWrapper
 
 
 @rfm.simple_test
@@ -71,7 +70,8 @@ class Transpose(rfm.RegressionTest):
 
     @run_before("run")
     def put_lapwing_before_the_launcher(self):
-        self.job.launcher = LauncherWrapper(self.job.launcher, "lapwing", ["run", "--mpi", self.mpi, "--report", "--"])
+        self.job.launcher.modifier = "lapwing"
+        self.job.launcher.modifier_options = ["run", "--mpi", self.mpi, "--report", "--"]
 
     @sanity_function
     def is_right_and_taken(self):
