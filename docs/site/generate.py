@@ -15,7 +15,7 @@ ROOT, TOOL, PAGES = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 MANUAL = ("lapwing", "lapwing_group_create", "lapwing_allreduce", "lapwing_plan_create", "lapwing_wait", "lapwing_message")
 # Where choices are shown: ranks, and bytes of one rank's block.
 RANKS, BYTES = (8, 64), (8, 1 << 10, 64 << 10, 1 << 20)
-PICTURE_RANKS = 5
+PICTURE_RANKS = (4, 5)
 
 
 def explain(*words, check=True):
@@ -38,28 +38,42 @@ def size(count):
     return f"{count} B" if count < 1 << 10 else f"{count >> 10} KiB" if count < 1 << 20 else f"{count >> 20} MiB"
 
 
-def placed(name):
-    """The options of a problem for which an algorithm can be shown: those that know hosts need some."""
-    return ("--ranks-per-host", "2") if name in ("two_level", "multi_level") else ()
+def count(number, word):
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def sentence(text):
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def block(collective, count):
+    return () if collective == "barrier" else ("--bytes", count)
+
+
+def group(name, ranks):
+    """The options of a group for which an algorithm can be shown: those that know hosts need some."""
+    return ("--hosts", f"2x{ranks // 2}") if name in ("two_level", "multi_level") else ("--ranks", ranks)
 
 
 def draw(collective, name):
     """The picture of an algorithm's lists, or None where it declines the problem."""
-    for ranks in (PICTURE_RANKS, 4):
+    for ranks in PICTURE_RANKS:
         picture = PAGES / "algorithms" / f"{collective}-{name}.svg"
-        words = (collective, "--algorithm", name, "--ranks", ranks, *placed(name), "-o", picture)
+        words = (collective, "--algorithm", name, *group(name, ranks), "-o", picture)
         if explain(*words, check=False).returncode == 0:
             return picture, ranks
     return None, 0
 
 
 def choices(collective):
-    """Lines of a table: what is chosen for each number of ranks and size."""
-    lines = []
+    """A table: what is chosen for each number of ranks and size."""
+    sizes = BYTES[:1] if collective == "barrier" else BYTES
+    lines = ["| ranks | " + " | ".join("chosen" if collective == "barrier" else size(bytes_) for bytes_ in sizes) + " |",
+             "|---|" + "---|" * len(sizes)]
     for ranks in RANKS:
         names = []
-        for count in BYTES:
-            found = explained(collective, "--ranks", ranks, "--bytes", count)
+        for bytes_ in sizes:
+            found = explained(collective, "--ranks", ranks, *block(collective, bytes_))
             names.append(f"`{found['algorithm']['name']}`" if found else "-")
         lines.append(f"| {ranks} | " + " | ".join(names) + " |")
     return lines
@@ -67,19 +81,15 @@ def choices(collective):
 
 def section(collective, names, folder):
     """A collective's part of the catalogue: which algorithms there are, and which is chosen."""
-    text = [f"## {collective}", "", "| ranks | " + " | ".join(map(size, BYTES)) + " |", "|---|" + "---|" * len(BYTES),
-            *choices(collective), ""]
+    text = [f"## {collective}", "", *choices(collective), ""]
     for name in names:
-        found = explained(collective, "--algorithm", name, "--ranks", 8, "--bytes", 1024, *placed(name)) or \
-            explained(collective, "--algorithm", name, "--ranks", 4, "--bytes", 1024, *placed(name))
-        if found is None:
-            continue
+        found = explained(collective, "--algorithm", name, *block(collective, 1024), *group(name, 8))
         totals, ranks = found["totals"], found["problem"]["ranks"]
         picture, drawn = draw(collective, name)
-        text += [f"### {collective}: {name}", "", found["algorithm"]["summary"], "",
+        text += [f"### {collective}: {name}", "", sentence(found["algorithm"]["summary"]), "",
                  f"- From: {found['algorithm']['source']}",
-                 f"- On {ranks} ranks with blocks of 1 KiB: {totals['steps']} steps, {totals['sends']} messages, "
-                 f"{totals['bytes']} bytes",
+                 f"- On {ranks} ranks{'' if collective == 'barrier' else ' with blocks of 1 KiB'}: {count(totals['steps'], 'step')}, "
+                 f"{count(totals['sends'], 'message')}, {count(totals['bytes'], 'byte')}",
                  f"- Source: `src/collectives/{folder[name]}/`", ""]
         if picture:
             text += [f"![The task lists of {name} for {collective} on {drawn} ranks](algorithms/{picture.name})", ""]
@@ -107,11 +117,16 @@ def manual():
     text = ["# C API reference", "",
             "The manual pages of `lapwing.h`. [The C API](c-api.md) has the introduction.", ""]
     for name in MANUAL:
-        page = subprocess.run(["mandoc", "-T", "markdown", ROOT / f"docs/man/{name}.3"], capture_output=True, text=True, check=True)
-        lines = page.stdout.strip().splitlines()[1:-1]
-        text += [f"## {name}"]
-        text += [f"### {line[2:].capitalize()}" if line.startswith("# ") else re.sub(r"^## ", "#### ", line) for line in lines]
-        text += [""]
+        page = subprocess.run(["mandoc", "-T", "html", "-O", "fragment", ROOT / f"docs/man/{name}.3"], capture_output=True, text=True,
+                              check=True).stdout
+        body = re.sub(r'<table class="(head|foot)">.*?</table>', "", page, flags=re.DOTALL)
+        # Headings of a page below the page's name, and anchors that are one page's own.
+        body = re.sub(r"<(/?)h([12])", lambda tag: f"<{tag[1]}h{int(tag[2]) + 2}", body)
+        body = re.sub(r'(id="|href="#)', rf"\1{name}.", body)
+        # References between the pages.
+        for other in MANUAL:
+            body = re.sub(rf'<a class="Xr">{other}\(3\)</a>', f'<a href="#{other.replace("_", "-")}">{other}(3)</a>', body)
+        text += [f"## {name}", "", "```{raw} html", body, "```", ""]
     (PAGES / "c-api-reference.md").write_text("\n".join(text))
 
 
