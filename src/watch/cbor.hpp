@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 #include <nlohmann/json.hpp>
@@ -23,7 +22,8 @@ inline bool has_float(const nlohmann::json& json) {
 // Throws Error (link), or nlohmann::json::exception, if the bytes are not CBOR without floating-point
 // numbers.
 inline nlohmann::json from_cbor(std::span<const std::byte> bytes) {
-    const auto* const first = reinterpret_cast<const std::uint8_t*>(bytes.data());
+    // As char: for other types of bytes libc++ has no std::char_traits, which nlohmann-json 3.11 needs.
+    const auto* const first = reinterpret_cast<const char*>(bytes.data());
     nlohmann::json json = nlohmann::json::from_cbor(first, first + bytes.size());
     if (has_float(json)) throw Error(ErrorCode::link, "a rank has sent a floating-point number in a record");
     return json;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "watch/cbor.hpp"
 
 namespace lapwing::watch {
 
@@ -20,8 +21,7 @@ std::vector<std::byte> encode(const JobDescription& description) {
 
 JobDescription decode_description(std::span<const std::byte> bytes) {
     try {
-        const auto* const first = reinterpret_cast<const std::uint8_t*>(bytes.data());
-        return nlohmann::json::from_cbor(first, first + bytes.size()).get<JobDescription>();
+        return from_cbor(bytes).get<JobDescription>();
     } catch (const nlohmann::json::exception& error) {
         throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid description: {}", error.what()));
     }
