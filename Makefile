@@ -72,7 +72,8 @@ check:
 	cmake --build --preset release --parallel $(JOBS)
 	ctest --preset release --parallel $(JOBS) --label-exclude 'mpi4py|pypi'
 
-docs:
+docs: build
+	@scripts/install-dependencies docs
 	scripts/docs
 
 format:

@@ -1,3 +1,6 @@
+/* SPDX-FileCopyrightText: 2026 The Lapwing authors
+ * SPDX-License-Identifier: BSD-3-Clause */
+
 /* Lapwing's collectives for programs and libraries without MPI, and for MPI libraries. Lapwing compiles a
  * collective into a task list, and an engine runs the list while the program computes.
  *

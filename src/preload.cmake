@@ -103,6 +103,7 @@ function(lapwing_preload_library name family)
     target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
   endif()
   install(TARGETS ${name} LIBRARY DESTINATION ${LAPWING_PRELOAD_DIR})
+  set_property(GLOBAL APPEND PROPERTY lapwing_binaries ${name})
 endfunction()
 
 # The one with the lists, and the one of `lapwing profile`, which has none.
@@ -139,6 +140,7 @@ function(lapwing_nbc family)
   target_link_options(nbc-lapwing-${family} PRIVATE -Wl,-z,defs)
   set_target_properties(nbc-lapwing-${family} PROPERTIES SOVERSION 0)
   install(TARGETS nbc-lapwing-${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_property(GLOBAL APPEND PROPERTY lapwing_binaries nbc-lapwing-${family})
   install(FILES mpi/nbc/nbc.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/lapwing)
 endfunction()
 

@@ -1,4 +1,4 @@
-"""The pages of docs/ as a site, by Sphinx with its theme Furo: scripts/docs calls it. Search needs no server."""
+"""The pages of docs/ and those of generate.py as a site, by Sphinx with its theme Furo: scripts/docs calls it. Search needs no server."""
 
 import pathlib
 import re
@@ -35,12 +35,17 @@ lists
 reference
 troubleshooting
 compatibility
+containers
+security
 doctor
 cluster
 benchmarks
 report
 applications
+algorithms
 c-api
+c-api-reference
+python
 scale
 results
 design

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: 2026 The Lapwing authors
+# SPDX-License-Identifier: BSD-3-Clause
 """Lapwing for notebooks and job scripts: where its files are, and the report of a job as data.
 
     import lapwing

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: 2026 The Lapwing authors
+# SPDX-License-Identifier: BSD-3-Clause
 """The command `lapwing`: becomes the tool of this package, in the same process."""
 
 import os

@@ -44,6 +44,7 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lapwing)
 install(TARGETS lapwing EXPORT lapwing-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT c_api ${c_namelink}
   PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT c_api)
+set_property(GLOBAL APPEND PROPERTY lapwing_binaries lapwing)
 install(EXPORT lapwing-targets NAMESPACE lapwing:: DESTINATION ${package_dir} COMPONENT c_api)
 configure_package_config_file(c/lapwing-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/lapwing-config.cmake
   INSTALL_DESTINATION ${package_dir})

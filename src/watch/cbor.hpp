@@ -33,7 +33,8 @@ auto from_cbor(std::span<const std::byte> bytes, std::string_view what, Read rea
     try {
         if (!is_record(bytes))
             throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid {}", what));
-        const auto* const first = reinterpret_cast<const std::uint8_t*>(bytes.data());
+        // As char: for other types of bytes libc++ has no std::char_traits, which nlohmann-json 3.11 needs.
+        const auto* const first = reinterpret_cast<const char*>(bytes.data());
         return read(nlohmann::json::from_cbor(first, first + bytes.size()));
     } catch (const nlohmann::json::exception& error) {
         throw Error(ErrorCode::link, fmt::format("a rank has sent an invalid {}: {}", what, error.what()));

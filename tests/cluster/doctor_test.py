@@ -96,10 +96,13 @@ class Hosts(DoctorTest):
         card of InfiniBand whose UCX is broken; for the agent only, because an MPI may use the real ones."""
         refuse = f"{BUILD}/tests/refuse io_uring_setup,process_vm_readv"
         doubles = f'case "$1" in *lapwing) export LD_LIBRARY_PATH={BUILD}/tests/doubles/fabrics ;; esac'
-        launcher = self.launcher_with(f"ulimit -l 64; ulimit -n 60; {doubles}; exec {refuse}", ranks=4)
+        pod = "export KUBERNETES_SERVICE_HOST=10.0.0.1"
+        launcher = self.launcher_with(f"ulimit -l 64; ulimit -n 60; {pod}; {doubles}; exec {refuse}", ranks=4)
         found = self.examine(launcher=launcher, status=1)
         hint = self.expect(found, "hints", "node2", "kernel engine is unavailable: io_uring_setup: not permitted", "seccomp")
         self.assertIn("over TCP with a progress thread", hint["advice"])
+        hint = self.expect(found, "hints", "node2", "Kubernetes container does not permit io_uring")
+        self.assertIn("localhostProfile: lapwing.json", hint["advice"])
         self.expect(found, "problems", "node2", "a process may open 60 descriptors")
         self.only(found, "problems", 1)
         self.expect(found, "hints", "node2", "no copies from process to process: process_vm_readv")

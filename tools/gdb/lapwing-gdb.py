@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: 2026 The Lapwing authors
+# SPDX-License-Identifier: BSD-3-Clause
 """Commands of gdb for programs under Lapwing: `lapwing lists`, `lapwing communicators`, `lapwing calls`.
 
 gdb loads this file with the preload library where it is installed in a directory that gdb trusts; otherwise by

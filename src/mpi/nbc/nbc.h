@@ -1,3 +1,6 @@
+/* SPDX-FileCopyrightText: 2026 The Lapwing authors
+ * SPDX-License-Identifier: BSD-3-Clause */
+
 /* LibNBC's interface: a program that was written for LibNBC compiles with this header and is linked to
  * libnbc-lapwing-openmpi or libnbc-lapwing-mpich. Each function is the nonblocking collective of MPI of the
  * same name (see docs/compatibility.md, "LibNBC").

@@ -20,7 +20,7 @@ using mlx5::Answer;
 using mlx5::Outcome;
 
 // What the engine would try before it uses the card.
-struct Probe {
+struct CardProbe {
     std::string variant;
     std::string unfit;  // why not; empty: it passed
 };
@@ -28,7 +28,7 @@ struct Probe {
 struct Transcript {
     std::string name;
     mlx5::Capabilities capabilities;
-    std::vector<Probe> probes;
+    std::vector<CardProbe> probes;
     std::vector<Answer> answers;
 
     std::size_t count(Outcome outcome) const {
@@ -60,7 +60,7 @@ std::string print(const Verdict& verdict) {
     return verdict ? "yes" : fmt::format("no: {}", verdict.reason());
 }
 
-std::string print(const Probe& probe) {
+std::string print(const CardProbe& probe) {
     return probe.unfit.empty() ? "yes" : fmt::format("no: {}", probe.unfit);
 }
 
@@ -75,7 +75,7 @@ std::string print(const Transcript& card) {
         {"most receives of a queue", std::to_string(can.max_receive_entries)},
         {"most completions of a queue", std::to_string(can.max_completions)},
         {"longest message", fmt::format("{} bytes", can.max_message)}};
-    for (const Probe& probe : card.probes)
+    for (const CardProbe& probe : card.probes)
         rows.push_back({fmt::format("the engine starts with {}", probe.variant), print(probe)});
     text += align(rows) + "\n";
     rows.clear();
@@ -104,7 +104,7 @@ OrderedJson as_json(const Transcript& card) {
                          {"max_message", can.max_message}}},
                        {"probes", OrderedJson::object()},
                        {"answers", OrderedJson::array()}};
-    for (const Probe& probe : card.probes) all["probes"][probe.variant] = print(probe);
+    for (const CardProbe& probe : card.probes) all["probes"][probe.variant] = print(probe);
     for (const Answer& one : card.answers)
         all["answers"].push_back({{"name", one.name},
                                   {"asks", one.asks},

@@ -1,0 +1,69 @@
+// Any bytes as what ranks and `lapwing status` send each other beside snapshots, and as the business card of
+// a rank's endpoint: they are refused with a message, or mean what their encoded form means.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "links/ofi/business_card.hpp"
+#include "watch/channel.hpp"
+#include "watch/messages.hpp"
+
+namespace {
+
+using namespace lapwing;
+
+// Decodes, or is refused as a fault of the link; what is decoded passes `check`.
+template <typename Decode, typename Check>
+void decode_or_refuse(Decode decode, Check check) {
+    try {
+        if (!check(decode())) std::abort();
+    } catch (const Error& error) {
+        if (error.code() != ErrorCode::link || std::string_view(error.what()).empty()) std::abort();
+    }
+}
+
+bool equal(std::span<const std::byte> one, std::span<const std::byte> other) {
+    return std::equal(one.begin(), one.end(), other.begin(), other.end());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const auto bytes = std::as_bytes(std::span(data, size));
+    decode_or_refuse([&] { return watch::decode_description(bytes); },
+                     [](const watch::JobDescription& found) {
+                         const auto again = watch::decode_description(watch::encode(found));
+                         return again.job == found.job && again.ranks == found.ranks &&
+                                again.hosts == found.hosts;
+                     });
+    decode_or_refuse([&] { return watch::decode_reply(bytes); },
+                     [](const watch::RankReply& found) {
+                         const auto again = watch::decode_reply(watch::encode(found));
+                         // An invalid snapshot in a reply is a silence with a reason.
+                         const watch::Answer answer = watch::answer_of(found);
+                         return again.rank == found.rank && again.snapshot == found.snapshot &&
+                                again.silence == found.silence &&
+                                (found.snapshot.empty() || answer.snapshot || !answer.silence.empty());
+                     });
+    decode_or_refuse(
+        [&] { return watch::decode_numbers(bytes); },
+        [&](const std::vector<std::int64_t>& found) { return equal(watch::encode_numbers(found), bytes); });
+    if (size >= watch::frame_head_bytes) {
+        const std::size_t announced = watch::announced_bytes(bytes.first<watch::frame_head_bytes>());
+        const auto head = watch::frame_head(static_cast<watch::FrameKind>(data[0]), announced);
+        if (!equal(head, bytes.first(watch::frame_head_bytes))) std::abort();
+    }
+    decode_or_refuse(
+        [&] {
+            return ofi::card_of({bytes.begin(), bytes.end()});
+        },
+        [](const ofi::BusinessCard& found) {
+            const auto again = ofi::card_of(ofi::bytes_of(found));
+            return again.provider == found.provider && again.device == found.device &&
+                   again.address == found.address && again.tag_bits == found.tag_bits;
+        });
+    return 0;
+}
