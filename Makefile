@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
 export JOBS
 
-.PHONY: help build apps demo test test-mpich-suite test-rdma test-aarch64 test-memory-order check docs format install wheel deb dist clean
+.PHONY: help build apps demo test test-mpich-suite test-rdma test-aarch64 test-memory-order check docs format install wheel deb dist release clean
 .DEFAULT_GOAL := help
 
 help:
@@ -22,9 +22,10 @@ help:
 	@echo "make wheel             dist/lapwing-*.whl, for glibc 2.28 and later; fetches its compiler, and the sources of two libraries"
 	@echo "make deb               Debian packages, dist/deb"
 	@echo "make dist              the source of the last commit, dist/lapwing-*.tar.gz"
+	@echo "make release           all of these for a release, checked, with bills of materials and checksums (scripts/release)"
 	@echo "make clean             remove all build directories"
 	@echo
-	@echo "build, apps, demo, test, wheel and deb install the Debian packages that are missing (as root or by sudo)."
+	@echo "build, apps, demo, test, docs, wheel and deb install the Debian packages that are missing (as root or by sudo)."
 
 # A build directory that is configured stays as it is: after make test it holds the tests, too.
 build:
@@ -72,8 +73,10 @@ check:
 	cmake --build --preset release --parallel $(JOBS)
 	ctest --preset release --parallel $(JOBS) --label-exclude 'mpi4py|pypi'
 
-docs: build
-	@scripts/install-dependencies docs
+docs:
+	@scripts/install-dependencies build docs
+	@test -f build/build.ninja || cmake --preset release -DLAPWING_TESTS=OFF -DLAPWING_BENCHMARKS=OFF
+	cmake --build --preset release --parallel $(JOBS) --target lapwing_tool
 	scripts/docs
 
 format:
@@ -94,6 +97,10 @@ deb:
 
 dist:
 	scripts/make-dist
+
+release:
+	@scripts/install-dependencies build wheel deb
+	scripts/release
 
 clean:
 	rm -rf build build-* dist
