@@ -186,14 +186,6 @@ UserLists::UserLists(std::string file, std::uint64_t fingerprint, std::vector<Pa
                   .lists = this};
 }
 
-std::vector<int> UserLists::ranks() const {
-    std::vector<int> numbers;
-    for (const Set& set : sets_) numbers.push_back(set.parsed.set.problem.ranks);
-    std::sort(numbers.begin(), numbers.end());
-    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    return numbers;
-}
-
 UserLists::Found UserLists::find(const Problem& problem) const {
     Fit best = {-1, nullptr};
     const auto declined = [&](int steps, const char* why) {

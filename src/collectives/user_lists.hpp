@@ -33,8 +33,6 @@ class UserLists {
     const Algorithm& algorithm() const { return algorithm_; }
     const std::string& file() const { return file_; }
     std::uint64_t fingerprint() const { return fingerprint_; }
-    // The numbers of ranks for which there are lists, rising.
-    std::vector<int> ranks() const;
 
     Verdict applies(const Problem& problem) const;
     // applies() must have returned yes.
