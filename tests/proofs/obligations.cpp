@@ -122,8 +122,9 @@ class Generator : Claims {
         const Expression exists = task.exists();
         if (!step.variable.empty() && step.position == 0) {
             const Expression last = task.in(step.last);
-            require("form", fmt::format("the loop of {} stays among the ranks", step.label), {},
-                    all_of({at_most(number(0), step.first), at_most(last, ranks)}));
+            require(
+                "form", fmt::format("the loop of {} has as many rounds as numbers allow", step.label), {},
+                all_of({at_most(number(0), step.first), at_most(last, plus(plus(ranks, ranks), number(6)))}));
         }
         if (step.kind == TaskKind::allocate) return;
         if (step.peer != nullptr) {
