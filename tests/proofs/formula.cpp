@@ -60,12 +60,10 @@ std::string to_smt(const Obligation& obligation, Sort sort, unsigned max_bits,
     std::vector<Expression> all = {negated};
     for (const std::string& name : numbers) {
         all.push_back(fact_of(name));
-        // A loop may run to 2 * P + 6.
-        const unsigned max = name == "P" ? max_bits : max_bits + 2;
-        if (bits) all.push_back(at_most(variable(name), number(std::int64_t{1} << max)));
+        if (bits) all.push_back(at_most(variable(name), number(std::int64_t{1} << max_bits)));
     }
     unsigned width = 0;  // with a bit for the sign
-    for (const Expression& expression : all) width = std::max(width, bits_of(expression, max_bits + 3) + 1);
+    for (const Expression& expression : all) width = std::max(width, bits_of(expression, max_bits + 1) + 1);
     const std::string type = bits ? fmt::format("(_ BitVec {})", width) : "Int";
     const auto function = [&](const std::string& name, int arguments, const std::string& result) {
         std::string types;

@@ -20,7 +20,7 @@ std::vector<Obligation> obligations_of(const Certificate& certificate);
 
 bool has_bits(const Obligation& obligation);
 // The negated obligation in SMT-LIB: declarations, assertions, "(check-sat)". If it is unsatisfiable, the
-// obligation holds. Over bits, P is at most 2^max_bits. `asked` gets the names of its numbers, of
+// obligation holds. Over bits, variables are at most 2^max_bits. `asked` gets the names of its numbers, of
 // which a model would be the counter-example.
 std::string to_smt(const Obligation& obligation, Sort sort, unsigned max_bits,
                    std::vector<std::string>* asked = nullptr);
