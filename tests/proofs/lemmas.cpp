@@ -16,7 +16,7 @@ constexpr const char* texts[] = {
     "!power(D) || power(2 * D)",
     "!power(D) || !power(E) || D >= E || 2 * D <= E",
     "H < 1 || power(highest(H)) && highest(H) <= H && H < 2 * highest(H)",
-    "A < 0 || B < 0 || A ^ B >= 0 && (A ^ B) ^ B == A && (B == 0 || A ^ B != A)",
+    "A < 0 || B < 0 || A ^ B >= 0 && (A ^ B) ^ B == A && A ^ (A ^ B) == B && (B == 0 || A ^ B != A)",
     "A < 0 || B < 0 || !power(E) || A >= E || B >= E || A ^ B < E",
     "F < 0 || G < 0 || 0 <= F & G && F & G <= F && (G != 0 || F & G == 0)",
     "H < 1 || !power(D) || H < D || 2 * D <= H || highest(H) == D",

@@ -31,6 +31,7 @@ class Generator : Claims {
             check_layout(step);
         }
         check_result();
+        check_loops();
         return std::move(obligations_);
     }
 
@@ -117,14 +118,20 @@ class Generator : Claims {
         return std::make_shared<Node>(std::move(node));
     }
 
+    // Formulas over bits assume that a loop's variable is at most the largest P.
+    void check_loops() {
+        const bool bits = std::any_of(obligations_.begin(), obligations_.end(), has_bits);
+        const Expression limit = bits ? ranks : plus(plus(ranks, ranks), number(6));
+        for (const Step& step : certificate_.steps) {
+            if (step.variable.empty() || step.position != 0) continue;
+            require("form", fmt::format("the numbers of the loop of {} have a limit", step.label), {},
+                    all_of({at_most(number(0), step.first), at_most(step.last, limit)}));
+        }
+    }
+
     void check_form(const Step& step) {
         const Instance task = any(step);
         const Expression exists = task.exists();
-        if (!step.variable.empty() && step.position == 0) {
-            const Expression last = task.in(step.last);
-            require("form", fmt::format("the loop of {} stays among the ranks", step.label), {},
-                    all_of({at_most(number(0), step.first), at_most(last, ranks)}));
-        }
         if (step.kind == TaskKind::allocate) return;
         if (step.peer != nullptr) {
             const Expression peer = task.in(step.peer);

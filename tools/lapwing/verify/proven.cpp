@@ -21,7 +21,7 @@ std::string forms_of(const ProvenForms& forms, Collective collective) {
 
 void print_proven(std::span<const Choice> choices, bool json) {
     const std::string some = fmt::format("1 to {}, some to {}", enumerated_ranks, sampled_ranks);
-    std::vector<std::vector<std::string>> rows = {{"collective", "algorithm", "ranks", "as the others"}};
+    std::vector<std::vector<std::string>> rows = {{"collective", "algorithm", "ranks", "except"}};
     Json algorithms = Json::array();
     const Algorithm* last = nullptr;
     std::size_t proven = 0;
