@@ -1,6 +1,5 @@
 #include "recording/codec.hpp"
 
-#include <bit>
 #include <cstring>
 #include <tuple>
 #include <unordered_map>
@@ -42,10 +41,11 @@ void put(std::string& bytes, const Time& time) {
 }
 
 void put(std::string& bytes, const Summary& summary) {
-    put(bytes, summary.sum);
+    put(bytes, summary.max);
+    if (summary.max == 0) return;
     put(bytes, summary.min);
-    put(bytes, summary.max - summary.min);
-    const auto squares = std::bit_cast<std::uint64_t>(summary.squares);
+    put(bytes, summary.sum);
+    const auto squares = static_cast<float>(summary.squares);
     bytes.append(reinterpret_cast<const char*>(&squares), sizeof squares);
 }
 
@@ -67,7 +67,7 @@ void put(std::string& bytes, const Times& times) {
 class Encoder {
   public:
     void add(const Folding::Element& element) {
-        if (element.repeats == 0) {
+        if (!element.is_loop()) {
             const auto [found, added] = numbers_.try_emplace(element.call, numbers_.size());
             if (added) {
                 put(dictionary_, element.call.size());
@@ -77,8 +77,12 @@ class Encoder {
             put(sequence_, element.times);
             return;
         }
-        put(sequence_, element.repeats << 1 | 1);
-        put(sequence_, element.body.size());
+        put(sequence_, std::uint64_t{element.body.size()} << 1 | 1);
+        put(sequence_, element.passes.runs().size());
+        for (const auto& [passes, times] : element.passes.runs()) {
+            put(sequence_, passes);
+            put(sequence_, times);
+        }
         for (const Folding::Element& inner : element.body) add(inner);
     }
 
@@ -158,15 +162,26 @@ class Decoder {
             read_times(occurrences, result.times);
             return result;
         }
-        result.repeats = head >> 1;
-        const std::uint64_t length = number();
-        if (result.repeats < 2 || length == 0 || length > bytes_.size() || depth == max_depth ||
-            result.repeats > max_occurrences / occurrences) {
-            refuse();
-        }
-        for (std::uint64_t i = 0; i < length; ++i)
-            result.body.push_back(node(occurrences * result.repeats, depth + 1));
+        const std::uint64_t length = head >> 1;
+        if (length == 0 || length > bytes_.size() || depth == max_depth) refuse();
+        const std::uint64_t passes = read_passes(occurrences, result.passes);
+        for (std::uint64_t i = 0; i < length; ++i) result.body.push_back(node(passes, depth + 1));
         return result;
+    }
+
+    // Returns the passes of all visits.
+    std::uint64_t read_passes(std::uint64_t visits, Passes& passes) {
+        std::uint64_t sum = 0;
+        for (std::uint64_t runs = number(); runs > 0; --runs) {
+            const std::uint64_t one = number();
+            const std::uint64_t times = number();
+            if (one == 0 || times == 0 || times > visits || one > (max_occurrences - sum) / times) refuse();
+            visits -= times;
+            sum += one * times;
+            passes.add(one, times);
+        }
+        if (visits != 0) refuse();
+        return sum;
     }
 
     Time time() {
@@ -180,14 +195,15 @@ class Decoder {
 
     Summary summary() {
         Summary result;
-        result.sum = number();
+        result.max = number();
+        if (result.max == 0) return result;
         result.min = number();
-        result.max = result.min + number();
-        std::uint64_t squares = 0;
+        result.sum = number();
+        float squares = 0;
         if (bytes_.size() < sizeof squares) refuse();
         std::memcpy(&squares, bytes_.data(), sizeof squares);
         bytes_.remove_prefix(sizeof squares);
-        result.squares = std::bit_cast<double>(squares);
+        result.squares = static_cast<double>(squares);
         return result;
     }
 

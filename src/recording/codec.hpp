@@ -4,7 +4,7 @@
 // that differ from the default, and these fields. A block has a dictionary of its calls, then its elements:
 //   call   index in the dictionary * 2, then the times of all occurrences or, if there are more than
 //          Times::max_samples, four summaries and samples. The number of occurrences follows from the loops.
-//   loop   repeats * 2 + 1, number of elements of the body, the body
+//   loop   elements of the body * 2 + 1, number of runs of its passes, each run (passes, times), the body
 // A block can be read without those before it.
 #pragma once
 

@@ -16,21 +16,21 @@ std::uint64_t mix(std::uint64_t word) {
     return word ^ word >> 29;
 }
 
-std::uint64_t hash_of_loop(std::uint64_t body, std::uint64_t repeats) {
-    return mix(body + mix(repeats));
-}
+// A loop whose passes vary more often than that begins anew.
+constexpr std::size_t max_runs = 1U << 16;
 
 }  // namespace
 
 bool Folding::Element::equals(const Element& other) const {
-    return hash == other.hash && repeats == other.repeats && call == other.call &&
-           body.size() == other.body.size() &&
+    return hash == other.hash && call == other.call && body.size() == other.body.size() &&
+           passes.runs().size() + other.passes.runs().size() <= max_runs &&
            std::equal(body.begin(), body.end(), other.body.begin(),
                       [](const Element& a, const Element& b) { return a.equals(b); });
 }
 
 void Folding::Element::add(const Element& later) {
-    if (repeats == 0) return times.add(later.times);
+    times.add(later.times);
+    passes.add(later.passes);
     for (std::size_t i = 0; i < body.size(); ++i) body[i].add(later.body[i]);
 }
 
@@ -39,9 +39,16 @@ void Folding::add(std::string call, const Time& time) {
     element.hash = mix(std::hash<std::string>()(call));
     element.call = std::move(call);
     element.times.add(time);
-    push(std::move(element));
-    while (continue_loop() || begin_loop()) {
+    // A loop at the end may grow, so nothing is folded that ends with it until another call follows.
+    while (!elements_.empty() && elements_.back().is_loop() &&
+           elements_.back().body.front().hash != element.hash && fold()) {
     }
+    push(std::move(element));
+    fold();
+}
+
+bool Folding::fold() {
+    return continue_loop() || begin_loop();
 }
 
 std::uint64_t Folding::hash_of(std::size_t begin, std::size_t end) const {
@@ -65,7 +72,7 @@ bool Folding::continue_loop() {
         const std::vector<Element>& body = elements_[at].body;
         const std::size_t first = at + 1;
         if (first + body.size() != elements_.size() ||
-            hash_of(first, elements_.size()) != elements_[at].body_hash ||
+            mix(hash_of(first, elements_.size())) != elements_[at].hash ||
             !std::equal(body.begin(), body.end(), elements_.begin() + static_cast<std::ptrdiff_t>(first),
                         [](const Element& a, const Element& b) { return a.equals(b); })) {
             continue;
@@ -74,10 +81,10 @@ bool Folding::continue_loop() {
             const Element pass = pop();
             elements_[at].body[i].add(pass);
         }
-        Element loop = pop();
-        ++loop.repeats;
-        loop.hash = hash_of_loop(loop.body_hash, loop.repeats);
-        push(std::move(loop));
+        // The loop is at the end now, and its hash does not depend on the passes.
+        const std::uint64_t passes = elements_[at].passes.at(0);
+        elements_[at].passes = {};
+        elements_[at].passes.add(passes + 1);
         return true;
     }
     return false;
@@ -92,9 +99,8 @@ bool Folding::begin_loop() {
         if (length > window_ || 2 * length > end) return false;
         if (!are_equal(end - 2 * length, end - length, length)) continue;
         Element loop;
-        loop.repeats = 2;
-        loop.body_hash = hash_of(end - length, end);
-        loop.hash = hash_of_loop(loop.body_hash, loop.repeats);
+        loop.passes.add(2);
+        loop.hash = mix(hash_of(end - length, end));
         loop.weight = 0;
         for (std::size_t i = end - length; i < end; ++i) loop.weight += elements_[i].weight;
         if (loop.weight > 4 * window_) return false;
@@ -114,7 +120,7 @@ void Folding::push(Element element) {
     const auto [last, first] = last_element_.try_emplace(element.hash, none);
     element_before_.push_back(std::exchange(last->second, at));
     loop_before_.push_back(none);
-    if (!element.body.empty()) {
+    if (element.is_loop()) {
         const auto [loop, none_before] = last_loop_.try_emplace(element.body.back().hash, none);
         loop_before_.back() = std::exchange(loop->second, at);
     }
@@ -134,7 +140,7 @@ Folding::Element Folding::pop() {
             heads[hash] = before.back();
     };
     step_back(last_element_, element.hash, element_before_);
-    if (!element.body.empty()) step_back(last_loop_, element.body.back().hash, loop_before_);
+    if (element.is_loop()) step_back(last_loop_, element.body.back().hash, loop_before_);
     element_before_.pop_back();
     loop_before_.pop_back();
     prefixes_.pop_back();

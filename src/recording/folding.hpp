@@ -2,6 +2,9 @@
 // repeat become part of outer loops. Time and memory are bounded: each call costs a few look-ups on average,
 // whatever the length of the sequence, and only the last elements are kept. Older ones must be taken away.
 //
+// Loops with the same body are equal, however many passes they make, so that a loop whose number of passes
+// varies can be part of an outer loop: the numbers of its passes are a list then.
+//
 // Two runs are found to be equal by their hashes: hash(i, j) of any run follows from hashes of prefixes, as in
 // the algorithm of Karp and Rabin. Runs are compared in full before they are folded.
 #pragma once
@@ -22,16 +25,16 @@ class Folding {
 
     // A call or a loop.
     struct Element {
-        std::string call;             // encoded arguments; empty: a loop
-        Times times;                  // of the call
-        std::uint64_t repeats = 0;    // of the loop
-        std::vector<Element> body;    // of the loop
-        std::uint64_t hash = 0;       // of all but times
-        std::uint64_t body_hash = 0;  // of the loop's body
-        std::size_t weight = 1;       // calls of the program's text: those of all bodies
+        std::string call;           // encoded arguments; empty: a loop
+        Times times;                // of the call
+        Passes passes;              // of the loop
+        std::vector<Element> body;  // of the loop
+        std::uint64_t hash = 0;     // of the call, or of the body
+        std::size_t weight = 1;     // calls, those of bodies counted once
 
-        bool equals(const Element& other) const;  // in all but times
-        void add(const Element& later);           // the times of an equal element that follows
+        bool is_loop() const { return !body.empty(); }
+        bool equals(const Element& other) const;  // in all but times and passes
+        void add(const Element& later);           // times and passes of an equal element that follows
     };
 
     // Finds loops whose body has at most `window` elements.
@@ -51,6 +54,7 @@ class Folding {
 
     std::uint64_t hash_of(std::size_t begin, std::size_t end) const;
     bool are_equal(std::size_t begin, std::size_t other, std::size_t length) const;
+    bool fold();
     bool continue_loop();
     bool begin_loop();
     void push(Element element);

@@ -25,7 +25,7 @@ std::uint64_t stride(std::uint64_t count) {
 
 std::uint64_t count_of(const std::vector<Node>& sequence) {
     std::uint64_t count = 0;
-    for (const Node& node : sequence) count += node.is_loop() ? node.repeats * count_of(node.body) : 1;
+    for (const Node& node : sequence) count += node.is_loop() ? count_of(node.body) : node.times.count;
     return count;
 }
 
@@ -55,6 +55,37 @@ void Times::add(const Times& later) {
         if ((count + occurrence) % step == 0) samples.emplace_back(count + occurrence, time);
     }
     count += later.count;
+}
+
+void Passes::add(std::uint64_t passes, std::uint64_t times) {
+    if (!runs_.empty() && runs_.back().first == passes)
+        runs_.back().second += times;
+    else
+        runs_.emplace_back(passes, times);
+}
+
+void Passes::add(const Passes& later) {
+    for (const auto& [passes, times] : later.runs_) add(passes, times);
+}
+
+std::uint64_t Passes::visits() const {
+    std::uint64_t visits = 0;
+    for (const auto& run : runs_) visits += run.second;
+    return visits;
+}
+
+std::uint64_t Passes::sum() const {
+    std::uint64_t sum = 0;
+    for (const auto& [passes, times] : runs_) sum += passes * times;
+    return sum;
+}
+
+std::uint64_t Passes::at(std::uint64_t visit) const {
+    for (const auto& [passes, times] : runs_) {
+        if (visit < times) return passes;
+        visit -= times;
+    }
+    return 0;
 }
 
 std::uint64_t Thread::count() const {
