@@ -42,6 +42,9 @@ struct State {
     std::multimap<MPI_Request, Slot> slots;
     std::set<std::uint32_t> free_slots;
     std::uint32_t next_slot = 0;
+    // What a recorder's clocks measure where there is no computation.
+    std::uint64_t processor_bias = UINT64_MAX;
+    std::uint64_t wall_bias = UINT64_MAX;
 };
 State& state = *new State;
 
@@ -76,6 +79,11 @@ void make_stream() {
     own.stream = state.streams.back().get();
 }
 
+// Without what the clocks themselves take.
+std::uint64_t since(std::uint64_t now, std::uint64_t before, std::uint64_t bias) {
+    return now - before > bias ? now - before - bias : 0;
+}
+
 std::uint32_t take_slot() {
     if (state.free_slots.empty()) return state.next_slot++;
     return state.free_slots.extract(state.free_slots.begin()).value();
@@ -106,8 +114,16 @@ void begin_recording(const std::string& directory, int rank) {
         throw_system(fmt::format("cannot write the recording to {}", facts), error);
     state.began = nanoseconds();
     make_stream();
-    remember_times();
+    for (int i = 0; i < 64; ++i) {
+        remember_times();
+        state.processor_bias = std::min(state.processor_bias, processor_time() - own.processor);
+        state.wall_bias = std::min(state.wall_bias, nanoseconds() - own.wall);
+    }
     detail::is_recording.store(true, std::memory_order_release);
+}
+
+void resume_recording() {
+    remember_times();
 }
 
 std::string end_recording() {
@@ -140,8 +156,8 @@ RecordedCall::RecordedCall(const char* function, const void* from)
             own.stream = nullptr;
         }
     }
-    time_.processor = processor - own.processor;
-    time_.wall = wall - own.wall;
+    time_.processor = since(processor, own.processor, state.processor_bias);
+    time_.wall = since(wall, own.wall, state.wall_bias);
     on_ = own.stream != nullptr;
 }
 

@@ -24,6 +24,8 @@ inline bool recording() {
 
 // After MPI_Init. Throws Error (system).
 void begin_recording(const std::string& directory, int rank);
+// The program goes on.
+void resume_recording();
 // Returns why the recording is incomplete, or an empty string.
 std::string end_recording();
 // With the lock of the profile held, or before the program goes on.
