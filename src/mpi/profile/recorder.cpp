@@ -7,13 +7,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/fact_file.hpp"
 #include "mpi/profile/definitions.hpp"
 #include "recording/stream.hpp"
 
@@ -36,7 +33,6 @@ struct Slot {
 struct State {
     std::string path;  // of the rank's files, without what differs
     std::uint64_t began = 0;
-    FactFile facts;
     std::vector<std::unique_ptr<recording::Stream>> streams;
     // MPIs have one handle for all requests that are complete from the beginning.
     std::multimap<MPI_Request, Slot> slots;
@@ -109,9 +105,7 @@ void release(std::multimap<MPI_Request, Slot>::iterator slot) {
 
 void begin_recording(const std::string& directory, int rank) {
     state.path = fmt::format("{}/rank-{}", directory, rank);
-    const std::string facts = state.path + ".facts";
-    if (const int error = state.facts.create(facts); error != 0)
-        throw_system(fmt::format("cannot write the recording to {}", facts), error);
+    create_recorded_facts(state.path + ".facts");
     state.began = nanoseconds();
     make_stream();
     for (int i = 0; i < 64; ++i) {
@@ -129,16 +123,12 @@ void resume_recording() {
 std::string end_recording() {
     detail::is_recording.store(false, std::memory_order_release);
     const std::lock_guard lock(shared_lock());
-    std::string trouble = state.facts.error();
+    std::string trouble = error_of_recorded_facts();
     for (const auto& stream : state.streams) {
         const std::string error = stream->close();
         if (trouble.empty()) trouble = error;
     }
     return trouble;
-}
-
-void write_recorded_fact(const nlohmann::ordered_json& fact) {
-    state.facts.add(fact.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 RecordedCall::RecordedCall(const char* function, const void* from)
