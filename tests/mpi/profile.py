@@ -109,6 +109,34 @@ class Profile:
             rows = str(self.show(other)["each"][0]["threads"][0]["sequence"])
             self.expect("a Fortran program", status == 0 and "MPI_" in rows and f"f08-{self.mpi}+" in rows, output + rows)
 
+    def first_touches(self, scratch):
+        """When buffers are used, by whom, and that guards change nothing for the program."""
+        source = pathlib.Path(__file__).with_name("touches.c").read_text().splitlines()
+        marks = {mark: number + 1 for number, line in enumerate(source, 1) for mark in re.findall(r"mark: ([\w ]+?) \*/", line)}
+        file = pathlib.Path(scratch) / "touches.json"
+        program = [self.build / "tests" / f"touches-{self.mpi}"]
+        status, output = self.run(["--first-touch", "--json", "--file", file], program, 2)
+        found = json.loads(file.read_text())
+        rows = {row.get("line"): row for row in found["calls"]}
+        self.expect("every byte is as without guards: read, written, by a thread, the kernel, a child, beside faults of the "
+                    "program", status == 0 and "all right" in output, output)
+        pause = 0.03
+        later = {mark: rows[marks[mark]]["until_first_touch_seconds"] for mark in ("reads", "writes", "thread", "kernel", "never")}
+        self.expect("the time to the first access, or to the next call of MPI", all(
+            rows[marks[mark]]["guarded"] == 1 and later[mark] >= pause for mark in later), str(later))
+        at_once = rows[marks["at once"]]
+        self.expect("a buffer that is used at once, before a pause", at_once["guarded"] == 1 and
+                    at_once["until_first_touch_seconds"] < min(later.values()), str(at_once))
+        self.expect("a later wait saves no more than either time", all(
+            row["saved_by_later_wait_seconds_at_most"] <= row["own_seconds"] + 1e-9 and
+            row["saved_by_later_wait_seconds_at_most"] <= row["guarded"] * row["until_first_touch_seconds"] + 1e-9
+            for row in found["calls"]), str(found))
+        refused = found["refused_guards"]
+        self.expect("what cannot be guarded is counted", {reason: count for reason, count in refused.items() if count > 0} ==
+                    {"stack": 1, "shared": 1, "windows": 1}, str(refused))
+        status, output = self.run(["--first-touch"], program, 2)
+        self.expect("as text", status == 0 and "until first touch" in output and "1 stack" in output, output)
+
     def show(self, directory):
         shown = jobs.execute([self.build / "bin" / "lapwing", "profile", "--show", directory, "--json"], 60,
                              jobs.environment(self.mpi, self.build))[1]
@@ -166,6 +194,7 @@ def main():
         test.expect("the parts are the whole, and no more is promised than is spent", parts and bounds, str(found))
 
         test.recording(scratch)
+        test.first_touches(scratch)
         status, output = test.run([], program)
         test.expect("as text", status == 0 and f"waits.c:{marks['late']} (comes_late)" in output and
                     "late: waiting for ranks that had not begun" in output, output)

@@ -237,11 +237,10 @@ Profile analyse(const std::vector<RankPart>& parts) {
     for (auto& [identity, at] : found) {
         CallSite& site = at.site;
         site.calls = at.visits / std::max<std::size_t>(1, at.ranks.size());
-        site.guarded /= std::max<std::size_t>(1, at.ranks.size());
+        site.until_touch *= 1e-9 / std::max(1.0, static_cast<double>(site.guarded));
         if (at.completed_at.size() > 1) site.completed_at += " and elsewhere";
-        for (double* seconds :
-             {&site.start, &site.wait, &site.away, &site.late, &site.own, &site.saved_at_once,
-              &site.saved_if_moved, &site.until_touch, &site.saved_by_later_wait}) {
+        for (double* seconds : {&site.start, &site.wait, &site.away, &site.late, &site.own,
+                                &site.saved_at_once, &site.saved_if_moved, &site.saved_by_later_wait}) {
             *seconds *= 1e-9 / std::max(1, profile.ranks);
         }
         profile.in_collectives += site.start + site.wait;

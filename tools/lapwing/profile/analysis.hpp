@@ -33,8 +33,8 @@ struct CallSite {
     double saved_at_once = 0;   // by an engine that runs it while the program is away, at most
     double saved_if_moved = 0;  // besides, if the program had as much to compute as it takes
 
-    // With --first-touch: calls of one rank whose buffers were guarded, and of these the time until the
-    // program used them, or called MPI again; what a later wait saves at most, which is bounded by that time.
+    // With --first-touch: buffers that were guarded, of all ranks; the mean time until the program used one
+    // of them, or called MPI again; what a later wait saves at most, which is bounded by these times.
     std::uint64_t guarded = 0;
     double until_touch = 0;
     double saved_by_later_wait = 0;

@@ -62,6 +62,13 @@ std::string advice_for(const CallSite& site, double run) {
                                        "{} of it is waiting for late ranks, which overlap cannot help: "
                                        "balance the work before it.",
                                        percent(site.late));
+    const std::string used = site.guarded == 0 || saved < least
+                                 ? ""
+                                 : fmt::format(
+                                       " The program uses the result {} after it has it, on average: a later "
+                                       "wait saves at most {}, "
+                                       "more needs an earlier start.",
+                                       print_seconds(site.until_touch), percent(site.saved_by_later_wait));
     if (site.late > saved) return late;
     if (site.nonblocking) {
         std::string text;
@@ -81,7 +88,7 @@ std::string advice_for(const CallSite& site, double run) {
                 text.empty() ? "worth a change: " : " Besides, ", percent(site.saved_if_moved),
                 site.completed_at);
         }
-        if (!text.empty()) return late.empty() ? text : text + " " + late;
+        if (!text.empty()) return text + used + (late.empty() ? "" : " " + late);
     } else if (site.saved_if_moved >= least) {
         std::string nonblocking = site.function;
         nonblocking[4] = static_cast<char>(nonblocking[4] - 'A' + 'a');
@@ -91,8 +98,8 @@ std::string advice_for(const CallSite& site, double run) {
             "result, and "
             "wait then; `lapwing run` hides up to as much. Without a change `lapwing run --blocking` may "
             "make the call "
-            "itself faster, and hides nothing.{}{}",
-            percent(site.saved_if_moved), nonblocking, late.empty() ? "" : " ", late);
+            "itself faster, and hides nothing.{}{}{}",
+            percent(site.saved_if_moved), nonblocking, used, late.empty() ? "" : " ", late);
     }
     return late;
 }
@@ -100,11 +107,11 @@ std::string advice_for(const CallSite& site, double run) {
 // What the program does with the buffers after the calls.
 std::string first_touches_as_text(const Profile& profile) {
     std::vector<std::vector<std::string>> rows = {
-        {"call", "where", "calls", "guarded", "own", "until first touch", "a later wait could save"}};
+        {"call", "where", "buffers", "own", "until first touch", "a later wait could save"}};
     for (const CallSite& site : profile.sites) {
-        rows.push_back({site.function, site.place(), std::to_string(site.calls), std::to_string(site.guarded),
-                        print_seconds(site.own), site.guarded > 0 ? print_seconds(site.until_touch) : "-",
-                        site.guarded > 0 ? print_seconds(site.saved_by_later_wait) : "-"});
+        if (site.guarded == 0) continue;
+        rows.push_back({site.function, site.place(), std::to_string(site.guarded), print_seconds(site.own),
+                        print_seconds(site.until_touch), print_seconds(site.saved_by_later_wait)});
     }
     std::string text = align(rows) + "\n";
     std::string reasons;
@@ -112,7 +119,7 @@ std::string first_touches_as_text(const Profile& profile) {
         if (count > 0) reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, reason);
     }
     if (!reasons.empty()) text += fmt::format("Buffers that were not guarded, of all ranks: {}.\n", reasons);
-    return text + "\n";
+    return text + "buffers: that were guarded, of all ranks; until first touch: mean of these.\n\n";
 }
 
 std::string as_text(const Profile& profile) {
