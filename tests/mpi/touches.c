@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { bytes = 1 << 20, pause_microseconds = 30000 };
@@ -26,6 +27,19 @@ static void expect(int good, const char* what) {
     printf("wrong: %s\n", what);
 }
 
+/* The first access is later than `used` - `returned` after the guard was set, and no later than the end -
+ * `called`. */
+static double called, returned, used;
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+static void print_bounds(const char* name) {
+    const double end = now();
+    if (rank == 1) printf("touch %s %.9f %.9f\n", name, used - returned, end - called);
+}
+
 static void fill(void) {
     memset(data, rank == 0 ? 'a' : '?', bytes);
 }
@@ -37,37 +51,53 @@ static void check(const char* what) {
 
 static void reads_later(void) {
     fill();
+    called = now();
     /* mark: reads */
     MPI_Bcast(data, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+    returned = now();
     usleep(pause_microseconds);
+    used = now();
     check("read");
+    print_bounds("reads");
 }
 
 static void writes_later(void) {
     fill();
     MPI_Request request;
+    called = now();
     /* mark: writes */
     MPI_Ibcast(data, bytes, MPI_CHAR, 0, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+    returned = now();
     usleep(pause_microseconds);
+    used = now();
     data[bytes / 2] = 'b';
+    print_bounds("writes");
     expect(data[bytes / 2] == 'b' && data[0] == 'a' && data[bytes - 1] == 'a', "write");
 }
 
 static void touches_at_once(void) {
     fill();
+    called = now();
     /* mark: at once */
     MPI_Bcast(data, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+    returned = now();
+    used = now();
     check("at once");
+    print_bounds("at_once");
     usleep(pause_microseconds);
 }
 
 static void never_touches(void) {
     fill();
+    called = now();
     /* mark: never */
     MPI_Bcast(data, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+    returned = now();
     usleep(pause_microseconds);
+    used = now();
     MPI_Barrier(MPI_COMM_WORLD);
+    print_bounds("never");
     check("next call");
 }
 
@@ -76,27 +106,35 @@ static void* read_all(void* nothing) {
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, NULL);
     usleep(pause_microseconds);
+    used = now();
     check("thread");
     return nothing;
 }
 
 static void thread_reads_later(void) {
     fill();
+    called = now();
     /* mark: thread */
     MPI_Bcast(data, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+    returned = now();
     pthread_t thread;
     pthread_create(&thread, NULL, read_all, NULL);
     pthread_join(thread, NULL);
+    print_bounds("thread");
 }
 
 /* The kernel must not find guarded pages. */
 static void kernel_reads_later(void) {
     fill();
+    called = now();
     /* mark: kernel */
     MPI_Bcast(data, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
+    returned = now();
     usleep(pause_microseconds);
     const int file = memfd_create("touches", 0);
+    used = now();
     expect(write(file, data, bytes) == bytes, "write to a file");
+    print_bounds("kernel");
     char* const copy = mmap(NULL, bytes, PROT_READ, MAP_SHARED, file, 0);
     expect(memcmp(copy, data, bytes) == 0, "the file's contents");
     munmap(copy, bytes);
