@@ -9,7 +9,7 @@
 
 #include "base/trace.hpp"
 #include "mpi/first_touch/guards.hpp"
-#include "mpi/profile/profile.hpp"
+#include "mpi/profile/definitions.hpp"
 
 namespace lapwing::profile {
 namespace detail {

@@ -3,11 +3,9 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
+#include "mpi/profile/called.hpp"
 
 namespace lapwing::profile {
-
-struct Called;
 
 namespace detail {
 extern std::atomic<bool> guards_buffers;

@@ -21,6 +21,7 @@
 
 #include "base/trace.hpp"
 #include "mpi/calls/exported.hpp"
+#include "mpi/profile/called.hpp"
 #include "mpi/profile/definitions.hpp"
 #include "mpi/profile/guarding.hpp"
 #include "mpi/profile/recorder.hpp"
@@ -54,17 +55,6 @@ struct Data {
     std::uint64_t into_bytes = 0;
 };
 
-// A collective that is called now.
-struct Called {
-    std::uint8_t kind = 0;  // of its event, of a blocking one
-    std::uint32_t site = 0;
-    std::uint32_t communicator = 0;
-    std::uint32_t number = 0;  // on that communicator
-    std::uint64_t bytes = 0;
-    std::uint64_t began = 0;
-    void* into = nullptr;  // see Data
-    std::uint64_t into_bytes = 0;
-};
 // `from`: where the function returns to.
 Called enter(const char* function, const void* from, MPI_Comm communicator, const Data& data, Root root);
 // Of a call that has made a persistent collective: enter() is for its starts.
