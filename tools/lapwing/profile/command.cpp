@@ -1,5 +1,6 @@
 // lapwing profile: how much a program's own collectives wait, and what overlap would save at most.
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "lapwing/launch/arrange.hpp"
 #include "lapwing/launch/job.hpp"
 #include "lapwing/profile/analysis.hpp"
+#include "lapwing/profile/recorded.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -27,6 +29,9 @@ using Json = nlohmann::ordered_json;
 struct Options {
     std::string mpi;
     std::string file;
+    std::string record;
+    std::string show;
+    bool first_touch = false;
     bool json = false;
     bool dry_run = false;
 };
@@ -57,6 +62,13 @@ std::string advice_for(const CallSite& site, double run) {
                                        "{} of it is waiting for late ranks, which overlap cannot help: "
                                        "balance the work before it.",
                                        percent(site.late));
+    const std::string used = site.guarded == 0 || saved < least
+                                 ? ""
+                                 : fmt::format(
+                                       " The program uses the result {} after it has it, on average: a later "
+                                       "wait saves at most {}, "
+                                       "more needs an earlier start.",
+                                       print_seconds(site.until_touch), percent(site.saved_by_later_wait));
     if (site.late > saved) return late;
     if (site.nonblocking) {
         std::string text;
@@ -76,7 +88,7 @@ std::string advice_for(const CallSite& site, double run) {
                 text.empty() ? "worth a change: " : " Besides, ", percent(site.saved_if_moved),
                 site.completed_at);
         }
-        if (!text.empty()) return late.empty() ? text : text + " " + late;
+        if (!text.empty()) return text + used + (late.empty() ? "" : " " + late);
     } else if (site.saved_if_moved >= least) {
         std::string nonblocking = site.function;
         nonblocking[4] = static_cast<char>(nonblocking[4] - 'A' + 'a');
@@ -86,10 +98,28 @@ std::string advice_for(const CallSite& site, double run) {
             "result, and "
             "wait then; `lapwing run` hides up to as much. Without a change `lapwing run --blocking` may "
             "make the call "
-            "itself faster, and hides nothing.{}{}",
-            percent(site.saved_if_moved), nonblocking, late.empty() ? "" : " ", late);
+            "itself faster, and hides nothing.{}{}{}",
+            percent(site.saved_if_moved), nonblocking, used, late.empty() ? "" : " ", late);
     }
     return late;
+}
+
+// What the program does with the buffers after the calls.
+std::string first_touches_as_text(const Profile& profile) {
+    std::vector<std::vector<std::string>> rows = {
+        {"call", "where", "buffers", "own", "until first touch", "a later wait could save"}};
+    for (const CallSite& site : profile.sites) {
+        if (site.guarded == 0) continue;
+        rows.push_back({site.function, site.place(), std::to_string(site.guarded), print_seconds(site.own),
+                        print_seconds(site.until_touch), print_seconds(site.saved_by_later_wait)});
+    }
+    std::string text = align(rows) + "\n";
+    std::string reasons;
+    for (const auto& [reason, count] : profile.refused_guards) {
+        if (count > 0) reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, reason);
+    }
+    if (!reasons.empty()) text += fmt::format("Buffers that were not guarded, of all ranks: {}.\n", reasons);
+    return text + "buffers: that were guarded, of all ranks; until first touch: mean of these.\n\n";
 }
 
 std::string as_text(const Profile& profile) {
@@ -107,6 +137,7 @@ std::string as_text(const Profile& profile) {
                         print_seconds(site.saved_at_once + site.saved_if_moved)});
     }
     text += "\n" + align(rows) + "\n";
+    if (profile.first_touch) text += first_touches_as_text(profile);
     bool any = false;
     for (const CallSite& site : profile.sites) {
         const std::string advice = advice_for(site, profile.seconds);
@@ -133,6 +164,7 @@ Json as_json(const Profile& profile) {
                  {"unmatched_calls", profile.unmatched},
                  {"ranks_without_end", profile.without_end},
                  {"calls", Json::array()}};
+    if (profile.first_touch) json["refused_guards"] = profile.refused_guards;
     for (const CallSite& site : profile.sites) {
         Json row = {{"function", site.function},
                     {"place", site.place()},
@@ -155,6 +187,11 @@ Json as_json(const Profile& profile) {
         row["own_seconds"] = site.own;
         row["saved_at_once_seconds_at_most"] = site.saved_at_once;
         row["saved_if_moved_seconds_at_most"] = site.saved_if_moved;
+        if (profile.first_touch) {
+            row["guarded"] = site.guarded;
+            row["until_first_touch_seconds"] = site.until_touch;
+            row["saved_by_later_wait_seconds_at_most"] = site.saved_by_later_wait;
+        }
         row["advice"] = advice_for(site, profile.seconds);
         json["calls"].push_back(row);
     }
@@ -190,16 +227,54 @@ void warn(const Profile& profile) {
                    profile.unmatched);
 }
 
+int show(const Options& options) {
+    const recording::Recording recording = recording::read_recording(options.show);
+    const std::string text =
+        options.json ? recording_as_json(recording).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                     : print_recording(recording);
+    if (options.file.empty())
+        fmt::print("{}", text);
+    else
+        write_file(options.file, text, "the recording");
+    return success;
+}
+
+int record(const Options& options, const Words& words, const Starter& starter, Settings settings) {
+    settings.record = std::filesystem::absolute(options.record).string();
+    settings.trace.clear();
+    if (options.dry_run) {
+        fmt::print("{}", print(arrange(starter, words.words, settings, Preload::profile)));
+        return success;
+    }
+    make_recording_directory(settings.record);
+    leave_guard();
+    int status = run_job(arrange(starter, words.words, settings, Preload::profile));
+    try {
+        const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        fmt::print(stderr, "lapwing profile: {}\n",
+                   finish_recording(options.record, words.words, exit_status));
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "lapwing profile: {}\n", error.what());
+        if (status == 0) status = violations_found << 8;
+    }
+    return end_as(status);
+}
+
 int run(const CommandLine& app, const Options& options, const Words& words) {
+    if (!options.show.empty()) return show(options);
     require_words(app, words, "command", "lapwing profile", "no command to run", "mpirun -n 2 ./program");
     Settings settings = read_settings(environ);
     check_values(settings);
     const Starter starter = find_starter(words.words, options.mpi);
+    if (!options.record.empty() && options.first_touch)
+        throw Error(ErrorCode::invalid_argument, "--first-touch is for profiles: leave out --record");
+    if (!options.record.empty()) return record(options, words, starter, settings);
+    const Preload preload = options.first_touch ? Preload::first_touch : Preload::profile;
     std::filesystem::path place =
         std::filesystem::absolute(options.file.empty() ? "lapwing-profile" : options.file);
     settings.trace = place.string() + ".parts";
     if (options.dry_run) {
-        fmt::print("{}", print(arrange(starter, words.words, settings, Preload::profile)));
+        fmt::print("{}", print(arrange(starter, words.words, settings, preload)));
         return success;
     }
     if (!options.file.empty()) require_writable(place, "the profile");
@@ -207,7 +282,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     settings.trace = make_parts_directory(place);
     int status = 0;
     try {
-        status = run_job(arrange(starter, words.words, settings, Preload::profile));
+        status = run_job(arrange(starter, words.words, settings, preload));
     } catch (...) {
         remove_trace_parts(settings.trace);
         throw;
@@ -243,11 +318,18 @@ Command add_profile(CommandLine& tool, const Words& words) {
     app->add_flag("--json", options->json, "Print JSON");
     app->add_option("--file", options->file, "Write the profile here instead of to standard error")
         ->type_name("FILE");
+    app->add_option("--record", options->record,
+                    "Record all calls of MPI, and the computation between them, in this directory")
+        ->type_name("DIR");
+    app->add_flag("--first-touch", options->first_touch,
+                  "Also time how long buffers stay unused after the calls that fill them");
+    app->add_option("--show", options->show, "Print a recording; starts nothing")->type_name("DIR");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
         "  lapwing profile -- mpirun -n 2 ./program\n"
         "  lapwing profile --json --file profile.json -- mpiexec -n 16 python3 program.py\n"
+        "  lapwing profile --record run.rec -- mpirun -n 4 ./program\n"
         "\nThe program runs on its own MPI; lapwing times its blocking and nonblocking collectives. Compile "
         "it\n"
         "with -g to see source lines. The ranks write to a directory beside FILE, or in the working "
