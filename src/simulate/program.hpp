@@ -43,7 +43,7 @@ struct Action {
         wait,
         send,     // starts a message to `peer`
         receive,  // starts to receive a message from `peer`
-        call,     // an MPI call without effect, which gives an engine in calls the processor
+        call,     // any other MPI call, which gives an engine in calls the processor
         repeat,   // the actions up to the matching `end` run `times` times
         end
     };
@@ -56,7 +56,7 @@ struct Action {
     int tag = 0;           // send, receive; receive: -1 for any
     int times = 1;         // repeat
     int site = 0;          // the index in Outcome::sites to which time in MPI is added
-    Time work = 0;         // compute
+    Time work = 0;         // compute; call: in MPI
     int tests = 0;         // compute: calls of MPI_Test for all requests, evenly spaced in the work
     SomeRanks ranks = {};  // compute: the ranks that do
 };

@@ -196,7 +196,7 @@ void Ranks::start(int rank, State& state, const Action& action) {
     state.call = state.program;
     state.in_call = true;
     if (action.kind == Action::Kind::call) {
-        state.program = on_processor(rank, state.program, engine_costs_.test);
+        state.program = on_processor(rank, state.program, action.work + engine_costs_.test);
         next_action(rank, state);
         return;
     }

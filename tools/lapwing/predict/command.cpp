@@ -12,6 +12,8 @@
 #include "lapwing/predict/cases.hpp"
 #include "lapwing/predict/pipeline/result.hpp"
 #include "lapwing/predict/pipeline/study.hpp"
+#include "lapwing/predict/program/result.hpp"
+#include "lapwing/predict/program/study.hpp"
 #include "lapwing/predict/result.hpp"
 #include "lapwing/predict/run.hpp"
 #include "lapwing/predict/study.hpp"
@@ -47,7 +49,13 @@ int predict(const PredictOptions& options, const Study& study, Cases& cases, boo
 }
 
 int predict(const PredictOptions& options) {
-    const Study study = read_study(options);
+    Study study = read_study(options);
+    if (!study.recordings.empty()) {
+        std::vector<ProgramCase> cases = program_cases_of(study);
+        return predict(
+            options, study, cases, true, [&] { return as_table(study, cases); },
+            [&] { return as_json(study, cases); });
+    }
     if (study.pipeline) {
         std::vector<PipelineCase> cases = pipeline_cases_of(study);
         return predict(
@@ -70,7 +78,8 @@ Command add_predict(CommandLine& tool) {
         "predict", "Simulate collectives and pipelines on up to a million ranks: time, overlap, noise");
     app->usage(
         "Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]\n"
-        "       lapwing predict --pipeline fft|cg|lu|FILE --ranks P,... [OPTIONS]");
+        "       lapwing predict --pipeline fft|cg|lu|FILE --ranks P,... [OPTIONS]\n"
+        "       lapwing predict --program DIR [OPTIONS]");
     add_predict_options(*app, *options);
     app->footer(
         "Examples:\n"
