@@ -79,8 +79,8 @@ class Converter {
                 repeat(node.repeats, [&] { add(node.body, mean); });
             } else {
                 // A pass for each sample, in turn.
-                const std::uint64_t samples =
-                    std::min<std::uint64_t>(node.repeats, recording::Times::max_samples);
+                samples_ = std::clamp<std::uint64_t>(node.body.front().times.samples.size(), 1, node.repeats);
+                const std::uint64_t samples = samples_;
                 repeat(node.repeats / samples, [&] {
                     for (std::uint64_t i = 0; i < samples; ++i) add(node.body, i);
                 });
@@ -101,14 +101,14 @@ class Converter {
     }
 
     // The samples keep the mean of all occurrences.
-    static double time_of(const recording::Times& times, const recording::Summary& summary,
-                          std::uint64_t recording::Time::*of, std::size_t sample) {
+    double time_of(const recording::Times& times, const recording::Summary& summary,
+                          std::uint64_t recording::Time::*of, std::size_t sample) const {
         const double average = static_cast<double>(summary.sum) / static_cast<double>(std::max<std::uint64_t>(times.count, 1));
-        if (sample == mean || times.samples.empty()) return average;
+        if (sample == mean || times.samples.size() != samples_) return average;
         double sum = 0;
         for (const auto& [number, time] : times.samples) sum += static_cast<double>(time.*of);
         if (sum == 0) return average;
-        const double one = static_cast<double>(times.samples[sample % times.samples.size()].second.*of);
+        const double one = static_cast<double>(times.samples[sample].second.*of);
         return one * average * static_cast<double>(times.samples.size()) / sum;
     }
 
@@ -301,6 +301,7 @@ class Converter {
     const recording::Thread* thread_ = nullptr;
     std::vector<Action>* script_ = nullptr;
     std::map<std::uint32_t, Action> persistent_;  // by slot
+    std::uint64_t samples_ = 0;                   // of the loop that is written
     int free_request_ = 0;
     int site_ = 0;
     Time end_ = 0;
