@@ -30,7 +30,7 @@ enum class Form : std::uint8_t {
 struct Function {
     Kind kind = Kind::other;
     Form form = Form::blocking;
-    std::optional<Collective> collective;
+    std::optional<Collective> collective = {};
     // Kind complete: how many requests it waits for.
     enum class Waits : std::uint8_t { none, one, any, some, all } waits = Waits::none;
     bool polls = false;  // returns at once, complete or not

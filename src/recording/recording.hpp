@@ -83,14 +83,29 @@ struct Times {
     void add(const Times& later);  // occurrences that follow
 };
 
+// How many passes a loop makes, each time that the program comes to it: (passes, how many times in a row).
+class Passes {
+  public:
+    // The loop makes `passes`, `times` in a row, after those before.
+    void add(std::uint64_t passes, std::uint64_t times = 1);
+    void add(const Passes& later);
+    const std::vector<std::pair<std::uint64_t, std::uint64_t>>& runs() const { return runs_; }
+    std::uint64_t visits() const;           // how often the program comes to the loop
+    std::uint64_t sum() const;              // passes of all visits
+    std::uint64_t at(std::uint64_t visit) const;  // of one visit, from 0
+
+  private:
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> runs_;
+};
+
 // One element of a sequence: a call, or a loop.
 struct Node {
-    std::uint64_t repeats = 0;  // passes of a loop; 0: a call
-    std::uint32_t call = 0;     // index in Thread::calls
-    Times times;                // of the call
-    std::vector<Node> body;     // of the loop
+    std::uint32_t call = 0;  // index in Thread::calls
+    Times times;             // of the call
+    Passes passes;           // of the loop
+    std::vector<Node> body;  // of the loop; empty: a call
 
-    bool is_loop() const { return repeats != 0; }
+    bool is_loop() const { return !body.empty(); }
 };
 
 // What one thread did.
@@ -180,11 +195,13 @@ template <typename Visit>
 void unfold(const Thread& thread, const std::vector<Node>& sequence, std::map<const Node*, std::uint64_t>& seen,
             Visit& visit) {
     for (const Node& node : sequence) {
+        const std::uint64_t before = seen[&node]++;
         if (!node.is_loop()) {
-            visit(thread.calls[node.call], node.times, seen[&node]++);
+            visit(thread.calls[node.call], node.times, before);
             continue;
         }
-        for (std::uint64_t pass = 0; pass < node.repeats; ++pass) unfold(thread, node.body, seen, visit);
+        const std::uint64_t passes = node.passes.at(before);
+        for (std::uint64_t pass = 0; pass < passes; ++pass) unfold(thread, node.body, seen, visit);
     }
 }
 template <typename Visit>

@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <bit>
+
+#include "recording/recording.hpp"
+
+namespace lapwing::recording {
+namespace {
+
+void add(Summary& summary, bool first, const Summary& other) {
+    summary.sum += other.sum;
+    summary.min = first ? other.min : std::min(summary.min, other.min);
+    summary.max = std::max(summary.max, other.max);
+    summary.squares += other.squares;
+}
+
+Summary summary_of(std::uint64_t value) {
+    return {value, value, value, static_cast<double>(value) * static_cast<double>(value)};
+}
+
+// Every so many occurrences have a sample. It depends on nothing but the number of occurrences, so that ranks
+// keep the same ones.
+std::uint64_t stride(std::uint64_t count) {
+    return std::bit_ceil((count + Times::max_samples - 1) / Times::max_samples);
+}
+
+std::uint64_t count_of(const std::vector<Node>& sequence) {
+    std::uint64_t count = 0;
+    for (const Node& node : sequence) count += node.is_loop() ? count_of(node.body) : node.times.count;
+    return count;
+}
+
+}  // namespace
+
+void Times::add(const Time& time) {
+    Times one;
+    one.count = 1;
+    one.processor = summary_of(time.processor);
+    one.wall = summary_of(time.wall);
+    one.inside = summary_of(time.inside);
+    one.polls = summary_of(time.polls);
+    one.samples.emplace_back(0, time);
+    add(one);
+}
+
+void Times::add(const Times& later) {
+    const bool first = count == 0;
+    recording::add(processor, first, later.processor);
+    recording::add(wall, first, later.wall);
+    recording::add(inside, first, later.inside);
+    recording::add(polls, first, later.polls);
+    const std::uint64_t step = stride(count + later.count);
+    if (step > stride(count))
+        std::erase_if(samples, [step](const auto& sample) { return sample.first % step != 0; });
+    for (const auto& [occurrence, time] : later.samples) {
+        if ((count + occurrence) % step == 0) samples.emplace_back(count + occurrence, time);
+    }
+    count += later.count;
+}
+
+void Passes::add(std::uint64_t passes, std::uint64_t times) {
+    if (!runs_.empty() && runs_.back().first == passes)
+        runs_.back().second += times;
+    else
+        runs_.emplace_back(passes, times);
+}
+
+void Passes::add(const Passes& later) {
+    for (const auto& [passes, times] : later.runs_) add(passes, times);
+}
+
+std::uint64_t Passes::visits() const {
+    std::uint64_t visits = 0;
+    for (const auto& run : runs_) visits += run.second;
+    return visits;
+}
+
+std::uint64_t Passes::sum() const {
+    std::uint64_t sum = 0;
+    for (const auto& [passes, times] : runs_) sum += passes * times;
+    return sum;
+}
+
+std::uint64_t Passes::at(std::uint64_t visit) const {
+    for (const auto& [passes, times] : runs_) {
+        if (visit < times) return passes;
+        visit -= times;
+    }
+    return 0;
+}
+
+std::uint64_t Thread::count() const {
+    return count_of(sequence);
+}
+
+}  // namespace lapwing::recording
