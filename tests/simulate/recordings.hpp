@@ -61,7 +61,7 @@ class RecordedRank {
     }
     // Calls from here to end() are made so many times.
     RecordedRank& loop(std::uint64_t repeats) {
-        open_.emplace_back().repeats = repeats;
+        open_.emplace_back().passes.add(repeats);
         return *this;
     }
     RecordedRank& end() {

@@ -22,7 +22,8 @@ using recording::Node;
 
 // More tests in one computation change little.
 constexpr std::uint64_t max_tests = 64;
-constexpr std::size_t mean = SIZE_MAX;
+constexpr std::uint64_t mean = UINT64_MAX;
+constexpr std::size_t max_actions = 20'000'000;  // of a rank
 
 Time from_nanoseconds(double nanoseconds) {
     return static_cast<Time>(std::llround(nanoseconds * 1e3));
@@ -69,50 +70,85 @@ class Converter {
         replay_.inside.push_back(inside_);
     }
 
-    // `sample`: which of the recorded times.
-    void add(const std::vector<Node>& sequence, std::size_t sample) {
+    // `sample`: which of the recorded times, in turn; or their mean.
+    void add(const std::vector<Node>& sequence, std::uint64_t sample) {
         for (const Node& node : sequence) {
-            if (!node.is_loop()) {
-                add(node, sample);
-            } else if (std::any_of(node.body.begin(), node.body.end(),
-                                   [](const Node& one) { return one.is_loop(); })) {
-                repeat(node.repeats, [&] { add(node.body, mean); });
+            if (node.is_loop()) {
+                add_loop(node);
             } else {
-                // A pass for each sample, in turn.
-                samples_ = std::clamp<std::uint64_t>(node.body.front().times.samples.size(), 1, node.repeats);
-                const std::uint64_t samples = samples_;
-                repeat(node.repeats / samples, [&] {
-                    for (std::uint64_t i = 0; i < samples; ++i) add(node.body, i);
-                });
-                for (std::uint64_t i = 0; i < node.repeats % samples; ++i) add(node.body, i);
+                add(node, sample);
             }
         }
     }
 
+    static bool has_loop(const Node& node) {
+        return std::any_of(node.body.begin(), node.body.end(), [](const Node& one) { return one.is_loop(); });
+    }
+    static bool varies_inside(const Node& node) {
+        return std::any_of(node.body.begin(), node.body.end(), [](const Node& one) {
+            return one.is_loop() && (one.passes.runs().size() > 1 || varies_inside(one));
+        });
+    }
+
+    void add_loop(const Node& node) {
+        // A loop that is repeated makes the same number of passes each time.
+        const std::uint64_t visit = visits_[&node]++;
+        const std::uint64_t passes =
+            repeating_ > 0 ? node.passes.runs().front().first : node.passes.at(visit);
+        if (varies_inside(node)) {
+            for (std::uint64_t i = 0; i < passes; ++i) add(node.body, mean);
+            return;
+        }
+        if (has_loop(node)) {
+            repeat(passes, [&] { add(node.body, mean); });
+            return;
+        }
+        // A pass for each sample, in turn. All passes of a repeated loop have to be the same.
+        const std::uint64_t samples = std::max<std::size_t>(node.body.front().times.samples.size(), 1);
+        if (passes < samples) {
+            if (repeating_ > 0) {
+                repeat(passes, [&] { add(node.body, mean); });
+            } else {
+                for (std::uint64_t i = 0; i < passes; ++i) add(node.body, passes_[&node]++);
+            }
+            return;
+        }
+        repeat(passes / samples, [&] {
+            for (std::uint64_t i = 0; i < samples; ++i) add(node.body, i);
+        });
+        for (std::uint64_t i = 0; i < passes % samples; ++i) add(node.body, i);
+    }
+
     template <class Body>
     void repeat(std::uint64_t times, Body body) {
+        if (times == 0) return;
         if (times == 1) {
             body();
             return;
         }
+        ++repeating_;
         script_->push_back({.kind = Action::Kind::repeat, .times = static_cast<int>(times)});
         body();
         script_->push_back({.kind = Action::Kind::end});
+        --repeating_;
     }
 
     // The samples keep the mean of all occurrences.
-    double time_of(const recording::Times& times, const recording::Summary& summary,
-                          std::uint64_t recording::Time::*of, std::size_t sample) const {
+    static double time_of(const recording::Times& times, const recording::Summary& summary,
+                          std::uint64_t recording::Time::*of, std::uint64_t sample) {
         const double average = static_cast<double>(summary.sum) / static_cast<double>(std::max<std::uint64_t>(times.count, 1));
-        if (sample == mean || times.samples.size() != samples_) return average;
+        if (sample == mean || times.samples.empty()) return average;
         double sum = 0;
         for (const auto& [number, time] : times.samples) sum += static_cast<double>(time.*of);
         if (sum == 0) return average;
-        const double one = static_cast<double>(times.samples[sample].second.*of);
+        const double one = static_cast<double>(times.samples[sample % times.samples.size()].second.*of);
         return one * average * static_cast<double>(times.samples.size()) / sum;
     }
 
-    void add(const Node& node, std::size_t sample) {
+    void add(const Node& node, std::uint64_t sample) {
+        if (script_->size() > max_actions) {
+            throw Error(ErrorCode::unsupported, "the recording: too many calls that do not repeat");
+        }
         const Call& call = thread_->calls[node.call];
         const recording::Times& times = node.times;
         const Function& function = calls_.function(rank_->rank, call.site);
@@ -295,13 +331,15 @@ class Converter {
     std::map<std::pair<std::uint64_t, bool>, int> messages_;
     std::set<std::string> notes_;
     std::set<const Node*> counted_;
+    std::map<const Node*, std::uint64_t> visits_;  // of loops
+    std::map<const Node*, std::uint64_t> passes_;  // of loops that are written pass by pass
 
     // Of the rank that is converted.
     const recording::Rank* rank_ = nullptr;
     const recording::Thread* thread_ = nullptr;
     std::vector<Action>* script_ = nullptr;
     std::map<std::uint32_t, Action> persistent_;  // by slot
-    std::uint64_t samples_ = 0;                   // of the loop that is written
+    int repeating_ = 0;                           // loops that are open in the script
     int free_request_ = 0;
     int site_ = 0;
     Time end_ = 0;
