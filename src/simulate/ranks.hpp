@@ -103,11 +103,11 @@ class Ranks {
         Time call = 0;             // when the call of MPI began in which the program is, or was last
         Time taken = 0;            // from the work to come, by the thread or the kernel
         Time busy = 0;             // until when collectives were in flight that are complete now
+        Time piece = 0;            // the length of the pieces of work, but for the last one
+        Time last_piece = 0;
         std::int32_t action = -1;  // -1: between two iterations
         std::int32_t iteration = 0;
         std::int32_t pieces = 0;  // of the work that the program is in
-        Time piece = 0;           // the length of each, but for the last one
-        Time last_piece = 0;
         std::int32_t open = 0;    // collectives that are not complete
         bool in_call = true;      // what stands behind a piece of work is a call
         bool idle_test = false;   // which has found nothing, so far

@@ -250,7 +250,7 @@ namespace {
 // What is simulated: collectives, a pipeline, or a recorded program.
 void read_subject(const PredictOptions& options, Study& study) {
     if ((options.collectives.empty() ? 0 : 1) + (options.pipeline.empty() ? 0 : 1) + (options.recordings.empty() ? 0 : 1) != 1) {
-        throw_invalid("name collectives, such as barrier, or a pipeline by --pipeline, or a recording by --program");
+        throw_invalid("name collectives, such as barrier, or a pipeline by --pipeline, or a recording by --program; not both");
     }
     if (!options.recordings.empty()) {
         study.recordings = options.recordings;
