@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 #include "base/error.hpp"
+#include "simulate/recorded/sets.hpp"
 #include "task/parts.hpp"
 
 namespace lapwing::simulate {
@@ -15,7 +15,7 @@ namespace {
 using recording::Call;
 using recording::Kind;
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_recording(const std::string& why) {
     throw Error(ErrorCode::invalid_argument, "the recording: " + why);
 }
 
@@ -157,30 +157,16 @@ class Describer {
     Problem problem_;
 };
 
-// Calls of several ranks that belong together.
-class Sets {
-  public:
-    explicit Sets(std::size_t count) : parents_(count) { std::iota(parents_.begin(), parents_.end(), 0); }
-    std::size_t find(std::size_t one) {
-        while (parents_[one] != one) one = parents_[one] = parents_[parents_[one]];
-        return one;
-    }
-    void join(std::size_t one, std::size_t other) { parents_[find(one)] = find(other); }
-
-  private:
-    std::vector<std::size_t> parents_;
-};
-
 }  // namespace
 
 RecordedCalls::RecordedCalls(const recording::Recording& recording) {
     if (static_cast<std::size_t>(recording.ranks) != recording.each.size()) {
-        refuse(fmt::format("only {} of {} ranks have left files", recording.each.size(), recording.ranks));
+        refuse_recording(fmt::format("only {} of {} ranks have left files", recording.each.size(), recording.ranks));
     }
     for (const recording::Rank& rank : recording.each) {
-        if (rank.threads.empty()) refuse(fmt::format("rank {} has no calls", rank.rank));
+        if (rank.threads.empty()) refuse_recording(fmt::format("rank {} has no calls", rank.rank));
         if (!rank.ended || rank.threads.front().truncated) {
-            refuse(fmt::format("rank {} has not reached MPI_Finalize", rank.rank));
+            refuse_recording(fmt::format("rank {} has not reached MPI_Finalize", rank.rank));
         }
         auto& functions = functions_.emplace_back();
         for (const auto& [number, site] : rank.sites) functions[number] = recording::function_of(site.function);
@@ -208,15 +194,15 @@ void RecordedCalls::find_communicators(const recording::Recording& recording) {
 void RecordedCalls::find_collectives(const recording::Recording& recording) {
     // The calls of each communicator's members, in order. Of all calls that ever met, the first ones describe the problem.
     std::vector<std::vector<std::vector<std::uint32_t>>> called(communicators_.size());
-    std::vector<std::size_t> first_call;
-    std::size_t calls = 0;
+    std::vector<int> first_call;
+    int calls = 0;
     for (std::size_t i = 0; i < communicators_.size(); ++i) {
         called[i].resize(static_cast<std::size_t>(communicators_[i].size()));
     }
     for (const recording::Rank& rank : recording.each) {
         const recording::Thread& thread = rank.threads.front();
         first_call.push_back(calls);
-        calls += thread.calls.size();
+        calls += static_cast<int>(thread.calls.size());
         collective_of_.emplace_back(thread.calls.size(), -1);
         // For each call of the table: where it belongs.
         std::vector<std::vector<std::uint32_t>*> lists;
@@ -232,9 +218,9 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
             if (lists[number] != nullptr) lists[number]->push_back(number);
         });
     }
-    Sets sets(calls);
-    std::map<std::size_t, int> known;  // of sets
-    const auto node = [&](int rank, std::uint32_t call) { return first_call[static_cast<std::size_t>(rank)] + call; };
+    Sets sets;
+    std::map<int, int> known;  // of sets
+    const auto node = [&](int rank, std::uint32_t call) { return first_call[static_cast<std::size_t>(rank)] + static_cast<int>(call); };
     for (const bool describe : {false, true}) {
         for (std::size_t index = 0; index < communicators_.size(); ++index) {
             const Communicator& communicator = communicators_[index];
@@ -247,7 +233,7 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
                 for (std::size_t member = 0; member < members.size(); ++member) {
                     const int rank = communicator.rank(static_cast<int>(member));
                     if (members[member].size() != members.front().size()) {
-                        refuse(fmt::format("ranks {} and {} have not called equally many collectives of a communicator",
+                        refuse_recording(fmt::format("ranks {} and {} have not called equally many collectives of a communicator",
                                            communicator.rank(0), rank));
                     }
                     const recording::Rank& of = recording.each[static_cast<std::size_t>(rank)];
@@ -265,7 +251,7 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
                 for (std::size_t member = 0; member < members.size(); ++member) {
                     const int rank = communicator.rank(static_cast<int>(member));
                     if (function(rank, passed[member].call->site).collective != first.collective) {
-                        refuse(fmt::format("ranks {} and {} call different collectives", communicator.rank(0), rank));
+                        refuse_recording(fmt::format("ranks {} and {} call different collectives", communicator.rank(0), rank));
                     }
                     collective_of_[static_cast<std::size_t>(rank)][members[member][i]] = found->second;
                 }

@@ -31,8 +31,8 @@ Time from_nanoseconds(double nanoseconds) {
 
 class Converter {
   public:
-    Converter(const recording::Recording& recording, Computation computation)
-        : recording_(recording), computation_(computation), calls_(recording) {
+    Converter(const recording::Recording& recording, Computation computation, bool samples)
+        : recording_(recording), computation_(computation), samples_(samples), calls_(recording) {
         for (const RecordedCollective& one : calls_.collectives()) {
             replay_.operations.push_back(
                 {.problem = one.problem, .communicator = one.communicator, .blocking = one.blocking});
@@ -99,7 +99,7 @@ class Converter {
             for (std::uint64_t i = 0; i < passes; ++i) add(node.body, mean);
             return;
         }
-        if (has_loop(node)) {
+        if (has_loop(node) || !samples_) {
             repeat(passes, [&] { add(node.body, mean); });
             return;
         }
@@ -122,7 +122,7 @@ class Converter {
     template <class Body>
     void repeat(std::uint64_t times, Body body) {
         if (times == 0) return;
-        if (times == 1) {
+        if (times == 1 && samples_) {
             body();
             return;
         }
@@ -324,6 +324,7 @@ class Converter {
 
     const recording::Recording& recording_;
     const Computation computation_;
+    const bool samples_;
     RecordedCalls calls_;
     Replay replay_;
     std::map<std::tuple<std::string, std::string, std::uint64_t>, int> sites_;
@@ -348,8 +349,8 @@ class Converter {
 
 }  // namespace
 
-Replay make_replay(const recording::Recording& recording, Computation computation) {
-    return Converter(recording, computation).convert();
+Replay make_replay(const recording::Recording& recording, Computation computation, bool samples) {
+    return Converter(recording, computation, samples).convert();
 }
 
 Scripts without_computation(const Scripts& scripts) {

@@ -47,8 +47,9 @@ struct Replay {
     std::vector<std::string> notes;  // what is not as recorded
 };
 
-// Throws Error (invalid_argument) for a recording that is not whole.
-Replay make_replay(const recording::Recording& recording, Computation computation);
+// Throws Error (invalid_argument) for a recording that is not whole. With `samples`, the passes of a loop compute for the
+// recorded times in turn; else each for the mean, and a loop of one pass is a loop, too.
+Replay make_replay(const recording::Recording& recording, Computation computation, bool samples = true);
 
 // Returns the same calls, without computation between them.
 Scripts without_computation(const Scripts& scripts);

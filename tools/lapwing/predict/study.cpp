@@ -154,7 +154,7 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     app.add_option("COLLECTIVE", options.collectives, "Such as barrier, or ibcast,iallreduce");
     text("--pipeline", options.pipeline, "P",
          "Instead of collectives: fft, cg or lu, such as fft:n=512,variables=3; or your own file");
-    app.add_option("--program", options.recordings, "Instead of collectives: a recording of `lapwing profile --record`")
+    app.add_option("--program", options.recordings, "Instead of collectives: a recording of `lapwing profile --record`; two or three on different ranks for --ranks")
         ->type_name("DIR");
     text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, in steps of factor 4");
     text("--bytes", options.bytes, "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4 (8)");
@@ -259,6 +259,9 @@ void read_subject(const PredictOptions& options, Study& study) {
             static_cast<simulate::Computation>(pick("--computation", options.computation, computations));
         study.take_blocking = options.take_blocking;
         if (!options.ranks.empty()) study.ranks = read_ranks(options.ranks);
+        if (!options.ranks.empty() && options.recordings.size() < 2) {
+            throw_invalid("--ranks: other numbers of ranks need recordings on two or more: --program DIR1 DIR2");
+        }
         if (options.algorithms == "all") throw_invalid("--algorithm: of a program, name them, such as pairwise,ring");
         if (options.loggopsim) throw_invalid("--loggopsim is for single collectives");
         if (!options.late.empty()) throw_invalid("--late: a recorded program has its own late ranks");

@@ -61,6 +61,10 @@ std::string name_of(const recording::Site& site, Symbols& symbols) {
     return name;
 }
 
+bool recorded(const ProgramCase& one) {
+    return one.extrapolation == nullptr;
+}
+
 const PredictedProgram* undisturbed(const ProgramCase& one, std::string_view engine) {
     for (const PredictedProgram& row : one.rows) {
         if (row.engine->name == engine && row.noise.empty()) return &row;
@@ -75,7 +79,7 @@ struct Comparison {
 };
 std::optional<Comparison> compare(const Study& study, const ProgramCase& one) {
     const PredictedProgram* const row = undisturbed(one, study.measured_with);
-    if (!one.recorded || row == nullptr) return {};
+    if (!recorded(one) || row == nullptr) return {};
     return Comparison{measured_total(*one.replay), row->total.front()};
 }
 
@@ -118,6 +122,8 @@ std::string table_of_engines(const Study& study, const std::vector<ProgramCase>&
     if (!study.noises.empty()) titles.emplace_back("noise");
     titles.insert(titles.end(),
                   {"total ms", "computing ms", "in MPI ms", "calls alone ms", "overlap %", "of native"});
+    const bool sizes = std::any_of(cases.begin(), cases.end(), [](const ProgramCase& one) { return !recorded(one); });
+    if (sizes) titles.insert(titles.end(), {"at least ms", "at most ms"});
     std::vector<Row> rows{titles};
     for (const ProgramCase& one : cases) {
         const PredictedProgram* const native = undisturbed(one, "native");
@@ -128,15 +134,71 @@ std::string table_of_engines(const Study& study, const std::vector<ProgramCase>&
             cells.insert(cells.end(), {milliseconds(total), milliseconds(row.computing), milliseconds(row.in_mpi),
                                        milliseconds(row.communication), percent(row.overlap()),
                                        native == nullptr ? "-" : fmt::format("{:.3f}", total / native->total.front())});
+            if (!sizes) continue;
+            const bool known = recorded(one);
+            cells.insert(cells.end(),
+                         {known ? "-" : milliseconds(row.smallest), known ? "-" : milliseconds(row.largest)});
         }
     }
     return align(rows);
 }
 
+Json json_of_sizes(const ProgramCase& one, Symbols& symbols) {
+    const simulate::Extrapolation& found = *one.extrapolation;
+    const auto json_of = [](const simulate::Growth& growth) {
+        return Json{{"exponent", growth.exponent},
+                    {"min_exponent", growth.min_exponent},
+                    {"max_exponent", growth.max_exponent},
+                    {"error", growth.error}};
+    };
+    const auto site_of = [&](int site) { return name_of(found.expected.sites[static_cast<std::size_t>(site)].of, symbols); };
+    Json json = {{"ranks", one.ranks}};
+    for (const PredictedProgram& row : one.rows) {
+        if (row.noise.empty()) json["range"][row.engine->name] = {row.smallest, row.largest};
+    }
+    for (const simulate::SiteGrowth& growth : found.growths) {
+        json["growths"].push_back(
+            {{"site", site_of(growth.site)}, {"computing", json_of(growth.computing)}, {"bytes", json_of(growth.bytes)}});
+    }
+    for (const simulate::LeftOut& site : found.left_out) {
+        json["left_out"].push_back({{"site", site_of(site.site)}, {"why", site.why}, {"share", site.share}});
+    }
+    return json;
+}
+
+// How sites grow, and what is left out.
+std::string text_of_sizes(const ProgramCase& one, Symbols& symbols) {
+    const simulate::Extrapolation& found = *one.extrapolation;
+    const auto power = [](const simulate::Growth& growth) {
+        const auto exponent = [](double value) { return fmt::format("{:.3g}", value); };
+        std::string text = exponent(growth.exponent);
+        if (growth.min_exponent < growth.max_exponent) {
+            text += fmt::format(" ({} to {})", exponent(growth.min_exponent), exponent(growth.max_exponent));
+        }
+        return text;
+    };
+    std::vector<Row> rows{{"call site", "computing before grows as ranks to the", "its bytes as ranks to the"}};
+    for (const simulate::SiteGrowth& growth : found.growths) {
+        const simulate::ReplaySite& site = found.expected.sites[static_cast<std::size_t>(growth.site)];
+        if (site.calls == 0) continue;
+        rows.push_back({name_of(site.of, symbols), power(growth.computing), site.bytes > 0 ? power(growth.bytes) : "-"});
+    }
+    std::string text = align(rows);
+    double share = 0;
+    for (const simulate::LeftOut& site : found.left_out) {
+        const simulate::ReplaySite& of = found.expected.sites[static_cast<std::size_t>(site.site)];
+        text += fmt::format("does not extrapolate: {}: {}; it took {} % of the largest recorded run\n",
+                            name_of(of.of, symbols), site.why, percent(site.share));
+        share += site.share;
+    }
+    if (share > 0) text += fmt::format("The prediction leaves out {} % of the run.\n", percent(share));
+    return text;
+}
+
 std::string table_of_sites(const Study& study, const ProgramCase& one, Symbols& symbols) {
     const simulate::Replay& replay = *one.replay;
     Row titles{"call site", "calls", "bytes"};
-    if (one.recorded) titles.emplace_back("measured ms");
+    if (recorded(one)) titles.emplace_back("measured ms");
     std::vector<const PredictedProgram*> columns;
     for (const simulate::Engine* engine : study.engines) {
         if (const PredictedProgram* row = undisturbed(one, engine->name)) columns.push_back(row);
@@ -145,7 +207,7 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, Symbols& 
     for (const PredictedProgram* row : columns) titles.push_back(fmt::format("{} ms", row->engine->name));
     std::vector<std::size_t> sites;
     const auto most = [&](std::size_t site) {
-        double found = one.recorded ? measured_at(replay, site) : 0;
+        double found = recorded(one) ? measured_at(replay, site) : 0;
         for (const PredictedProgram* row : columns) found = std::max(found, row->sites[site]);
         return found;
     };
@@ -158,7 +220,7 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, Symbols& 
         const simulate::ReplaySite& of = replay.sites[site];
         Row& cells = rows.emplace_back(Row{name_of(of.of, symbols), std::to_string(of.calls),
                                            of.calls > 0 ? std::to_string(of.bytes / of.calls) : "-"});
-        if (one.recorded) cells.push_back(milliseconds(measured_at(replay, site)));
+        if (recorded(one)) cells.push_back(milliseconds(measured_at(replay, site)));
         for (const PredictedProgram* row : columns) cells.push_back(milliseconds(row->sites[site]));
     }
     return align(rows);
@@ -188,13 +250,14 @@ Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
                           {"name", name_of(of.of, symbols)},
                           {"calls", of.calls},
                           {"bytes", of.bytes}};
-            if (one.recorded) entry["measured"] = measured_at(*one.replay, site);
+            if (recorded(one)) entry["measured"] = measured_at(*one.replay, site);
             for (const PredictedProgram& row : one.rows) {
                 if (row.noise.empty()) entry["predicted"][row.engine->name] = row.sites[site];
             }
             sites.push_back(std::move(entry));
         }
         result["program"]["sites"].push_back({{"ranks", one.ranks}, {"sites", std::move(sites)}});
+        if (!recorded(one)) result["program"]["sizes"].push_back(json_of_sizes(one, symbols));
         for (const PredictedProgram& row : one.rows) {
             Json head = {{"collective", "program"},
                          {"bytes", 0},
@@ -229,6 +292,8 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
             text += fmt::format("\nIn MPI, each rank on average, {} ranks:\n{}", one.ranks, sites);
         }
     }
+    const auto other = std::find_if(cases.begin(), cases.end(), [](const ProgramCase& one) { return !recorded(one); });
+    if (other != cases.end()) text += "\n" + text_of_sizes(*other, symbols);
     std::vector<std::string> notes;
     for (const ProgramCase& one : cases) {
         for (const std::string& note : one.replay->notes) {

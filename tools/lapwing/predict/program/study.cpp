@@ -50,7 +50,7 @@ void estimate_needs(const Study& study, ProgramCase& one) {
     }
     for (const auto& script : one.replay->scripts.of_ranks) one.memory += script.size() * sizeof(simulate::Action);
     const auto disturbed = static_cast<double>(study.rounds) * static_cast<double>(study.noises.size());
-    one.messages = static_cast<std::uint64_t>(messages * static_cast<double>(study.engines.size()) * (2 + disturbed));
+    one.messages = static_cast<std::uint64_t>(messages * static_cast<double>(study.engines.size()) * (2 + (one.extrapolation != nullptr ? 2 : 0) + disturbed));
     if (one.memory > study.memory) {
         throw Error(ErrorCode::unsupported,
                     fmt::format("{} ranks need about {} MiB, more than the {} MiB that they may use (--memory)",
@@ -80,8 +80,8 @@ std::unique_ptr<simulate::Network> network_for(const Study& study, const Program
 class ProgramRun {
   public:
     ProgramRun(const Study& study, ProgramCase& one, ProgressBar& bar)
-        : study_(study), case_(one), bar_(bar), replay_(*one.replay), network_(network_for(study, one)),
-          calls_alone_(simulate::without_computation(replay_.scripts)) {
+        : study_(study), case_(one), bar_(bar), network_(network_for(study, one)),
+          calls_alone_(simulate::without_computation(one.replay->scripts)) {
         barrier_.ranks = one.ranks;
     }
 
@@ -95,11 +95,10 @@ class ProgramRun {
                       : choice_of(study_, engine, operation.problem);
     }
 
-    const simulate::Lists* lists_of(std::size_t index, const simulate::Engine& engine, bool native) {
-        const simulate::ReplayOperation& operation = replay_.operations[index];
+    const simulate::Lists* lists_of(const simulate::ReplayOperation& operation, const simulate::Engine& engine, bool native) {
         const std::string choice =
             operation.communicator < 0 ? "" : print(choice_for(operation, engine, native));
-        std::unique_ptr<simulate::Lists>& lists = lists_[{index, choice}];
+        std::unique_ptr<simulate::Lists>& lists = lists_[{&operation, choice}];
         if (lists == nullptr) {
             lists = std::make_unique<simulate::Lists>(
                 operation.communicator < 0
@@ -110,13 +109,12 @@ class ProgramRun {
     }
 
     // Lapwing takes nonblocking collectives, and blocking ones if it is told to.
-    void make_operations(const simulate::Engine& engine) {
+    void make_operations(const simulate::Replay& replay, const simulate::Engine& engine) {
         operations_.clear();
-        for (std::size_t i = 0; i < replay_.operations.size(); ++i) {
-            const simulate::ReplayOperation& one = replay_.operations[i];
+        for (const simulate::ReplayOperation& one : replay.operations) {
             const bool taken = engine.name != simulate::native_mpi().name && one.communicator >= 0 &&
                                (!one.blocking || study_.take_blocking);
-            operations_.push_back({.lists = lists_of(i, engine, !taken),
+            operations_.push_back({.lists = lists_of(one, engine, !taken),
                                    .communicator = one.communicator,
                                    .native = !taken,
                                    .synchronous = one.synchronous});
@@ -130,7 +128,6 @@ class ProgramRun {
     }
 
     void run(const simulate::Engine& engine) {
-        make_operations(engine);
         simulate::Setting setting;
         setting.engine = engine;
         setting.costs = study_.costs;
@@ -140,8 +137,18 @@ class ProgramRun {
         setting.network = network_.get();
         PredictedProgram row;
         row.engine = &engine;
+        if (case_.extrapolation != nullptr) {
+            const auto end_of = [&](const simulate::Replay& replay) {
+                make_operations(replay, engine);
+                return simulate::to_seconds(simulate(setting, replay.scripts).end());
+            };
+            row.smallest = end_of(case_.extrapolation->smallest);
+            row.largest = end_of(case_.extrapolation->largest);
+        }
+        const simulate::Scripts& scripts = case_.replay->scripts;
+        make_operations(*case_.replay, engine);
         row.communication = simulate::to_seconds(simulate(setting, calls_alone_).end());
-        const simulate::Outcome outcome = simulate(setting, replay_.scripts);
+        const simulate::Outcome outcome = simulate(setting, scripts);
         row.total = {simulate::to_seconds(outcome.end())};
         row.messages = outcome.messages;
         const auto ranks = static_cast<double>(case_.ranks);
@@ -159,7 +166,7 @@ class ProgramRun {
             setting.noise = noise.noise;
             for (int round = 0; round < study_.rounds; ++round) {
                 setting.noise.seed = study_.seed + static_cast<std::uint64_t>(round);
-                row.total.push_back(simulate::to_seconds(simulate(setting, replay_.scripts).end()));
+                row.total.push_back(simulate::to_seconds(simulate(setting, scripts).end()));
             }
             case_.rows.push_back(row);
         }
@@ -168,11 +175,10 @@ class ProgramRun {
     const Study& study_;
     ProgramCase& case_;
     ProgressBar& bar_;
-    const simulate::Replay& replay_;
     const std::unique_ptr<simulate::Network> network_;
     const simulate::Scripts calls_alone_;
     Problem barrier_;  // of all ranks: whose constants hold
-    std::map<std::pair<std::size_t, std::string>, std::unique_ptr<simulate::Lists>> lists_;  // by operation and choice
+    std::map<std::pair<const simulate::ReplayOperation*, std::string>, std::unique_ptr<simulate::Lists>> lists_;
     std::vector<simulate::Operation> operations_;
 };
 
@@ -184,16 +190,23 @@ double PredictedProgram::overlap() const {
 
 std::vector<ProgramCase> program_cases_of(Study& study) {
     std::vector<ProgramCase> cases;
+    std::vector<simulate::Replay> folded;
     for (const std::string& directory : study.recordings) {
-        const auto replay = std::make_shared<simulate::Replay>(
-            simulate::make_replay(recording::read_recording(directory), study.computation));
-        ProgramCase one{replay->ranks, replay};
-        estimate_needs(study, one);
-        cases.push_back(std::move(one));
+        const recording::Recording recording = recording::read_recording(directory);
+        const auto replay =
+            std::make_shared<simulate::Replay>(simulate::make_replay(recording, study.computation));
+        cases.push_back({replay->ranks, replay, nullptr});
+        if (!study.ranks.empty()) folded.push_back(simulate::make_replay(recording, study.computation, false));
     }
+    for (const int ranks : study.ranks) {
+        const auto found = std::make_shared<simulate::Extrapolation>(simulate::extrapolate(folded, ranks));
+        cases.push_back({ranks, {found, &found->expected}, found});
+    }
+    for (ProgramCase& one : cases) estimate_needs(study, one);
+    const bool recorded = study.ranks.empty();
     std::set<Collective> collectives;
     for (const ProgramCase& one : cases) {
-        study.ranks.push_back(one.ranks);
+        if (recorded) study.ranks.push_back(one.ranks);
         for (const simulate::ReplayOperation& operation : one.replay->operations) {
             if (operation.communicator >= 0) collectives.insert(operation.problem.collective);
         }

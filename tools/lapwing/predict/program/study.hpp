@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "lapwing/predict/jobs.hpp"
-#include "simulate/recorded/replay.hpp"
+#include "simulate/recorded/sizes.hpp"
 
 namespace lapwing::tool {
 
@@ -20,6 +20,9 @@ struct PredictedProgram {
     double in_mpi = 0;          // of a rank, on average
     std::vector<double> sites;  // in the calls of each site, of a rank, on average
     std::uint64_t messages = 0;
+    // On other ranks than recorded: the total with the smallest and the largest exponents that fit the recordings.
+    double smallest = 0;
+    double largest = 0;
 
     // What hides of the communication: 1 if the program takes as long as its computation.
     double overlap() const;
@@ -28,14 +31,14 @@ struct PredictedProgram {
 struct ProgramCase {
     int ranks = 0;
     std::shared_ptr<const simulate::Replay> replay;
-    bool recorded = true;  // this many ranks were recorded
+    std::shared_ptr<const simulate::Extrapolation> extrapolation;  // whose `expected` is `replay`; null: a recorded run
     std::uint64_t messages = 0;  // of all simulations, about
     std::uint64_t memory = 0;    // about
     std::vector<PredictedProgram> rows = {};
     std::string left_out = {};  // why there are no rows
 };
 
-// Reads the recordings; sets the ranks and the collectives of the study. Throws Error: system or parse for the recordings,
+// Reads the recordings; sets the collectives of the study, and its ranks if it has none. Recorded runs come first. Throws Error: system or parse for the recordings,
 // unsupported for what needs more memory than it may have.
 std::vector<ProgramCase> program_cases_of(Study& study);
 
