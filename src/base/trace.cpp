@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/fact_file.hpp"
 #include "base/values.hpp"
 
 namespace lapwing::trace {
@@ -26,7 +27,6 @@ constinit thread_local RingPosition position;
 namespace {
 
 constexpr std::size_t max_rings = 64;
-constexpr std::uint64_t max_fact_bytes = 16U << 20;
 
 // A mapped file. Its blocks are allocated at once, because a store to a full disk would end the process.
 class Ring {
@@ -79,25 +79,11 @@ struct Recorder {
     std::vector<std::unique_ptr<Ring>> rings;
     std::vector<Ring*> idle;  // of threads that have ended
     std::uint16_t threads = 0;
-    int facts = -1;
-    int error = 0;  // errno of lost facts
-    std::uint64_t fact_bytes = 0;
+    FactFile facts;
     std::unique_ptr<Ring> lost;  // counts events without a ring
 };
 // Never destroyed, because threads of the program may still record when it exits.
 Recorder& recorder = *new Recorder;
-
-void append_fact(const std::string& json) {
-    const std::string line = json + "\n";
-    if (recorder.fact_bytes + line.size() > max_fact_bytes) return;
-    const ssize_t written = ::write(recorder.facts, line.data(), line.size());
-    if (written == static_cast<ssize_t>(line.size())) {
-        recorder.fact_bytes += line.size();
-        return;
-    }
-    recorder.error = written < 0 ? errno : ENOSPC;
-    recorder.fact_bytes = max_fact_bytes;  // a line after half a line could not be read
-}
 
 // The ring of this thread, which it releases at its end.
 struct Own {
@@ -126,7 +112,7 @@ struct Own {
         char name[16] = "";
         ::pthread_getname_np(::pthread_self(), name, sizeof name);
         const bool ours = std::strcmp(name, "lapwing") == 0;
-        append_fact(fmt::format(R"({{"fact":"thread","number":{},"lapwing":{}}})", thread, ours));
+        recorder.facts.add(fmt::format(R"({{"fact":"thread","number":{},"lapwing":{}}})", thread, ours));
     }
     ~Own() {
         if (ring == nullptr) return;
@@ -145,8 +131,7 @@ void open(const std::string& directory, int rank, std::uint64_t capacity) {
     recorder.path = fmt::format("{}/{}", directory, rank);
     recorder.capacity = capacity;
     const std::string facts = recorder.path + ".facts";
-    recorder.facts = ::open(facts.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (recorder.facts < 0) Ring::refuse(facts, errno);
+    if (const int error = recorder.facts.create(facts); error != 0) Ring::refuse(facts, error);
     // Makes the first ring now, so that a full disk is reported before the program runs.
     recorder.rings.push_back(std::make_unique<Ring>(recorder.path + ".0.events", capacity));
     recorder.idle.push_back(recorder.rings.back().get());
@@ -157,8 +142,7 @@ void open(const std::string& directory, int rank, std::uint64_t capacity) {
 std::string close() {
     detail::recording.store(false, std::memory_order_release);
     const std::lock_guard lock(recorder.mutex);
-    if (recorder.error == 0) return {};
-    return fmt::format("{}.facts: {}", recorder.path, std::strerror(recorder.error));
+    return recorder.facts.error();
 }
 
 void detail::record_first(const Event& event) {
@@ -170,8 +154,7 @@ void detail::record_first(const Event& event) {
 bool add_metadata(const std::string& json) {
     if (!on()) return false;
     const std::lock_guard lock(recorder.mutex);
-    append_fact(json);
-    return recorder.fact_bytes < max_fact_bytes;
+    return recorder.facts.add(json);
 }
 
 std::uint64_t parse_capacity(const char* variable, const std::string& value) {

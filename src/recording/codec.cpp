@@ -16,9 +16,9 @@ constexpr std::uint64_t max_occurrences = std::uint64_t{1} << 48;
 template <typename SomeCall, typename Each>
 void for_each_field(SomeCall& call, Each each) {
     std::apply([&](auto&... field) { (each(field), ...); },
-               std::tie(call.site, call.communicator, call.sent, call.received, call.peer, call.source, call.tag,
-                        call.receive_tag, call.type, call.operation, call.sent_counts, call.received_counts,
-                        call.completed, call.in_place));
+               std::tie(call.site, call.communicator, call.sent, call.received, call.peer, call.source,
+                        call.tag, call.receive_tag, call.type, call.operation, call.sent_counts,
+                        call.received_counts, call.completed, call.in_place));
 }
 constexpr int bit_of_requests = 14;
 
@@ -30,7 +30,8 @@ void put(std::string& bytes, std::uint64_t number) {
 // 0 is the default of each field. Ranks and tags may be negative; they are at least no_rank.
 template <typename Field>
 std::uint64_t number_of(Field field) {
-    return static_cast<std::uint64_t>(static_cast<std::int64_t>(field) - (std::is_signed_v<Field> ? no_rank : 0));
+    return static_cast<std::uint64_t>(static_cast<std::int64_t>(field) -
+                                      (std::is_signed_v<Field> ? no_rank : 0));
 }
 
 void put(std::string& bytes, const Time& time) {
@@ -235,9 +236,7 @@ class Decoder {
 std::string encode(const Call& call) {
     std::uint64_t mask = 0;
     int bit = 0;
-    for_each_field(call, [&](const auto& field) {
-        mask |= std::uint64_t{number_of(field) != 0} << bit++;
-    });
+    for_each_field(call, [&](const auto& field) { mask |= std::uint64_t{number_of(field) != 0} << bit++; });
     mask |= std::uint64_t{!call.requests.empty()} << bit_of_requests;
     std::string bytes;
     put(bytes, mask);

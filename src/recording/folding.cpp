@@ -152,7 +152,8 @@ std::vector<Folding::Element> Folding::take_oldest() {
     std::vector<Element> all = std::exchange(elements_, {});
     std::size_t taken = 0;
     std::size_t weight = 0;
-    while (taken < all.size() && (2 * taken < all.size() || 2 * weight < weight_)) weight += all[taken++].weight;
+    while (taken < all.size() && (2 * taken < all.size() || 2 * weight < weight_))
+        weight += all[taken++].weight;
     weight_ = 0;
     prefixes_.assign(1, 0);
     last_element_.clear();

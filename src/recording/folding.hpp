@@ -5,8 +5,8 @@
 // Loops with the same body are equal, however many passes they make, so that a loop whose number of passes
 // varies can be part of an outer loop: the numbers of its passes are a list then.
 //
-// Two runs are found to be equal by their hashes: hash(i, j) of any run follows from hashes of prefixes, as in
-// the algorithm of Karp and Rabin. Runs are compared in full before they are folded.
+// Two runs are found to be equal by their hashes: hash(i, j) of any run follows from hashes of prefixes, as
+// in the algorithm of Karp and Rabin. Runs are compared in full before they are folded.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,8 @@ bool consume_suffix(std::string_view& text, std::string_view suffix) {
 
 // "Ialltoall": "Alltoall", if `text` begins with an I that stands for "immediate".
 std::optional<std::string> blocking_form(std::string_view text) {
-    if (text.size() < 2 || text[0] != 'I' || std::islower(static_cast<unsigned char>(text[1])) == 0) return {};
+    if (text.size() < 2 || text[0] != 'I' || std::islower(static_cast<unsigned char>(text[1])) == 0)
+        return {};
     std::string stem(text.substr(1));
     stem[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(stem[0])));
     return stem;

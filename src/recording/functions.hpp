@@ -33,7 +33,7 @@ struct Function {
     std::optional<Collective> collective = {};
     // Kind complete: how many requests it waits for.
     enum class Waits : std::uint8_t { none, one, any, some, all } waits = Waits::none;
-    bool polls = false;  // returns at once, complete or not
+    bool polls = false;        // returns at once, complete or not
     bool synchronous = false;  // MPI_Ssend and its forms: complete when the receive has begun
 };
 

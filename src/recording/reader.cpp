@@ -174,7 +174,8 @@ Recording read_recording(const std::string& directory) {
             ranks[rank].rank = rank;
         } else if (name.ends_with(".calls") && after != end) {
             int thread = 0;
-            if (std::from_chars(after + 1, end, thread).ec == std::errc()) threads[rank][thread] = entry.path();
+            if (std::from_chars(after + 1, end, thread).ec == std::errc())
+                threads[rank][thread] = entry.path();
         }
     }
     if (error) throw_system(fmt::format("cannot read the recording {}", directory), error.value());

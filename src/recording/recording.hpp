@@ -90,8 +90,8 @@ class Passes {
     void add(std::uint64_t passes, std::uint64_t times = 1);
     void add(const Passes& later);
     const std::vector<std::pair<std::uint64_t, std::uint64_t>>& runs() const { return runs_; }
-    std::uint64_t visits() const;           // how often the program comes to the loop
-    std::uint64_t sum() const;              // passes of all visits
+    std::uint64_t visits() const;                 // how often the program comes to the loop
+    std::uint64_t sum() const;                    // passes of all visits
     std::uint64_t at(std::uint64_t visit) const;  // of one visit, from 0
 
   private:
@@ -189,11 +189,11 @@ struct Recording {
 // Throws Error (system) if a file cannot be read, and Error (parse) if a file is not a recording.
 Recording read_recording(const std::string& directory);
 
-// Calls visit(call of the thread's table, its times, number of the occurrence) for each call of the program in
-// order, loops unfolded.
+// Calls visit(call of the thread's table, its times, number of the occurrence) for each call of the program
+// in order, loops unfolded.
 template <typename Visit>
-void unfold(const Thread& thread, const std::vector<Node>& sequence, std::map<const Node*, std::uint64_t>& seen,
-            Visit& visit) {
+void unfold(const Thread& thread, const std::vector<Node>& sequence,
+            std::map<const Node*, std::uint64_t>& seen, Visit& visit) {
     for (const Node& node : sequence) {
         const std::uint64_t before = seen[&node]++;
         if (!node.is_loop()) {

@@ -120,7 +120,8 @@ void Stream::write_tail() {
     if (file < 0) return;
     const int error = std::exchange(error_, 0);
     put(file,
-        as_bytes(header_of(StreamHeader::magic_of_tail, began_, written_)) + as_block(folding_.elements()), 0);
+        as_bytes(header_of(StreamHeader::magic_of_tail, began_, written_)) + as_block(folding_.elements()),
+        0);
     ::close(file);
     const bool written = std::exchange(error_, error) == 0;
     if (!written || ::rename(temporary.c_str(), (path_ + ".tail").c_str()) != 0) ::unlink(temporary.c_str());

@@ -14,7 +14,7 @@ constexpr int no_tag = -1;
 
 }  // namespace
 
-#define LAPWING_CALL(function, parameters, names, communicator, peer, tag)              \
+#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message)     \
     LAPWING_MPI function parameters {                                                   \
         const lapwing::watch::InCall inside(#function, __builtin_return_address(0),     \
                                             lapwing::word_of(communicator), peer, tag); \

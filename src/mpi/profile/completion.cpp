@@ -1,86 +1,158 @@
 // The calls that start and complete requests.
-#include "mpi/profile/profile.hpp"
+#include <algorithm>
+#include <span>
 
-using lapwing::profile::Completing;
-using lapwing::profile::Starting;
+#include "mpi/profile/profile.hpp"
 
 namespace {
 
-template <typename Native>
-int completing(const void* from, int count, MPI_Request* handles, Native native) {
+using lapwing::profile::Completing;
+using lapwing::profile::free_request;
+using lapwing::profile::start_requests;
+using lapwing::profile::CompletingRequests;
+using lapwing::profile::observes;
+using lapwing::profile::RecordedCall;
+using lapwing::profile::Starting;
+
+// What a completing call has completed: all of its requests, or those with these indices.
+struct Completed {
+    bool all = false;
+    std::span<const int> indices;
+};
+
+Completed all_if(bool all) {
+    return {all, {}};
+}
+
+Completed at(const int* indices, int count) {
+    if (count == MPI_UNDEFINED || count <= 0 || indices[0] == MPI_UNDEFINED) return {};
+    return {false, {indices, static_cast<std::size_t>(count)}};
+}
+
+// `polls`: the call returns at once. `keeps`: the request stays.
+struct Way {
+    bool polls = false;
+    bool keeps = false;
+};
+
+template <typename Native, typename GetCompleted>
+int completing(const char* function, const void* from, Way way, int count, MPI_Request* handles,
+               Native native, GetCompleted completed) {
+    if (!observes()) return native();
+    RecordedCall recorded(function, from);
+    CompletingRequests requests(recorded.on() ? count : 0, handles);
     Completing call(from, count, handles);
+    recorded.enter();
     const int error = native();
+    recorded.leave();
     if (error == MPI_SUCCESS) call.done(handles);
+    if (!recorded.on()) return error;
+    if (error == MPI_SUCCESS) {
+        const Completed done = completed();
+        if (done.all)
+            requests.set_all_complete();
+        else
+            requests.set_complete(done.indices);
+    }
+    const std::size_t complete = requests.finish(recorded.call(), way.keeps);
+    recorded.call().completed = static_cast<std::uint32_t>(complete);
+    if (way.polls && complete == 0 && !recorded.call().requests.empty()) recorded.set_fruitless();
     return error;
 }
 
 template <typename Native>
-int starting(const void* from, int count, const MPI_Request* handles, Native native) {
+int starting(const char* function, const void* from, int count, const MPI_Request* handles, Native native) {
+    if (!observes() || handles == nullptr) return native();
+    RecordedCall recorded(function, from);
     Starting call(from, count, handles);
+    recorded.enter();
     const int error = native();
+    recorded.leave();
     if (error == MPI_SUCCESS) call.done();
+    if (recorded.on()) start_requests(recorded.call(), count, handles);
     return error;
 }
 
 }  // namespace
 
+#define LAPWING_HERE(function) #function, __builtin_return_address(0)
+
 LAPWING_MPI MPI_Start(MPI_Request* handle) {
-    return starting(__builtin_return_address(0), 1, handle, [&] { return NEXT_Start(handle); });
+    return starting(LAPWING_HERE(MPI_Start), 1, handle, [&] { return NEXT_Start(handle); });
 }
 
 LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
-    return starting(__builtin_return_address(0), count, handles,
+    return starting(LAPWING_HERE(MPI_Startall), count, handles,
                     [&] { return NEXT_Startall(count, handles); });
 }
 
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
-    if (handle != nullptr) lapwing::profile::forget(*handle);
-    return NEXT_Request_free(handle);
+    if (!observes() || handle == nullptr) return NEXT_Request_free(handle);
+    RecordedCall recorded(LAPWING_HERE(MPI_Request_free));
+    lapwing::profile::forget(*handle);
+    if (recorded.on()) free_request(recorded.call(), *handle);
+    recorded.enter();
+    const int error = NEXT_Request_free(handle);
+    recorded.leave();
+    return error;
 }
 
 LAPWING_MPI MPI_Wait(MPI_Request* handle, MPI_Status* status) {
-    return completing(__builtin_return_address(0), 1, handle, [&] { return NEXT_Wait(handle, status); });
+    return completing(
+        LAPWING_HERE(MPI_Wait), {}, 1, handle, [&] { return NEXT_Wait(handle, status); },
+        [] { return all_if(true); });
 }
 
 LAPWING_MPI MPI_Test(MPI_Request* handle, int* flag, MPI_Status* status) {
-    return completing(__builtin_return_address(0), 1, handle,
-                      [&] { return NEXT_Test(handle, flag, status); });
+    return completing(
+        LAPWING_HERE(MPI_Test), {.polls = true}, 1, handle, [&] { return NEXT_Test(handle, flag, status); },
+        [&] { return all_if(*flag != 0); });
 }
 
 LAPWING_MPI MPI_Waitall(int count, MPI_Request handles[], MPI_Status statuses[]) {
-    return completing(__builtin_return_address(0), count, handles,
-                      [&] { return NEXT_Waitall(count, handles, statuses); });
+    return completing(
+        LAPWING_HERE(MPI_Waitall), {}, count, handles, [&] { return NEXT_Waitall(count, handles, statuses); },
+        [] { return all_if(true); });
 }
 
 LAPWING_MPI MPI_Testall(int count, MPI_Request handles[], int* flag, MPI_Status statuses[]) {
-    return completing(__builtin_return_address(0), count, handles,
-                      [&] { return NEXT_Testall(count, handles, flag, statuses); });
+    return completing(
+        LAPWING_HERE(MPI_Testall), {.polls = true}, count, handles,
+        [&] { return NEXT_Testall(count, handles, flag, statuses); }, [&] { return all_if(*flag != 0); });
 }
 
 LAPWING_MPI MPI_Waitany(int count, MPI_Request handles[], int* index, MPI_Status* status) {
-    return completing(__builtin_return_address(0), count, handles,
-                      [&] { return NEXT_Waitany(count, handles, index, status); });
+    return completing(
+        LAPWING_HERE(MPI_Waitany), {}, count, handles,
+        [&] { return NEXT_Waitany(count, handles, index, status); }, [&] { return at(index, 1); });
 }
 
 LAPWING_MPI MPI_Testany(int count, MPI_Request handles[], int* index, int* flag, MPI_Status* status) {
-    return completing(__builtin_return_address(0), count, handles,
-                      [&] { return NEXT_Testany(count, handles, index, flag, status); });
+    return completing(
+        LAPWING_HERE(MPI_Testany), {.polls = true}, count, handles,
+        [&] { return NEXT_Testany(count, handles, index, flag, status); },
+        [&] { return *flag != 0 ? at(index, 1) : Completed(); });
 }
 
 LAPWING_MPI MPI_Waitsome(int count, MPI_Request handles[], int* completed, int indices[],
                          MPI_Status statuses[]) {
-    return completing(__builtin_return_address(0), count, handles,
-                      [&] { return NEXT_Waitsome(count, handles, completed, indices, statuses); });
+    return completing(
+        LAPWING_HERE(MPI_Waitsome), {}, count, handles,
+        [&] { return NEXT_Waitsome(count, handles, completed, indices, statuses); },
+        [&] { return at(indices, *completed); });
 }
 
 LAPWING_MPI MPI_Testsome(int count, MPI_Request handles[], int* completed, int indices[],
                          MPI_Status statuses[]) {
-    return completing(__builtin_return_address(0), count, handles,
-                      [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); });
+    return completing(
+        LAPWING_HERE(MPI_Testsome), {.polls = true}, count, handles,
+        [&] { return NEXT_Testsome(count, handles, completed, indices, statuses); },
+        [&] { return at(indices, *completed); });
 }
 
 LAPWING_MPI MPI_Request_get_status(MPI_Request handle, int* flag, MPI_Status* status) {
     MPI_Request same = handle;
-    return completing(__builtin_return_address(0), 1, &same,
-                      [&] { return NEXT_Request_get_status(handle, flag, status); });
+    return completing(
+        LAPWING_HERE(MPI_Request_get_status), {.polls = true, .keeps = true}, 1, &same,
+        [&] { return NEXT_Request_get_status(handle, flag, status); }, [&] { return all_if(*flag != 0); });
 }

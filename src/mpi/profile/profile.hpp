@@ -1,8 +1,8 @@
 // The profile of a program's own collectives: a preload library that stands before the MPI's functions, hands
 // every call on as it is, and records when it was made, from where, and how long it took. `lapwing profile`
-// reads it.
+// reads it. With LAPWING_RECORD it also records all calls of the program, see recorder.hpp.
 //
-// What it records are events and facts of base/trace.hpp:
+// What the profile records are events and facts of base/trace.hpp:
 //   collective  began, ended: of the call; a nonblocking one has ended when a completing call has said so.
 //               operation: which one on its communicator, counted on all ranks alike; peer: the
 //               communicator's fact; index: the site's; bytes: of this rank's own block or blocks; kind: 1,
@@ -21,6 +21,8 @@
 
 #include "base/trace.hpp"
 #include "mpi/calls/exported.hpp"
+#include "mpi/profile/definitions.hpp"
+#include "mpi/profile/recorder.hpp"
 
 namespace lapwing::profile {
 
@@ -33,6 +35,19 @@ enum class Role : std::uint8_t { equal, gives, takes };  // gives, takes: has a 
 struct Root {
     Role role = Role::equal;
     int rank = 0;
+};
+
+// What a collective transfers.
+struct Data {
+    std::uint64_t bytes = 0;     // in the profile: of this rank's own block or blocks
+    std::uint64_t sent = 0;      // in the recording, see recording::Call
+    std::uint64_t received = 0;  // the same
+    bool in_place = false;
+    MPI_Datatype type = MPI_DATATYPE_NULL;  // of a reduction
+    MPI_Op operation = MPI_OP_NULL;         // the same
+    // Bytes for each peer, and only if the program is recorded.
+    std::vector<std::uint64_t> sent_counts{};
+    std::vector<std::uint64_t> received_counts{};
 };
 
 // A collective that is called now.
@@ -56,31 +71,64 @@ void leave(const Called& called, MPI_Request handle);  // of a nonblocking one, 
 // Bytes of so many elements; the type may be null.
 std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type);
 
-template <typename Bytes, typename Native>
-int blocking(const char* function, const void* from, MPI_Comm communicator, Root root, Bytes bytes,
+// Whether calls are timed or recorded.
+inline bool observes() {
+    return trace::on() || recording();
+}
+
+void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root, const Data& data);
+
+template <typename GetData, typename Native>
+int blocking(const char* function, const void* from, MPI_Comm communicator, Root root, GetData data_of,
              Native native) {
-    if (!trace::on() || communicator == MPI_COMM_NULL) return native();
-    const Called called = enter(function, from, communicator, bytes(), root);
+    if (!observes() || communicator == MPI_COMM_NULL) return native();
+    RecordedCall recorded(function, from);
+    const Data data = data_of();
+    Called called;
+    const bool profiled = trace::on();
+    if (profiled) called = enter(function, from, communicator, data.bytes, root);
+    recorded.enter();
     const int error = native();
-    leave(called);
+    recorded.leave();
+    if (profiled) leave(called);
+    if (recorded.on()) record_collective(recorded, communicator, root, data);
     return error;
 }
 
-template <typename Bytes, typename Native>
+template <typename GetData, typename Native>
 int nonblocking(const char* function, const void* from, MPI_Comm communicator, MPI_Request* handle, Root root,
-                Bytes bytes, Native native) {
-    if (!trace::on() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
-    const Called called = enter(function, from, communicator, bytes(), root);
+                GetData data_of, Native native) {
+    if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
+    RecordedCall recorded(function, from);
+    const Data data = data_of();
+    Called called;
+    const bool profiled = trace::on();
+    if (profiled) called = enter(function, from, communicator, data.bytes, root);
+    recorded.enter();
     const int error = native();
-    if (error == MPI_SUCCESS) leave(called, *handle);
+    recorded.leave();
+    if (profiled && error == MPI_SUCCESS) leave(called, *handle);
+    if (recorded.on()) {
+        record_collective(recorded, communicator, root, data);
+        if (error == MPI_SUCCESS) add_request(recorded.call(), *handle, false);
+    }
     return error;
 }
 
-template <typename Bytes, typename Native>
-int persistent(const char* function, MPI_Comm communicator, MPI_Request* handle, Root root, Bytes bytes,
-               Native native) {
+template <typename GetData, typename Native>
+int persistent(const char* function, const void* from, MPI_Comm communicator, MPI_Request* handle, Root root,
+               GetData data_of, Native native) {
+    if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
+    RecordedCall recorded(function, from);
+    const Data data = data_of();
+    recorded.enter();
     const int error = native();
-    if (error == MPI_SUCCESS && trace::on()) remember(function, communicator, bytes(), root, *handle);
+    recorded.leave();
+    if (error == MPI_SUCCESS && trace::on()) remember(function, communicator, data.bytes, root, *handle);
+    if (recorded.on()) {
+        record_collective(recorded, communicator, root, data);
+        if (error == MPI_SUCCESS) add_request(recorded.call(), *handle, true);
+    }
     return error;
 }
 

@@ -1,0 +1,48 @@
+// What events and recorded calls refer to by number: sites in the program, communicators, types and so on.
+// Each is written once, as a fact of base/trace.hpp and of src/recording/.
+//
+// Thread-safe: each function takes the lock of the profile, unless its comment says otherwise.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+namespace lapwing::profile {
+
+struct Communicator {
+    std::uint32_t number = 0;
+    std::uint32_t collectives = 0;  // so far, in the profile
+    int rank = 0;
+    bool intercommunicator = false;
+    int sources = 0;  // neighbors
+    int destinations = 0;
+};
+
+// Guards all that the threads of the program share in the profile.
+std::mutex& shared_lock();
+
+// After MPI_Init.
+void begin_definitions();
+
+// Writes the fact to the profile's trace and to the recording, whichever there is. With the lock held.
+void write_fact(const nlohmann::ordered_json& fact);
+
+// The place that calls `function` and is returned to at `from`. Two calls in one line are two sites. With the
+// lock held.
+std::uint32_t site_of(const char* function, const void* from);
+
+// With the lock held. The communicator is not null.
+std::shared_ptr<Communicator> find(MPI_Comm communicator);
+
+// Numbers of a recording. 0: the type or the operation is the program's own.
+std::uint32_t type_number(MPI_Datatype type);
+std::uint32_t operation_number(MPI_Op operation);
+// 0: there is no room for more.
+std::uint32_t counts_number(const std::vector<std::uint64_t>& counts);
+
+}  // namespace lapwing::profile

@@ -1,0 +1,175 @@
+// The calls of native_calls.def: messages between two ranks, communicators, files and windows. They are
+// recorded, and no part of the profile.
+#include <string_view>
+#include <type_traits>
+
+#include "mpi/calls/signatures.hpp"
+#include "mpi/profile/profile.hpp"
+
+namespace {
+
+using lapwing::profile::add_request;
+using lapwing::profile::bytes_of;
+using lapwing::profile::RecordedCall;
+using lapwing::profile::recording;
+using lapwing::recording::Call;
+
+constexpr int no_rank = lapwing::recording::no_rank;
+constexpr int no_message = 0;
+const MPI_Comm no_communicator = MPI_COMM_NULL;
+[[maybe_unused]] constexpr int no_peer = -1;
+[[maybe_unused]] constexpr int no_tag = -1;
+[[maybe_unused]] constexpr MPI_Comm* no_made = nullptr;
+
+int rank_of(int rank) {
+    if (rank == MPI_ANY_SOURCE) return lapwing::recording::any_rank;
+    return rank < 0 ? no_rank : rank;
+}
+
+int tag_of(int tag) {
+    return tag == MPI_ANY_TAG ? lapwing::recording::any_rank : tag;
+}
+
+struct Message {
+    std::uint64_t sent = 0;
+    std::uint64_t received = 0;
+    int peer = no_rank;
+    int source = no_rank;
+    int tag = no_rank;
+    int receive_tag = no_rank;
+};
+
+template <typename Count>
+Message sends(Count count, MPI_Datatype type, int peer, int tag) {
+    return {.sent = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type),
+            .peer = rank_of(peer),
+            .tag = tag};
+}
+
+template <typename Count>
+Message receives(Count count, MPI_Datatype type, int source, int tag) {
+    return {.received = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type),
+            .source = source == no_rank ? no_rank : rank_of(source),
+            .receive_tag = tag == no_rank ? no_rank : tag_of(tag)};
+}
+
+Message probes(int source, int tag) {
+    return receives(0, MPI_DATATYPE_NULL, source, tag);
+}
+
+Message exchanges(const Message& sent, const Message& received) {
+    return {sent.sent, received.received, sent.peer, received.source, sent.tag, received.receive_tag};
+}
+
+void fill(Call&, int) {}
+
+void fill(Call& call, const Message& message) {
+    call.sent = message.sent;
+    call.received = message.received;
+    call.peer = message.peer;
+    call.source = message.source;
+    call.tag = message.tag;
+    call.receive_tag = message.receive_tag;
+}
+
+// Calls the MPI, and then fill(recorded call, error) if the call is recorded.
+template <typename Native, typename Fill>
+int record(const char* function, const void* from, MPI_Comm communicator, Native native, Fill fill_in) {
+    if (!recording()) return native();
+    RecordedCall recorded(function, from);
+    // The call may free the communicator.
+    if (recorded.on()) recorded.set_communicator(communicator);
+    recorded.enter();
+    const int error = native();
+    recorded.leave();
+    if (recorded.on()) fill_in(recorded, error);
+    return error;
+}
+
+// Communicators have numbers in the order in which they are made, which is the same on all their ranks.
+template <typename Made>
+void define(Made* made, int error) {
+    if constexpr (std::is_same_v<Made, MPI_Comm>) {
+        if (made == nullptr || error != MPI_SUCCESS || *made == MPI_COMM_NULL) return;
+        const std::lock_guard lock(lapwing::profile::shared_lock());
+        lapwing::profile::find(*made);
+    }
+}
+
+}  // namespace
+
+#define LAPWING_CALL(function, parameters, names, communicator, peer, tag, message) \
+    LAPWING_MPI function parameters {                                               \
+        return record(                                                              \
+            #function, __builtin_return_address(0), communicator,                   \
+            [&] { return LAPWING_NEXT(function) names; },                           \
+            [&](RecordedCall& recorded, int) { fill(recorded.call(), message); });  \
+    }
+#define LAPWING_STARTS(function, parameters, names, communicator, message)                    \
+    LAPWING_MPI function parameters {                                                         \
+        return record(                                                                        \
+            #function, __builtin_return_address(0), communicator,                             \
+            [&] { return LAPWING_NEXT(function) names; },                                     \
+            [&](RecordedCall& recorded, int error) {                                          \
+                fill(recorded.call(), message);                                               \
+                constexpr bool persistent =                                                   \
+                    std::string_view(#function).find("_init") != std::string_view::npos;      \
+                if (error == MPI_SUCCESS) add_request(recorded.call(), *request, persistent); \
+            });                                                                               \
+    }
+#define LAPWING_POLLS(function, parameters, names, communicator, message) \
+    LAPWING_MPI function parameters {                                     \
+        return record(                                                    \
+            #function, __builtin_return_address(0), communicator,         \
+            [&] { return LAPWING_NEXT(function) names; },                 \
+            [&](RecordedCall& recorded, int error) {                      \
+                fill(recorded.call(), message);                           \
+                const bool found = error == MPI_SUCCESS && *flag != 0;    \
+                recorded.call().completed = found ? 1 : 0;                \
+                if (!found) recorded.set_fruitless();                     \
+            });                                                           \
+    }
+#define LAPWING_MAKES(function, parent, parameters, names, made)                                          \
+    LAPWING_MPI function parameters {                                                                     \
+        return record(                                                                                    \
+            #function, __builtin_return_address(0), parent, [&] { return LAPWING_NEXT(function) names; }, \
+            [&](RecordedCall&, int error) { define(made, error); });                                      \
+    }
+#define LAPWING_LAST(function)
+#include "mpi/calls/native_calls.def"
+
+LAPWING_MPI MPI_Comm_dup(MPI_Comm comm, MPI_Comm* made) {
+    return record(
+        "MPI_Comm_dup", __builtin_return_address(0), comm, [&] { return NEXT_Comm_dup(comm, made); },
+        [&](RecordedCall&, int error) { define(made, error); });
+}
+
+LAPWING_MPI MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm* made) {
+    return record(
+        "MPI_Comm_dup_with_info", __builtin_return_address(0), comm,
+        [&] { return NEXT_Comm_dup_with_info(comm, info, made); },
+        [&](RecordedCall&, int error) { define(made, error); });
+}
+
+// The communicator has a number when it is used.
+LAPWING_MPI MPI_Comm_idup(MPI_Comm comm, MPI_Comm* made, MPI_Request* request) {
+    return record(
+        "MPI_Comm_idup", __builtin_return_address(0), comm,
+        [&] { return NEXT_Comm_idup(comm, made, request); },
+        [&](RecordedCall& recorded, int error) {
+            if (error == MPI_SUCCESS) add_request(recorded.call(), *request, false);
+        });
+}
+
+LAPWING_MPI MPI_Comm_free(MPI_Comm* communicator) {
+    return record(
+        "MPI_Comm_free", __builtin_return_address(0), communicator == nullptr ? MPI_COMM_NULL : *communicator,
+        [&] { return NEXT_Comm_free(communicator); }, [](RecordedCall&, int) {});
+}
+
+LAPWING_MPI MPI_Comm_disconnect(MPI_Comm* communicator) {
+    return record(
+        "MPI_Comm_disconnect", __builtin_return_address(0),
+        communicator == nullptr ? MPI_COMM_NULL : *communicator,
+        [&] { return NEXT_Comm_disconnect(communicator); }, [](RecordedCall&, int) {});
+}
