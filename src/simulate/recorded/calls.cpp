@@ -133,8 +133,12 @@ class Describer {
         for (std::size_t from = 0; from < members_.size(); ++from) {
             const recording::Communicator& own = communicator(from);
             const Call& call = *members_[from].call;
-            for (const int rank : own.sources) graph[from].sources.push_back(members.at(rank));
+            // At the edge of a grid there is none.
+            for (const int rank : own.sources) {
+                if (rank >= 0) graph[from].sources.push_back(members.at(rank));
+            }
             for (std::size_t i = 0; i < own.destinations.size(); ++i) {
+                if (own.destinations[i] < 0) continue;
                 const int to = members.at(own.destinations[i]);
                 graph[from].destinations.push_back(to);
                 const recording::Counts* const found =

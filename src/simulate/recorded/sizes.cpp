@@ -11,7 +11,9 @@
 #include <tuple>
 
 #include "base/error.hpp"
+#include "simulate/recorded/halo.hpp"
 #include "simulate/recorded/layout.hpp"
+#include "simulate/recorded/roles.hpp"
 #include "simulate/recorded/sets.hpp"
 
 namespace lapwing::simulate {
@@ -20,26 +22,6 @@ namespace {
 [[noreturn]] void refuse_sizes(const std::string& why) {
     throw Error(ErrorCode::unsupported, "the recordings: " + why);
 }
-
-// What tells ranks with different sequences of calls apart.
-struct RoleRule {
-    bool parity = false;
-    GridRule grid;  // else: at which of its edges the rank is
-
-    int role(int rank, int ranks) const {
-        if (parity) return rank % 2;
-        const std::array<int, 3> sides = grid.sides(ranks);
-        const std::array<int, 3> place = grid.place(rank, ranks);
-        int edges = 0;
-        for (std::size_t d = 0; d < 3; ++d) {
-            edges = edges * 4 + (place[d] == 0 ? 1 : 0) + (place[d] == sides[d] - 1 ? 2 : 0);
-        }
-        return edges;
-    }
-};
-
-// Which calls a sequence has, without what they do. Sites are those of all recordings together.
-using Sequence = std::vector<std::pair<Action::Kind, int>>;
 
 class Extrapolator {
   public:
@@ -60,7 +42,6 @@ class Extrapolator {
     Extrapolation extrapolate() {
         join_sites();
         find_classes();
-        find_roles();
         fit();
         for (std::size_t i = 0; i < classes_.size(); ++i) find_rules(i);
         join_left_out();
@@ -111,79 +92,29 @@ class Extrapolator {
     }
 
     void find_classes() {
-        std::map<Sequence, int> known;
+        std::map<CallSequence, int> known;
+        std::vector<CallSequence> sequences;
+        std::vector<Cast> casts;
         for (std::size_t index = 0; index < by_size_.size(); ++index) {
-            std::vector<int>& own = class_of_.emplace_back();
+            Cast& cast = casts.emplace_back();
             for (int rank = 0; rank < by_size_[index]->ranks; ++rank) {
                 const Member member{by_size_[index], index, rank};
-                Sequence sequence;
+                CallSequence sequence;
                 for (const Action& action : member.script()) sequence.emplace_back(action.kind, site(member, action));
-                const auto [found, fresh] = known.try_emplace(std::move(sequence), static_cast<int>(classes_.size()));
-                if (fresh) classes_.emplace_back();
+                const auto [found, fresh] = known.try_emplace(sequence, static_cast<int>(classes_.size()));
+                if (fresh) {
+                    classes_.emplace_back();
+                    sequences.push_back(std::move(sequence));
+                }
                 Class& one = classes_[static_cast<std::size_t>(found->second)];
                 one.members.push_back(member);
                 if (!one.templates.empty() && one.templates.back().index != index) one.templates.clear();
                 one.templates.push_back(member);
-                own.push_back(found->second);
+                cast.push_back(found->second);
             }
         }
-    }
-
-    void find_roles() {
-        std::vector<RoleRule> rules;
-        for (const GridRule& grid : grid_rules()) rules.push_back({.grid = grid});
-        rules.push_back({.parity = true, .grid = {}});
-        if (classes_.size() == 1) {
-            role_of_.assign(static_cast<std::size_t>(ranks_), 0);
-            return;
-        }
-        for (const RoleRule& rule : rules) {
-            std::map<int, int> classes;  // by role
-            bool holds = true;
-            for (std::size_t index = 0; index < by_size_.size(); ++index) {
-                for (int rank = 0; rank < by_size_[index]->ranks; ++rank) {
-                    const int own = class_of_[index][static_cast<std::size_t>(rank)];
-                    holds = holds && classes.try_emplace(rule.role(rank, by_size_[index]->ranks), own).first->second == own;
-                }
-            }
-            std::vector<int> roles;
-            for (int rank = 0; holds && rank < ranks_; ++rank) {
-                const auto found = classes.find(rule.role(rank, ranks_));
-                if (found == classes.end() || !is_whole(classes_[static_cast<std::size_t>(found->second)])) {
-                    holds = false;
-                } else {
-                    roles.push_back(found->second);
-                }
-            }
-            if (!holds) continue;
-            role_of_ = std::move(roles);
-            return;
-        }
-        refuse_sizes(different_calls());
-    }
-
-    // Names the first calls that differ.
-    std::string different_calls() const {
-        const auto describe = [&](const Member& member, std::size_t at) {
-            const std::vector<Action>& script = member.script();
-            if (at >= script.size()) return std::string("no more calls");
-            return all_sites_[static_cast<std::size_t>(site(member, script[at]))].of.function;
-        };
-        const Member& one = classes_[0].members.front();
-        for (const Class& other_class : classes_) {
-            const Member& other = other_class.members.front();
-            for (std::size_t i = 0; i < std::max(one.script().size(), other.script().size()); ++i) {
-                const bool both = i < one.script().size() && i < other.script().size();
-                if (both && one.script()[i].kind == other.script()[i].kind &&
-                    site(one, one.script()[i]) == site(other, other.script()[i])) {
-                    continue;
-                }
-                return fmt::format(
-                    "no rule says which ranks make which calls: rank {} of {} has {} where rank {} of {} has {}", one.rank,
-                    one.recording->ranks, describe(one, i), other.rank, other.recording->ranks, describe(other, i));
-            }
-        }
-        return "no rule says which ranks make which calls";
+        role_of_ = find_roles(casts, ranks_);
+        if (role_of_.empty()) refuse_sizes(first_difference(sequences, casts, all_sites_));
     }
 
     // Calls visit(action, how many times it runs).
@@ -301,10 +232,21 @@ class Extrapolator {
         one.groups[at] = find_group_rule(memberships);
         const ReplayOperation& operation = one.templates.front().recording->operations[static_cast<std::size_t>(first)];
         const bool sparse = has_neighbors(operation.problem.collective) || is_sparse(operation.problem);
-        if (one.groups[at] && !sparse) return;
+        if (sparse && one.groups[at] && one.groups[at]->kind == GroupRule::Kind::world) find_halo(one, at, first);
+        if (one.groups[at] && (!sparse || halos_.contains(first))) return;
         leave_out(site(one.templates.front(), one.templates.front().script()[at]),
-                  sparse ? "most of its blocks are empty" : "its communicator follows no known rule");
+                  sparse ? "its neighbours are not those of a grid" : "its communicator follows no known rule");
         lost_operations_.insert(first);
+    }
+
+    void find_halo(const Class& one, std::size_t at, int operation) {
+        std::vector<const Problem*> problems;
+        for (const Member& member : one.members) {
+            const Problem& problem =
+                member.recording->operations[static_cast<std::size_t>(member.script()[at].operation)].problem;
+            if (std::find(problems.begin(), problems.end(), &problem) == problems.end()) problems.push_back(&problem);
+        }
+        if (const auto rule = find_halo_rule(problems)) halos_.emplace(operation, *rule);
     }
 
     static bool is_sparse(const Problem& problem) {
@@ -475,6 +417,13 @@ class Extrapolator {
             collectives_.try_emplace({set, communicator}, static_cast<int>(written_.operations.size()));
         if (!fresh) return found->second;
         const ReplayOperation& recorded = member.recording->operations[static_cast<std::size_t>(set)];
+        const auto halo = halos_.find(operation);
+        if (halo != halos_.end()) {
+            written_.operations.push_back({.problem = halo->second.problem(recorded.problem, size, factor),
+                                           .communicator = communicator,
+                                           .blocking = recorded.blocking});
+            return found->second;
+        }
         Problem problem = recorded.problem;
         problem.collective = with_equal_blocks(problem.collective);
         problem.parts.clear();
@@ -493,13 +442,13 @@ class Extrapolator {
     std::vector<const Replay*> by_size_;
     std::vector<ReplaySite> all_sites_;       // of all recordings, without times
     std::vector<std::vector<int>> sites_;     // by recording: from its sites to those of all
-    std::vector<std::vector<int>> class_of_;  // by recording and rank
     std::vector<Class> classes_;
     std::vector<int> role_of_;  // the class of each rank of the prediction
     // Of the largest recording.
     Sets contexts_;
     Sets operations_;
     Sets communicators_;
+    std::map<int, HaloRule> halos_;  // of operations
     std::set<int> lost_contexts_;
     std::set<int> lost_operations_;
     // Of the scripts that are written.
