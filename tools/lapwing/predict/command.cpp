@@ -75,11 +75,11 @@ int predict(const PredictOptions& options) {
 Command add_predict(CommandLine& tool) {
     auto options = std::make_shared<PredictOptions>();
     CommandLine* app = tool.add_subcommand(
-        "predict", "Simulate collectives and pipelines on up to a million ranks: time, overlap, noise");
+        "predict", "Simulate collectives, pipelines and recorded programs on up to a million ranks");
     app->usage(
         "Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]\n"
         "       lapwing predict --pipeline fft|cg|lu|FILE --ranks P,... [OPTIONS]\n"
-        "       lapwing predict --program DIR [OPTIONS]");
+        "       lapwing predict --program DIR ... [--ranks P,...] [OPTIONS]");
     add_predict_options(*app, *options);
     app->footer(
         "Examples:\n"
@@ -89,6 +89,7 @@ Command add_predict(CommandLine& tool) {
         "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json "
         "noise.json\n"
         "  lapwing predict --pipeline fft:n=512,variables=3 --ranks 16:1Ki --tests 0,100\n"
+        "  lapwing predict --program recording-on-2 recording-on-4 --ranks 64,1024\n"
         "\nEach rank's task list runs in simulated time. Nothing is measured: constants from few ranks may "
         "not "
         "hold for\n"

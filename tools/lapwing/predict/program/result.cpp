@@ -50,8 +50,13 @@ std::string milliseconds(double seconds) {
 std::string name_of(const recording::Site& site, Symbols& symbols) {
     const Symbol symbol = symbols.find(site.module, site.offset);
     std::string name = site.function;
-    const std::string& function = symbol.function.empty() ? site.symbol : symbol.function;
-    if (!function.empty()) name += fmt::format(", {}", function.substr(0, function.find('(')));
+    std::string function = symbol.function.empty() ? site.symbol : symbol.function;
+    constexpr std::string_view unnamed = "(anonymous namespace)::";
+    for (std::size_t at = function.find(unnamed); at != std::string::npos; at = function.find(unnamed)) {
+        function.erase(at, unnamed.size());
+    }
+    function.resize(std::min(function.find_first_of("(<"), function.size()));
+    if (!function.empty()) name += fmt::format(", {}", function);
     const std::string file = std::filesystem::path(symbol.file).filename();
     if (!file.empty()) {
         name += fmt::format(", {}:{}", file, symbol.line);
