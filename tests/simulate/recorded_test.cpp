@@ -165,6 +165,18 @@ TEST(RecordedProgram, BlocksOfDifferentLengthsComeFromAllRanks) {
     EXPECT_THAT(ends(recording_of(std::move(all)), "", "flat"), ElementsAre(100 + 1000 + 200 + 100, 100 + 1000 + 600 + 100));
 }
 
+TEST(RecordedProgram, ACallOfOneRankMeetsSeveralOfAnother) {
+    // Requests make calls differ that are the same collective.
+    RecordedRank one(0, 2);
+    one.loop(3).call("MPI_Ibarrier", {0, 0, 0}, with({0})).call("MPI_Wait", {0, 0, 0}, wait_for({0})).end();
+    RecordedRank other(1, 2);
+    for (const std::uint32_t request : {0U, 1U, 0U}) {
+        other.call("MPI_Ibarrier", {0}, with({request})).call("MPI_Wait", {0}, wait_for({request}));
+    }
+    std::vector<recording::Rank> all{one.finish(), other.finish()};
+    EXPECT_THAT(ends(recording_of(std::move(all))), Each(3 * 1200));
+}
+
 TEST(RecordedProgram, NeighborsExchangeBlocks) {
     std::vector<recording::Rank> all;
     for (int rank = 0; rank < 3; ++rank) {

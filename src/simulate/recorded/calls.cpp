@@ -231,9 +231,6 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
             const std::vector<std::vector<std::uint32_t>>& members = called[index];
             std::vector<Passed> passed(members.size());
             for (std::size_t i = 0; i < members.front().size(); ++i) {
-                if (describe && collective_of_[static_cast<std::size_t>(communicator.rank(0))][members.front()[i]] >= 0) {
-                    continue;
-                }
                 for (std::size_t member = 0; member < members.size(); ++member) {
                     const int rank = communicator.rank(static_cast<int>(member));
                     if (members[member].size() != members.front().size()) {
