@@ -7,11 +7,11 @@
 namespace {
 
 using lapwing::profile::Completing;
-using lapwing::profile::free_request;
-using lapwing::profile::start_requests;
 using lapwing::profile::CompletingRequests;
+using lapwing::profile::free_request;
 using lapwing::profile::observes;
 using lapwing::profile::RecordedCall;
+using lapwing::profile::start_requests;
 using lapwing::profile::Starting;
 
 // What a completing call has completed: all of its requests, or those with these indices.

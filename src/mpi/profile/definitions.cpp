@@ -15,10 +15,11 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/error.hpp"
+#include "base/fact_file.hpp"
 #include "base/trace.hpp"
 #include "mpi/calls/neighbors.hpp"
 #include "mpi/job/metadata.hpp"
-#include "mpi/profile/recorder.hpp"
 
 namespace lapwing::profile {
 namespace {
@@ -47,6 +48,8 @@ struct State {
     std::vector<std::pair<MPI_Op, std::uint32_t>> operations;
     std::map<std::vector<std::uint64_t>, std::uint32_t> counts;
     std::size_t bytes_of_counts = 0;
+    FactFile recorded_facts;
+    bool records = false;
 };
 State& state = *new State;
 
@@ -145,9 +148,19 @@ void begin_definitions() {
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_communicator, &state.keyval, nullptr);
 }
 
+void create_recorded_facts(const std::string& path) {
+    if (const int error = state.recorded_facts.create(path); error != 0)
+        throw_system("cannot write the recording to " + path, error);
+    state.records = true;
+}
+
+std::string error_of_recorded_facts() {
+    return state.recorded_facts.error();
+}
+
 void write_fact(const Json& fact) {
     if (trace::on()) add_metadata(fact);
-    if (recording()) write_recorded_fact(fact);
+    if (state.records) state.recorded_facts.add(fact.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 std::uint32_t site_of(const char* function, const void* from) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
 namespace lapwing::profile {
@@ -29,7 +30,11 @@ std::mutex& shared_lock();
 // After MPI_Init.
 void begin_definitions();
 
-// Writes the fact to the profile's trace and to the recording, whichever there is. With the lock held.
+// The file of the recording's facts. Throws Error (system) if it cannot be made.
+void create_recorded_facts(const std::string& path);
+// Why it is incomplete; empty if it is not.
+std::string error_of_recorded_facts();
+// Writes the fact to the profile's trace and to that file, whichever there is. With the lock held.
 void write_fact(const nlohmann::ordered_json& fact);
 
 // The place that calls `function` and is returned to at `from`. Two calls in one line are two sites. With the

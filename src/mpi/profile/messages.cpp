@@ -47,14 +47,19 @@ Message sends(Count count, MPI_Datatype type, int peer, int tag) {
 }
 
 template <typename Count>
-Message receives(Count count, MPI_Datatype type, int source, int tag) {
-    return {.received = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type),
-            .source = source == no_rank ? no_rank : rank_of(source),
-            .receive_tag = tag == no_rank ? no_rank : tag_of(tag)};
+Message matched(Count count, MPI_Datatype type) {
+    return {.received = count < 0 ? 0 : bytes_of(static_cast<std::uint64_t>(count), type)};
 }
 
 Message probes(int source, int tag) {
-    return receives(0, MPI_DATATYPE_NULL, source, tag);
+    return {.source = rank_of(source), .receive_tag = tag_of(tag)};
+}
+
+template <typename Count>
+Message receives(Count count, MPI_Datatype type, int source, int tag) {
+    Message message = probes(source, tag);
+    message.received = matched(count, type).received;
+    return message;
 }
 
 Message exchanges(const Message& sent, const Message& received) {

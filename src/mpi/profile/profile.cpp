@@ -144,6 +144,7 @@ void begin() {
     MpiJob job(settings);
     state.locations = RankLocations(job, {});
     write_clock("begin");
+    if (recording()) resume_recording();
 }
 
 void end() {

@@ -7,13 +7,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "base/clock.hpp"
-#include "base/error.hpp"
-#include "base/fact_file.hpp"
 #include "mpi/profile/definitions.hpp"
 #include "recording/stream.hpp"
 
@@ -36,12 +33,14 @@ struct Slot {
 struct State {
     std::string path;  // of the rank's files, without what differs
     std::uint64_t began = 0;
-    FactFile facts;
     std::vector<std::unique_ptr<recording::Stream>> streams;
     // MPIs have one handle for all requests that are complete from the beginning.
     std::multimap<MPI_Request, Slot> slots;
     std::set<std::uint32_t> free_slots;
     std::uint32_t next_slot = 0;
+    // What a recorder's clocks measure where there is no computation.
+    std::uint64_t processor_bias = UINT64_MAX;
+    std::uint64_t wall_bias = UINT64_MAX;
 };
 State& state = *new State;
 
@@ -76,6 +75,11 @@ void make_stream() {
     own.stream = state.streams.back().get();
 }
 
+// Without what the clocks themselves take.
+std::uint64_t since(std::uint64_t now, std::uint64_t before, std::uint64_t bias) {
+    return now - before > bias ? now - before - bias : 0;
+}
+
 std::uint32_t take_slot() {
     if (state.free_slots.empty()) return state.next_slot++;
     return state.free_slots.extract(state.free_slots.begin()).value();
@@ -101,28 +105,30 @@ void release(std::multimap<MPI_Request, Slot>::iterator slot) {
 
 void begin_recording(const std::string& directory, int rank) {
     state.path = fmt::format("{}/rank-{}", directory, rank);
-    const std::string facts = state.path + ".facts";
-    if (const int error = state.facts.create(facts); error != 0)
-        throw_system(fmt::format("cannot write the recording to {}", facts), error);
+    create_recorded_facts(state.path + ".facts");
     state.began = nanoseconds();
     make_stream();
-    remember_times();
+    for (int i = 0; i < 64; ++i) {
+        remember_times();
+        state.processor_bias = std::min(state.processor_bias, processor_time() - own.processor);
+        state.wall_bias = std::min(state.wall_bias, nanoseconds() - own.wall);
+    }
     detail::is_recording.store(true, std::memory_order_release);
+}
+
+void resume_recording() {
+    remember_times();
 }
 
 std::string end_recording() {
     detail::is_recording.store(false, std::memory_order_release);
     const std::lock_guard lock(shared_lock());
-    std::string trouble = state.facts.error();
+    std::string trouble = error_of_recorded_facts();
     for (const auto& stream : state.streams) {
         const std::string error = stream->close();
         if (trouble.empty()) trouble = error;
     }
     return trouble;
-}
-
-void write_recorded_fact(const nlohmann::ordered_json& fact) {
-    state.facts.add(fact.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 RecordedCall::RecordedCall(const char* function, const void* from)
@@ -140,8 +146,8 @@ RecordedCall::RecordedCall(const char* function, const void* from)
             own.stream = nullptr;
         }
     }
-    time_.processor = processor - own.processor;
-    time_.wall = wall - own.wall;
+    time_.processor = since(processor, own.processor, state.processor_bias);
+    time_.wall = since(wall, own.wall, state.wall_bias);
     on_ = own.stream != nullptr;
 }
 

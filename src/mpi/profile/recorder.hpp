@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,10 +23,10 @@ inline bool recording() {
 
 // After MPI_Init. Throws Error (system).
 void begin_recording(const std::string& directory, int rank);
+// The program goes on.
+void resume_recording();
 // Returns why the recording is incomplete, or an empty string.
 std::string end_recording();
-// With the lock of the profile held, or before the program goes on.
-void write_recorded_fact(const nlohmann::ordered_json& fact);
 
 // One call of the program, from its beginning to its end. Calls that the MPI makes inside another call are
 // not recorded.

@@ -1,5 +1,6 @@
 // lapwing profile: how much a program's own collectives wait, and what overlap would save at most.
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "lapwing/launch/arrange.hpp"
 #include "lapwing/launch/job.hpp"
 #include "lapwing/profile/analysis.hpp"
+#include "lapwing/profile/recorded.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -27,6 +29,8 @@ using Json = nlohmann::ordered_json;
 struct Options {
     std::string mpi;
     std::string file;
+    std::string record;
+    std::string show;
     bool json = false;
     bool dry_run = false;
 };
@@ -190,11 +194,46 @@ void warn(const Profile& profile) {
                    profile.unmatched);
 }
 
+int show(const Options& options) {
+    const recording::Recording recording = recording::read_recording(options.show);
+    const std::string text =
+        options.json ? recording_as_json(recording).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                     : print_recording(recording);
+    if (options.file.empty())
+        fmt::print("{}", text);
+    else
+        write_file(options.file, text, "the recording");
+    return success;
+}
+
+int record(const Options& options, const Words& words, const Starter& starter, Settings settings) {
+    settings.record = std::filesystem::absolute(options.record).string();
+    settings.trace.clear();
+    if (options.dry_run) {
+        fmt::print("{}", print(arrange(starter, words.words, settings, Preload::profile)));
+        return success;
+    }
+    make_recording_directory(settings.record);
+    leave_guard();
+    int status = run_job(arrange(starter, words.words, settings, Preload::profile));
+    try {
+        const int exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        fmt::print(stderr, "lapwing profile: {}\n",
+                   finish_recording(options.record, words.words, exit_status));
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "lapwing profile: {}\n", error.what());
+        if (status == 0) status = violations_found << 8;
+    }
+    return end_as(status);
+}
+
 int run(const CommandLine& app, const Options& options, const Words& words) {
+    if (!options.show.empty()) return show(options);
     require_words(app, words, "command", "lapwing profile", "no command to run", "mpirun -n 2 ./program");
     Settings settings = read_settings(environ);
     check_values(settings);
     const Starter starter = find_starter(words.words, options.mpi);
+    if (!options.record.empty()) return record(options, words, starter, settings);
     std::filesystem::path place =
         std::filesystem::absolute(options.file.empty() ? "lapwing-profile" : options.file);
     settings.trace = place.string() + ".parts";
@@ -243,11 +282,16 @@ Command add_profile(CommandLine& tool, const Words& words) {
     app->add_flag("--json", options->json, "Print JSON");
     app->add_option("--file", options->file, "Write the profile here instead of to standard error")
         ->type_name("FILE");
+    app->add_option("--record", options->record,
+                    "Record all calls of MPI, and the computation between them, in this directory")
+        ->type_name("DIR");
+    app->add_option("--show", options->show, "Print a recording; starts nothing")->type_name("DIR");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
         "Examples:\n"
         "  lapwing profile -- mpirun -n 2 ./program\n"
         "  lapwing profile --json --file profile.json -- mpiexec -n 16 python3 program.py\n"
+        "  lapwing profile --record run.rec -- mpirun -n 4 ./program\n"
         "\nThe program runs on its own MPI; lapwing times its blocking and nonblocking collectives. Compile "
         "it\n"
         "with -g to see source lines. The ranks write to a directory beside FILE, or in the working "
