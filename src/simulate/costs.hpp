@@ -13,7 +13,7 @@ namespace lapwing::simulate {
 struct Cost {
     Time processor = 0;  // of a send, and of a wait
     Time latency = 0;
-    Time wire = 0;       // of an interface or a link, without the gap
+    Time wire = 0;  // of an interface or a link, without the gap
     Time near_processor = 0;
     Time near_latency = 0;
     Time near_wire = 0;

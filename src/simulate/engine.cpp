@@ -12,8 +12,8 @@ std::span<const Engine> engines() {
 }
 
 const Engine& native_mpi() {
-    static constexpr Engine native{
-        "native", Runner::calls, Runner::calls, Runner::calls, "host", "the MPI itself, inside MPI calls"};
+    static constexpr Engine native{"native",      Runner::calls, Runner::calls,
+                                   Runner::calls, "host",        "the MPI itself, inside MPI calls"};
     return native;
 }
 

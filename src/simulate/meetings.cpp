@@ -43,8 +43,8 @@ std::int32_t Meetings::begin(std::int32_t members, std::uint32_t messages) {
     return index;
 }
 
-std::int32_t Meetings::join(std::int32_t communicator, std::int32_t rank, std::int32_t member, std::int32_t members,
-                            std::uint32_t messages, std::int32_t request) {
+std::int32_t Meetings::join(std::int32_t communicator, std::int32_t rank, std::int32_t member,
+                            std::int32_t members, std::uint32_t messages, std::int32_t request) {
     const std::uint64_t key =
         key_of(communicator, counts_[key_of(communicator, static_cast<std::uint32_t>(rank))]++);
     const auto [found, fresh] = collectives_.try_emplace(key, 0);
@@ -54,8 +54,9 @@ std::int32_t Meetings::join(std::int32_t communicator, std::int32_t rank, std::i
     }
     Meeting& meeting = of(found->second);
     if (meeting.messages != messages) {
-        throw Error(ErrorCode::invalid_argument,
-                    "the program: ranks of a communicator call different collectives, or in different orders");
+        throw Error(
+            ErrorCode::invalid_argument,
+            "the program: ranks of a communicator call different collectives, or in different orders");
     }
     meeting.requests[static_cast<std::size_t>(member)] = request;
     return found->second;

@@ -1,8 +1,10 @@
-// Collectives and messages of scripts, each with the ranks that have started it: which send meets which receive.
+// Collectives and messages of scripts, each with the ranks that have started it: which send meets which
+// receive.
 //
-// The collectives of a communicator are the same for all its members, in the same order. Messages match as in MPI: a send
-// meets the first posted receive that accepts it, a receive the first send that has not met one. A send counts from its
-// start, not from its arrival; this decides only which of several senders a receive from any source meets.
+// The collectives of a communicator are the same for all its members, in the same order. Messages match as in
+// MPI: a send meets the first posted receive that accepts it, a receive the first send that has not met one.
+// A send counts from its start, not from its arrival; this decides only which of several senders a receive
+// from any source meets.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +26,12 @@ class Meetings {
         std::int32_t tag = any;
     };
 
-    // Begins the rank's next collective on a communicator of `members` ranks with `messages` messages. Returns its index.
+    // Begins the rank's next collective on a communicator of `members` ranks with `messages` messages.
+    // Returns its index.
     std::int32_t join(std::int32_t communicator, std::int32_t rank, std::int32_t member, std::int32_t members,
                       std::uint32_t messages, std::int32_t request);
-    // Begin a message, whose member 0 is the sender and whose member 1 is the receiver. `operation` is the sender's.
+    // Begin a message, whose member 0 is the sender and whose member 1 is the receiver. `operation` is the
+    // sender's.
     std::int32_t send(const Envelope& envelope, std::int32_t request, std::int32_t operation);
     std::int32_t receive(const Envelope& envelope, std::int32_t request);
 
@@ -69,7 +73,7 @@ class Meetings {
     std::int32_t begin(std::int32_t members, std::uint32_t messages);
     static std::int32_t take(std::vector<Waiting>& from, const Envelope& envelope);
 
-    std::unordered_map<std::uint64_t, std::uint32_t> counts_;     // of collectives, by communicator and rank
+    std::unordered_map<std::uint64_t, std::uint32_t> counts_;      // of collectives, by communicator and rank
     std::unordered_map<std::uint64_t, std::int32_t> collectives_;  // by communicator and number
     std::unordered_map<std::int32_t, Unmatched> unmatched_;        // by receiver
     std::vector<Meeting> meetings_;

@@ -15,8 +15,8 @@ struct Operation {
     const Lists* lists = nullptr;
     int stride = 1;
     int rotation = 0;
-    // Of scripts only: the index of the communicator, whose member i runs list i. A message has no communicator, and
-    // two lists: the sender's and the receiver's.
+    // Of scripts only: the index of the communicator, whose member i runs list i. A message has no
+    // communicator, and two lists: the sender's and the receiver's.
     int communicator = -1;
     // Whether the native MPI runs it, not the engine.
     bool native = false;

@@ -109,7 +109,8 @@ void check(const Scripts& scripts, int ranks, std::span<const Operation> operati
                     refuse(fmt::format("operation {} does not exist", action.operation));
                 }
             }
-            if (action.kind == Kind::repeat && action.times < 1) refuse("actions are repeated less than once");
+            if (action.kind == Kind::repeat && action.times < 1)
+                refuse("actions are repeated less than once");
             if (action.kind == Kind::repeat) ++depth;
             if (action.kind == Kind::end && --depth < 0) break;
         }

@@ -1,4 +1,5 @@
-// The program of all ranks: a repeated sequence of actions, or a sequence for each rank; and the lateness of ranks.
+// The program of all ranks: a repeated sequence of actions, or a sequence for each rank; and the lateness of
+// ranks.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ struct SomeRanks {
     }
 };
 
-// One action of a program. A program whose ranks differ has Scripts; only these have actions of the kinds from `send` on.
+// One action of a program. A program whose ranks differ has Scripts; only these have actions of the kinds
+// from `send` on.
 struct Action {
     enum class Kind : std::uint8_t {
         start,

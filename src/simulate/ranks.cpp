@@ -61,7 +61,8 @@ Ranks::Ranks(int ranks, std::span<const Operation> operations, const Setting& se
 }
 
 // Returns the index of the first one.
-std::uint32_t Ranks::add_costs(const Lists& lists, const Parameters& parameters, Runner messages, bool synchronous) {
+std::uint32_t Ranks::add_costs(const Lists& lists, const Parameters& parameters, Runner messages,
+                               bool synchronous) {
     const auto first = static_cast<std::uint32_t>(costs_.size());
     for (Cost cost : costs_of(lists, parameters)) {
         if (messages == Runner::offload) cost.windows = 0;
@@ -114,7 +115,8 @@ void Ranks::add_channels_of_scripts(std::span<const Operation> operations, const
         const Lists& lists = *operation.lists;
         const Engine& engine = operation.native ? native_mpi() : setting.engine;
         const Parameters& parameters = operation.native ? setting.native : setting.parameters;
-        const auto [costs, fresh] = first_costs.try_emplace({&lists, operation.native, operation.synchronous}, 0);
+        const auto [costs, fresh] =
+            first_costs.try_emplace({&lists, operation.native, operation.synchronous}, 0);
         if (fresh) costs->second = add_costs(lists, parameters, engine.messages, operation.synchronous);
         channels_.push_back(
             {.lists = &lists,
@@ -201,8 +203,8 @@ void Ranks::start(int rank, State& state, const Action& action) {
         return;
     }
     Flight& flight = flight_of(rank, action.request);
-    flight.channel = scripts_ != nullptr ? action.operation
-                                         : channel_of_action_[static_cast<std::size_t>(state.action)];
+    flight.channel =
+        scripts_ != nullptr ? action.operation : channel_of_action_[static_cast<std::size_t>(state.action)];
     if (scripts_ != nullptr) {
         meet(rank, flight, action);
     } else {
@@ -228,7 +230,8 @@ void Ranks::start(int rank, State& state, const Action& action) {
 
 // A receive has its sender's length: all messages have lists of the same steps.
 void Ranks::meet(int rank, Flight& flight, const Action& action) {
-    if (flight.active) refuse(rank, fmt::format("starts request {} again before it waits for it", action.request));
+    if (flight.active)
+        refuse(rank, fmt::format("starts request {} again before it waits for it", action.request));
     int member = action.kind == Action::Kind::receive ? 1 : 0;
     const Channel* channel = &channels_[static_cast<std::size_t>(flight.channel)];
     if (channel->communicator != nullptr) {
@@ -238,10 +241,11 @@ void Ranks::meet(int rank, Flight& flight, const Action& action) {
             meetings_.join(channel->communicator_index, rank, member, channel->communicator->size(),
                            static_cast<std::uint32_t>(channel->lists->messages()), action.request);
     } else if (member == 0) {
-        if (action.peer < 0 || action.peer >= ranks_) refuse(rank, fmt::format("sends to rank {}", action.peer));
+        if (action.peer < 0 || action.peer >= ranks_)
+            refuse(rank, fmt::format("sends to rank {}", action.peer));
         flight.first_rank = action.peer;
-        flight.meeting = meetings_.send({rank, action.peer, action.context, action.tag}, action.request,
-                                        action.operation);
+        flight.meeting =
+            meetings_.send({rank, action.peer, action.context, action.tag}, action.request, action.operation);
         const int posted = meetings_.request(flight.meeting, 1);
         if (posted >= 0) {
             Flight& receiver = flight_of(action.peer, posted);

@@ -4,8 +4,8 @@
 // Where an engine has one task after the other, a rank runs ahead by itself until it needs a message whose
 // arrival is not known yet. The program's clock is moved lazily: it stands at the last MPI call that
 // mattered, and the pieces of work behind it follow when a task needs a call, or at the end. With several
-// collectives in flight, with rendezvous, and with scripts, it is *timed*: tasks begin in the order in which they can, so a
-// rank goes no further than to a horizon, before which all arrivals are known.
+// collectives in flight, with rendezvous, and with scripts, it is *timed*: tasks begin in the order in which
+// they can, so a rank goes no further than to a horizon, before which all arrivals are known.
 #pragma once
 
 #include <algorithm>
@@ -75,7 +75,8 @@ class Ranks {
     bool hand_over(int rank, int request);
     // Which start of the request it is, of all that the rank has made, or is about to.
     std::uint64_t number_of_start(int rank, int request) const { return flight_of(rank, request).number; }
-    // Returns the receiver's request if the receiver has started what this start of the sender belongs to; else -1.
+    // Returns the receiver's request if the receiver has started what this start of the sender belongs to;
+    // else -1.
     int request_of_receiver(const SentMessage& message, std::uint64_t number) const {
         if (message.meeting >= 0) return meetings_.request(message.meeting, message.member);
         const Flight& flight = flight_of(message.peer, message.request);
@@ -97,13 +98,13 @@ class Ranks {
     static constexpr Time awaited = -2;
 
     struct State {
-        Time program = 0;          // the processor's clock
-        Time thread = 0;           // the progress thread's
-        Occupancy interface;       // the sending one
-        Time call = 0;             // when the call of MPI began in which the program is, or was last
-        Time taken = 0;            // from the work to come, by the thread or the kernel
-        Time busy = 0;             // until when collectives were in flight that are complete now
-        Time piece = 0;            // the length of the pieces of work, but for the last one
+        Time program = 0;     // the processor's clock
+        Time thread = 0;      // the progress thread's
+        Occupancy interface;  // the sending one
+        Time call = 0;        // when the call of MPI began in which the program is, or was last
+        Time taken = 0;       // from the work to come, by the thread or the kernel
+        Time busy = 0;        // until when collectives were in flight that are complete now
+        Time piece = 0;       // the length of the pieces of work, but for the last one
         Time last_piece = 0;
         std::int32_t action = -1;  // -1: between two iterations
         std::int32_t iteration = 0;
@@ -193,7 +194,8 @@ class Ranks {
     }
 
     [[noreturn]] static void refuse_late();
-    std::uint32_t add_costs(const Lists& lists, const Parameters& parameters, Runner messages, bool synchronous);
+    std::uint32_t add_costs(const Lists& lists, const Parameters& parameters, Runner messages,
+                            bool synchronous);
     void add_channels(std::span<const Operation> operations, const Setting& setting);
     void add_channels_of_scripts(std::span<const Operation> operations, const Setting& setting);
     void count_requests();
@@ -229,17 +231,17 @@ class Ranks {
     const int requests_;
     const bool timed_;
     const Scripts* const scripts_;
-    bool threads_ = false;                        // some progress thread runs tasks
+    bool threads_ = false;                         // some progress thread runs tasks
     std::vector<std::int32_t> channel_of_action_;  // of `actions_`; of scripts: an operation has one channel
     std::vector<Channel> channels_;
     std::vector<Cost> costs_;
     std::vector<State> states_;
-    std::vector<Flight> flights_;  // rank after rank
+    std::vector<Flight> flights_;              // rank after rank
     std::vector<std::size_t> flights_before_;  // of scripts: those of the ranks before
     std::vector<Account> accounts_;            // of scripts
     std::vector<Time> sites_;
     Meetings meetings_;
-    std::vector<Time> arrivals_;   // by slot
+    std::vector<Time> arrivals_;  // by slot
     std::unordered_map<std::uint32_t, std::deque<Time>> early_;
     std::vector<NoiseStream> processors_;
     std::vector<NoiseStream> thread_processors_;
@@ -282,8 +284,8 @@ void Ranks::perform_step(int rank, State& state, Flight& flight, Send&& send) {
         case Step::Kind::send: {
             const std::int32_t peer = channel.rank(flight.first_rank, step.peer);
             const auto request = static_cast<std::int32_t>(&flight - &flight_of(rank, 0));
-            const SentMessage message{flight.first_slot + step.slot, peer,       cost_index, request,
-                                      flight.meeting,                step.peer};
+            const SentMessage message{
+                flight.first_slot + step.slot, peer, cost_index, request, flight.meeting, step.peer};
             if (parameters_.rules == Rules::loggopsim) {
                 send(rank, message, send_by_loggopsim(rank, state, cost));
             } else if (is_near(rank, peer)) {

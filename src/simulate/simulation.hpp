@@ -21,8 +21,8 @@ struct Outcome {
     std::vector<Time> ends;      // of each rank
     std::uint64_t messages = 0;  // received
     std::uint64_t events = 0;    // of the queue; 0: the worklist
-    // Of scripts: the time of each rank outside of MPI, with noise; and the time of all ranks together in the MPI calls of
-    // each site.
+    // Of scripts: the time of each rank outside of MPI, with noise; and the time of all ranks together in the
+    // MPI calls of each site.
     std::vector<Time> computing = {};
     std::vector<Time> sites = {};
 

@@ -27,8 +27,10 @@ Recording recording_of(std::vector<recording::Rank> ranks) {
     return {count, "", "", std::move(ranks)};
 }
 
-// Messages take 100 + 1000 + 100 ns, and 1 ns a byte. Collectives run by `algorithm`, by the native MPI or by `name`.
-std::vector<Time> ends(const Replay& replay, const char* name = "", const char* algorithm = "recursive_doubling") {
+// Messages take 100 + 1000 + 100 ns, and 1 ns a byte. Collectives run by `algorithm`, by the native MPI or by
+// `name`.
+std::vector<Time> ends(const Replay& replay, const char* name = "",
+                       const char* algorithm = "recursive_doubling") {
     Setting setting;
     setting.parameters = parameters(1000, 100, 1);
     setting.native = setting.parameters;
@@ -52,7 +54,8 @@ std::vector<Time> ends(const Replay& replay, const char* name = "", const char* 
     for (Time& end : found) end /= nanosecond;
     return found;
 }
-std::vector<Time> ends(const Recording& recording, const char* name = "", const char* algorithm = "recursive_doubling") {
+std::vector<Time> ends(const Recording& recording, const char* name = "",
+                       const char* algorithm = "recursive_doubling") {
     return ends(make_replay(recording, Computation::processor), name, algorithm);
 }
 
@@ -89,9 +92,15 @@ Call on(std::uint32_t communicator, std::uint64_t sent = 0) {
 
 TEST(RecordedProgram, PingPong) {
     RecordedRank ping(0, 2);
-    ping.loop(3).call("MPI_Send", {0, 0, 0}, send_to(1, 0)).call("MPI_Recv", {0, 0, 0}, receive_from(any_rank)).end();
+    ping.loop(3)
+        .call("MPI_Send", {0, 0, 0}, send_to(1, 0))
+        .call("MPI_Recv", {0, 0, 0}, receive_from(any_rank))
+        .end();
     RecordedRank pong(1, 2);
-    pong.loop(3).call("MPI_Recv", {0, 0, 0}, receive_from(0), 700).call("MPI_Send", {300, 300, 300}, send_to(0, 500)).end();
+    pong.loop(3)
+        .call("MPI_Recv", {0, 0, 0}, receive_from(0), 700)
+        .call("MPI_Send", {300, 300, 300}, send_to(0, 500))
+        .end();
     const Replay replay = make_replay(recording_of({ping.finish(), pong.finish(50)}), Computation::processor);
     EXPECT_THAT(ends(replay), ElementsAre(3 * 3200, 3 * 3200 - 1600 + 50));
     // As measured: 3 receives of 700 and computation.
@@ -115,8 +124,8 @@ TEST(RecordedProgram, ARingOfIsendAndIrecvOverlapsOnlyEagerMessages) {
         return recording_of(std::move(all));
     };
     EXPECT_THAT(ends(ring(400, 0)), Each(100 + 5000 + 100));
-    // By rendezvous: the request is there at 1100, answered at 5200 in the wait, there again at 6200; its bytes are
-    // sent at 6300, and are there 1000 + 2000 later.
+    // By rendezvous: the request is there at 1100, answered at 5200 in the wait, there again at 6200; its
+    // bytes are sent at 6300, and are there 1000 + 2000 later.
     EXPECT_THAT(ends(ring(2000, 0)), Each(6300 + 3000 + 100));
     // A test each 1000 answers at 2200 and sends from 3300 on; the bytes are there at 6400.
     const auto tested = ends(ring(2000, 4));
@@ -162,7 +171,8 @@ TEST(RecordedProgram, BlocksOfDifferentLengthsComeFromAllRanks) {
         one.call("MPI_Alltoallv", {0}, call);
         all.push_back(one.finish());
     }
-    EXPECT_THAT(ends(recording_of(std::move(all)), "", "flat"), ElementsAre(100 + 1000 + 200 + 100, 100 + 1000 + 600 + 100));
+    EXPECT_THAT(ends(recording_of(std::move(all)), "", "flat"),
+                ElementsAre(100 + 1000 + 200 + 100, 100 + 1000 + 600 + 100));
 }
 
 TEST(RecordedProgram, ACallOfOneRankMeetsSeveralOfAnother) {

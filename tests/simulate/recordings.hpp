@@ -41,9 +41,10 @@ class RecordedRank {
     }
 
     // Computes for `work`, or for each of its values in turn, then calls `function`.
-    RecordedRank& call(const std::string& function, std::vector<std::uint64_t> work, recording::Call call = {},
-                       std::uint64_t inside = 0, std::uint64_t polls = 0) {
-        const auto [found, fresh] = sites_.try_emplace(function, static_cast<std::uint32_t>(sites_.size()) + 1);
+    RecordedRank& call(const std::string& function, std::vector<std::uint64_t> work,
+                       recording::Call call = {}, std::uint64_t inside = 0, std::uint64_t polls = 0) {
+        const auto [found, fresh] =
+            sites_.try_emplace(function, static_cast<std::uint32_t>(sites_.size()) + 1);
         if (fresh) rank_.sites[found->second] = {function, "program", 0, ""};
         call.site = found->second;
         if (call.communicator == 0) call.communicator = 1;

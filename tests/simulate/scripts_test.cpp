@@ -49,8 +49,8 @@ class Scripted : public testing::Test {
         operations_.push_back({.lists = lists_.back().get(), .native = true, .synchronous = synchronous});
         return static_cast<int>(operations_.size()) - 1;
     }
-    int collective(Collective of, const char* algorithm, std::vector<std::int32_t> ranks, std::uint64_t bytes = 0,
-                   bool native = false) {
+    int collective(Collective of, const char* algorithm, std::vector<std::int32_t> ranks,
+                   std::uint64_t bytes = 0, bool native = false) {
         lists_.push_back(
             std::make_unique<Lists>(lists_for(of, algorithm, static_cast<int>(ranks.size()), bytes)));
         scripts_.communicators.emplace_back(std::move(ranks));
@@ -101,8 +101,8 @@ TEST_F(Scripted, ARingOfIsendAndIrecv) {
     const int right = message(400);
     std::vector<std::vector<Action>> scripts;
     for (int rank = 0; rank < ranks; ++rank) {
-        scripts.push_back({receive((rank + ranks - 1) % ranks, 0), send(right, (rank + 1) % ranks, 1), computing(5000),
-                           wait(0), wait(1)});
+        scripts.push_back({receive((rank + ranks - 1) % ranks, 0), send(right, (rank + 1) % ranks, 1),
+                           computing(5000), wait(0), wait(1)});
     }
     // The send costs 100, the receive 100 in the wait; the message itself arrives during the computation.
     EXPECT_THAT(run(scripts).ends, Each(5200));
@@ -113,8 +113,9 @@ TEST_F(Scripted, ARingOfIsendAndIrecv) {
 TEST_F(Scripted, ALongMessageWaitsForCallsOfBothSides) {
     setting_.native.rendezvous_bytes = 1000;
     const int far = message(2000);
-    // The request is there at 1100. Rank 1 computes until 10,000 and answers in its wait, at 10,100. The answer is
-    // there at 11,100. Rank 0, in its wait since 5100, takes 100 for it; the bytes are there at 14,200.
+    // The request is there at 1100. Rank 1 computes until 10,000 and answers in its wait, at 10,100. The
+    // answer is there at 11,100. Rank 0, in its wait since 5100, takes 100 for it; the bytes are there at
+    // 14,200.
     EXPECT_THAT(run({{send(far, 1), computing(5000), wait()}, {receive(0), computing(10000), wait()}}).ends,
                 ElementsAre(11200, 14300));
     // A call at 2000 answers it already. Rank 0 still computes until 5100 then: sent at 5200, there at 8200.
@@ -130,7 +131,8 @@ TEST_F(Scripted, ALongMessageWaitsForCallsOfBothSides) {
 TEST_F(Scripted, ASynchronousSendWaitsHoweverShort) {
     const int eager = message(8);
     const int synchronous = message(8, true);
-    EXPECT_THAT(run({{send(eager, 1), wait()}, {computing(3000), receive(0), wait()}}).ends, ElementsAre(100, 3100));
+    EXPECT_THAT(run({{send(eager, 1), wait()}, {computing(3000), receive(0), wait()}}).ends,
+                ElementsAre(100, 3100));
     EXPECT_THAT(run({{send(synchronous, 1), wait()}, {computing(3000), receive(0), wait()}}).ends,
                 ElementsAre(4200, 5308));
 }
@@ -139,8 +141,8 @@ TEST_F(Scripted, TwoCommunicators) {
     const int front = collective(Collective::barrier, "recursive_doubling", {0, 1});
     const int back = collective(Collective::barrier, "recursive_doubling", {3, 2});
     const int all = collective(Collective::barrier, "recursive_doubling", {0, 1, 2, 3});
-    // Barriers of two end at 1200 and 1900. In that of four, ranks 2 and 3 begin their second step at 3100, and find what
-    // the others sent at 2500; the others wait for it until 4200.
+    // Barriers of two end at 1200 and 1900. In that of four, ranks 2 and 3 begin their second step at 3100,
+    // and find what the others sent at 2500; the others wait for it until 4200.
     std::vector<std::vector<Action>> scripts;
     for (int rank = 0; rank < 4; ++rank) {
         const int half = rank < 2 ? front : back;
@@ -212,19 +214,17 @@ TEST_F(Scripted, RanksOfAHostUseItsMemory) {
 TEST_F(Scripted, WhatDoesNotFitIsRefused) {
     const int word = message(0);
     collective(Collective::barrier, "recursive_doubling", {0, 1});
-    const auto refused = [&](const std::vector<Action>& script) {
-        EXPECT_THROW(run({script, {}}), Error);
-    };
-    refused({receive(1), wait()});                      // nobody sends
-    refused({send(word, 2), wait()});                   // no such rank
-    refused({send(1, 1), wait()});                      // a collective
-    refused({start(word), wait()});                     // a message
-    refused({send(word, 1), send(word, 1), wait()});    // the request is in use
-    refused({repeat(0), end});                          //
-    refused({repeat(2)});                               //
-    refused({end, repeat(2)});                          //
-    refused({at(9, send(word, 1)), wait()});            // no such site
-    refused({computing(-1)});                           //
+    const auto refused = [&](const std::vector<Action>& script) { EXPECT_THROW(run({script, {}}), Error); };
+    refused({receive(1), wait()});                    // nobody sends
+    refused({send(word, 2), wait()});                 // no such rank
+    refused({send(1, 1), wait()});                    // a collective
+    refused({start(word), wait()});                   // a message
+    refused({send(word, 1), send(word, 1), wait()});  // the request is in use
+    refused({repeat(0), end});                        //
+    refused({repeat(2)});                             //
+    refused({end, repeat(2)});                        //
+    refused({at(9, send(word, 1)), wait()});          // no such site
+    refused({computing(-1)});                         //
     setting_.parameters.rules = Rules::loggopsim;
     refused({computing(1)});
 }

@@ -1,4 +1,5 @@
-// Recorded programs on other numbers of ranks: how quantities grow, rules of peers and communicators, whole programs.
+// Recorded programs on other numbers of ranks: how quantities grow, rules of peers and communicators, whole
+// programs.
 #include "simulate/recorded/sizes.hpp"
 
 #include <gmock/gmock.h>
@@ -114,7 +115,8 @@ TEST(RulesOfRanks, CommunicatorsAreRowsColumnsAndHalves) {
             }
         }
         std::vector<Membership> memberships;
-        for (std::size_t i = 0; i < lists.size(); ++i) memberships.push_back({places[i][0], &lists[i], places[i][1]});
+        for (std::size_t i = 0; i < lists.size(); ++i)
+            memberships.push_back({places[i][0], &lists[i], places[i][1]});
         const auto rule = find_group_rule(memberships);
         ASSERT_TRUE(rule);
         EXPECT_EQ(rule->members(17, 64), one.of_rank_17_of_64);
@@ -160,7 +162,8 @@ void strong_ring(RecordedRank& one, int rank, int ranks) {
     const auto share = static_cast<std::uint64_t>(ranks);
     one.loop(10)
         .call("MPI_Irecv", std::vector<std::uint64_t>(10, 0), message((rank + ranks - 1) % ranks, 0, true, 0))
-        .call("MPI_Isend", std::vector<std::uint64_t>(10, 64000 / share), message((rank + 1) % ranks, 4096 / share, false, 1))
+        .call("MPI_Isend", std::vector<std::uint64_t>(10, 64000 / share),
+              message((rank + 1) % ranks, 4096 / share, false, 1))
         .call("MPI_Waitall", std::vector<std::uint64_t>(10, 8000), both())
         .end();
 }
@@ -195,7 +198,8 @@ TEST(OtherSizes, OfALineWhoseEndsCallLess) {
     EXPECT_THAT(found.left_out, IsEmpty());
     const Replay expected = recorded(10, line);
     for (std::size_t rank = 0; rank < 10; ++rank) {
-        EXPECT_EQ(found.expected.scripts.of_ranks[rank].size(), expected.scripts.of_ranks[rank].size()) << rank;
+        EXPECT_EQ(found.expected.scripts.of_ranks[rank].size(), expected.scripts.of_ranks[rank].size())
+            << rank;
     }
     // Two ranks alone say nothing about those between them.
     EXPECT_THROW(extrapolated(line, 10, {2, 1}), Error);
@@ -235,7 +239,8 @@ TEST(OtherSizes, WhatFollowsNoRuleIsNamed) {
     };
     const Extrapolation found = extrapolated(odd, 8);
     ASSERT_THAT(found.left_out, SizeIs(2));
-    EXPECT_EQ(found.expected.sites[static_cast<std::size_t>(found.left_out[0].site)].of.function, "MPI_Irecv");
+    EXPECT_EQ(found.expected.sites[static_cast<std::size_t>(found.left_out[0].site)].of.function,
+              "MPI_Irecv");
     EXPECT_NEAR(found.left_out[0].share, 5.0 / 200, 1e-9);
     for (const Action& action : found.expected.scripts.of_ranks[3]) EXPECT_NE(action.kind, Kind::send);
     // Without its start, a wait is over at once; the barrier stays.

@@ -19,7 +19,8 @@ using recording::Kind;
     throw Error(ErrorCode::invalid_argument, "the recording: " + why);
 }
 
-// What the members of a communicator passed to one collective, by their position; null: the member's call is unknown.
+// What the members of a communicator passed to one collective, by their position; null: the member's call is
+// unknown.
 struct Passed {
     const recording::Rank* rank = nullptr;
     const Call* call = nullptr;
@@ -144,13 +145,12 @@ class Describer {
                 const recording::Counts* const found =
                     differ ? counts(static_cast<int>(from), &Call::sent_counts) : nullptr;
                 const std::size_t many = own.destinations.size();
-                bytes[{static_cast<int>(from), to}] = found == nullptr          ? call.sent
+                bytes[{static_cast<int>(from), to}] = found == nullptr        ? call.sent
                                                       : i < found->all.size() ? found->all[i]
                                                                               : found->sum / many;
             }
         }
-        problem_.parts =
-            parts_of_graph(problem_, graph, [&](int from, int to) { return bytes[{from, to}]; });
+        problem_.parts = parts_of_graph(problem_, graph, [&](int from, int to) { return bytes[{from, to}]; });
     }
 
     const recording::Communicator& communicator(std::size_t member) const {
@@ -165,7 +165,8 @@ class Describer {
 
 RecordedCalls::RecordedCalls(const recording::Recording& recording) {
     if (static_cast<std::size_t>(recording.ranks) != recording.each.size()) {
-        refuse_recording(fmt::format("only {} of {} ranks have left files", recording.each.size(), recording.ranks));
+        refuse_recording(
+            fmt::format("only {} of {} ranks have left files", recording.each.size(), recording.ranks));
     }
     for (const recording::Rank& rank : recording.each) {
         if (rank.threads.empty()) refuse_recording(fmt::format("rank {} has no calls", rank.rank));
@@ -173,7 +174,8 @@ RecordedCalls::RecordedCalls(const recording::Recording& recording) {
             refuse_recording(fmt::format("rank {} has not reached MPI_Finalize", rank.rank));
         }
         auto& functions = functions_.emplace_back();
-        for (const auto& [number, site] : rank.sites) functions[number] = recording::function_of(site.function);
+        for (const auto& [number, site] : rank.sites)
+            functions[number] = recording::function_of(site.function);
     }
     find_communicators(recording);
     find_collectives(recording);
@@ -196,7 +198,8 @@ void RecordedCalls::find_communicators(const recording::Recording& recording) {
 }
 
 void RecordedCalls::find_collectives(const recording::Recording& recording) {
-    // The calls of each communicator's members, in order. Of all calls that ever met, the first ones describe the problem.
+    // The calls of each communicator's members, in order. Of all calls that ever met, the first ones describe
+    // the problem.
     std::vector<std::vector<std::vector<std::uint32_t>>> called(communicators_.size());
     std::vector<int> first_call;
     int calls = 0;
@@ -213,9 +216,10 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
         for (const Call& call : thread.calls) {
             const bool collective = function(rank.rank, call.site).kind == Kind::collective;
             const int index = collective ? communicator(rank.rank, call.communicator) : -1;
-            lists.push_back(index < 0 ? nullptr
-                                      : &called[static_cast<std::size_t>(index)][static_cast<std::size_t>(
-                                            communicators_[static_cast<std::size_t>(index)].member(rank.rank))]);
+            lists.push_back(index < 0
+                                ? nullptr
+                                : &called[static_cast<std::size_t>(index)][static_cast<std::size_t>(
+                                      communicators_[static_cast<std::size_t>(index)].member(rank.rank))]);
         }
         recording::unfold(thread, [&](const Call& call, const recording::Times&, std::uint64_t) {
             const auto number = static_cast<std::uint32_t>(&call - thread.calls.data());
@@ -224,7 +228,9 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
     }
     Sets sets;
     std::map<int, int> known;  // of sets
-    const auto node = [&](int rank, std::uint32_t call) { return first_call[static_cast<std::size_t>(rank)] + static_cast<int>(call); };
+    const auto node = [&](int rank, std::uint32_t call) {
+        return first_call[static_cast<std::size_t>(rank)] + static_cast<int>(call);
+    };
     for (const bool describe : {false, true}) {
         for (std::size_t index = 0; index < communicators_.size(); ++index) {
             const Communicator& communicator = communicators_[index];
@@ -234,8 +240,9 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
                 for (std::size_t member = 0; member < members.size(); ++member) {
                     const int rank = communicator.rank(static_cast<int>(member));
                     if (members[member].size() != members.front().size()) {
-                        refuse_recording(fmt::format("ranks {} and {} have not called equally many collectives of a communicator",
-                                           communicator.rank(0), rank));
+                        refuse_recording(fmt::format(
+                            "ranks {} and {} have not called equally many collectives of a communicator",
+                            communicator.rank(0), rank));
                     }
                     const recording::Rank& of = recording.each[static_cast<std::size_t>(rank)];
                     passed[member] = {&of, &of.threads.front().calls[members[member][i]]};
@@ -243,16 +250,19 @@ void RecordedCalls::find_collectives(const recording::Recording& recording) {
                 }
                 if (!describe) continue;
                 const recording::Function& first = function(communicator.rank(0), passed.front().call->site);
-                const auto [found, fresh] = known.try_emplace(
-                    sets.find(node(communicator.rank(0), members.front()[i])), static_cast<int>(collectives_.size()));
+                const auto [found, fresh] =
+                    known.try_emplace(sets.find(node(communicator.rank(0), members.front()[i])),
+                                      static_cast<int>(collectives_.size()));
                 if (fresh) {
-                    collectives_.push_back({Describer(*first.collective, passed).describe(), static_cast<int>(index),
+                    collectives_.push_back({Describer(*first.collective, passed).describe(),
+                                            static_cast<int>(index),
                                             first.form == recording::Form::blocking});
                 }
                 for (std::size_t member = 0; member < members.size(); ++member) {
                     const int rank = communicator.rank(static_cast<int>(member));
                     if (function(rank, passed[member].call->site).collective != first.collective) {
-                        refuse_recording(fmt::format("ranks {} and {} call different collectives", communicator.rank(0), rank));
+                        refuse_recording(fmt::format("ranks {} and {} call different collectives",
+                                                     communicator.rank(0), rank));
                     }
                     collective_of_[static_cast<std::size_t>(rank)][members[member][i]] = found->second;
                 }

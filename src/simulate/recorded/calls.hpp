@@ -1,4 +1,5 @@
-// The collectives of a recording: which calls of the ranks belong together, and the problem that they describe together.
+// The collectives of a recording: which calls of the ranks belong together, and the problem that they
+// describe together.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,15 @@ struct RecordedCollective {
 
 class RecordedCalls {
   public:
-    // Throws Error (invalid_argument) if the ranks of a communicator call different collectives, or some have called
-    // fewer than others.
+    // Throws Error (invalid_argument) if the ranks of a communicator call different collectives, or some have
+    // called fewer than others.
     explicit RecordedCalls(const recording::Recording& recording);
 
     const recording::Function& function(int rank, std::uint32_t site) const {
         return functions_[static_cast<std::size_t>(rank)].at(site);
     }
-    // Returns the index in collectives() of a call of a rank's table; -1 if it is not one that can be simulated.
+    // Returns the index in collectives() of a call of a rank's table; -1 if it is not one that can be
+    // simulated.
     int collective(int rank, std::uint32_t call) const {
         return collective_of_[static_cast<std::size_t>(rank)][call];
     }

@@ -58,7 +58,8 @@ Growth fit_growth(std::span<const std::pair<double, double>> values) {
     for (const double exponent : exponents) {
         const double error = distance(logarithms, exponent);
         // Of equals the one nearest to 0.
-        if (error > best - 1e-12 && !(error < best + 1e-12 && std::abs(exponent) < std::abs(growth.exponent))) continue;
+        if (error > best - 1e-12 && !(error < best + 1e-12 && std::abs(exponent) < std::abs(growth.exponent)))
+            continue;
         best = error;
         growth.exponent = exponent;
     }

@@ -1,5 +1,5 @@
-// How a quantity grows with the number of ranks: as a power, with one of few exponents, as Extra-P does it (Calotoiu et al.
-// 2013). Few exponents, because few recordings have to tell them apart.
+// How a quantity grows with the number of ranks: as a power, with one of few exponents, as Extra-P does it
+// (Calotoiu et al. 2013). Few exponents, because few recordings have to tell them apart.
 #pragma once
 
 #include <span>
@@ -21,8 +21,8 @@ struct Growth {
     double max_factor(double from, double to) const;
 };
 
-// `values`: (ranks, quantity), with different numbers of ranks. Of three or more, the exponent is the one that predicts each
-// value best from the others. A quantity that is 0 somewhere does not grow.
+// `values`: (ranks, quantity), with different numbers of ranks. Of three or more, the exponent is the one
+// that predicts each value best from the others. A quantity that is 0 somewhere does not grow.
 Growth fit_growth(std::span<const std::pair<double, double>> values);
 
 }  // namespace lapwing::simulate

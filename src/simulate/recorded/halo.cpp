@@ -11,7 +11,8 @@ namespace lapwing::simulate {
 namespace {
 
 // Calls visit(neighbour, dimension) for the neighbours of a rank.
-void each_neighbor(const HaloRule& rule, int rank, int ranks, const std::function<void(int, std::size_t)>& visit) {
+void each_neighbor(const HaloRule& rule, int rank, int ranks,
+                   const std::function<void(int, std::size_t)>& visit) {
     const std::array<int, 3> sides = rule.grid.sides(ranks);
     const std::array<int, 3> place = rule.grid.place(rank, ranks);
     for (std::size_t d = 0; d < 3; ++d) {
@@ -28,7 +29,8 @@ bool follows(const HaloRule& rule, const Problem& problem) {
     for (int rank = 0; rank < problem.ranks; ++rank) {
         std::set<int> expected;
         std::set<int> found;
-        each_neighbor(rule, rank, problem.ranks, [&](int neighbor, std::size_t) { expected.insert(neighbor); });
+        each_neighbor(rule, rank, problem.ranks,
+                      [&](int neighbor, std::size_t) { expected.insert(neighbor); });
         for (const Part& part : problem.parts_of(rank).sends) {
             if (part.bytes > 0) found.insert(part.peer);
         }
@@ -44,7 +46,9 @@ std::array<std::uint64_t, 3> bytes_along(const HaloRule& rule, const Problem& pr
     for (int rank = 0; rank < problem.ranks; ++rank) {
         each_neighbor(rule, rank, problem.ranks, [&](int neighbor, std::size_t d) {
             const std::vector<Part>& sends = problem.parts_of(rank).sends;
-            const auto part = std::find_if(sends.begin(), sends.end(), [&](const Part& one) { return one.peer == neighbor && one.bytes > 0; });
+            const auto part = std::find_if(sends.begin(), sends.end(), [&](const Part& one) {
+                return one.peer == neighbor && one.bytes > 0;
+            });
             if (part == sends.end()) return;
             sums[d] += static_cast<double>(part->bytes);
             counts[d] += 1;
@@ -110,12 +114,13 @@ std::optional<HaloRule> find_halo_rule(std::span<const Problem* const> problems)
     for (const GridRule& grid : grid_rules()) {
         for (const bool around : {false, true}) {
             HaloRule rule{.grid = grid, .around = around};
-            if (!std::all_of(problems.begin(), problems.end(), [&](const Problem* one) { return follows(rule, *one); })) {
+            if (!std::all_of(problems.begin(), problems.end(),
+                             [&](const Problem* one) { return follows(rule, *one); })) {
                 continue;
             }
-            const auto largest =
-                std::max_element(problems.begin(), problems.end(),
-                                 [](const Problem* one, const Problem* other) { return one->ranks < other->ranks; });
+            const auto largest = std::max_element(
+                problems.begin(), problems.end(),
+                [](const Problem* one, const Problem* other) { return one->ranks < other->ranks; });
             rule.ranks = (*largest)->ranks;
             rule.bytes = bytes_along(rule, **largest);
             rule.cut = are_cut(rule, problems);

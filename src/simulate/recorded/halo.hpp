@@ -12,7 +12,7 @@ namespace lapwing::simulate {
 
 struct HaloRule {
     GridRule grid;
-    bool around = false;                 // the ends of a line are neighbours
+    bool around = false;  // the ends of a line are neighbours
     // On the largest of the recorded grids: its ranks, and the bytes along each dimension.
     int ranks = 0;
     std::array<std::uint64_t, 3> bytes = {};

@@ -29,7 +29,8 @@ std::array<int, 3> GridRule::sides(int ranks) const {
         std::array<int, 3> sides = {};
     };
     thread_local Known known;
-    if (known.ranks != ranks || known.dimensions != dimensions) known = {ranks, dimensions, box(ranks, dimensions)};
+    if (known.ranks != ranks || known.dimensions != dimensions)
+        known = {ranks, dimensions, box(ranks, dimensions)};
     std::array<int, 3> found = known.sides;
     if (!reversed) return found;
     if (dimensions == 2) std::swap(found[0], found[1]);
@@ -87,9 +88,11 @@ std::optional<PeerRule> find_peer_rule(std::span<const Pairing> pairings) {
     using Kind = PeerRule::Kind;
     // Where one rank alone makes the call, its peers are the same distance away, or the same rank.
     std::vector<PeerRule> rules;
-    const bool alone = std::all_of(pairings.begin(), pairings.end(), [&](const Pairing& other) { return other.rank == one.rank; });
+    const bool alone = std::all_of(pairings.begin(), pairings.end(),
+                                   [&](const Pairing& other) { return other.rank == one.rank; });
     if (!alone) rules.push_back({.kind = Kind::first, .step = one.peer});
-    for (const int step : {one.peer - one.rank, one.peer - one.rank - one.ranks, one.peer - one.rank + one.ranks}) {
+    for (const int step :
+         {one.peer - one.rank, one.peer - one.rank - one.ranks, one.peer - one.rank + one.ranks}) {
         rules.push_back({.kind = Kind::offset, .step = step});
     }
     rules.push_back({.kind = Kind::first, .step = one.peer});

@@ -1,4 +1,5 @@
-// How ranks are arranged: which peers and communicators a rank has, as rules that hold for any number of ranks.
+// How ranks are arranged: which peers and communicators a rank has, as rules that hold for any number of
+// ranks.
 #pragma once
 
 #include <array>
@@ -10,8 +11,8 @@
 
 namespace lapwing::simulate {
 
-// A grid of all ranks, as near to a square or a cube as their number allows, as MPI_Dims_create makes it; the last coordinate
-// is that of neighbouring ranks. `reversed`: the shortest side first.
+// A grid of all ranks, as near to a square or a cube as their number allows, as MPI_Dims_create makes it; the
+// last coordinate is that of neighbouring ranks. `reversed`: the shortest side first.
 struct GridRule {
     int dimensions = 1;
     bool reversed = false;
@@ -58,9 +59,9 @@ struct GroupRule {
     enum class Kind : std::uint8_t {
         world,
         self,
-        half,     // the lower or the upper half of all ranks
-        parity,   // the even or the odd ranks
-        line,     // all ranks that differ only in the coordinates `free` of a grid
+        half,    // the lower or the upper half of all ranks
+        parity,  // the even or the odd ranks
+        line,    // all ranks that differ only in the coordinates `free` of a grid
     };
     Kind kind = Kind::world;
     GridRule grid = {};

@@ -136,7 +136,8 @@ class Converter {
     // The samples keep the mean of all occurrences.
     static double time_of(const recording::Times& times, const recording::Summary& summary,
                           std::uint64_t recording::Time::*of, std::uint64_t sample) {
-        const double average = static_cast<double>(summary.sum) / static_cast<double>(std::max<std::uint64_t>(times.count, 1));
+        const double average =
+            static_cast<double>(summary.sum) / static_cast<double>(std::max<std::uint64_t>(times.count, 1));
         if (sample == mean || times.samples.empty()) return average;
         double sum = 0;
         for (const auto& [number, time] : times.samples) sum += static_cast<double>(time.*of);
@@ -161,7 +162,8 @@ class Converter {
         script_->push_back({.kind = Action::Kind::compute,
                             .site = site_,
                             .work = from_nanoseconds(work),
-                            .tests = static_cast<int>(std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls))))});
+                            .tests = static_cast<int>(
+                                std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls))))});
         count(node, call, ends);
         if (!ends) {
             add(call, node.call, function, from_nanoseconds(static_cast<double>(times.inside.min)));
@@ -245,9 +247,7 @@ class Converter {
     }
 
     // Any other call: it takes its time, and lets an engine progress.
-    void other(Time time) {
-        script_->push_back({.kind = Action::Kind::call, .site = site_, .work = time});
-    }
+    void other(Time time) { script_->push_back({.kind = Action::Kind::call, .site = site_, .work = time}); }
     void wait(int request) {
         script_->push_back({.kind = Action::Kind::wait, .request = request, .site = site_});
     }
@@ -297,7 +297,9 @@ class Converter {
         std::vector<int> ranks = of.members;
         ranks.insert(ranks.end(), of.remote.begin(), of.remote.end());
         if (!of.remote.empty()) std::sort(ranks.begin(), ranks.end());
-        return contexts_.try_emplace({std::move(ranks), of.ordinal, of.remote.empty()}, static_cast<int>(contexts_.size()))
+        return contexts_
+            .try_emplace({std::move(ranks), of.ordinal, of.remote.empty()},
+                         static_cast<int>(contexts_.size()))
             .first->second;
     }
 

@@ -19,11 +19,11 @@ enum class Computation : std::uint8_t {
 
 // A collective or a message of the scripts. Action::operation is its index.
 struct ReplayOperation {
-    Problem problem = {};        // of a collective, without placement
-    int communicator = -1;       // -1: a message
-    bool blocking = true;        // the program waits for it in the call that starts it
-    std::uint64_t bytes = 0;     // of a message
-    bool synchronous = false;    // a message
+    Problem problem = {};      // of a collective, without placement
+    int communicator = -1;     // -1: a message
+    bool blocking = true;      // the program waits for it in the call that starts it
+    std::uint64_t bytes = 0;   // of a message
+    bool synchronous = false;  // a message
 };
 
 // A place in the program that calls a function of MPI.
@@ -47,8 +47,8 @@ struct Replay {
     std::vector<std::string> notes;  // what is not as recorded
 };
 
-// Throws Error (invalid_argument) for a recording that is not whole. With `samples`, the passes of a loop compute for the
-// recorded times in turn; else each for the mean, and a loop of one pass is a loop, too.
+// Throws Error (invalid_argument) for a recording that is not whole. With `samples`, the passes of a loop
+// compute for the recorded times in turn; else each for the mean, and a loop of one pass is a loop, too.
 Replay make_replay(const recording::Recording& recording, Computation computation, bool samples = true);
 
 // Returns the same calls, without computation between them.

@@ -74,8 +74,9 @@ std::string first_difference(const std::vector<CallSequence>& sequences, const s
         for (const Cast& cast : casts) {
             const auto rank = std::find(cast.begin(), cast.end(), static_cast<int>(index));
             if (rank == cast.end()) continue;
-            const std::string call =
-                at < sequence.size() ? sites[static_cast<std::size_t>(sequence[at].second)].of.function : "no more calls";
+            const std::string call = at < sequence.size()
+                                         ? sites[static_cast<std::size_t>(sequence[at].second)].of.function
+                                         : "no more calls";
             return fmt::format("rank {} of {} has {}", rank - cast.begin(), cast.size(),
                                call.empty() ? "the end of a loop" : call);
         }
@@ -83,7 +84,8 @@ std::string first_difference(const std::vector<CallSequence>& sequences, const s
     };
     std::size_t at = 0;
     while (at < sequences[0].size() && at < sequences[1].size() && sequences[0][at] == sequences[1][at]) ++at;
-    return fmt::format("no rule says which ranks make which calls: {} where {}", describe(0, at), describe(1, at));
+    return fmt::format("no rule says which ranks make which calls: {} where {}", describe(0, at),
+                       describe(1, at));
 }
 
 }  // namespace lapwing::simulate

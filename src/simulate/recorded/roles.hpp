@@ -15,8 +15,9 @@ using CallSequence = std::vector<std::pair<Action::Kind, int>>;
 // A recording: the index of the sequence of each rank.
 using Cast = std::vector<int>;
 
-// Returns the sequence of each of `ranks` ranks, one that the last recording has, by the first rule that all recordings follow: a rank's position at the edges
-// of a grid, or whether its number is even. Empty if there is none, or if it does not say which sequence a rank has.
+// Returns the sequence of each of `ranks` ranks, one that the last recording has, by the first rule that all
+// recordings follow: a rank's position at the edges of a grid, or whether its number is even. Empty if there
+// is none, or if it does not say which sequence a rank has.
 std::vector<int> find_roles(const std::vector<Cast>& casts, int ranks);
 
 // Says where sequences differ first.

@@ -80,8 +80,8 @@ class Extrapolator {
         for (const Replay* recording : by_size_) {
             std::vector<int>& own = sites_.emplace_back();
             for (const ReplaySite& site : recording->sites) {
-                const auto [found, fresh] = known.try_emplace({site.of.function, site.of.module, site.of.offset},
-                                                              static_cast<int>(all_sites_.size()));
+                const auto [found, fresh] = known.try_emplace(
+                    {site.of.function, site.of.module, site.of.offset}, static_cast<int>(all_sites_.size()));
                 if (fresh) all_sites_.push_back({.of = site.of});
                 own.push_back(found->second);
             }
@@ -100,7 +100,8 @@ class Extrapolator {
             for (int rank = 0; rank < by_size_[index]->ranks; ++rank) {
                 const Member member{by_size_[index], index, rank};
                 CallSequence sequence;
-                for (const Action& action : member.script()) sequence.emplace_back(action.kind, site(member, action));
+                for (const Action& action : member.script())
+                    sequence.emplace_back(action.kind, site(member, action));
                 const auto [found, fresh] = known.try_emplace(sequence, static_cast<int>(classes_.size()));
                 if (fresh) {
                     classes_.emplace_back();
@@ -118,7 +119,8 @@ class Extrapolator {
     }
 
     // Calls visit(action, how many times it runs).
-    static void each_action(const std::vector<Action>& script, const std::function<void(const Action&, double)>& visit) {
+    static void each_action(const std::vector<Action>& script,
+                            const std::function<void(const Action&, double)>& visit) {
         std::vector<double> times{1};
         for (const Action& action : script) {
             if (action.kind == Action::Kind::repeat) times.push_back(times.back() * action.times);
@@ -145,8 +147,10 @@ class Extrapolator {
                         sum.work += times * static_cast<double>(action.work);
                         sum.computations += times;
                     } else if (action.kind == Action::Kind::start || action.kind == Action::Kind::send) {
-                        sum.bytes += times * static_cast<double>(bytes_of(
-                                                 member.recording->operations[static_cast<std::size_t>(action.operation)]));
+                        sum.bytes +=
+                            times *
+                            static_cast<double>(bytes_of(
+                                member.recording->operations[static_cast<std::size_t>(action.operation)]));
                         sum.calls += times;
                     }
                 });
@@ -157,7 +161,8 @@ class Extrapolator {
             std::vector<std::pair<double, double>> bytes;
             for (std::size_t index = 0; index < by_size_.size(); ++index) {
                 const Sums& sum = sums[one][index];
-                if (sum.computations > 0) work.emplace_back(by_size_[index]->ranks, sum.work / sum.computations);
+                if (sum.computations > 0)
+                    work.emplace_back(by_size_[index]->ranks, sum.work / sum.computations);
                 if (sum.calls > 0) bytes.emplace_back(by_size_[index]->ranks, sum.bytes / sum.calls);
             }
             found_.growths.push_back({static_cast<int>(one), fit_growth(work), fit_growth(bytes)});
@@ -174,7 +179,8 @@ class Extrapolator {
         one.times.resize(script.size());
         for (std::size_t i = 0; i < script.size(); ++i) {
             if (script[i].kind == Action::Kind::repeat) one.times[i] = times_of(one, i);
-            if (script[i].kind == Action::Kind::send || script[i].kind == Action::Kind::receive) find_peers(one, i);
+            if (script[i].kind == Action::Kind::send || script[i].kind == Action::Kind::receive)
+                find_peers(one, i);
             if (script[i].kind == Action::Kind::start) find_group(one, i);
         }
     }
@@ -188,7 +194,9 @@ class Extrapolator {
         }
         std::vector<std::pair<double, double>> values;
         for (const auto& [ranks, sum] : sums) values.emplace_back(ranks, sum.first / sum.second);
-        return std::max(1, static_cast<int>(std::lround(values.back().second * fit_growth(values).factor(values.back().first, ranks_))));
+        return std::max(
+            1, static_cast<int>(std::lround(values.back().second *
+                                            fit_growth(values).factor(values.back().first, ranks_))));
     }
 
     void find_peers(Class& one, std::size_t at) {
@@ -204,7 +212,8 @@ class Extrapolator {
         if (pairings.empty()) return;  // from any source
         one.peers[at] = find_peer_rule(pairings);
         if (!one.peers[at]) {
-            leave_out(site(one.templates.front(), one.templates.front().script()[at]), "its peers follow no known rule");
+            leave_out(site(one.templates.front(), one.templates.front().script()[at]),
+                      "its peers follow no known rule");
             lost_contexts_.insert(one.templates.front().script()[at].context);
         }
     }
@@ -215,8 +224,10 @@ class Extrapolator {
         lists.reserve(one.members.size());
         for (const Member& member : one.members) {
             const Replay& of = *member.recording;
-            const ReplayOperation& operation = of.operations[static_cast<std::size_t>(member.script()[at].operation)];
-            const Communicator& communicator = of.scripts.communicators[static_cast<std::size_t>(operation.communicator)];
+            const ReplayOperation& operation =
+                of.operations[static_cast<std::size_t>(member.script()[at].operation)];
+            const Communicator& communicator =
+                of.scripts.communicators[static_cast<std::size_t>(operation.communicator)];
             std::vector<std::int32_t>& ranks = lists.emplace_back();
             for (int i = 0; i < communicator.size(); ++i) ranks.push_back(communicator.rank(i));
             memberships.push_back({member.rank, &ranks, of.ranks});
@@ -230,12 +241,15 @@ class Extrapolator {
                                 all[static_cast<std::size_t>(first)].communicator);
         }
         one.groups[at] = find_group_rule(memberships);
-        const ReplayOperation& operation = one.templates.front().recording->operations[static_cast<std::size_t>(first)];
+        const ReplayOperation& operation =
+            one.templates.front().recording->operations[static_cast<std::size_t>(first)];
         const bool sparse = has_neighbors(operation.problem.collective) || is_sparse(operation.problem);
-        if (sparse && one.groups[at] && one.groups[at]->kind == GroupRule::Kind::world) find_halo(one, at, first);
+        if (sparse && one.groups[at] && one.groups[at]->kind == GroupRule::Kind::world)
+            find_halo(one, at, first);
         if (one.groups[at] && (!sparse || halos_.contains(first))) return;
-        leave_out(site(one.templates.front(), one.templates.front().script()[at]),
-                  sparse ? "its neighbours are not those of a grid" : "its communicator follows no known rule");
+        leave_out(
+            site(one.templates.front(), one.templates.front().script()[at]),
+            sparse ? "its neighbours are not those of a grid" : "its communicator follows no known rule");
         lost_operations_.insert(first);
     }
 
@@ -244,7 +258,8 @@ class Extrapolator {
         for (const Member& member : one.members) {
             const Problem& problem =
                 member.recording->operations[static_cast<std::size_t>(member.script()[at].operation)].problem;
-            if (std::find(problems.begin(), problems.end(), &problem) == problems.end()) problems.push_back(&problem);
+            if (std::find(problems.begin(), problems.end(), &problem) == problems.end())
+                problems.push_back(&problem);
         }
         if (const auto rule = find_halo_rule(problems)) halos_.emplace(operation, *rule);
     }
@@ -274,7 +289,8 @@ class Extrapolator {
         for (const Class& one : classes_) {
             const Member& member = one.templates.front();
             for (const Action& action : member.script()) {
-                if (is_whole(one) && is_lost(action)) leave_out(site(member, action), "it belongs to a call that is left out");
+                if (is_whole(one) && is_lost(action))
+                    leave_out(site(member, action), "it belongs to a call that is left out");
             }
         }
         Time all = 0;
@@ -290,7 +306,8 @@ class Extrapolator {
 
     bool is_lost(const Action& action) {
         const auto has = [](const std::set<int>& lost, Sets& sets, int one) {
-            return std::any_of(lost.begin(), lost.end(), [&](int other) { return sets.find(other) == sets.find(one); });
+            return std::any_of(lost.begin(), lost.end(),
+                               [&](int other) { return sets.find(other) == sets.find(one); });
         };
         if (action.kind == Action::Kind::start) return has(lost_operations_, operations_, action.operation);
         const bool message = action.kind == Action::Kind::send || action.kind == Action::Kind::receive;
@@ -322,7 +339,8 @@ class Extrapolator {
                 const SiteGrowth& growth = found_.growths[static_cast<std::size_t>(action.site)];
                 switch (action.kind) {
                     case Action::Kind::compute:
-                        action.work = static_cast<Time>(static_cast<double>(action.work) * scaled(growth.computing, member));
+                        action.work = static_cast<Time>(static_cast<double>(action.work) *
+                                                        scaled(growth.computing, member));
                         break;
                     case Action::Kind::repeat:
                         action.times = one.times[i];
@@ -338,9 +356,11 @@ class Extrapolator {
                     case Action::Kind::start: {
                         const GroupRule& rule = *one.groups[i];
                         const int recorded = communicators_.find(
-                            member.recording->operations[static_cast<std::size_t>(action.operation)].communicator);
-                        const auto [found, fresh] = communicators.try_emplace(
-                            {recorded, rule.first(rank, ranks_)}, static_cast<int>(scripts.communicators.size()));
+                            member.recording->operations[static_cast<std::size_t>(action.operation)]
+                                .communicator);
+                        const auto [found, fresh] =
+                            communicators.try_emplace({recorded, rule.first(rank, ranks_)},
+                                                      static_cast<int>(scripts.communicators.size()));
                         if (fresh) scripts.communicators.emplace_back(rule.members(rank, ranks_));
                         action.operation =
                             collective(member, action.operation, found->second,
@@ -370,13 +390,16 @@ class Extrapolator {
 
     void count(const std::vector<Action>& script) {
         each_action(script, [&](const Action& action, double times) {
-            if (action.kind == Action::Kind::compute || action.kind == Action::Kind::repeat || action.kind == Action::Kind::end) return;
+            if (action.kind == Action::Kind::compute || action.kind == Action::Kind::repeat ||
+                action.kind == Action::Kind::end)
+                return;
             ReplaySite& own = written_.sites[static_cast<std::size_t>(action.site)];
             const bool starts = action.kind == Action::Kind::start || action.kind == Action::Kind::send;
             if (starts || action.kind == Action::Kind::call) own.calls += static_cast<std::uint64_t>(times);
             if (!starts) return;
             own.bytes += static_cast<std::uint64_t>(
-                times * static_cast<double>(bytes_of(written_.operations[static_cast<std::size_t>(action.operation)])));
+                times * static_cast<double>(
+                            bytes_of(written_.operations[static_cast<std::size_t>(action.operation)])));
         });
     }
 
@@ -385,8 +408,10 @@ class Extrapolator {
     }
 
     int message(const Member& member, const Action& action, double factor) {
-        const ReplayOperation& recorded = member.recording->operations[static_cast<std::size_t>(action.operation)];
-        const auto bytes = static_cast<std::uint64_t>(std::llround(static_cast<double>(recorded.bytes) * factor));
+        const ReplayOperation& recorded =
+            member.recording->operations[static_cast<std::size_t>(action.operation)];
+        const auto bytes =
+            static_cast<std::uint64_t>(std::llround(static_cast<double>(recorded.bytes) * factor));
         const auto [found, fresh] = messages_.try_emplace({bytes, recorded.synchronous},
                                                           static_cast<int>(written_.operations.size()));
         if (fresh) written_.operations.push_back({.bytes = bytes, .synchronous = recorded.synchronous});
@@ -427,11 +452,14 @@ class Extrapolator {
         Problem problem = recorded.problem;
         problem.collective = with_equal_blocks(problem.collective);
         problem.parts.clear();
-        problem.root = problem.root == problem.ranks - 1 && problem.root > 0 ? size - 1 : std::min(problem.root, size - 1);
+        problem.root = problem.root == problem.ranks - 1 && problem.root > 0
+                           ? size - 1
+                           : std::min(problem.root, size - 1);
         problem.ranks = size;
         problem.bytes = static_cast<std::uint64_t>(std::llround(static_cast<double>(problem.bytes) * factor));
         if (is_reduction(problem.collective)) {
-            problem.bytes = (problem.bytes + problem.element_bytes() - 1) / problem.element_bytes() * problem.element_bytes();
+            problem.bytes = (problem.bytes + problem.element_bytes() - 1) / problem.element_bytes() *
+                            problem.element_bytes();
         }
         written_.operations.push_back(
             {.problem = problem, .communicator = communicator, .blocking = recorded.blocking});
@@ -440,8 +468,8 @@ class Extrapolator {
 
     const int ranks_;
     std::vector<const Replay*> by_size_;
-    std::vector<ReplaySite> all_sites_;       // of all recordings, without times
-    std::vector<std::vector<int>> sites_;     // by recording: from its sites to those of all
+    std::vector<ReplaySite> all_sites_;    // of all recordings, without times
+    std::vector<std::vector<int>> sites_;  // by recording: from its sites to those of all
     std::vector<Class> classes_;
     std::vector<int> role_of_;  // the class of each rank of the prediction
     // Of the largest recording.

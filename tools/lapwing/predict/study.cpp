@@ -154,13 +154,17 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     app.add_option("COLLECTIVE", options.collectives, "Such as barrier, or ibcast,iallreduce");
     text("--pipeline", options.pipeline, "P",
          "Instead of collectives: fft, cg or lu, such as fft:n=512,variables=3; or your own file");
-    app.add_option("--program", options.recordings, "Instead of collectives: a recording of `lapwing profile --record`; two or three on different ranks for --ranks")
+    app.add_option("--program", options.recordings,
+                   "Instead of collectives: a recording of `lapwing profile --record`; two or three on "
+                   "different ranks for --ranks")
         ->type_name("DIR");
     text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, in steps of factor 4");
     text("--bytes", options.bytes, "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4 (8)");
     text("--algorithm", options.algorithms, "A,...",
          "Such as ring,pairwise:window=6; chosen: as in a run; all: each that applies (chosen)");
-    text("--engine", options.engines, "E,...", "One or more of host,thread,kernel,card; of a recording, also native (host,kernel; native,thread,kernel,card)");
+    text("--engine", options.engines, "E,...",
+         "One or more of host,thread,kernel,card; of a recording, also native (host,kernel; "
+         "native,thread,kernel,card)");
 
     app.begin_group("The program");
     text("--work", options.work, "X",
@@ -172,7 +176,8 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     text("--measured-with", options.measured_with, "E", "The engine that the recorded run had (native)");
     text("--computation", options.computation, "C",
          "processor: the processor's time between calls; wall: all time (processor)");
-    app.add_flag("--blocking", options.take_blocking, "Engines run blocking collectives, too (LAPWING_BLOCKING=1)");
+    app.add_flag("--blocking", options.take_blocking,
+                 "Engines run blocking collectives, too (LAPWING_BLOCKING=1)");
 
     app.begin_group("Noise and late ranks");
     text("--noise", options.noise, "NOISE,...",
@@ -249,8 +254,12 @@ namespace {
 
 // What is simulated: collectives, a pipeline, or a recorded program.
 void read_subject(const PredictOptions& options, Study& study) {
-    if ((options.collectives.empty() ? 0 : 1) + (options.pipeline.empty() ? 0 : 1) + (options.recordings.empty() ? 0 : 1) != 1) {
-        throw_invalid("name collectives, such as barrier, or a pipeline by --pipeline, or a recording by --program; not both");
+    if ((options.collectives.empty() ? 0 : 1) + (options.pipeline.empty() ? 0 : 1) +
+            (options.recordings.empty() ? 0 : 1) !=
+        1) {
+        throw_invalid(
+            "name collectives, such as barrier, or a pipeline by --pipeline, or a recording by --program; "
+            "not both");
     }
     if (!options.recordings.empty()) {
         study.recordings = options.recordings;
@@ -260,9 +269,11 @@ void read_subject(const PredictOptions& options, Study& study) {
         study.take_blocking = options.take_blocking;
         if (!options.ranks.empty()) study.ranks = read_ranks(options.ranks);
         if (!options.ranks.empty() && options.recordings.size() < 2) {
-            throw_invalid("--ranks: other numbers of ranks need recordings on two or more: --program DIR1 DIR2");
+            throw_invalid(
+                "--ranks: other numbers of ranks need recordings on two or more: --program DIR1 DIR2");
         }
-        if (options.algorithms == "all") throw_invalid("--algorithm: of a program, name them, such as pairwise,ring");
+        if (options.algorithms == "all")
+            throw_invalid("--algorithm: of a program, name them, such as pairwise,ring");
         if (options.loggopsim) throw_invalid("--loggopsim is for single collectives");
         if (!options.late.empty()) throw_invalid("--late: a recorded program has its own late ranks");
         return;
@@ -277,7 +288,8 @@ void read_subject(const PredictOptions& options, Study& study) {
         return;
     }
     study.pipeline = read_pipeline(options.pipeline);
-    if (options.algorithms == "all") throw_invalid("--algorithm: of a pipeline, name them, such as pairwise,ring");
+    if (options.algorithms == "all")
+        throw_invalid("--algorithm: of a pipeline, name them, such as pairwise,ring");
     if (options.loggopsim) throw_invalid("--loggopsim is for single collectives");
     for (const Problem& problem : make_pipeline(*study.pipeline, study.ranks.front(), 1).problems) {
         study.collectives.push_back(problem.collective);
@@ -291,7 +303,7 @@ void read_engines(const PredictOptions& options, Study& study) {
     for (const simulate::Engine& engine : simulate::engines()) known.push_back(&engine);
     std::vector<std::string> names;
     for (const simulate::Engine* engine : known) names.emplace_back(engine->name);
-    const std::string wanted = !options.engines.empty()    ? options.engines
+    const std::string wanted = !options.engines.empty()   ? options.engines
                                : study.recordings.empty() ? "host,kernel"
                                                           : "native,thread,kernel,card";
     read_list("--engine", wanted, [&](const std::string& word) {

@@ -5,8 +5,8 @@
 
 namespace lapwing::tool {
 
-// Returns what Open MPI 4.1 would take without Lapwing, as far as the catalogue has it; MPICH's choices are similar. The
-// thresholds are those of its modules tuned (blocking) and libnbc (nonblocking), rounded.
+// Returns what Open MPI 4.1 would take without Lapwing, as far as the catalogue has it; MPICH's choices are
+// similar. The thresholds are those of its modules tuned (blocking) and libnbc (nonblocking), rounded.
 Choice native_choice(const Problem& problem, bool blocking);
 
 }  // namespace lapwing::tool

@@ -61,7 +61,8 @@ std::string name_of(const recording::Site& site, Symbols& symbols) {
     if (!file.empty()) {
         name += fmt::format(", {}:{}", file, symbol.line);
     } else if (function.empty() && !site.module.empty()) {
-        name += fmt::format(", {}+{:#x}", std::filesystem::path(site.module).filename().string(), site.offset);
+        name +=
+            fmt::format(", {}+{:#x}", std::filesystem::path(site.module).filename().string(), site.offset);
     }
     return name;
 }
@@ -127,7 +128,8 @@ std::string table_of_engines(const Study& study, const std::vector<ProgramCase>&
     if (!study.noises.empty()) titles.emplace_back("noise");
     titles.insert(titles.end(),
                   {"total ms", "computing ms", "in MPI ms", "calls alone ms", "overlap %", "of native"});
-    const bool sizes = std::any_of(cases.begin(), cases.end(), [](const ProgramCase& one) { return !recorded(one); });
+    const bool sizes =
+        std::any_of(cases.begin(), cases.end(), [](const ProgramCase& one) { return !recorded(one); });
     if (sizes) titles.insert(titles.end(), {"at least ms", "at most ms"});
     std::vector<Row> rows{titles};
     for (const ProgramCase& one : cases) {
@@ -136,9 +138,10 @@ std::string table_of_engines(const Study& study, const std::vector<ProgramCase>&
             Row& cells = rows.emplace_back(Row{std::to_string(one.ranks), row.engine->name});
             if (!study.noises.empty()) cells.push_back(row.noise.empty() ? "none" : row.noise);
             const double total = median(row.total);
-            cells.insert(cells.end(), {milliseconds(total), milliseconds(row.computing), milliseconds(row.in_mpi),
-                                       milliseconds(row.communication), percent(row.overlap()),
-                                       native == nullptr ? "-" : fmt::format("{:.3f}", total / native->total.front())});
+            cells.insert(cells.end(),
+                         {milliseconds(total), milliseconds(row.computing), milliseconds(row.in_mpi),
+                          milliseconds(row.communication), percent(row.overlap()),
+                          native == nullptr ? "-" : fmt::format("{:.3f}", total / native->total.front())});
             if (!sizes) continue;
             const bool known = recorded(one);
             cells.insert(cells.end(),
@@ -156,14 +159,17 @@ Json json_of_sizes(const ProgramCase& one, Symbols& symbols) {
                     {"max_exponent", growth.max_exponent},
                     {"error", growth.error}};
     };
-    const auto site_of = [&](int site) { return name_of(found.expected.sites[static_cast<std::size_t>(site)].of, symbols); };
+    const auto site_of = [&](int site) {
+        return name_of(found.expected.sites[static_cast<std::size_t>(site)].of, symbols);
+    };
     Json json = {{"ranks", one.ranks}};
     for (const PredictedProgram& row : one.rows) {
         if (row.noise.empty()) json["range"][row.engine->name] = {row.smallest, row.largest};
     }
     for (const simulate::SiteGrowth& growth : found.growths) {
-        json["growths"].push_back(
-            {{"site", site_of(growth.site)}, {"computing", json_of(growth.computing)}, {"bytes", json_of(growth.bytes)}});
+        json["growths"].push_back({{"site", site_of(growth.site)},
+                                   {"computing", json_of(growth.computing)},
+                                   {"bytes", json_of(growth.bytes)}});
     }
     for (const simulate::LeftOut& site : found.left_out) {
         json["left_out"].push_back({{"site", site_of(site.site)}, {"why", site.why}, {"share", site.share}});
@@ -182,11 +188,13 @@ std::string text_of_sizes(const ProgramCase& one, Symbols& symbols) {
         }
         return text;
     };
-    std::vector<Row> rows{{"call site", "computing before grows as ranks to the", "its bytes as ranks to the"}};
+    std::vector<Row> rows{
+        {"call site", "computing before grows as ranks to the", "its bytes as ranks to the"}};
     for (const simulate::SiteGrowth& growth : found.growths) {
         const simulate::ReplaySite& site = found.expected.sites[static_cast<std::size_t>(growth.site)];
         if (site.calls == 0) continue;
-        rows.push_back({name_of(site.of, symbols), power(growth.computing), site.bytes > 0 ? power(growth.bytes) : "-"});
+        rows.push_back(
+            {name_of(site.of, symbols), power(growth.computing), site.bytes > 0 ? power(growth.bytes) : "-"});
     }
     std::string text = align(rows);
     double share = 0;
@@ -219,7 +227,8 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, Symbols& 
     for (std::size_t site = 1; site < replay.sites.size(); ++site) {
         if (most(site) >= worth_a_row * columns.front()->total.front()) sites.push_back(site);
     }
-    std::stable_sort(sites.begin(), sites.end(), [&](std::size_t a, std::size_t b) { return most(a) > most(b); });
+    std::stable_sort(sites.begin(), sites.end(),
+                     [&](std::size_t a, std::size_t b) { return most(a) > most(b); });
     std::vector<Row> rows{titles};
     for (const std::size_t site : sites) {
         const simulate::ReplaySite& of = replay.sites[site];
@@ -282,9 +291,11 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
     for (const ProgramCase& one : cases) {
         const auto both = compare(study, one);
         if (!both) continue;
-        text += fmt::format("{} ranks: measured {} ms, {} ms of it in MPI; replayed by {} {} ms: {:.3f} of the measured time\n",
-                            one.ranks, milliseconds(both->measured), milliseconds(measured_in_mpi(*one.replay)),
-                            study.measured_with, milliseconds(both->predicted), both->predicted / both->measured);
+        text += fmt::format(
+            "{} ranks: measured {} ms, {} ms of it in MPI; replayed by {} {} ms: {:.3f} of the measured "
+            "time\n",
+            one.ranks, milliseconds(both->measured), milliseconds(measured_in_mpi(*one.replay)),
+            study.measured_with, milliseconds(both->predicted), both->predicted / both->measured);
     }
     text += headline(study);
     for (const simulate::Engine* engine : study.engines) {
@@ -297,7 +308,8 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
             text += fmt::format("\nIn MPI, each rank on average, {} ranks:\n{}", one.ranks, sites);
         }
     }
-    const auto other = std::find_if(cases.begin(), cases.end(), [](const ProgramCase& one) { return !recorded(one); });
+    const auto other =
+        std::find_if(cases.begin(), cases.end(), [](const ProgramCase& one) { return !recorded(one); });
     if (other != cases.end()) text += "\n" + text_of_sizes(*other, symbols);
     std::vector<std::string> notes;
     for (const ProgramCase& one : cases) {

@@ -48,20 +48,24 @@ void estimate_needs(const Study& study, ProgramCase& one) {
         messages += starts[i] * static_cast<double>(needs.messages) / operation.problem.ranks;
         one.memory += needs.memory();
     }
-    for (const auto& script : one.replay->scripts.of_ranks) one.memory += script.size() * sizeof(simulate::Action);
+    for (const auto& script : one.replay->scripts.of_ranks)
+        one.memory += script.size() * sizeof(simulate::Action);
     const auto disturbed = static_cast<double>(study.rounds) * static_cast<double>(study.noises.size());
-    one.messages = static_cast<std::uint64_t>(messages * static_cast<double>(study.engines.size()) * (2 + (one.extrapolation != nullptr ? 2 : 0) + disturbed));
+    one.messages = static_cast<std::uint64_t>(messages * static_cast<double>(study.engines.size()) *
+                                              (2 + (one.extrapolation != nullptr ? 2 : 0) + disturbed));
     if (one.memory > study.memory) {
-        throw Error(ErrorCode::unsupported,
-                    fmt::format("{} ranks need about {} MiB, more than the {} MiB that they may use (--memory)",
-                                one.ranks, one.memory >> 20, study.memory >> 20));
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("{} ranks need about {} MiB, more than the {} MiB that they may use (--memory)",
+                        one.ranks, one.memory >> 20, study.memory >> 20));
     }
 }
 
 // The hosts of the recording, unless the study names a network.
 std::unique_ptr<simulate::Network> network_for(const Study& study, const ProgramCase& one) {
     const std::vector<std::string>& names = one.replay->hosts;
-    const bool named = study.network.shape != "flat" || study.network.ranks_per_host > 1 || study.network.random_places;
+    const bool named =
+        study.network.shape != "flat" || study.network.ranks_per_host > 1 || study.network.random_places;
     if (named || names.empty()) return make_network(study.network, one.ranks);
     std::map<std::string, int> counts;
     std::map<std::string, std::int32_t> hosts;
@@ -80,7 +84,10 @@ std::unique_ptr<simulate::Network> network_for(const Study& study, const Program
 class ProgramRun {
   public:
     ProgramRun(const Study& study, ProgramCase& one, ProgressBar& bar)
-        : study_(study), case_(one), bar_(bar), network_(network_for(study, one)),
+        : study_(study),
+          case_(one),
+          bar_(bar),
+          network_(network_for(study, one)),
           calls_alone_(simulate::without_computation(one.replay->scripts)) {
         barrier_.ranks = one.ranks;
     }
@@ -90,12 +97,14 @@ class ProgramRun {
     }
 
   private:
-    Choice choice_for(const simulate::ReplayOperation& operation, const simulate::Engine& engine, bool native) const {
+    Choice choice_for(const simulate::ReplayOperation& operation, const simulate::Engine& engine,
+                      bool native) const {
         return native ? native_choice(operation.problem, operation.blocking)
                       : choice_of(study_, engine, operation.problem);
     }
 
-    const simulate::Lists* lists_of(const simulate::ReplayOperation& operation, const simulate::Engine& engine, bool native) {
+    const simulate::Lists* lists_of(const simulate::ReplayOperation& operation,
+                                    const simulate::Engine& engine, bool native) {
         const std::string choice =
             operation.communicator < 0 ? "" : print(choice_for(operation, engine, native));
         std::unique_ptr<simulate::Lists>& lists = lists_[{&operation, choice}];
@@ -103,7 +112,8 @@ class ProgramRun {
             lists = std::make_unique<simulate::Lists>(
                 operation.communicator < 0
                     ? simulate::make_message(operation.bytes)
-                    : simulate::make_lists(operation.problem, choice_for(operation, engine, native), study_.memory));
+                    : simulate::make_lists(operation.problem, choice_for(operation, engine, native),
+                                           study_.memory));
         }
         return lists.get();
     }
@@ -158,7 +168,8 @@ class ProgramRun {
             if (site > 0) inside += outcome.sites[site];
         }
         row.in_mpi = simulate::to_seconds(inside) / ranks;
-        row.computing = simulate::to_seconds(*std::max_element(outcome.computing.begin(), outcome.computing.end()));
+        row.computing =
+            simulate::to_seconds(*std::max_element(outcome.computing.begin(), outcome.computing.end()));
         case_.rows.push_back(row);
         for (const NoiseOfStudy& noise : study_.noises) {
             row.noise = noise.what;
@@ -178,7 +189,8 @@ class ProgramRun {
     const std::unique_ptr<simulate::Network> network_;
     const simulate::Scripts calls_alone_;
     Problem barrier_;  // of all ranks: whose constants hold
-    std::map<std::pair<const simulate::ReplayOperation*, std::string>, std::unique_ptr<simulate::Lists>> lists_;
+    std::map<std::pair<const simulate::ReplayOperation*, std::string>, std::unique_ptr<simulate::Lists>>
+        lists_;
     std::vector<simulate::Operation> operations_;
 };
 
@@ -196,7 +208,8 @@ std::vector<ProgramCase> program_cases_of(Study& study) {
         const auto replay =
             std::make_shared<simulate::Replay>(simulate::make_replay(recording, study.computation));
         cases.push_back({replay->ranks, replay, nullptr});
-        if (!study.ranks.empty()) folded.push_back(simulate::make_replay(recording, study.computation, false));
+        if (!study.ranks.empty())
+            folded.push_back(simulate::make_replay(recording, study.computation, false));
     }
     for (const int ranks : study.ranks) {
         const auto found = std::make_shared<simulate::Extrapolation>(simulate::extrapolate(folded, ranks));
