@@ -129,8 +129,17 @@ class Extrapolator {
         }
     }
 
+    // The block of a collective, on average.
     static std::uint64_t bytes_of(const ReplayOperation& operation) {
-        return operation.communicator < 0 ? operation.bytes : operation.problem.bytes;
+        if (operation.communicator < 0) return operation.bytes;
+        if (operation.problem.parts.empty()) return operation.problem.bytes;
+        std::uint64_t sum = 0;
+        std::uint64_t blocks = 0;
+        for (const Parts& parts : operation.problem.parts) {
+            for (const Part& part : parts.sends) sum += part.bytes;
+            blocks += parts.sends.size();
+        }
+        return blocks > 0 ? sum / blocks : 0;
     }
 
     void fit() {
@@ -456,7 +465,7 @@ class Extrapolator {
                            ? size - 1
                            : std::min(problem.root, size - 1);
         problem.ranks = size;
-        problem.bytes = static_cast<std::uint64_t>(std::llround(static_cast<double>(problem.bytes) * factor));
+        problem.bytes = static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes_of(recorded)) * factor));
         if (is_reduction(problem.collective)) {
             problem.bytes = (problem.bytes + problem.element_bytes() - 1) / problem.element_bytes() *
                             problem.element_bytes();
