@@ -229,6 +229,58 @@ TEST(OtherSizes, OfRowsOfAGrid) {
     EXPECT_THAT(found.expected.scripts.communicators, SizeIs(8 + 1));
 }
 
+// The faces of a cube of 64 x 64 x 64 numbers, of which a grid cuts parts.
+TEST(OtherSizes, OfAHaloInAGrid) {
+    const GridRule grid{3, false};
+    const auto neighbors = [&](int rank, int ranks) {
+        std::vector<std::pair<int, std::uint64_t>> found;
+        const std::array<int, 3> sides = grid.sides(ranks);
+        for (std::size_t d = 0; d < 3; ++d) {
+            for (const int step : {-1, 1}) {
+                std::array<int, 3> place = grid.place(rank, ranks);
+                place[d] += step;
+                const std::uint64_t face =
+                    64 * 64 * 8 * static_cast<std::uint64_t>(sides[d]) / static_cast<std::uint64_t>(ranks);
+                if (place[d] >= 0 && place[d] < sides[d]) found.emplace_back(grid.rank(place, ranks), face);
+            }
+        }
+        return found;
+    };
+    // On few ranks a grid of three dimensions looks like one of two, unless the recording has places for
+    // neighbours that are not there.
+    for (const bool places : {false, true}) {
+        std::vector<Replay> replays;
+        for (const int ranks : places ? std::vector{2, 4} : std::vector{2, 4, 8}) {
+            Recording recording;
+            recording.ranks = ranks;
+            for (int rank = 0; rank < ranks; ++rank) {
+                RecordedRank one(rank, ranks);
+                std::vector<int> peers;
+                std::vector<std::uint64_t> bytes;
+                for (const auto& [peer, face] : neighbors(rank, ranks)) {
+                    peers.push_back(peer);
+                    bytes.push_back(face);
+                }
+                if (places) peers.resize(6, -1);
+                Call call;
+                call.sent_counts = one.counts(bytes);
+                recording::Rank made = one.call("MPI_Neighbor_alltoallv", {0}, call).finish();
+                made.communicators[1].sources = made.communicators[1].destinations = peers;
+                recording.each.push_back(std::move(made));
+            }
+            replays.push_back(make_replay(recording, Computation::processor, false));
+        }
+        const Extrapolation found = extrapolate(replays, 64);
+        EXPECT_THAT(found.left_out, IsEmpty());
+        const Problem& problem = found.expected.operations.front().problem;
+        for (int rank = 0; rank < 64; ++rank) {
+            std::vector<std::pair<int, std::uint64_t>> sends;
+            for (const Part& part : problem.parts_of(rank).sends) sends.emplace_back(part.peer, part.bytes);
+            EXPECT_EQ(sends, neighbors(rank, 64)) << rank;
+        }
+    }
+}
+
 TEST(OtherSizes, WhatFollowsNoRuleIsNamed) {
     const MakeRank odd = [](RecordedRank& one, int rank, int ranks) {
         const int peers[] = {1, 2, 3, 0};

@@ -85,6 +85,23 @@ bool are_cut(const HaloRule& rule, std::span<const Problem* const> problems) {
     return seen[0] > 1 || seen[1] > 1 || seen[2] > 1;
 }
 
+// Of a dimension without neighbours: a part of a face as large as those of the other dimensions, on average.
+void guess_faces(HaloRule& rule) {
+    const std::array<int, 3> sides = rule.grid.sides(rule.ranks);
+    double whole = 0;
+    int known = 0;
+    for (std::size_t d = 0; d < 3; ++d) {
+        if (sides[d] == 1) continue;
+        whole += static_cast<double>(rule.bytes[d]) * parts_across(rule.grid, rule.ranks, d);
+        ++known;
+    }
+    for (std::size_t d = 0; d < 3; ++d) {
+        if (sides[d] > 1 || known == 0) continue;
+        rule.bytes[d] =
+            static_cast<std::uint64_t>(std::llround(whole / known / parts_across(rule.grid, rule.ranks, d)));
+    }
+}
+
 }  // namespace
 
 Problem HaloRule::problem(const Problem& recorded, int count, double factor) const {
@@ -110,8 +127,9 @@ Problem HaloRule::problem(const Problem& recorded, int count, double factor) con
     return problem;
 }
 
-std::optional<HaloRule> find_halo_rule(std::span<const Problem* const> problems) {
+std::optional<HaloRule> find_halo_rule(std::span<const Problem* const> problems, int dimensions) {
     for (const GridRule& grid : grid_rules()) {
+        if (dimensions > 0 && grid.dimensions != dimensions) continue;
         for (const bool around : {false, true}) {
             HaloRule rule{.grid = grid, .around = around};
             if (!std::all_of(problems.begin(), problems.end(),
@@ -124,6 +142,7 @@ std::optional<HaloRule> find_halo_rule(std::span<const Problem* const> problems)
             rule.ranks = (*largest)->ranks;
             rule.bytes = bytes_along(rule, **largest);
             rule.cut = are_cut(rule, problems);
+            if (rule.cut) guess_faces(rule);
             return rule;
         }
     }

@@ -22,7 +22,8 @@ struct HaloRule {
     Problem problem(const Problem& recorded, int ranks, double factor) const;
 };
 
-// Returns the first rule that the neighbours of all problems follow. Blocks without bytes are no neighbours.
-std::optional<HaloRule> find_halo_rule(std::span<const Problem* const> problems);
+// Returns the first rule that the neighbours of all problems follow, in a grid of so many dimensions; 0: of
+// any. Blocks without bytes are no neighbours.
+std::optional<HaloRule> find_halo_rule(std::span<const Problem* const> problems, int dimensions = 0);
 
 }  // namespace lapwing::simulate

@@ -34,8 +34,10 @@ class Converter {
     Converter(const recording::Recording& recording, Computation computation, bool samples)
         : recording_(recording), computation_(computation), samples_(samples), calls_(recording) {
         for (const RecordedCollective& one : calls_.collectives()) {
-            replay_.operations.push_back(
-                {.problem = one.problem, .communicator = one.communicator, .blocking = one.blocking});
+            replay_.operations.push_back({.problem = one.problem,
+                                          .communicator = one.communicator,
+                                          .dimensions = one.dimensions,
+                                          .blocking = one.blocking});
         }
         replay_.ranks = recording.ranks;
         replay_.sites.emplace_back();

@@ -21,6 +21,7 @@ enum class Computation : std::uint8_t {
 struct ReplayOperation {
     Problem problem = {};      // of a collective, without placement
     int communicator = -1;     // -1: a message
+    int dimensions = 0;        // as in RecordedCollective
     bool blocking = true;      // the program waits for it in the call that starts it
     std::uint64_t bytes = 0;   // of a message
     bool synchronous = false;  // a message

@@ -263,6 +263,8 @@ class Extrapolator {
     }
 
     void find_halo(const Class& one, std::size_t at, int operation) {
+        const int dimensions =
+            one.templates.front().recording->operations[static_cast<std::size_t>(operation)].dimensions;
         std::vector<const Problem*> problems;
         for (const Member& member : one.members) {
             const Problem& problem =
@@ -270,7 +272,7 @@ class Extrapolator {
             if (std::find(problems.begin(), problems.end(), &problem) == problems.end())
                 problems.push_back(&problem);
         }
-        if (const auto rule = find_halo_rule(problems)) halos_.emplace(operation, *rule);
+        if (const auto rule = find_halo_rule(problems, dimensions)) halos_.emplace(operation, *rule);
     }
 
     static bool is_sparse(const Problem& problem) {
@@ -465,7 +467,8 @@ class Extrapolator {
                            ? size - 1
                            : std::min(problem.root, size - 1);
         problem.ranks = size;
-        problem.bytes = static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes_of(recorded)) * factor));
+        problem.bytes =
+            static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes_of(recorded)) * factor));
         if (is_reduction(problem.collective)) {
             problem.bytes = (problem.bytes + problem.element_bytes() - 1) / problem.element_bytes() *
                             problem.element_bytes();

@@ -175,7 +175,7 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     app.begin_group("A recorded program");
     text("--measured-with", options.measured_with, "E", "The engine that the recorded run had (native)");
     text("--computation", options.computation, "C",
-         "processor: the processor's time between calls; wall: all time (processor)");
+         "wall: all time between calls; processor: the processor's alone (wall)");
     app.add_flag("--blocking", options.take_blocking,
                  "Engines run blocking collectives, too (LAPWING_BLOCKING=1)");
 

@@ -24,7 +24,7 @@ struct PredictOptions {
     std::string collectives;
     std::string pipeline;
     std::vector<std::string> recordings;
-    std::string computation = "processor";
+    std::string computation = "wall";
     std::string measured_with = "native";
     bool take_blocking = false;
     std::string ranks;
