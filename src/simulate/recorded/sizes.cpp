@@ -42,7 +42,7 @@ class Extrapolator {
     Extrapolation extrapolate() {
         join_sites();
         find_classes();
-        fit();
+        found_.growths = fit_sites(by_size_, sites_, static_cast<int>(all_sites_.size()));
         for (std::size_t i = 0; i < classes_.size(); ++i) find_rules(i);
         join_left_out();
         found_.smallest = write(&Growth::min_factor);
@@ -116,66 +116,6 @@ class Extrapolator {
         }
         role_of_ = find_roles(casts, ranks_);
         if (role_of_.empty()) refuse_sizes(first_difference(sequences, casts, all_sites_));
-    }
-
-    // Calls visit(action, how many times it runs).
-    static void each_action(const std::vector<Action>& script,
-                            const std::function<void(const Action&, double)>& visit) {
-        std::vector<double> times{1};
-        for (const Action& action : script) {
-            if (action.kind == Action::Kind::repeat) times.push_back(times.back() * action.times);
-            if (action.kind == Action::Kind::end) times.pop_back();
-            visit(action, times.back());
-        }
-    }
-
-    // The block of a collective, on average.
-    static std::uint64_t bytes_of(const ReplayOperation& operation) {
-        if (operation.communicator < 0) return operation.bytes;
-        if (operation.problem.parts.empty()) return operation.problem.bytes;
-        std::uint64_t sum = 0;
-        std::uint64_t blocks = 0;
-        for (const Parts& parts : operation.problem.parts) {
-            for (const Part& part : parts.sends) sum += part.bytes;
-            blocks += parts.sends.size();
-        }
-        return blocks > 0 ? sum / blocks : 0;
-    }
-
-    void fit() {
-        struct Sums {
-            double work = 0, computations = 0, bytes = 0, calls = 0;
-        };
-        std::vector<std::vector<Sums>> sums(all_sites_.size(), std::vector<Sums>(by_size_.size()));
-        for (std::size_t index = 0; index < by_size_.size(); ++index) {
-            for (int rank = 0; rank < by_size_[index]->ranks; ++rank) {
-                const Member member{by_size_[index], index, rank};
-                each_action(member.script(), [&](const Action& action, double times) {
-                    Sums& sum = sums[static_cast<std::size_t>(site(member, action))][index];
-                    if (action.kind == Action::Kind::compute) {
-                        sum.work += times * static_cast<double>(action.work);
-                        sum.computations += times;
-                    } else if (action.kind == Action::Kind::start || action.kind == Action::Kind::send) {
-                        sum.bytes +=
-                            times *
-                            static_cast<double>(bytes_of(
-                                member.recording->operations[static_cast<std::size_t>(action.operation)]));
-                        sum.calls += times;
-                    }
-                });
-            }
-        }
-        for (std::size_t one = 0; one < sums.size(); ++one) {
-            std::vector<std::pair<double, double>> work;
-            std::vector<std::pair<double, double>> bytes;
-            for (std::size_t index = 0; index < by_size_.size(); ++index) {
-                const Sums& sum = sums[one][index];
-                if (sum.computations > 0)
-                    work.emplace_back(by_size_[index]->ranks, sum.work / sum.computations);
-                if (sum.calls > 0) bytes.emplace_back(by_size_[index]->ranks, sum.bytes / sum.calls);
-            }
-            found_.growths.push_back({static_cast<int>(one), fit_growth(work), fit_growth(bytes)});
-        }
     }
 
     void find_rules(std::size_t number) {

@@ -10,16 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "simulate/recorded/growth.hpp"
 #include "simulate/recorded/replay.hpp"
+#include "simulate/recorded/site_growth.hpp"
 
 namespace lapwing::simulate {
-
-struct SiteGrowth {
-    int site = 0;      // index in Replay::sites
-    Growth computing;  // of the time before a call
-    Growth bytes;      // that a call sends
-};
 
 struct LeftOut {
     int site = 0;

@@ -20,15 +20,11 @@ namespace {
 std::vector<double> starts_of(const simulate::Replay& replay) {
     std::vector<double> starts(replay.operations.size());
     for (const std::vector<simulate::Action>& script : replay.scripts.of_ranks) {
-        std::vector<double> times{1};
-        for (const simulate::Action& action : script) {
+        simulate::each_action(script, [&](const simulate::Action& action, double times) {
             using Kind = simulate::Action::Kind;
-            if (action.kind == Kind::repeat) times.push_back(times.back() * action.times);
-            if (action.kind == Kind::end) times.pop_back();
-            if (action.kind == Kind::start || action.kind == Kind::send) {
-                starts[static_cast<std::size_t>(action.operation)] += times.back();
-            }
-        }
+            if (action.kind != Kind::start && action.kind != Kind::send) return;
+            starts[static_cast<std::size_t>(action.operation)] += times;
+        });
     }
     return starts;
 }
