@@ -275,6 +275,7 @@ class Extrapolator {
         written_.hosts = hosts();
         written_.notes = largest().notes;
         messages_.clear();
+        bytes_.clear();
         collectives_.clear();
         Scripts& scripts = written_.scripts;
         scripts.sites = static_cast<int>(all_sites_.size());
@@ -340,6 +341,10 @@ class Extrapolator {
     }
 
     void count(const std::vector<Action>& script) {
+        // Each operation has many actions, and some have the blocks of all ranks.
+        while (bytes_.size() < written_.operations.size()) {
+            bytes_.push_back(static_cast<double>(bytes_of(written_.operations[bytes_.size()])));
+        }
         each_action(script, [&](const Action& action, double times) {
             if (action.kind == Action::Kind::compute || action.kind == Action::Kind::repeat ||
                 action.kind == Action::Kind::end)
@@ -348,9 +353,8 @@ class Extrapolator {
             const bool starts = action.kind == Action::Kind::start || action.kind == Action::Kind::send;
             if (starts || action.kind == Action::Kind::call) own.calls += static_cast<std::uint64_t>(times);
             if (!starts) return;
-            own.bytes += static_cast<std::uint64_t>(
-                times * static_cast<double>(
-                            bytes_of(written_.operations[static_cast<std::size_t>(action.operation)])));
+            own.bytes +=
+                static_cast<std::uint64_t>(times * bytes_[static_cast<std::size_t>(action.operation)]);
         });
     }
 
@@ -434,6 +438,7 @@ class Extrapolator {
     // Of the scripts that are written.
     Factor factor_ = nullptr;
     Replay written_;
+    std::vector<double> bytes_;  // of its operations
     std::map<std::pair<std::uint64_t, bool>, int> messages_;
     std::map<std::pair<int, int>, int> collectives_;
     Extrapolation found_;

@@ -176,6 +176,10 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     text("--measured-with", options.measured_with, "E", "The engine that the recorded run had (native)");
     text("--computation", options.computation, "C",
          "wall: all time between calls; processor: the processor's alone (wall)");
+    app.add_option("--passes", options.passes,
+                   "Simulate so many passes of outer loops, in place of all; without noise (all)")
+        ->type_name("N")
+        ->range(2, 1000000);
     app.add_flag("--blocking", options.take_blocking,
                  "Engines run blocking collectives, too (LAPWING_BLOCKING=1)");
 
@@ -267,6 +271,8 @@ void read_subject(const PredictOptions& options, Study& study) {
         study.computation =
             static_cast<simulate::Computation>(pick("--computation", options.computation, computations));
         study.take_blocking = options.take_blocking;
+        study.passes = options.passes;
+        if (options.passes > 0 && !options.noise.empty()) throw_invalid("--passes: noise needs all passes");
         if (!options.ranks.empty()) study.ranks = read_ranks(options.ranks);
         if (!options.ranks.empty() && options.recordings.size() < 2) {
             throw_invalid(

@@ -27,6 +27,7 @@ struct PredictOptions {
     std::string computation = "wall";
     std::string measured_with = "native";
     bool take_blocking = false;
+    int passes = 0;
     std::string ranks;
     std::string bytes = "8";
     std::string algorithms = "chosen";
@@ -74,6 +75,7 @@ struct Study {
     simulate::Computation computation = simulate::Computation::processor;
     std::string measured_with;   // the engine of the recorded run
     bool take_blocking = false;  // Lapwing runs blocking collectives, too
+    int passes = 0;              // of long loops, which stand for all; 0: all
     std::vector<int> ranks;
     std::vector<std::uint64_t> bytes;
     std::string algorithms;  // "chosen", "all", or "ring,bruck"

@@ -11,26 +11,28 @@
 #include "lapwing/predict/cases.hpp"
 #include "lapwing/predict/program/native.hpp"
 #include "simulate/networks/networks.hpp"
+#include "simulate/recorded/passes.hpp"
 #include "simulate/simulation.hpp"
 
 namespace lapwing::tool {
 namespace {
 
-// How many times each operation is started by all ranks together.
-std::vector<double> starts_of(const simulate::Replay& replay) {
+// How many times each operation is started by all ranks together, about.
+std::vector<double> starts_of(const simulate::Replay& replay, int passes) {
     std::vector<double> starts(replay.operations.size());
     for (const std::vector<simulate::Action>& script : replay.scripts.of_ranks) {
         simulate::each_action(script, [&](const simulate::Action& action, double times) {
             using Kind = simulate::Action::Kind;
             if (action.kind != Kind::start && action.kind != Kind::send) return;
-            starts[static_cast<std::size_t>(action.operation)] += times;
+            starts[static_cast<std::size_t>(action.operation)] +=
+                passes > 0 ? std::min(times, 2.0 * passes) : times;
         });
     }
     return starts;
 }
 
 void estimate_needs(const Study& study, ProgramCase& one) {
-    const std::vector<double> starts = starts_of(*one.replay);
+    const std::vector<double> starts = starts_of(*one.replay, study.passes);
     double messages = 0;
     one.memory = 0;
     for (std::size_t i = 0; i < starts.size(); ++i) {
@@ -127,10 +129,14 @@ class ProgramRun {
         }
     }
 
-    simulate::Outcome simulate(simulate::Setting setting, const simulate::Scripts& scripts) const {
-        setting.program.scripts = &scripts;
-        setting.advance = [this](std::uint64_t messages) { bar_.advance(static_cast<double>(messages)); };
-        return simulate::simulate(case_.ranks, operations_, setting);
+    simulate::Outcome simulate(const simulate::Setting& setting, const simulate::Scripts& scripts) const {
+        const auto run = [&](const simulate::Scripts& of) {
+            simulate::Setting own = setting;
+            own.program.scripts = &of;
+            own.advance = [this](std::uint64_t messages) { bar_.advance(static_cast<double>(messages)); };
+            return simulate::simulate(case_.ranks, operations_, own);
+        };
+        return study_.passes > 0 ? simulate::simulate_passes(scripts, study_.passes, run) : run(scripts);
     }
 
     void run(const simulate::Engine& engine) {
