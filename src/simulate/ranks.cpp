@@ -169,8 +169,6 @@ void Ranks::next_action(int rank, State& state) {
         if (action.kind != Action::Kind::compute) return;
         if (action.ranks.has(rank, ranks_) && (action.work > 0 || action.tests > 0)) {
             state.pieces = action.tests + 1;
-            state.piece = action.work / (action.tests + 1);
-            state.last_piece = action.work - state.piece * action.tests;
             return;
         }
     }
@@ -293,7 +291,8 @@ void Ranks::work_piece(int rank, State& state) {
     if (state.idle_test && (state.open > 0 || state.program < state.busy)) {
         state.program = on_processor(rank, state.program, engine_costs_.test);
     }
-    const Time piece = --state.pieces == 0 ? state.last_piece : state.piece;
+    const Action& action = actions_of(rank)[static_cast<std::size_t>(state.action)];
+    const Time piece = --state.pieces == 0 ? last_piece_of(action) : piece_of(action);
     const Time end = on_processor(rank, state.program, piece + state.taken);
     if (scripts_ != nullptr) accounts_[static_cast<std::size_t>(rank)].computing += end - state.program;
     state.program = end;
@@ -366,7 +365,9 @@ void Ranks::take(int rank, State& state, Time begin, Time work) {
         return;
     }
     while (state.pieces > 0) {
-        if (begin < state.program + state.last_piece + (state.pieces - 1) * state.piece + state.taken) {
+        const Action& work_of = actions_of(rank)[static_cast<std::size_t>(state.action)];
+        if (begin <
+            state.program + last_piece_of(work_of) + (state.pieces - 1) * piece_of(work_of) + state.taken) {
             state.taken += share;
             return;
         }

@@ -98,14 +98,12 @@ class Ranks {
     static constexpr Time awaited = -2;
 
     struct State {
-        Time program = 0;     // the processor's clock
-        Time thread = 0;      // the progress thread's
-        Occupancy interface;  // the sending one
-        Time call = 0;        // when the call of MPI began in which the program is, or was last
-        Time taken = 0;       // from the work to come, by the thread or the kernel
-        Time busy = 0;        // until when collectives were in flight that are complete now
-        Time piece = 0;       // the length of the pieces of work, but for the last one
-        Time last_piece = 0;
+        Time program = 0;          // the processor's clock
+        Time thread = 0;           // the progress thread's
+        Occupancy interface;       // the sending one
+        Time call = 0;             // when the call of MPI began in which the program is, or was last
+        Time taken = 0;            // from the work to come, by the thread or the kernel
+        Time busy = 0;             // until when collectives were in flight that are complete now
         std::int32_t action = -1;  // -1: between two iterations
         std::int32_t iteration = 0;
         std::int32_t pieces = 0;  // of the work that the program is in
@@ -164,6 +162,10 @@ class Ranks {
         Time counted = 0;  // of `computing`, at the time `until`
         std::int32_t site = 0;
     };
+
+    // The length of a piece of an action's work; the last one has the rest.
+    static Time piece_of(const Action& action) { return action.work / (action.tests + 1); }
+    static Time last_piece_of(const Action& action) { return action.work - piece_of(action) * action.tests; }
 
     State& state_of(int rank) { return states_[static_cast<std::size_t>(rank)]; }
     Flight& flight_of(int rank, int request) {
@@ -264,9 +266,9 @@ inline Time Ranks::ready(Flight& flight) {
 
 inline std::pair<Ranks::Flight*, Time> Ranks::first_flight(int rank) {
     std::pair<Flight*, Time> first{nullptr, never};
-    const int requests = requests_of(rank);
-    for (int request = 0; request < requests; ++request) {
-        Flight& flight = flight_of(rank, request);
+    const std::size_t first_index = first_flight_index(rank);
+    const auto requests = static_cast<std::size_t>(requests_of(rank));
+    for (Flight& flight : std::span(flights_).subspan(first_index, requests)) {
         if (flight.step == flight.end) continue;
         const Time when = ready(flight);
         if (when < first.second) first = {&flight, when};
