@@ -139,6 +139,35 @@ class Profile:
                     calls[24, "MPI_Neighbor_alltoall"]["calls"] == 24 and "left_out" not in sizes and
                     0 < low <= total * 1.001 and total <= high * 1.001, str(found["program"]))
 
+    def first_touches(self, scratch):
+        """When buffers are used, by whom, and that guards change nothing for the program."""
+        source = pathlib.Path(__file__).with_name("touches.c").read_text().splitlines()
+        marks = {mark: number + 1 for number, line in enumerate(source, 1) for mark in re.findall(r"mark: ([\w ]+?) \*/", line)}
+        file = pathlib.Path(scratch) / "touches.json"
+        program = [self.build / "tests" / f"touches-{self.mpi}"]
+        status, output = self.run(["--first-touch", "--json", "--file", file], program, 2)
+        found = json.loads(file.read_text())
+        rows = {row.get("line"): row for row in found["calls"]}
+        self.expect("every byte is as without guards: read, written, by a thread, the kernel, a child, beside faults of the "
+                    "program", status == 0 and "all right" in output, output)
+        # The program has measured both sides itself.
+        bounds = {name.replace("_", " "): (float(low), float(high)) for name, low, high in
+                  re.findall(r"touch (\w+) (\S+) (\S+)", output)}
+        touches = {mark: rows[marks[mark]]["until_first_touch_seconds"] for mark in bounds}
+        self.expect("the time to the first access, or to the next call of MPI", set(bounds) == {
+            "reads", "writes", "at once", "never", "thread", "kernel"} and all(
+            rows[marks[mark]]["guarded"] == 1 and low <= touches[mark] <= high for mark, (low, high) in bounds.items()),
+            f"{touches} {bounds}")
+        self.expect("a later wait saves no more than either time", all(
+            row["saved_by_later_wait_seconds_at_most"] <= row["own_seconds"] + 1e-9 and
+            row["saved_by_later_wait_seconds_at_most"] <= row["guarded"] * row["until_first_touch_seconds"] + 1e-9
+            for row in found["calls"]), str(found))
+        refused = found["refused_guards"]
+        self.expect("what cannot be guarded is counted", {reason: count for reason, count in refused.items() if count > 0} ==
+                    {"stack": 1, "shared": 1, "windows": 1}, str(refused))
+        status, output = self.run(["--first-touch"], program, 2)
+        self.expect("as text", status == 0 and "until first touch" in output and "1 stack" in output, output)
+
     def show(self, directory):
         shown = jobs.execute([self.build / "bin" / "lapwing", "profile", "--show", directory, "--json"], 60,
                              jobs.environment(self.mpi, self.build))[1]
@@ -196,6 +225,7 @@ def main():
         test.expect("the parts are the whole, and no more is promised than is spent", parts and bounds, str(found))
 
         test.recording(scratch)
+        test.first_touches(scratch)
         status, output = test.run([], program)
         test.expect("as text", status == 0 and f"waits.c:{marks['late']} (comes_late)" in output and
                     "late: waiting for ranks that had not begun" in output, output)

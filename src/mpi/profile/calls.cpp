@@ -1,4 +1,6 @@
 // All collectives. What a program may leave undefined at a rank is not looked at.
+#include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -162,6 +164,40 @@ Data all_parts(MPI_Comm communicator, const void* sent, const Count* send_counts
                  counts_of(size, receive_counts, receive_types));
 }
 
+// The same data, with the buffer that they fill.
+Data into(Data data, void* buffer, std::int64_t count, MPI_Datatype type) {
+    if (!lapwing::profile::guarding() || buffer == MPI_IN_PLACE || count <= 0) return data;
+    MPI_Aint low = 0;
+    MPI_Aint extent = 0;
+    if (PMPI_Type_get_extent(type, &low, &extent) != MPI_SUCCESS || extent <= 0) return data;
+    data.into = static_cast<char*>(buffer) + low;
+    data.into_bytes = static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(extent);
+    return data;
+}
+
+// Blocks of one type at displacements.
+template <typename Count, typename Displacement>
+Data into_parts(Data data, void* buffer, int size, const Count* counts, const Displacement* displacements,
+                MPI_Datatype type) {
+    MPI_Aint low = 0;
+    MPI_Aint extent = 0;
+    if (!lapwing::profile::guarding() || PMPI_Type_get_extent(type, &low, &extent) != MPI_SUCCESS ||
+        extent <= 0)
+        return data;
+    MPI_Aint begin = PTRDIFF_MAX;
+    MPI_Aint end = PTRDIFF_MIN;
+    for (int i = 0; i < size; ++i) {
+        if (counts[i] <= 0) continue;
+        const auto at = static_cast<MPI_Aint>(displacements[i]);
+        begin = std::min(begin, low + at * extent);
+        end = std::max(end, low + (at + static_cast<MPI_Aint>(counts[i])) * extent);
+    }
+    if (begin >= end) return data;
+    data.into = static_cast<char*>(buffer) + begin;
+    data.into_bytes = static_cast<std::uint64_t>(end - begin);
+    return data;
+}
+
 // Neighbors of this rank.
 std::pair<int, int> neighbors_of(MPI_Comm communicator) {
     const std::lock_guard lock(lapwing::profile::shared_lock());
@@ -237,73 +273,100 @@ void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root,
 LAPWING_PROFILED(Ibarrier, Barrier, , equal, Data(), (), ())
 
 #define LAPWING_PROFILED_ALL(suffix, Count)                                                                  \
-    LAPWING_PROFILED(Ibcast, Bcast, suffix, gives(root), vector_of(count, type), (LAPWING_BUFFER(Count)),    \
-                     (LAPWING_BUFFER_NAMES))                                                                 \
+    LAPWING_PROFILED(Ibcast, Bcast, suffix, gives(root),                                                     \
+                     into(vector_of(count, type), is_root(comm, root) ? MPI_IN_PLACE : buffer, count, type), \
+                     (LAPWING_BUFFER(Count)), (LAPWING_BUFFER_NAMES))                                        \
     LAPWING_PROFILED(Igather, Gather, suffix, takes(root),                                                   \
-                     blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, true, is_root(comm, root)),          \
+                     into(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, true, is_root(comm, root)),     \
+                          received, is_root(comm, root) ? receive_count* size_of(comm) : 0, receive_type),   \
                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                               \
                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                                     \
-    LAPWING_PROFILED(Igatherv, Gatherv, suffix, takes(root),                                                 \
-                     gather_parts(comm, root, sent, send_count, send_type, receive_counts, receive_type),    \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count), int root),                        \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES, root))                              \
+    LAPWING_PROFILED(                                                                                        \
+        Igatherv, Gatherv, suffix, takes(root),                                                              \
+        into_parts(gather_parts(comm, root, sent, send_count, send_type, receive_counts, receive_type),      \
+                   received, is_root(comm, root) ? size_of(comm) : 0, receive_counts, receive_displacements, \
+                   receive_type),                                                                            \
+        (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count), int root),                                     \
+        (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES, root))                                           \
     LAPWING_PROFILED(Iscatter, Scatter, suffix, gives(root),                                                 \
-                     blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, is_root(comm, root), true),          \
+                     into(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, is_root(comm, root), true),     \
+                          received, receive_count, receive_type),                                            \
                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count), int root),                               \
                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES, root))                                     \
     LAPWING_PROFILED(                                                                                        \
         Iscatterv, Scatterv, suffix, gives(root),                                                            \
-        scatter_parts(comm, root, received, send_counts, send_type, receive_count, receive_type),            \
+        into(scatter_parts(comm, root, received, send_counts, send_type, receive_count, receive_type),       \
+             received, receive_count, receive_type),                                                         \
         (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED(Count), int root),                                     \
         (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_NAMES, root))                                           \
-    LAPWING_PROFILED(                                                                                        \
-        Iallgather, Allgather, suffix, equal, blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),            \
-        (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)), (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))        \
-    LAPWING_PROFILED(Iallgatherv, Allgatherv, suffix, equal,                                                 \
-                     allgather_parts(comm, sent, send_count, send_type, receive_counts, receive_type),       \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                  \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                    \
-    LAPWING_PROFILED(Ialltoall, Alltoall, suffix, equal, blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES), \
+    LAPWING_PROFILED(Iallgather, Allgather, suffix, equal,                                                   \
+                     into(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES), received,                      \
+                          receive_count* size_of(comm), receive_type),                                       \
                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                         \
                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                           \
-    LAPWING_PROFILED(Ialltoallv, Alltoallv, suffix, equal,                                                   \
-                     all_parts(comm, sent, send_counts, send_type, receive_counts, receive_type),            \
-                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                           \
-                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                             \
+    LAPWING_PROFILED(                                                                                        \
+        Iallgatherv, Allgatherv, suffix, equal,                                                              \
+        into_parts(allgather_parts(comm, sent, send_count, send_type, receive_counts, receive_type),         \
+                   received, size_of(comm), receive_counts, receive_displacements, receive_type),            \
+        (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                               \
+        (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                                 \
+    LAPWING_PROFILED(Ialltoall, Alltoall, suffix, equal,                                                     \
+                     into(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES), received,                      \
+                          receive_count* size_of(comm), receive_type),                                       \
+                     (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                         \
+                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                           \
+    LAPWING_PROFILED(                                                                                        \
+        Ialltoallv, Alltoallv, suffix, equal,                                                                \
+        into_parts(all_parts(comm, sent, send_counts, send_type, receive_counts, receive_type), received,    \
+                   size_of(comm), receive_counts, receive_displacements, receive_type),                      \
+        (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                        \
+        (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                          \
     LAPWING_PROFILED(Ialltoallw, Alltoallw, suffix, equal,                                                   \
                      all_parts(comm, sent, send_counts, send_types, receive_counts, receive_types),          \
                      (LAPWING_SENT_TYPED(Count, lapwing::DisplacementOf<Count>),                             \
                       LAPWING_RECEIVED_TYPED(Count, lapwing::DisplacementOf<Count>)),                        \
                      (LAPWING_SENT_TYPED_NAMES, LAPWING_RECEIVED_TYPED_NAMES))                               \
-    LAPWING_PROFILED(Ireduce, Reduce, suffix, takes(root), reduction(sent, count, type, op),                 \
-                     (LAPWING_OPERANDS(Count), int root), (LAPWING_OPERANDS_NAMES, root))                    \
-    LAPWING_PROFILED(Iallreduce, Allreduce, suffix, equal, reduction(sent, count, type, op),                 \
+    LAPWING_PROFILED(                                                                                        \
+        Ireduce, Reduce, suffix, takes(root),                                                                \
+        into(reduction(sent, count, type, op), received, is_root(comm, root) ? count : 0, type),             \
+        (LAPWING_OPERANDS(Count), int root), (LAPWING_OPERANDS_NAMES, root))                                 \
+    LAPWING_PROFILED(Iallreduce, Allreduce, suffix, equal,                                                   \
+                     into(reduction(sent, count, type, op), received, count, type),                          \
                      (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                    \
-    LAPWING_PROFILED(Iscan, Scan, suffix, equal, reduction(sent, count, type, op),                           \
+    LAPWING_PROFILED(Iscan, Scan, suffix, equal,                                                             \
+                     into(reduction(sent, count, type, op), received, count, type),                          \
                      (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                    \
-    LAPWING_PROFILED(Iexscan, Exscan, suffix, equal, reduction(sent, count, type, op),                       \
+    LAPWING_PROFILED(Iexscan, Exscan, suffix, equal,                                                         \
+                     into(reduction(sent, count, type, op), received, count, type),                          \
                      (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                    \
     LAPWING_PROFILED(Ireduce_scatter_block, Reduce_scatter_block, suffix, equal,                             \
-                     reduction(sent, count, type, op), (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))  \
+                     into(reduction(sent, count, type, op), received, count, type),                          \
+                     (LAPWING_OPERANDS(Count)), (LAPWING_OPERANDS_NAMES))                                    \
     LAPWING_PROFILED(Ireduce_scatter, Reduce_scatter, suffix, equal,                                         \
                      reduce_scatter(comm, sent, count, type, op), (LAPWING_OPERANDS(const Count*)),          \
                      (LAPWING_OPERANDS_NAMES))                                                               \
     LAPWING_PROFILED(Ineighbor_allgather, Neighbor_allgather, suffix, equal,                                 \
-                     blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),                                     \
+                     into(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES), received,                      \
+                          receive_count* neighbors_of(comm).first, receive_type),                            \
                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                         \
                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                           \
-    LAPWING_PROFILED(Ineighbor_allgatherv, Neighbor_allgatherv, suffix, equal,                               \
-                     neighbor_gather(comm, send_count, send_type, receive_counts, receive_type),             \
-                     (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                  \
-                     (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                    \
+    LAPWING_PROFILED(                                                                                        \
+        Ineighbor_allgatherv, Neighbor_allgatherv, suffix, equal,                                            \
+        into_parts(neighbor_gather(comm, send_count, send_type, receive_counts, receive_type), received,     \
+                   neighbors_of(comm).first, receive_counts, receive_displacements, receive_type),           \
+        (LAPWING_SENT(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                               \
+        (LAPWING_SENT_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                                 \
     LAPWING_PROFILED(Ineighbor_alltoall, Neighbor_alltoall, suffix, equal,                                   \
-                     blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES),                                     \
+                     into(blocks(LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES), received,                      \
+                          receive_count* neighbors_of(comm).first, receive_type),                            \
                      (LAPWING_SENT(Count), LAPWING_RECEIVED(Count)),                                         \
                      (LAPWING_SENT_NAMES, LAPWING_RECEIVED_NAMES))                                           \
-    LAPWING_PROFILED(Ineighbor_alltoallv, Neighbor_alltoallv, suffix, equal,                                 \
-                     neighbor_parts(comm, send_counts, send_type, receive_counts, receive_type),             \
-                     (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                           \
-                     (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                             \
+    LAPWING_PROFILED(                                                                                        \
+        Ineighbor_alltoallv, Neighbor_alltoallv, suffix, equal,                                              \
+        into_parts(neighbor_parts(comm, send_counts, send_type, receive_counts, receive_type), received,     \
+                   neighbors_of(comm).first, receive_counts, receive_displacements, receive_type),           \
+        (LAPWING_SENT_BLOCKS(Count), LAPWING_RECEIVED_BLOCKS(Count)),                                        \
+        (LAPWING_SENT_BLOCKS_NAMES, LAPWING_RECEIVED_BLOCKS_NAMES))                                          \
     LAPWING_PROFILED(Ineighbor_alltoallw, Neighbor_alltoallw, suffix, equal,                                 \
                      neighbor_parts(comm, send_counts, send_types, receive_counts, receive_types),           \
                      (LAPWING_SENT_TYPED(Count, MPI_Aint), LAPWING_RECEIVED_TYPED(Count, MPI_Aint)),         \

@@ -9,6 +9,7 @@ namespace {
 using lapwing::profile::Completing;
 using lapwing::profile::CompletingRequests;
 using lapwing::profile::free_request;
+using lapwing::profile::lift_guards;
 using lapwing::profile::observes;
 using lapwing::profile::RecordedCall;
 using lapwing::profile::start_requests;
@@ -39,6 +40,7 @@ template <typename Native, typename GetCompleted>
 int completing(const char* function, const void* from, Way way, int count, MPI_Request* handles,
                Native native, GetCompleted completed) {
     if (!observes()) return native();
+    lift_guards();
     RecordedCall recorded(function, from);
     CompletingRequests requests(recorded.on() ? count : 0, handles);
     Completing call(from, count, handles);
@@ -63,6 +65,7 @@ int completing(const char* function, const void* from, Way way, int count, MPI_R
 template <typename Native>
 int starting(const char* function, const void* from, int count, const MPI_Request* handles, Native native) {
     if (!observes() || handles == nullptr) return native();
+    lift_guards();
     RecordedCall recorded(function, from);
     Starting call(from, count, handles);
     recorded.enter();
@@ -88,6 +91,7 @@ LAPWING_MPI MPI_Startall(int count, MPI_Request handles[]) {
 
 LAPWING_MPI MPI_Request_free(MPI_Request* handle) {
     if (!observes() || handle == nullptr) return NEXT_Request_free(handle);
+    lift_guards();
     RecordedCall recorded(LAPWING_HERE(MPI_Request_free));
     lapwing::profile::forget(*handle);
     if (recorded.on()) free_request(recorded.call(), *handle);

@@ -10,8 +10,9 @@ namespace {
 
 using lapwing::profile::add_request;
 using lapwing::profile::bytes_of;
+using lapwing::profile::lift_guards;
+using lapwing::profile::observes;
 using lapwing::profile::RecordedCall;
-using lapwing::profile::recording;
 using lapwing::recording::Call;
 
 constexpr int no_rank = lapwing::recording::no_rank;
@@ -80,7 +81,8 @@ void fill(Call& call, const Message& message) {
 // Calls the MPI, and then fill(recorded call, error) if the call is recorded.
 template <typename Native, typename Fill>
 int record(const char* function, const void* from, MPI_Comm communicator, Native native, Fill fill_in) {
-    if (!recording()) return native();
+    if (!observes()) return native();
+    lift_guards();
     RecordedCall recorded(function, from);
     // The call may free the communicator.
     if (recorded.on()) recorded.set_communicator(communicator);
@@ -89,6 +91,11 @@ int record(const char* function, const void* from, MPI_Comm communicator, Native
     recorded.leave();
     if (recorded.on()) fill_in(recorded, error);
     return error;
+}
+
+// Ranks may access the memory of a window at any time.
+void note_window(const char* function) {
+    if (std::string_view(function).starts_with("MPI_Win_")) lapwing::profile::never_guard_again();
 }
 
 // Communicators have numbers in the order in which they are made, which is the same on all their ranks.
@@ -136,6 +143,7 @@ void define(Made* made, int error) {
     }
 #define LAPWING_MAKES(function, parent, parameters, names, made)                                          \
     LAPWING_MPI function parameters {                                                                     \
+        note_window(#function);                                                                           \
         return record(                                                                                    \
             #function, __builtin_return_address(0), parent, [&] { return LAPWING_NEXT(function) names; }, \
             [&](RecordedCall&, int error) { define(made, error); });                                      \

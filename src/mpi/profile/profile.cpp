@@ -36,6 +36,8 @@ struct Persistent {
     std::shared_ptr<Communicator> communicator;  // which the program may have freed
     std::uint64_t bytes = 0;
     Root root;
+    void* into = nullptr;
+    std::uint64_t into_bytes = 0;
 };
 
 // A nonblocking collective on its way.
@@ -144,11 +146,13 @@ void begin() {
     MpiJob job(settings);
     state.locations = RankLocations(job, {});
     write_clock("begin");
+    begin_guarding();
     if (recording()) resume_recording();
 }
 
 void end() {
     if (!observes()) return;
+    end_guarding();
     write_clock("end");
     if (trace::on()) {
         const std::string trouble = trace::close();
@@ -168,15 +172,17 @@ std::uint64_t bytes_of(std::uint64_t count, MPI_Datatype type) {
     return count * static_cast<std::uint64_t>(size > 0 ? size : 0);
 }
 
-Called enter(const char* function, const void* from, MPI_Comm communicator, std::uint64_t bytes, Root root) {
+Called enter(const char* function, const void* from, MPI_Comm communicator, const Data& data, Root root) {
     const std::lock_guard lock(shared_lock());
-    return enter_on(*find(communicator), function, from, bytes, root);
+    Called called = enter_on(*find(communicator), function, from, data.bytes, root);
+    called.into = data.into;
+    called.into_bytes = data.into_bytes;
+    return called;
 }
 
-void remember(const char* function, MPI_Comm communicator, std::uint64_t bytes, Root root,
-              MPI_Request handle) {
+void remember(const char* function, MPI_Comm communicator, const Data& data, Root root, MPI_Request handle) {
     const std::lock_guard lock(shared_lock());
-    state.persistents[handle] = {function, find(communicator), bytes, root};
+    state.persistents[handle] = {function, find(communicator), data.bytes, root, data.into, data.into_bytes};
 }
 
 void forget(MPI_Request handle) {
@@ -196,6 +202,7 @@ void leave(const Called& called) {
                    .peer = static_cast<std::int32_t>(called.communicator),
                    .what = trace::What::collective,
                    .kind = called.kind});
+    guard_buffer(called);
 }
 
 void leave(const Called& called, MPI_Request handle) {
@@ -213,7 +220,10 @@ Starting::Starting(const void* from, int count, const MPI_Request* handles) {
         const auto found = state.persistents.find(handles[i]);
         if (found == state.persistents.end()) continue;
         const Persistent& one = found->second;
-        ours_.emplace_back(handles[i], enter_on(*one.communicator, one.function, from, one.bytes, one.root));
+        Called called = enter_on(*one.communicator, one.function, from, one.bytes, one.root);
+        called.into = one.into;
+        called.into_bytes = one.into_bytes;
+        ours_.emplace_back(handles[i], called);
     }
 }
 
@@ -266,6 +276,7 @@ void Completing::done(const MPI_Request* now) {
                        .index = site,
                        .peer = static_cast<std::int32_t>(called.communicator),
                        .what = trace::What::call});
+        guard_buffer(called);
         state.flights.erase(found);
     }
     state.flying = state.flights.size();

@@ -22,6 +22,7 @@
 #include "base/trace.hpp"
 #include "mpi/calls/exported.hpp"
 #include "mpi/profile/definitions.hpp"
+#include "mpi/profile/guarding.hpp"
 #include "mpi/profile/recorder.hpp"
 
 namespace lapwing::profile {
@@ -48,6 +49,9 @@ struct Data {
     // Bytes for each peer, and only if the program is recorded.
     std::vector<std::uint64_t> sent_counts{};
     std::vector<std::uint64_t> received_counts{};
+    // The buffer that is filled, from its first to its last byte, and only if first touches are recorded.
+    void* into = nullptr;
+    std::uint64_t into_bytes = 0;
 };
 
 // A collective that is called now.
@@ -58,12 +62,13 @@ struct Called {
     std::uint32_t number = 0;  // on that communicator
     std::uint64_t bytes = 0;
     std::uint64_t began = 0;
+    void* into = nullptr;  // see Data
+    std::uint64_t into_bytes = 0;
 };
 // `from`: where the function returns to.
-Called enter(const char* function, const void* from, MPI_Comm communicator, std::uint64_t bytes, Root root);
+Called enter(const char* function, const void* from, MPI_Comm communicator, const Data& data, Root root);
 // Of a call that has made a persistent collective: enter() is for its starts.
-void remember(const char* function, MPI_Comm communicator, std::uint64_t bytes, Root root,
-              MPI_Request handle);
+void remember(const char* function, MPI_Comm communicator, const Data& data, Root root, MPI_Request handle);
 void forget(MPI_Request handle);
 void leave(const Called& called);                      // of a blocking call
 void leave(const Called& called, MPI_Request handle);  // of a nonblocking one, which has succeeded
@@ -82,11 +87,12 @@ template <typename GetData, typename Native>
 int blocking(const char* function, const void* from, MPI_Comm communicator, Root root, GetData data_of,
              Native native) {
     if (!observes() || communicator == MPI_COMM_NULL) return native();
+    lift_guards();
     RecordedCall recorded(function, from);
     const Data data = data_of();
     Called called;
     const bool profiled = trace::on();
-    if (profiled) called = enter(function, from, communicator, data.bytes, root);
+    if (profiled) called = enter(function, from, communicator, data, root);
     recorded.enter();
     const int error = native();
     recorded.leave();
@@ -99,11 +105,12 @@ template <typename GetData, typename Native>
 int nonblocking(const char* function, const void* from, MPI_Comm communicator, MPI_Request* handle, Root root,
                 GetData data_of, Native native) {
     if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
+    lift_guards();
     RecordedCall recorded(function, from);
     const Data data = data_of();
     Called called;
     const bool profiled = trace::on();
-    if (profiled) called = enter(function, from, communicator, data.bytes, root);
+    if (profiled) called = enter(function, from, communicator, data, root);
     recorded.enter();
     const int error = native();
     recorded.leave();
@@ -119,12 +126,13 @@ template <typename GetData, typename Native>
 int persistent(const char* function, const void* from, MPI_Comm communicator, MPI_Request* handle, Root root,
                GetData data_of, Native native) {
     if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
+    lift_guards();
     RecordedCall recorded(function, from);
     const Data data = data_of();
     recorded.enter();
     const int error = native();
     recorded.leave();
-    if (error == MPI_SUCCESS && trace::on()) remember(function, communicator, data.bytes, root, *handle);
+    if (error == MPI_SUCCESS && trace::on()) remember(function, communicator, data, root, *handle);
     if (recorded.on()) {
         record_collective(recorded, communicator, root, data);
         if (error == MPI_SUCCESS) add_request(recorded.call(), *handle, true);

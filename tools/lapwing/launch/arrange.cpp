@@ -13,11 +13,8 @@
 namespace lapwing::tool {
 namespace {
 
-std::string preload_of(const MpiFamily& family, Preload which) {
-    if (which == Preload::none) return "";
+std::string preload_named(const std::string& file, const MpiFamily& family) {
     std::vector<std::string> searched;
-    const std::string file =
-        which == Preload::lists ? family.preload : fmt::format("liblapwing-profile-{}.so", family.name);
     const std::optional<std::string> preload = find_preload(file, searched);
     if (!preload) {
         throw Error(
@@ -31,6 +28,14 @@ std::string preload_of(const MpiFamily& family, Preload which) {
                     fmt::format("LD_PRELOAD cannot name '{}': its path has a space or a colon", *preload));
     }
     return *preload;
+}
+
+std::string preload_of(const MpiFamily& family, Preload which) {
+    if (which == Preload::none) return "";
+    if (which == Preload::lists) return preload_named(family.preload, family);
+    const std::string profile = preload_named(fmt::format("liblapwing-profile-{}.so", family.name), family);
+    if (which == Preload::profile) return profile;
+    return profile + ":" + preload_named("liblapwing-first-touch.so", family);
 }
 
 // Launchers of all others take Hydra's options.

@@ -31,6 +31,7 @@ struct Visit {
     double started = 0;  // nonblocking: when the call that starts returned
     double inside = 0;   // of completing calls; of one that completes several collectives, a share
     double away = 0;     // nonblocking: outside of calls of collectives, until it was complete
+    double touch = -1;   // from completion to the first access to the buffer; -1: the buffer was not guarded
 };
 
 // The ranks of a communicator meet in its n-th collective.
@@ -77,6 +78,8 @@ void add_visits(const RankPart& part, std::map<Key, Meeting>& meetings) {
             visit.inside = static_cast<double>(event.ended - event.began);
             visit.away = static_cast<double>(event.bytes);
             visit.started = part.aligned(event.began);
+        } else if (event.what == What::touch) {
+            visit.touch = static_cast<double>(event.ended - event.began);
         }
     }
 }
@@ -151,6 +154,11 @@ void add(CallSite& site, const Visit& visit, double last) {
     site.away += away;
     site.late += late;
     site.own += own;
+    if (visit.touch >= 0) {
+        ++site.guarded;
+        site.until_touch += visit.touch;
+        site.saved_by_later_wait += std::min(visit.nonblocking ? in_wait : own, visit.touch);
+    }
     if (visit.nonblocking) {
         const double hidden = std::min(in_wait, away);
         site.saved_at_once += hidden;
@@ -174,6 +182,13 @@ Profile analyse(const std::vector<RankPart>& parts) {
         profile.dropped += part.dropped;
         profile.clock_error = std::max(profile.clock_error, static_cast<double>(part.clock_error()) * 1e-9);
         if (!part.ended) profile.without_end.push_back(part.rank);
+        for (const Json& fact : part.others) {
+            if (fact.value("fact", "") != "refused_guards") continue;
+            profile.first_touch = true;
+            for (const auto& [reason, count] : fact.items()) {
+                if (count.is_number_unsigned()) profile.refused_guards[reason] += count.get<std::uint64_t>();
+            }
+        }
         profile.seconds += seconds_of(part) / static_cast<double>(parts.size());
     }
     if (!parts.empty()) profile.ranks = parts[0].about.value("ranks", 0);
@@ -222,9 +237,10 @@ Profile analyse(const std::vector<RankPart>& parts) {
     for (auto& [identity, at] : found) {
         CallSite& site = at.site;
         site.calls = at.visits / std::max<std::size_t>(1, at.ranks.size());
+        site.until_touch *= 1e-9 / std::max(1.0, static_cast<double>(site.guarded));
         if (at.completed_at.size() > 1) site.completed_at += " and elsewhere";
         for (double* seconds : {&site.start, &site.wait, &site.away, &site.late, &site.own,
-                                &site.saved_at_once, &site.saved_if_moved}) {
+                                &site.saved_at_once, &site.saved_if_moved, &site.saved_by_later_wait}) {
             *seconds *= 1e-9 / std::max(1, profile.ranks);
         }
         profile.in_collectives += site.start + site.wait;

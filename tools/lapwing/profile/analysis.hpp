@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,12 @@ struct CallSite {
     double saved_at_once = 0;   // by an engine that runs it while the program is away, at most
     double saved_if_moved = 0;  // besides, if the program had as much to compute as it takes
 
+    // With --first-touch: buffers that were guarded, of all ranks; the mean time until the program used one
+    // of them, or called MPI again; what a later wait saves at most, which is bounded by these times.
+    std::uint64_t guarded = 0;
+    double until_touch = 0;
+    double saved_by_later_wait = 0;
+
     std::string place() const;  // "transpose.c:83 (main)"
 };
 
@@ -42,9 +49,11 @@ struct Profile {
     double in_collectives = 0;    // of them
     std::uint64_t unmatched = 0;  // calls that not all ranks have recorded
     std::uint64_t dropped = 0;
-    std::vector<int> without_end;  // ranks that did not come to MPI_Finalize
-    double clock_error = 0;        // seconds
-    std::vector<CallSite> sites;   // the largest saving first
+    std::vector<int> without_end;                         // ranks that did not come to MPI_Finalize
+    double clock_error = 0;                               // seconds
+    bool first_touch = false;                             // first touches were recorded
+    std::map<std::string, std::uint64_t> refused_guards;  // by reason, of all ranks
+    std::vector<CallSite> sites;                          // the largest saving first
 };
 
 Profile analyse(const std::vector<RankPart>& parts);

@@ -31,6 +31,7 @@ struct Options {
     std::string file;
     std::string record;
     std::string show;
+    bool first_touch = false;
     bool json = false;
     bool dry_run = false;
 };
@@ -61,6 +62,13 @@ std::string advice_for(const CallSite& site, double run) {
                                        "{} of it is waiting for late ranks, which overlap cannot help: "
                                        "balance the work before it.",
                                        percent(site.late));
+    const std::string used = site.guarded == 0 || saved < least
+                                 ? ""
+                                 : fmt::format(
+                                       " The program uses the result {} after it has it, on average: a later "
+                                       "wait saves at most {}, "
+                                       "more needs an earlier start.",
+                                       print_seconds(site.until_touch), percent(site.saved_by_later_wait));
     if (site.late > saved) return late;
     if (site.nonblocking) {
         std::string text;
@@ -80,7 +88,7 @@ std::string advice_for(const CallSite& site, double run) {
                 text.empty() ? "worth a change: " : " Besides, ", percent(site.saved_if_moved),
                 site.completed_at);
         }
-        if (!text.empty()) return late.empty() ? text : text + " " + late;
+        if (!text.empty()) return text + used + (late.empty() ? "" : " " + late);
     } else if (site.saved_if_moved >= least) {
         std::string nonblocking = site.function;
         nonblocking[4] = static_cast<char>(nonblocking[4] - 'A' + 'a');
@@ -90,10 +98,28 @@ std::string advice_for(const CallSite& site, double run) {
             "result, and "
             "wait then; `lapwing run` hides up to as much. Without a change `lapwing run --blocking` may "
             "make the call "
-            "itself faster, and hides nothing.{}{}",
-            percent(site.saved_if_moved), nonblocking, late.empty() ? "" : " ", late);
+            "itself faster, and hides nothing.{}{}{}",
+            percent(site.saved_if_moved), nonblocking, used, late.empty() ? "" : " ", late);
     }
     return late;
+}
+
+// What the program does with the buffers after the calls.
+std::string first_touches_as_text(const Profile& profile) {
+    std::vector<std::vector<std::string>> rows = {
+        {"call", "where", "buffers", "own", "until first touch", "a later wait could save"}};
+    for (const CallSite& site : profile.sites) {
+        if (site.guarded == 0) continue;
+        rows.push_back({site.function, site.place(), std::to_string(site.guarded), print_seconds(site.own),
+                        print_seconds(site.until_touch), print_seconds(site.saved_by_later_wait)});
+    }
+    std::string text = align(rows) + "\n";
+    std::string reasons;
+    for (const auto& [reason, count] : profile.refused_guards) {
+        if (count > 0) reasons += fmt::format("{}{} {}", reasons.empty() ? "" : ", ", count, reason);
+    }
+    if (!reasons.empty()) text += fmt::format("Buffers that were not guarded, of all ranks: {}.\n", reasons);
+    return text + "buffers: that were guarded, of all ranks; until first touch: mean of these.\n\n";
 }
 
 std::string as_text(const Profile& profile) {
@@ -111,6 +137,7 @@ std::string as_text(const Profile& profile) {
                         print_seconds(site.saved_at_once + site.saved_if_moved)});
     }
     text += "\n" + align(rows) + "\n";
+    if (profile.first_touch) text += first_touches_as_text(profile);
     bool any = false;
     for (const CallSite& site : profile.sites) {
         const std::string advice = advice_for(site, profile.seconds);
@@ -137,6 +164,7 @@ Json as_json(const Profile& profile) {
                  {"unmatched_calls", profile.unmatched},
                  {"ranks_without_end", profile.without_end},
                  {"calls", Json::array()}};
+    if (profile.first_touch) json["refused_guards"] = profile.refused_guards;
     for (const CallSite& site : profile.sites) {
         Json row = {{"function", site.function},
                     {"place", site.place()},
@@ -159,6 +187,11 @@ Json as_json(const Profile& profile) {
         row["own_seconds"] = site.own;
         row["saved_at_once_seconds_at_most"] = site.saved_at_once;
         row["saved_if_moved_seconds_at_most"] = site.saved_if_moved;
+        if (profile.first_touch) {
+            row["guarded"] = site.guarded;
+            row["until_first_touch_seconds"] = site.until_touch;
+            row["saved_by_later_wait_seconds_at_most"] = site.saved_by_later_wait;
+        }
         row["advice"] = advice_for(site, profile.seconds);
         json["calls"].push_back(row);
     }
@@ -233,12 +266,15 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     Settings settings = read_settings(environ);
     check_values(settings);
     const Starter starter = find_starter(words.words, options.mpi);
+    if (!options.record.empty() && options.first_touch)
+        throw Error(ErrorCode::invalid_argument, "--first-touch is for profiles: leave out --record");
     if (!options.record.empty()) return record(options, words, starter, settings);
+    const Preload preload = options.first_touch ? Preload::first_touch : Preload::profile;
     std::filesystem::path place =
         std::filesystem::absolute(options.file.empty() ? "lapwing-profile" : options.file);
     settings.trace = place.string() + ".parts";
     if (options.dry_run) {
-        fmt::print("{}", print(arrange(starter, words.words, settings, Preload::profile)));
+        fmt::print("{}", print(arrange(starter, words.words, settings, preload)));
         return success;
     }
     if (!options.file.empty()) require_writable(place, "the profile");
@@ -246,7 +282,7 @@ int run(const CommandLine& app, const Options& options, const Words& words) {
     settings.trace = make_parts_directory(place);
     int status = 0;
     try {
-        status = run_job(arrange(starter, words.words, settings, Preload::profile));
+        status = run_job(arrange(starter, words.words, settings, preload));
     } catch (...) {
         remove_trace_parts(settings.trace);
         throw;
@@ -285,6 +321,8 @@ Command add_profile(CommandLine& tool, const Words& words) {
     app->add_option("--record", options->record,
                     "Record all calls of MPI, and the computation between them, in this directory")
         ->type_name("DIR");
+    app->add_flag("--first-touch", options->first_touch,
+                  "Also time how long buffers stay unused after the calls that fill them");
     app->add_option("--show", options->show, "Print a recording; starts nothing")->type_name("DIR");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(

@@ -1,0 +1,106 @@
+// Functions of the C library that pass memory to the kernel, or give memory back. Each lifts the guards of
+// that memory first.
+#include <dlfcn.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cstdarg>
+
+#include "mpi/first_touch/guards.hpp"
+
+namespace {
+
+using lapwing::first_touch::any;
+using lapwing::first_touch::lift_in;
+
+void lift_vector(const iovec* vector, int count) {
+    for (int i = 0; i < count; ++i) lift_in(vector[i].iov_base, vector[i].iov_len);
+}
+
+void lift_message(const msghdr* message) {
+    if (message != nullptr) lift_vector(message->msg_iov, static_cast<int>(message->msg_iovlen));
+}
+
+}  // namespace
+
+#define LAPWING_C extern "C" __attribute__((visibility("default")))
+// `lifts` is done if there is any guard.
+#define LAPWING_BEFORE(result, name, parameters, names, lifts)                                         \
+    LAPWING_C result name parameters {                                                                 \
+        static auto* const native = reinterpret_cast<result(*) parameters>(::dlsym(RTLD_NEXT, #name)); \
+        if (any()) lifts;                                                                              \
+        return native names;                                                                           \
+    }
+
+LAPWING_BEFORE(ssize_t, read, (int file, void* data, size_t bytes), (file, data, bytes), lift_in(data, bytes))
+LAPWING_BEFORE(ssize_t, write, (int file, const void* data, size_t bytes), (file, data, bytes),
+               lift_in(data, bytes))
+LAPWING_BEFORE(ssize_t, pread, (int file, void* data, size_t bytes, off_t at), (file, data, bytes, at),
+               lift_in(data, bytes))
+LAPWING_BEFORE(ssize_t, pread64, (int file, void* data, size_t bytes, off64_t at), (file, data, bytes, at),
+               lift_in(data, bytes))
+LAPWING_BEFORE(ssize_t, pwrite, (int file, const void* data, size_t bytes, off_t at), (file, data, bytes, at),
+               lift_in(data, bytes))
+LAPWING_BEFORE(ssize_t, pwrite64, (int file, const void* data, size_t bytes, off64_t at),
+               (file, data, bytes, at), lift_in(data, bytes))
+LAPWING_BEFORE(ssize_t, readv, (int file, const iovec* vector, int count), (file, vector, count),
+               lift_vector(vector, count))
+LAPWING_BEFORE(ssize_t, writev, (int file, const iovec* vector, int count), (file, vector, count),
+               lift_vector(vector, count))
+LAPWING_BEFORE(ssize_t, preadv, (int file, const iovec* vector, int count, off_t at),
+               (file, vector, count, at), lift_vector(vector, count))
+LAPWING_BEFORE(ssize_t, preadv64, (int file, const iovec* vector, int count, off64_t at),
+               (file, vector, count, at), lift_vector(vector, count))
+LAPWING_BEFORE(ssize_t, pwritev, (int file, const iovec* vector, int count, off_t at),
+               (file, vector, count, at), lift_vector(vector, count))
+LAPWING_BEFORE(ssize_t, pwritev64, (int file, const iovec* vector, int count, off64_t at),
+               (file, vector, count, at), lift_vector(vector, count))
+LAPWING_BEFORE(ssize_t, send, (int file, const void* data, size_t bytes, int flags),
+               (file, data, bytes, flags), lift_in(data, bytes))
+LAPWING_BEFORE(ssize_t, recv, (int file, void* data, size_t bytes, int flags), (file, data, bytes, flags),
+               lift_in(data, bytes))
+LAPWING_BEFORE(ssize_t, sendto,
+               (int file, const void* data, size_t bytes, int flags, const sockaddr* to, socklen_t length),
+               (file, data, bytes, flags, to, length), lift_in(data, bytes))
+LAPWING_BEFORE(ssize_t, recvfrom,
+               (int file, void* data, size_t bytes, int flags, sockaddr* from, socklen_t* length),
+               (file, data, bytes, flags, from, length), lift_in(data, bytes))
+LAPWING_BEFORE(ssize_t, sendmsg, (int file, const msghdr* message, int flags), (file, message, flags),
+               lift_message(message))
+LAPWING_BEFORE(ssize_t, recvmsg, (int file, msghdr* message, int flags), (file, message, flags),
+               lift_message(message))
+LAPWING_BEFORE(size_t, fread, (void* data, size_t bytes, size_t count, FILE* file),
+               (data, bytes, count, file), lift_in(data, bytes* count))
+LAPWING_BEFORE(size_t, fwrite, (const void* data, size_t bytes, size_t count, FILE* file),
+               (data, bytes, count, file), lift_in(data, bytes* count))
+LAPWING_BEFORE(size_t, fread_unlocked, (void* data, size_t bytes, size_t count, FILE* file),
+               (data, bytes, count, file), lift_in(data, bytes* count))
+LAPWING_BEFORE(size_t, fwrite_unlocked, (const void* data, size_t bytes, size_t count, FILE* file),
+               (data, bytes, count, file), lift_in(data, bytes* count))
+LAPWING_BEFORE(void, free, (void* data), (data),
+               if (data != nullptr) lift_in(data, ::malloc_usable_size(data)))
+LAPWING_BEFORE(void*, realloc, (void* data, size_t bytes), (data, bytes),
+               if (data != nullptr) lift_in(data, ::malloc_usable_size(data)))
+LAPWING_BEFORE(int, munmap, (void* data, size_t bytes), (data, bytes), lift_in(data, bytes))
+
+LAPWING_C int mprotect(void* data, size_t bytes, int protection) {
+    static auto* const native = reinterpret_cast<int (*)(void*, size_t, int)>(::dlsym(RTLD_NEXT, "mprotect"));
+    if (any()) lift_in(data, bytes);
+    return native(data, bytes, protection);
+}
+
+LAPWING_C void* mremap(void* data, size_t bytes, size_t new_bytes, int flags, ...) {
+    static auto* const native =
+        reinterpret_cast<void* (*)(void*, size_t, size_t, int, ...)>(::dlsym(RTLD_NEXT, "mremap"));
+    va_list more;
+    va_start(more, flags);
+    void* const to = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void*) : nullptr;
+    va_end(more);
+    if (any()) lift_in(data, bytes);
+    return native(data, bytes, new_bytes, flags, to);
+}
