@@ -12,8 +12,10 @@ namespace lapwing::simulate {
 
 struct Cost {
     Time processor = 0;  // of a send, and of a wait
-    Time wire = 0;       // of an interface or a link, without the gap
+    Time latency = 0;
+    Time wire = 0;  // of an interface or a link, without the gap
     Time near_processor = 0;
+    Time near_latency = 0;
     Time near_wire = 0;
     Time copy = 0;
     Time reduce = 0;
@@ -35,8 +37,10 @@ inline std::vector<Cost> costs_of(const Lists& lists, const Parameters& paramete
         };
         Cost cost;
         cost.processor = parameters.overhead + of(counted, parameters.overhead_per_byte);
+        cost.latency = parameters.latency;
         cost.wire = of(counted, parameters.per_byte);
         cost.near_processor = parameters.near_overhead + of(counted, parameters.overhead_per_byte);
+        cost.near_latency = parameters.near_latency;
         cost.near_wire = of(counted, parameters.near_per_byte);
         cost.reduce = of(length, parameters.copy_per_byte);
         cost.copy = parameters.copy + cost.reduce;

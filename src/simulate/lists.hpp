@@ -57,5 +57,7 @@ Lists make_lists(const Problem& problem, const Choice& choice, std::uint64_t max
                  const std::function<void(int lists)>& advance = {});
 // The same for given lists, one per rank in order, proven by the checker.
 Lists make_lists(std::span<const List> lists);
+// The lists of one message: rank 0 sends, rank 1 receives.
+Lists make_message(std::uint64_t bytes);
 
 }  // namespace lapwing::simulate

@@ -1,4 +1,4 @@
-// A collective of a program: its lists, and the groups of ranks that run them.
+// A collective of a program, or a message: its lists, and the groups of ranks that run them.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,12 @@ struct Operation {
     const Lists* lists = nullptr;
     int stride = 1;
     int rotation = 0;
+    // Of scripts only: the index of the communicator, whose member i runs list i. A message has no
+    // communicator, and two lists: the sender's and the receiver's.
+    int communicator = -1;
+    // Whether the native MPI runs it, not the engine.
+    bool native = false;
+    bool synchronous = false;  // a message by rendezvous, however short
 };
 
 }  // namespace lapwing::simulate

@@ -4,8 +4,8 @@
 // Where an engine has one task after the other, a rank runs ahead by itself until it needs a message whose
 // arrival is not known yet. The program's clock is moved lazily: it stands at the last MPI call that
 // mattered, and the pieces of work behind it follow when a task needs a call, or at the end. With several
-// collectives in flight, and with rendezvous, it is *timed*: tasks begin in the order in which they can, so a
-// rank goes no further than to a horizon, before which all arrivals are known.
+// collectives in flight, with rendezvous, and with scripts, it is *timed*: tasks begin in the order in which
+// they can, so a rank goes no further than to a horizon, before which all arrivals are known.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "simulate/costs.hpp"
+#include "simulate/meetings.hpp"
 #include "simulate/operation.hpp"
 #include "simulate/setting.hpp"
 
@@ -26,6 +27,8 @@ struct SentMessage {
     std::int32_t peer = 0;  // the receiver
     std::uint32_t cost = 0;
     std::int32_t request = 0;
+    std::int32_t meeting = -1;  // of scripts
+    std::int32_t member = 0;    // of the meeting: the receiver
 };
 
 class Ranks {
@@ -67,16 +70,17 @@ class Ranks {
     Time burst() const { return burst_; }
     // When a rank's engine has done a task of a rendezvous that becomes possible at `ready`.
     Time attend(int rank, int request, Time ready);
-    bool by_rendezvous(std::uint32_t cost) const {
-        return messages_ != Runner::offload && costs_[cost].windows > 0;
-    }
+    bool by_rendezvous(std::uint32_t cost) const { return costs_[cost].windows > 0; }
     // Of the rank's long messages one has been handed over. True when the rank may go on with that.
     bool hand_over(int rank, int request);
     // Which start of the request it is, of all that the rank has made, or is about to.
     std::uint64_t number_of_start(int rank, int request) const { return flight_of(rank, request).number; }
-    bool has_started(int rank, int request, std::uint64_t number) const {
-        const Flight& flight = flight_of(rank, request);
-        return flight.number == number && flight.active;
+    // Returns the receiver's request if the receiver has started what this start of the sender belongs to;
+    // else -1.
+    int request_of_receiver(const SentMessage& message, std::uint64_t number) const {
+        if (message.meeting >= 0) return meetings_.request(message.meeting, message.member);
+        const Flight& flight = flight_of(message.peer, message.request);
+        return flight.number == number && flight.active ? message.request : -1;
     }
     const Cost& cost(std::uint32_t index) const { return costs_[index]; }
     // All ranks that are between two iterations begin the next one together. Returns when.
@@ -84,6 +88,9 @@ class Ranks {
     Time clock(int rank) const { return states_[static_cast<std::size_t>(rank)].program; }
     std::vector<int>& woken() { return woken_; }
     std::uint64_t received() const { return received_; }
+    // Of scripts: as in Outcome.
+    std::vector<Time> computing() const;
+    const std::vector<Time>& sites() const { return sites_; }
     bool timed() const { return timed_; }
 
   private:
@@ -113,8 +120,9 @@ class Ranks {
         std::uint32_t step = 0;
         std::uint32_t end = 0;
         std::uint32_t first_slot = 0;  // of the rank's group
-        std::int32_t first_rank = 0;   // of the rank's group
+        std::int32_t first_rank = 0;   // of the rank's group; of a message: the peer
         std::int32_t channel = 0;
+        std::int32_t meeting = -1;    // of scripts
         std::int32_t handshakes = 0;  // long messages that are not handed over
         bool active = false;          // not waited for yet
         bool complete = true;
@@ -128,30 +136,56 @@ class Ranks {
         std::int32_t rotation = 0;
         std::uint32_t first_slot = 0;
         std::uint32_t first_cost = 0;
+        Time overhead = 0;
+        Runner messages = Runner::calls;
         Runner local = Runner::calls;
+        bool of_scripts = false;
+        const Communicator* communicator = nullptr;  // of scripts; null: a message
+        std::int32_t communicator_index = -1;
 
         std::int32_t rank(std::int32_t first, std::int32_t member) const {
+            if (of_scripts) return communicator != nullptr ? communicator->rank(member) : first;
             const std::int32_t place = member + rotation;
             return first + (place >= lists->ranks ? place - lists->ranks : place) * stride;
         }
     };
 
-    // Of the work of an action.
-    struct Pieces {
-        Time each = 0;
-        Time last = 0;  // the rest
-        std::int32_t count = 0;
-        std::int32_t channel = -1;  // that the action starts
+    // Of scripts: where the processor's time of a rank was, up to `until`.
+    struct Account {
+        struct Loop {
+            std::int32_t first = 0;  // action
+            std::int32_t left = 0;
+        };
+        std::vector<Loop> loops;
+        Time until = 0;
+        Time computing = 0;
+        Time counted = 0;  // of `computing`, at the time `until`
+        std::int32_t site = 0;
     };
+
+    // The length of a piece of an action's work; the last one has the rest.
+    static Time piece_of(const Action& action) { return action.work / (action.tests + 1); }
+    static Time last_piece_of(const Action& action) { return action.work - piece_of(action) * action.tests; }
 
     State& state_of(int rank) { return states_[static_cast<std::size_t>(rank)]; }
     Flight& flight_of(int rank, int request) {
-        return flights_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(requests_) +
-                        static_cast<std::size_t>(request)];
+        return flights_[first_flight_index(rank) + static_cast<std::size_t>(request)];
     }
     const Flight& flight_of(int rank, int request) const {
-        return flights_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(requests_) +
-                        static_cast<std::size_t>(request)];
+        return flights_[first_flight_index(rank) + static_cast<std::size_t>(request)];
+    }
+    std::size_t first_flight_index(int rank) const {
+        return scripts_ == nullptr ? static_cast<std::size_t>(rank) * static_cast<std::size_t>(requests_)
+                                   : flights_before_[static_cast<std::size_t>(rank)];
+    }
+    int requests_of(int rank) const {
+        return scripts_ == nullptr ? requests_
+                                   : static_cast<int>(flights_before_[static_cast<std::size_t>(rank) + 1] -
+                                                      flights_before_[static_cast<std::size_t>(rank)]);
+    }
+    std::span<const Action> actions_of(int rank) const {
+        return scripts_ == nullptr ? std::span(actions_)
+                                   : std::span(scripts_->of_ranks[static_cast<std::size_t>(rank)]);
     }
     bool is_near(int rank, int peer) const {
         return network_ != nullptr && network_->host_of(rank) == network_->host_of(peer);
@@ -162,6 +196,11 @@ class Ranks {
     }
 
     [[noreturn]] static void refuse_late();
+    std::uint32_t add_costs(const Lists& lists, const Parameters& parameters, Runner messages,
+                            bool synchronous);
+    void add_channels(std::span<const Operation> operations, const Setting& setting);
+    void add_channels_of_scripts(std::span<const Operation> operations, const Setting& setting);
+    void count_requests();
     // Of the collectives in flight the one whose next task can begin first, and when.
     std::pair<Flight*, Time> first_flight(int rank);
     Time ready(Flight& flight);
@@ -170,6 +209,9 @@ class Ranks {
     void complete(State& state, Flight& flight);
     void next_action(int rank, State& state);
     void start(int rank, State& state, const Action& action);
+    void meet(int rank, Flight& flight, const Action& action);
+    // Of scripts: the time from now on belongs to this site.
+    void enter(int rank, const State& state, std::int32_t site);
     void work_piece(int rank, State& state);
     void work_until(int rank, State& state, Time until);
     Time perform(int rank, State& state, Flight& flight, Runner runner, Time ready, Time work);
@@ -190,13 +232,18 @@ class Ranks {
     const Time burst_;
     const int requests_;
     const bool timed_;
-    Runner messages_;
-    std::vector<Pieces> pieces_;  // by action
+    const Scripts* const scripts_;
+    bool threads_ = false;                         // some progress thread runs tasks
+    std::vector<std::int32_t> channel_of_action_;  // of `actions_`; of scripts: an operation has one channel
     std::vector<Channel> channels_;
     std::vector<Cost> costs_;
     std::vector<State> states_;
-    std::vector<Flight> flights_;  // rank after rank
-    std::vector<Time> arrivals_;   // by slot
+    std::vector<Flight> flights_;              // rank after rank
+    std::vector<std::size_t> flights_before_;  // of scripts: those of the ranks before
+    std::vector<Account> accounts_;            // of scripts
+    std::vector<Time> sites_;
+    Meetings meetings_;
+    std::vector<Time> arrivals_;  // by slot
     std::unordered_map<std::uint32_t, std::deque<Time>> early_;
     std::vector<NoiseStream> processors_;
     std::vector<NoiseStream> thread_processors_;
@@ -219,8 +266,9 @@ inline Time Ranks::ready(Flight& flight) {
 
 inline std::pair<Ranks::Flight*, Time> Ranks::first_flight(int rank) {
     std::pair<Flight*, Time> first{nullptr, never};
-    for (int request = 0; request < requests_; ++request) {
-        Flight& flight = flight_of(rank, request);
+    const std::size_t first_index = first_flight_index(rank);
+    const auto requests = static_cast<std::size_t>(requests_of(rank));
+    for (Flight& flight : std::span(flights_).subspan(first_index, requests)) {
         if (flight.step == flight.end) continue;
         const Time when = ready(flight);
         if (when < first.second) first = {&flight, when};
@@ -238,17 +286,18 @@ void Ranks::perform_step(int rank, State& state, Flight& flight, Send&& send) {
         case Step::Kind::send: {
             const std::int32_t peer = channel.rank(flight.first_rank, step.peer);
             const auto request = static_cast<std::int32_t>(&flight - &flight_of(rank, 0));
-            const SentMessage message{flight.first_slot + step.slot, peer, cost_index, request};
+            const SentMessage message{
+                flight.first_slot + step.slot, peer, cost_index, request, flight.meeting, step.peer};
             if (parameters_.rules == Rules::loggopsim) {
                 send(rank, message, send_by_loggopsim(rank, state, cost));
             } else if (is_near(rank, peer)) {
                 const Time done = perform(rank, state, flight, channel.local, 0, cost.near_processor);
-                if (arrive(message.slot, done + parameters_.near_latency + cost.near_wire)) {
+                if (arrive(message.slot, done + cost.near_latency + cost.near_wire)) {
                     woken_.push_back(peer);
                 }
             } else {
                 if (by_rendezvous(cost_index)) ++flight.handshakes;
-                send(rank, message, perform(rank, state, flight, messages_, 0, cost.processor));
+                send(rank, message, perform(rank, state, flight, channel.messages, 0, cost.processor));
             }
             break;
         }
@@ -260,7 +309,7 @@ void Ranks::perform_step(int rank, State& state, Flight& flight, Send&& send) {
                 receive_by_loggopsim(rank, state, flight, arrival, cost);
             } else {
                 const bool near = is_near(rank, channel.rank(flight.first_rank, step.peer));
-                perform(rank, state, flight, near ? channel.local : messages_, arrival,
+                perform(rank, state, flight, near ? channel.local : channel.messages, arrival,
                         near ? cost.near_processor : cost.processor);
             }
             break;
@@ -299,18 +348,21 @@ Ranks::Turn Ranks::run(int rank, Time horizon, Send&& send) {
             work_piece(rank, state);
             continue;
         }
-        if (state.action == static_cast<std::int32_t>(actions_.size())) {
+        const std::span<const Action> actions = actions_of(rank);
+        if (state.action == static_cast<std::int32_t>(actions.size())) {
             if (state.program > latest) refuse_late();
+            if (scripts_ != nullptr) enter(rank, state, 0);
             state.action = -1;
             ++state.iteration;
             return {state.iteration == iterations_ ? Progress::ends : Progress::begins};
         }
-        const Action& action = actions_[static_cast<std::size_t>(state.action)];
-        if (action.kind == Action::Kind::start) {
+        const Action& action = actions[static_cast<std::size_t>(state.action)];
+        if (action.kind != Action::Kind::wait) {
             if (state.program >= horizon) return {Progress::waits, std::min(ready, state.program)};
             start(rank, state, action);
             continue;
         }
+        if (scripts_ != nullptr) enter(rank, state, action.site);
         Flight& awaited_flight = flight_of(rank, action.request);
         if (!awaited_flight.complete) return {Progress::waits, ready};
         if (parameters_.rules == Rules::lapwing) {

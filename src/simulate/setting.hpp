@@ -18,6 +18,7 @@ struct Setting {
     Engine engine = engines().front();
     EngineCosts costs = {};
     Parameters parameters = {};
+    Parameters native = {};            // of operations that the native MPI runs
     const Network* network = nullptr;  // null: every rank on a host of its own, all equally distant
     bool drained = false;              // links begin without burst credit
     Noise noise = {};

@@ -44,6 +44,8 @@ Outcome outcome_of(int count, const Ranks& ranks, std::uint64_t events) {
     for (int rank = 0; rank < count; ++rank) outcome.ends.push_back(ranks.clock(rank));
     outcome.messages = ranks.received();
     outcome.events = events;
+    outcome.computing = ranks.computing();
+    outcome.sites = ranks.sites();
     return outcome;
 }
 
@@ -120,13 +122,14 @@ class Queue {
           ranks_(ranks, operations, setting, timed),
           reports_(setting),
           network_(setting.network),
-          latency_(setting.parameters.latency),
           hop_(network_ != nullptr ? network_->hop_latency() : 0) {
+        Time latency = setting.parameters.latency;
         if (network_ != nullptr && hop_ == 0) {
-            hop_ = latency_ / 2;
-            latency_ -= hop_;
+            hop_ = latency / 2;
+            in_links_ = hop_;
+            latency -= hop_;
         }
-        queue_ = std::make_unique<Events>(network_ != nullptr ? std::min(latency_, hop_) : latency_);
+        queue_ = std::make_unique<Events>(network_ != nullptr ? std::min(latency, hop_) : latency);
         links_.assign(network_ != nullptr ? network_->links() : static_cast<std::size_t>(ranks),
                       {setting.drained ? 0 : -ranks_.burst()});
         wakes_.assign(timed ? static_cast<std::size_t>(ranks) : 0, never);
@@ -236,8 +239,10 @@ class Queue {
             event.via =
                 network_->via(event.node, host_of_[static_cast<std::size_t>(message.peer)], message.slot);
         }
-        event.time = passage.first + latency_;
-        event.last = passage.last + latency_;
+        // From the sender to the first link.
+        const Time latency = std::max(ranks_.cost(message.cost).latency - in_links_, Time{1});
+        event.time = passage.first + latency;
+        event.last = passage.last + latency;
         queue_->push(event);
         return passage.last;
     }
@@ -312,11 +317,12 @@ class Queue {
     void answer(std::uint32_t slot, Time requested) {
         const Rendezvous& one = rendezvous_.at(slot);
         const SentMessage& message = one.message;
-        if (!ranks_.has_started(message.peer, message.request, one.start)) {
+        const int request = ranks_.request_of_receiver(message, one.start);
+        if (request < 0) {
             early_requests_[message.peer].push_back(slot);
             return;
         }
-        const Time answered = ranks_.attend(message.peer, message.request, requested);
+        const Time answered = ranks_.attend(message.peer, request, requested);
         // It stands behind what the receiver sends.
         SentMessage back = message;
         back.peer = one.sender;
@@ -360,7 +366,7 @@ class Queue {
     Ranks ranks_;
     Reports reports_;
     const Network* network_;
-    Time latency_;  // from the sender to the first link
+    Time in_links_ = 0;  // the part of the latency that the links have
     Time hop_;
     std::unique_ptr<Events> queue_;
     std::vector<Occupancy> links_;  // receiving interfaces, or links
@@ -409,6 +415,12 @@ Outcome simulate(int ranks, std::span<const Operation> operations, const Setting
     if (network != nullptr && (ranks - 1) / network->ranks_per_host() >= network->hosts()) {
         refuse(fmt::format("{} ranks do not fit onto a {} with {} on each host", ranks, network->what(),
                            network->ranks_per_host()));
+    }
+    if (setting.program.scripts != nullptr) {
+        check(*setting.program.scripts, ranks, operations);
+        if (setting.parameters.rules == Rules::loggopsim) refuse("LogGOPSim's rules have no scripts");
+        check(setting.native);
+        return Queue<HeapQueue<Event>>(ranks, operations, setting, true).run();
     }
     for (const Operation& operation : operations) {
         const int size = operation.lists->ranks;

@@ -87,6 +87,7 @@ class Profile(jobs.Test):
                         and groups["2"]["destinations"] == [left, right] and
                         [groups[key]["ordinal"] for key in "123"] == [1, 2, 3], str(groups))
         status, output = self.run(["--record", directory], [program], 3)
+        self.prediction(pathlib.Path(scratch), program)
         self.expect("a directory is used once", status == 2 and "is not empty" in output, output)
         other = pathlib.Path(scratch) / "killed"
         status, output = self.run(["--record", other], [program, "killed"], 3)
@@ -98,6 +99,35 @@ class Profile(jobs.Test):
             status, output = self.run(["--record", other], [fortran], 2)
             rows = str(self.show(other)["each"][0]["threads"][0]["sequence"])
             self.expect("a Fortran program", status == 0 and "MPI_" in rows and f"f08-{self.mpi}+" in rows, output + rows)
+
+    def prediction(self, scratch, program):
+        """The recording, and another one on more ranks, by `lapwing predict`."""
+        on3, on6, file = scratch / "recording", scratch / "on6", scratch / "prediction.json"
+        status, output = self.run(["--record", on6], [program], 6)
+        self.expect("a program is recorded on more ranks", status == 0, output)
+
+        def predict(*arguments):
+            status, output = jobs.execute([self.build / "bin" / "lapwing", "predict", "--program", *arguments, "--engine",
+                                           "native,kernel", "--json", file], 60, jobs.environment(self.mpi, self.build))
+            self.expect("a recording is replayed", status == 0 and "of the measured time" in output, output)
+            found = json.loads(file.read_text())
+            calls = {(one["ranks"], site["function"]): site for one in found["program"]["sites"] for site in one["sites"]}
+            return found, calls
+
+        found, calls = predict(on3)
+        engines = [engine["engine"] for row in found["rows"] for engine in row["engines"]]
+        replay, = found["program"]["replays"]
+        messages = calls[3, "MPI_Isend"]
+        self.expect("what is replayed is what was called", engines == ["native", "kernel"] and messages["calls"] == 3 * 12 and
+                    messages["bytes"] == 3 * 12 * 8000 and "recorded.c:" in messages["name"] and replay["predicted"] > 0 and
+                    0 < replay["measured_in_mpi"] <= replay["measured"], str(found["program"]))
+        found, calls = predict(on3, on6, "--ranks", "24")
+        sizes, = found["program"]["sizes"]
+        low, high = sizes["range"]["native"]
+        total = found["rows"][-1]["engines"][0]["summary"]["total"]["median"]
+        self.expect("other numbers of ranks", calls[24, "MPI_Isend"]["calls"] == 24 * 12 and
+                    calls[24, "MPI_Neighbor_alltoall"]["calls"] == 24 and "left_out" not in sizes and
+                    0 < low <= total * 1.001 and total <= high * 1.001, str(found["program"]))
 
     def first_touches(self, scratch):
         """When buffers are used, by whom, and that guards change nothing for the program."""

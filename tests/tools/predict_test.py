@@ -174,6 +174,16 @@ class Predict(ToolTest):
                           "--work", 0, "--constants", "latency=2500ns,task=1500ns,gap=1000ns,per_byte=6ns")
         self.assertAlmostEqual(base, 22e-6, places=12)
 
+    def test_recorded_programs_that_are_wrong_are_refused(self):
+        self.refused("predict", "--program", self.directory, because="has no recording")
+        self.refused("predict", "--program", self.directory, "--ranks", 64, because="two or more")
+        self.refused("predict", "barrier", "--program", self.directory, because="not both")
+        self.refused("predict", "--program", self.directory, "--late", "one:1ms", because="late ranks")
+        self.refused("predict", "--program", self.directory, "--passes", 8, "--noise", "10hz:1ms", because="all passes")
+        self.refused("predict", "barrier", "--ranks", 4, "--engine", "native", because="native")
+        self.refused("predict", "barrier", because="--ranks is missing")
+
+
 
 class Pipelines(ToolTest):
     def setUp(self):

@@ -75,6 +75,14 @@ std::vector<Choice> named_choices(const Study& study, Collective collective) {
     return choices;
 }
 
+Choice choice_of(const Study& study, const simulate::Engine& engine, const Problem& problem) {
+    for (const Choice& choice : named_choices(study, problem.collective)) {
+        if (choice.applies(problem)) return choice;
+    }
+    const Guidance guidance{study.tuning ? &*study.tuning : nullptr, {engine.tuned, true}};
+    return select(problem, {}, guidance).choice;
+}
+
 namespace {
 
 // How many times the messages of one run of the lists are simulated, for one engine.

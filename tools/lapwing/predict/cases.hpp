@@ -50,4 +50,7 @@ std::shared_ptr<const Placement> placement_of(const Study& study, int ranks);
 // The algorithms of a collective that the study names; empty: as a run would choose.
 std::vector<Choice> named_choices(const Study& study, Collective collective);
 
+// As named, where the collective has it and it applies; else as a run would choose.
+Choice choice_of(const Study& study, const simulate::Engine& engine, const Problem& problem);
+
 }  // namespace lapwing::tool

@@ -12,6 +12,8 @@
 #include "lapwing/predict/cases.hpp"
 #include "lapwing/predict/pipeline/result.hpp"
 #include "lapwing/predict/pipeline/study.hpp"
+#include "lapwing/predict/program/result.hpp"
+#include "lapwing/predict/program/study.hpp"
 #include "lapwing/predict/result.hpp"
 #include "lapwing/predict/run.hpp"
 #include "lapwing/predict/study.hpp"
@@ -47,7 +49,13 @@ int predict(const PredictOptions& options, const Study& study, Cases& cases, boo
 }
 
 int predict(const PredictOptions& options) {
-    const Study study = read_study(options);
+    Study study = read_study(options);
+    if (!study.recordings.empty()) {
+        std::vector<ProgramCase> cases = program_cases_of(study);
+        return predict(
+            options, study, cases, true, [&] { return as_table(study, cases); },
+            [&] { return as_json(study, cases); });
+    }
     if (study.pipeline) {
         std::vector<PipelineCase> cases = pipeline_cases_of(study);
         return predict(
@@ -67,10 +75,11 @@ int predict(const PredictOptions& options) {
 Command add_predict(CommandLine& tool) {
     auto options = std::make_shared<PredictOptions>();
     CommandLine* app = tool.add_subcommand(
-        "predict", "Simulate collectives and pipelines on up to a million ranks: time, overlap, noise");
+        "predict", "Simulate collectives, pipelines and recorded programs on up to a million ranks");
     app->usage(
         "Usage: lapwing predict COLLECTIVE,... --ranks P,... [OPTIONS]\n"
-        "       lapwing predict --pipeline fft|cg|lu|FILE --ranks P,... [OPTIONS]");
+        "       lapwing predict --pipeline fft|cg|lu|FILE --ranks P,... [OPTIONS]\n"
+        "       lapwing predict --program DIR ... [--ranks P,...] [OPTIONS]");
     add_predict_options(*app, *options);
     app->footer(
         "Examples:\n"
@@ -80,6 +89,7 @@ Command add_predict(CommandLine& tool) {
         "  lapwing predict barrier --ranks 64:16Ki --work 1ms --noise 10hz:2500us,1000hz:25us --json "
         "noise.json\n"
         "  lapwing predict --pipeline fft:n=512,variables=3 --ranks 16:1Ki --tests 0,100\n"
+        "  lapwing predict --program recording-on-2 recording-on-4 --ranks 64,1024\n"
         "\nEach rank's task list runs in simulated time. Nothing is measured: constants from few ranks may "
         "not "
         "hold for\n"

@@ -154,18 +154,34 @@ void add_predict_options(CommandLine& app, PredictOptions& options) {
     app.add_option("COLLECTIVE", options.collectives, "Such as barrier, or ibcast,iallreduce");
     text("--pipeline", options.pipeline, "P",
          "Instead of collectives: fft, cg or lu, such as fft:n=512,variables=3; or your own file");
-    text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, in steps of factor 4")
-        ->required();
+    app.add_option("--program", options.recordings,
+                   "Instead of collectives: a recording of `lapwing profile --record`; two or three on "
+                   "different ranks for --ranks")
+        ->type_name("DIR");
+    text("--ranks", options.ranks, "P,...", "Numbers of ranks: 100,1000; or 16:1Mi, in steps of factor 4");
     text("--bytes", options.bytes, "N,...", "Blocks: 64Ki,256Ki; or 4Ki:1Mi, in steps of factor 4 (8)");
     text("--algorithm", options.algorithms, "A,...",
          "Such as ring,pairwise:window=6; chosen: as in a run; all: each that applies (chosen)");
-    text("--engine", options.engines, "E,...", "One or more of host,thread,kernel,card (host,kernel)");
+    text("--engine", options.engines, "E,...",
+         "One or more of host,thread,kernel,card; of a recording, also native (host,kernel; "
+         "native,thread,kernel,card)");
 
     app.begin_group("The program");
     text("--work", options.work, "X",
          "Computation during the collective: a multiple of its time alone, or 1ms; 0: none (1.2)");
     text("--tests", options.tests, "N,...", "Calls of MPI_Test during the computation (0)");
     text("--test-time", options.test, "TIME", "Time of a call of MPI_Test that finds nothing (0us)");
+
+    app.begin_group("A recorded program");
+    text("--measured-with", options.measured_with, "E", "The engine that the recorded run had (native)");
+    text("--computation", options.computation, "C",
+         "wall: all time between calls; processor: the processor's alone (wall)");
+    app.add_option("--passes", options.passes,
+                   "Simulate so many passes of outer loops, in place of all; without noise (all)")
+        ->type_name("N")
+        ->range(2, 1000000);
+    app.add_flag("--blocking", options.take_blocking,
+                 "Engines run blocking collectives, too (LAPWING_BLOCKING=1)");
 
     app.begin_group("Noise and late ranks");
     text("--noise", options.noise, "NOISE,...",
@@ -238,34 +254,79 @@ simulate::Parameters Study::parameters(const simulate::Engine& engine, const Pro
     return parameters;
 }
 
-Study read_study(const PredictOptions& options) {
-    Study study;
-    study.ranks = read_ranks(options.ranks);
-    if (options.collectives.empty() == options.pipeline.empty()) {
-        throw_invalid("name collectives, such as barrier, or a pipeline by --pipeline; not both");
+namespace {
+
+// What is simulated: collectives, a pipeline, or a recorded program.
+void read_subject(const PredictOptions& options, Study& study) {
+    if ((options.collectives.empty() ? 0 : 1) + (options.pipeline.empty() ? 0 : 1) +
+            (options.recordings.empty() ? 0 : 1) !=
+        1) {
+        throw_invalid(
+            "name collectives, such as barrier, or a pipeline by --pipeline, or a recording by --program; "
+            "not both");
     }
+    if (!options.recordings.empty()) {
+        study.recordings = options.recordings;
+        static const std::string computations[] = {"processor", "wall"};
+        study.computation =
+            static_cast<simulate::Computation>(pick("--computation", options.computation, computations));
+        study.take_blocking = options.take_blocking;
+        study.passes = options.passes;
+        if (options.passes > 0 && !options.noise.empty()) throw_invalid("--passes: noise needs all passes");
+        if (!options.ranks.empty()) study.ranks = read_ranks(options.ranks);
+        if (!options.ranks.empty() && options.recordings.size() < 2) {
+            throw_invalid(
+                "--ranks: other numbers of ranks need recordings on two or more: --program DIR1 DIR2");
+        }
+        if (options.algorithms == "all")
+            throw_invalid("--algorithm: of a program, name them, such as pairwise,ring");
+        if (options.loggopsim) throw_invalid("--loggopsim is for single collectives");
+        if (!options.late.empty()) throw_invalid("--late: a recorded program has its own late ranks");
+        return;
+    }
+    if (options.ranks.empty()) throw_invalid("--ranks is missing, such as --ranks 64,1024");
+    study.ranks = read_ranks(options.ranks);
     if (options.pipeline.empty()) {
         read_list("COLLECTIVE", options.collectives, [&](const std::string& word) {
             study.collectives.push_back(read_collective(word));
             return word;
         });
-    } else {
-        study.pipeline = read_pipeline(options.pipeline);
-        if (options.algorithms == "all")
-            throw_invalid("--algorithm: of a pipeline, name them, such as pairwise,ring");
-        if (options.loggopsim) throw_invalid("--loggopsim is for single collectives");
-        for (const Problem& problem : make_pipeline(*study.pipeline, study.ranks.front(), 1).problems) {
-            study.collectives.push_back(problem.collective);
-        }
+        return;
     }
-    study.bytes = read_blocks(options.bytes);
-    study.algorithms = options.algorithms;
-    std::vector<std::string> engine_names;
-    for (const simulate::Engine& engine : simulate::engines()) engine_names.emplace_back(engine.name);
-    read_list("--engine", options.engines, [&](const std::string& word) {
-        study.engines.push_back(&simulate::engines()[pick("engine", word, engine_names)]);
+    study.pipeline = read_pipeline(options.pipeline);
+    if (options.algorithms == "all")
+        throw_invalid("--algorithm: of a pipeline, name them, such as pairwise,ring");
+    if (options.loggopsim) throw_invalid("--loggopsim is for single collectives");
+    for (const Problem& problem : make_pipeline(*study.pipeline, study.ranks.front(), 1).problems) {
+        study.collectives.push_back(problem.collective);
+    }
+}
+
+// A recorded program has the native MPI beside the engines.
+void read_engines(const PredictOptions& options, Study& study) {
+    std::vector<const simulate::Engine*> known;
+    if (!study.recordings.empty()) known.push_back(&simulate::native_mpi());
+    for (const simulate::Engine& engine : simulate::engines()) known.push_back(&engine);
+    std::vector<std::string> names;
+    for (const simulate::Engine* engine : known) names.emplace_back(engine->name);
+    const std::string wanted = !options.engines.empty()   ? options.engines
+                               : study.recordings.empty() ? "host,kernel"
+                                                          : "native,thread,kernel,card";
+    read_list("--engine", wanted, [&](const std::string& word) {
+        study.engines.push_back(known[pick("engine", word, names)]);
         return word;
     });
+    if (!study.recordings.empty()) study.measured_with = names[pick("engine", options.measured_with, names)];
+}
+
+}  // namespace
+
+Study read_study(const PredictOptions& options) {
+    Study study;
+    read_subject(options, study);
+    read_engines(options, study);
+    study.bytes = read_blocks(options.bytes);
+    study.algorithms = options.algorithms;
     read_list("--tests", options.tests, [&](const std::string& word) {
         study.tests.push_back(static_cast<int>(read_number("--tests", word, word, 0, max_tests)));
         return word;
@@ -319,7 +380,7 @@ Study read_study(const PredictOptions& options) {
     parameters.window_bytes = study.window_bytes;
     set_constants(study.constants, parameters);
     simulate::check(parameters);
-    make_network(study.network, study.ranks.front());
+    make_network(study.network, study.ranks.empty() ? 1 : study.ranks.front());
     return study;
 }
 

@@ -11,6 +11,7 @@
 #include "lapwing/predict/network.hpp"
 #include "lapwing/predict/pipeline/pipeline.hpp"
 #include "plan/tuning.hpp"
+#include "simulate/recorded/replay.hpp"
 #include "simulate/setting.hpp"
 
 namespace lapwing {
@@ -22,10 +23,15 @@ namespace lapwing::tool {
 struct PredictOptions {
     std::string collectives;
     std::string pipeline;
+    std::vector<std::string> recordings;
+    std::string computation = "wall";
+    std::string measured_with = "native";
+    bool take_blocking = false;
+    int passes = 0;
     std::string ranks;
     std::string bytes = "8";
     std::string algorithms = "chosen";
-    std::string engines = "host,kernel";
+    std::string engines;
     std::string tests = "0";
     std::string work = "1.2";
     std::string noise;
@@ -64,6 +70,12 @@ struct NoiseOfStudy {
 struct Study {
     std::vector<Collective> collectives;      // those of the pipeline, if there is one
     std::optional<PipelineOptions> pipeline;  // none: each collective for itself
+    // Of a recorded program: its directories; empty: there is none.
+    std::vector<std::string> recordings;
+    simulate::Computation computation = simulate::Computation::processor;
+    std::string measured_with;   // the engine of the recorded run
+    bool take_blocking = false;  // Lapwing runs blocking collectives, too
+    int passes = 0;              // of long loops, which stand for all; 0: all
     std::vector<int> ranks;
     std::vector<std::uint64_t> bytes;
     std::string algorithms;  // "chosen", "all", or "ring,bruck"

@@ -8,7 +8,6 @@
 #include "base/error.hpp"
 #include "lapwing/common/simulated_iteration.hpp"
 #include "lapwing/predict/cases.hpp"
-#include "plan/selection.hpp"
 #include "simulate/simulation.hpp"
 
 namespace lapwing::tool {
@@ -16,15 +15,6 @@ namespace {
 
 std::string what(const Study& study, int ranks) {
     return fmt::format("{} on {} ranks", study.pipeline->written, ranks);
-}
-
-// As named, where the collective has it and it applies; else as a run would choose.
-Choice choice_of(const Study& study, const simulate::Engine& engine, const Problem& problem) {
-    for (const Choice& choice : named_choices(study, problem.collective)) {
-        if (choice.applies(problem)) return choice;
-    }
-    const Guidance guidance{study.tuning ? &*study.tuning : nullptr, {engine.tuned, true}};
-    return select(problem, {}, guidance).choice;
 }
 
 std::uint64_t groups_of(const PipelineCase& one, const Problem& problem) {

@@ -1,0 +1,58 @@
+// A recorded program as scripts: what each rank computes, starts and waits for.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "recording/recording.hpp"
+#include "simulate/program.hpp"
+#include "task/problem.hpp"
+
+namespace lapwing::simulate {
+
+// How long a rank computes between two calls.
+enum class Computation : std::uint8_t {
+    processor,  // the processor's time: without sleep, and without what other processes took
+    wall        // all of the time
+};
+
+// A collective or a message of the scripts. Action::operation is its index.
+struct ReplayOperation {
+    Problem problem = {};      // of a collective, without placement
+    int communicator = -1;     // -1: a message
+    int dimensions = 0;        // as in RecordedCollective
+    bool blocking = true;      // the program waits for it in the call that starts it
+    std::uint64_t bytes = 0;   // of a message
+    bool synchronous = false;  // a message
+};
+
+// A place in the program that calls a function of MPI.
+struct ReplaySite {
+    recording::Site of;
+    // Of all ranks together, as measured.
+    std::uint64_t calls = 0;
+    std::uint64_t bytes = 0;  // sent
+    Time inside = 0;
+};
+
+struct Replay {
+    int ranks = 0;
+    Scripts scripts;
+    std::vector<ReplayOperation> operations;
+    std::vector<ReplaySite> sites;  // by Action::site; the first one is the time outside of all calls
+    // As measured, by rank: from the end of MPI_Init to the begin of MPI_Finalize, and in MPI.
+    std::vector<Time> ends;
+    std::vector<Time> inside;
+    std::vector<std::string> hosts;  // by rank
+    std::vector<std::string> notes;  // what is not as recorded
+};
+
+// Throws Error (invalid_argument) for a recording that is not whole. With `samples`, the passes of a loop
+// compute for the recorded times in turn; else each for the mean, and a loop of one pass is a loop, too.
+Replay make_replay(const recording::Recording& recording, Computation computation, bool samples = true);
+
+// Returns the same calls, without computation between them.
+Scripts without_computation(const Scripts& scripts);
+
+}  // namespace lapwing::simulate

@@ -1,0 +1,265 @@
+// Programs whose ranks differ: messages, collectives of parts of the ranks, loops; times by hand.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "cases.hpp"
+#include "simulate/networks/networks.hpp"
+#include "simulate/recorded/passes.hpp"
+
+namespace lapwing::simulate {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using Kind = Action::Kind;
+
+constexpr int any = -1;
+
+Action computing(Time nanoseconds, int tests = 0) {
+    return compute(nanoseconds * nanosecond, tests);
+}
+Action send(int operation, int peer, int request = 0, int tag = 0) {
+    return {.kind = Kind::send, .operation = operation, .request = request, .peer = peer, .tag = tag};
+}
+Action receive(int peer, int request = 0, int tag = 0) {
+    return {.kind = Kind::receive, .request = request, .peer = peer, .tag = tag};
+}
+Action at(int site, Action action) {
+    action.site = site;
+    return action;
+}
+Action repeat(int times) {
+    return {.kind = Kind::repeat, .times = times};
+}
+const Action end{.kind = Kind::end};
+const Action call{.kind = Kind::call};
+
+// Messages take 100 + 1000 + 100 ns, and 1 ns a byte.
+class Scripted : public testing::Test {
+  protected:
+    Scripted() {
+        setting_.parameters = parameters(1000, 100, 1);
+        setting_.native = setting_.parameters;
+        setting_.program.scripts = &scripts_;
+    }
+
+    // The index of an operation of messages.
+    int message(std::uint64_t bytes, bool synchronous = false) {
+        lists_.push_back(std::make_unique<Lists>(make_message(bytes)));
+        operations_.push_back({.lists = lists_.back().get(), .native = true, .synchronous = synchronous});
+        return static_cast<int>(operations_.size()) - 1;
+    }
+    int collective(Collective of, const char* algorithm, std::vector<std::int32_t> ranks,
+                   std::uint64_t bytes = 0, bool native = false) {
+        lists_.push_back(
+            std::make_unique<Lists>(lists_for(of, algorithm, static_cast<int>(ranks.size()), bytes)));
+        scripts_.communicators.emplace_back(std::move(ranks));
+        operations_.push_back({.lists = lists_.back().get(),
+                               .communicator = static_cast<int>(scripts_.communicators.size()) - 1,
+                               .native = native});
+        return static_cast<int>(operations_.size()) - 1;
+    }
+
+    Outcome run(std::vector<std::vector<Action>> scripts) {
+        scripts_.of_ranks = std::move(scripts);
+        const auto ranks = static_cast<int>(scripts_.of_ranks.size());
+        Outcome outcome = simulate(ranks, operations_, setting_);
+        setting_.backwards = true;
+        EXPECT_EQ(simulate(ranks, operations_, setting_).ends, outcome.ends);
+        setting_.backwards = false;
+        for (Time& time : outcome.ends) time /= nanosecond;
+        for (Time& time : outcome.sites) time /= nanosecond;
+        for (Time& time : outcome.computing) time /= nanosecond;
+        return outcome;
+    }
+
+    Scripts scripts_;
+    Setting setting_;
+    std::vector<std::unique_ptr<Lists>> lists_;
+    std::vector<Operation> operations_;
+};
+
+TEST_F(Scripted, PingPong) {
+    scripts_.sites = 3;
+    const int ping = message(0);
+    const int pong = message(500);
+    // 1200 there and 1700 back, three times; rank 1 computes 300 each time.
+    const Outcome outcome =
+        run({{repeat(3), at(1, send(ping, 1)), at(1, wait()), at(2, receive(1)), at(2, wait()), end},
+             {repeat(3), receive(0), wait(), computing(300), send(pong, 0), wait(), end}});
+    // Rank 1 is done when its last message is with the interface.
+    EXPECT_THAT(outcome.ends, ElementsAre(3 * 3200, 3 * 3200 - 1600));
+    EXPECT_THAT(outcome.computing, ElementsAre(0, 900));
+    // Rank 0 sends for 100, and receives for the rest.
+    EXPECT_EQ(outcome.sites[1], 3 * 100);
+    EXPECT_EQ(outcome.sites[2], 3 * 3100);
+    EXPECT_EQ(outcome.messages, 6);
+}
+
+TEST_F(Scripted, ARingOfIsendAndIrecv) {
+    constexpr int ranks = 5;
+    const int right = message(400);
+    std::vector<std::vector<Action>> scripts;
+    for (int rank = 0; rank < ranks; ++rank) {
+        scripts.push_back({receive((rank + ranks - 1) % ranks, 0), send(right, (rank + 1) % ranks, 1),
+                           computing(5000), wait(0), wait(1)});
+    }
+    // The send costs 100, the receive 100 in the wait; the message itself arrives during the computation.
+    EXPECT_THAT(run(scripts).ends, Each(5200));
+    for (std::vector<Action>& script : scripts) script[2] = computing(1000);
+    EXPECT_THAT(run(scripts).ends, Each(100 + 1000 + 400 + 100));
+}
+
+TEST_F(Scripted, ALongMessageWaitsForCallsOfBothSides) {
+    setting_.native.rendezvous_bytes = 1000;
+    const int far = message(2000);
+    // The request is there at 1100. Rank 1 computes until 10,000 and answers in its wait, at 10,100. The
+    // answer is there at 11,100. Rank 0, in its wait since 5100, takes 100 for it; the bytes are there at
+    // 14,200.
+    EXPECT_THAT(run({{send(far, 1), computing(5000), wait()}, {receive(0), computing(10000), wait()}}).ends,
+                ElementsAre(11200, 14300));
+    // A call at 2000 answers it already. Rank 0 still computes until 5100 then: sent at 5200, there at 8200.
+    EXPECT_THAT(run({{send(far, 1), computing(5000), wait()},
+                     {receive(0), computing(2000), call, computing(8000), wait()}})
+                    .ends,
+                ElementsAre(5200, 10200));
+    // A receive that is posted late is answered late.
+    EXPECT_THAT(run({{send(far, 1), wait()}, {computing(3000), receive(0), wait()}}).ends,
+                ElementsAre(4200, 7300));
+}
+
+TEST_F(Scripted, ASynchronousSendWaitsHoweverShort) {
+    const int eager = message(8);
+    const int synchronous = message(8, true);
+    EXPECT_THAT(run({{send(eager, 1), wait()}, {computing(3000), receive(0), wait()}}).ends,
+                ElementsAre(100, 3100));
+    EXPECT_THAT(run({{send(synchronous, 1), wait()}, {computing(3000), receive(0), wait()}}).ends,
+                ElementsAre(4200, 5308));
+}
+
+TEST_F(Scripted, TwoCommunicators) {
+    const int front = collective(Collective::barrier, "recursive_doubling", {0, 1});
+    const int back = collective(Collective::barrier, "recursive_doubling", {3, 2});
+    const int all = collective(Collective::barrier, "recursive_doubling", {0, 1, 2, 3});
+    // Barriers of two end at 1200 and 1900. In that of four, ranks 2 and 3 begin their second step at 3100,
+    // and find what the others sent at 2500; the others wait for it until 4200.
+    std::vector<std::vector<Action>> scripts;
+    for (int rank = 0; rank < 4; ++rank) {
+        const int half = rank < 2 ? front : back;
+        scripts.push_back({computing(rank < 2 ? 0 : 700), start(half), wait(), start(all), wait()});
+    }
+    EXPECT_THAT(run(scripts).ends, ElementsAre(4300, 4300, 3600, 3600));
+}
+
+TEST_F(Scripted, ProgressInCallsOnlyOrByAThread) {
+    // Two steps of an allreduce of 4 ranks: the second step begins in a call.
+    const std::vector<std::vector<Action>> scripts(4, {start(0), computing(10000), wait()});
+    collective(Collective::barrier, "recursive_doubling", {0, 1, 2, 3}, 0, true);
+    for (const char* name : {"host", "thread", "kernel"}) {
+        setting_.engine = engine(name);
+        // The native MPI runs it, whatever the engine: a step in the start, another one in the wait.
+        EXPECT_THAT(run(scripts).ends, Each(100 + 10000 + 100 + 100 + 1000 + 100)) << name;
+    }
+    operations_[0].native = false;
+    setting_.engine = engine("thread");
+    EXPECT_THAT(run(scripts).ends, Each(10000));
+    setting_.engine = engine("kernel");
+    EXPECT_THAT(run(scripts).ends, Each(10000));
+    setting_.engine = engine("host");
+    EXPECT_THAT(run(scripts).ends, Each(11400));
+}
+
+TEST_F(Scripted, TheEngineAndTheNativeMpiHaveTheirOwnConstants) {
+    setting_.native = parameters(5000, 500);
+    setting_.engine = engine("card");
+    const int mine = collective(Collective::barrier, "recursive_doubling", {0, 1});
+    const int its = collective(Collective::barrier, "recursive_doubling", {0, 1}, 0, true);
+    EXPECT_THAT(run({2, {start(mine), wait()}}).ends, Each(1200));
+    EXPECT_THAT(run({2, {start(its), wait()}}).ends, Each(6000));
+}
+
+TEST_F(Scripted, ReceivesFromAnySourceTakeTheFirstThatFits) {
+    const int near = message(0);
+    // Rank 2 sends at 0, rank 1 at 2000 with another tag.
+    const auto scripts = [&](const Action& first, const Action& second) {
+        return std::vector<std::vector<Action>>{{first, wait(), second, wait()},
+                                                {computing(2000), send(near, 0, 0, 7), wait()},
+                                                {send(near, 0, 0, 5), wait()}};
+    };
+    EXPECT_EQ(run(scripts(receive(any, 0, any), receive(any, 0, any))).ends[0], 3200);
+    // The message of rank 2 waits until rank 1's is received.
+    EXPECT_EQ(run(scripts(receive(any, 0, 7), receive(2, 0, any))).ends[0], 3300);
+    EXPECT_THROW(run(scripts(receive(2, 0, any), receive(2, 0, any))), Error);
+}
+
+TEST_F(Scripted, LoopsInLoopsRunAsOftenAsTheirProduct) {
+    const std::vector<Action> script{repeat(4), computing(10), repeat(3), computing(1), end, end};
+    EXPECT_THAT(run({script, script}).ends, Each(4 * 13));
+}
+
+TEST_F(Scripted, AFewPassesStandForAll) {
+    const int left = message(3000);
+    const int right = message(100);
+    scripts_.sites = 2;
+    const auto scripts = [&](int passes) {
+        std::vector<std::vector<Action>> found;
+        for (int rank = 0; rank < 3; ++rank) {
+            found.push_back({computing(500), repeat(passes), receive((rank + 1) % 3),
+                             at(1, send(left, (rank + 2) % 3, 1)), computing(700 + 100 * rank), wait(0),
+                             wait(1), end, repeat(passes / 2), receive((rank + 2) % 3),
+                             at(1, send(right, (rank + 1) % 3, 1)), wait(0), wait(1), end});
+        }
+        return found;
+    };
+    scripts_.of_ranks = scripts(200);
+    const auto run = [&](const Scripts& of) {
+        Setting setting = setting_;
+        setting.program.scripts = &of;
+        return simulate(3, operations_, setting);
+    };
+    const Outcome all = run(scripts_);
+    const Outcome few = simulate_passes(scripts_, 10, run);
+    EXPECT_EQ(few.ends, all.ends);
+    EXPECT_EQ(few.sites, all.sites);
+    EXPECT_EQ(few.computing, all.computing);
+    EXPECT_EQ(few.messages, all.messages);
+    EXPECT_EQ(simulate_passes(scripts_, 500, run).ends, all.ends);
+    scripts_.of_ranks[1][1].times = 199;
+    EXPECT_THROW(simulate_passes(scripts_, 10, run), Error);
+}
+
+TEST_F(Scripted, RanksOfAHostUseItsMemory) {
+    setting_.native.near_latency = 300 * nanosecond;
+    setting_.native.near_overhead = 20 * nanosecond;
+    const auto network = crossbar(2, 2);
+    setting_.network = network.get();
+    const int word = message(0);
+    const auto ends = run({{send(word, 1), wait(), send(word, 2), wait()},
+                           {receive(any, 0, any), wait()},
+                           {receive(any, 0, any), wait()},
+                           {}})
+                          .ends;
+    EXPECT_THAT(ends, ElementsAre(20 + 100, 20 + 300 + 20, 20 + 1200, 0));
+}
+
+TEST_F(Scripted, WhatDoesNotFitIsRefused) {
+    const int word = message(0);
+    collective(Collective::barrier, "recursive_doubling", {0, 1});
+    const auto refused = [&](const std::vector<Action>& script) { EXPECT_THROW(run({script, {}}), Error); };
+    refused({receive(1), wait()});                    // nobody sends
+    refused({send(word, 2), wait()});                 // no such rank
+    refused({send(1, 1), wait()});                    // a collective
+    refused({start(word), wait()});                   // a message
+    refused({send(word, 1), send(word, 1), wait()});  // the request is in use
+    refused({repeat(0), end});                        //
+    refused({repeat(2)});                             //
+    refused({end, repeat(2)});                        //
+    refused({at(9, send(word, 1)), wait()});          // no such site
+    refused({computing(-1)});                         //
+    setting_.parameters.rules = Rules::loggopsim;
+    refused({computing(1)});
+}
+
+}  // namespace
+}  // namespace lapwing::simulate

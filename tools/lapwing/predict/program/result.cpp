@@ -1,0 +1,324 @@
+#include "lapwing/predict/program/result.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "lapwing/bench/statistics.hpp"
+#include "lapwing/common/tables.hpp"
+#include "lapwing/predict/head.hpp"
+#include "lapwing/profile/symbols.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Row = std::vector<std::string>;
+
+// Sites below this share of the run are not in the table.
+constexpr double worth_a_row = 0.001;
+
+Problem all_of(int ranks) {
+    return {.collective = Collective::barrier, .ranks = ranks};
+}
+
+double seconds_of(const std::vector<simulate::Time>& times, bool mean) {
+    if (times.empty()) return 0;
+    if (!mean) return simulate::to_seconds(*std::max_element(times.begin(), times.end()));
+    return simulate::to_seconds(std::accumulate(times.begin(), times.end(), simulate::Time{0})) /
+           static_cast<double>(times.size());
+}
+double measured_total(const simulate::Replay& replay) {
+    return seconds_of(replay.ends, false);
+}
+double measured_in_mpi(const simulate::Replay& replay) {
+    return seconds_of(replay.inside, true);
+}
+double measured_at(const simulate::Replay& replay, std::size_t site) {
+    return simulate::to_seconds(replay.sites[site].inside) / replay.ranks;
+}
+
+std::string milliseconds(double seconds) {
+    const double value = seconds * 1e3;
+    return fmt::format("{:.{}f}", value, value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0);
+}
+
+// "MPI_Wait, solve(), cg.cpp:120"
+std::string name_of(const recording::Site& site, Symbols& symbols) {
+    const Symbol symbol = symbols.find(site.module, site.offset);
+    std::string name = site.function;
+    std::string function = symbol.function.empty() ? site.symbol : symbol.function;
+    constexpr std::string_view unnamed = "(anonymous namespace)::";
+    for (std::size_t at = function.find(unnamed); at != std::string::npos; at = function.find(unnamed)) {
+        function.erase(at, unnamed.size());
+    }
+    function.resize(std::min(function.find_first_of("(<"), function.size()));
+    if (!function.empty()) name += fmt::format(", {}", function);
+    const std::string file = std::filesystem::path(symbol.file).filename();
+    if (!file.empty()) {
+        name += fmt::format(", {}:{}", file, symbol.line);
+    } else if (function.empty() && !site.module.empty()) {
+        name +=
+            fmt::format(", {}+{:#x}", std::filesystem::path(site.module).filename().string(), site.offset);
+    }
+    return name;
+}
+
+bool recorded(const ProgramCase& one) {
+    return one.extrapolation == nullptr;
+}
+
+const PredictedProgram* undisturbed(const ProgramCase& one, std::string_view engine) {
+    for (const PredictedProgram& row : one.rows) {
+        if (row.engine->name == engine && row.noise.empty()) return &row;
+    }
+    return nullptr;
+}
+
+// The run that was measured, beside the simulation of the same.
+struct Comparison {
+    double measured = 0;
+    double predicted = 0;
+};
+std::optional<Comparison> compare(const Study& study, const ProgramCase& one) {
+    const PredictedProgram* const row = undisturbed(one, study.measured_with);
+    if (!recorded(one) || row == nullptr) return {};
+    return Comparison{measured_total(*one.replay), row->total.front()};
+}
+
+double median(const std::vector<double>& values) {
+    return spread(values).at("median").get<double>();
+}
+
+Json measurement_of(const PredictedProgram& row) {
+    Json rounds = Json::array();
+    for (const double total : row.total) {
+        rounds.push_back({{"total", total},
+                          {"computation", row.computing},
+                          {"communication", row.communication},
+                          {"in_mpi", row.in_mpi},
+                          {"overlap", row.overlap()}});
+    }
+    Json engine = {{"engine", row.engine->name},
+                   {"used", row.engine->name},
+                   {"confirmed", true},
+                   {"messages", row.messages},
+                   {"rounds", rounds}};
+    for (const auto& [quantity, first] : rounds.front().items()) {
+        std::vector<double> values;
+        for (const Json& sample : rounds) values.push_back(sample.at(quantity));
+        engine["summary"][quantity] = spread(values);
+    }
+    return engine;
+}
+
+std::vector<std::string> left_out(const std::vector<ProgramCase>& cases) {
+    std::vector<std::string> found;
+    for (const ProgramCase& one : cases) {
+        if (!one.left_out.empty()) found.push_back(fmt::format("{} ranks: {}", one.ranks, one.left_out));
+    }
+    return found;
+}
+
+std::string table_of_engines(const Study& study, const std::vector<ProgramCase>& cases) {
+    Row titles{"ranks", "engine"};
+    if (!study.noises.empty()) titles.emplace_back("noise");
+    titles.insert(titles.end(),
+                  {"total ms", "computing ms", "in MPI ms", "calls alone ms", "overlap %", "of native"});
+    const bool sizes =
+        std::any_of(cases.begin(), cases.end(), [](const ProgramCase& one) { return !recorded(one); });
+    if (sizes) titles.insert(titles.end(), {"at least ms", "at most ms"});
+    std::vector<Row> rows{titles};
+    for (const ProgramCase& one : cases) {
+        const PredictedProgram* const native = undisturbed(one, "native");
+        for (const PredictedProgram& row : one.rows) {
+            Row& cells = rows.emplace_back(Row{std::to_string(one.ranks), row.engine->name});
+            if (!study.noises.empty()) cells.push_back(row.noise.empty() ? "none" : row.noise);
+            const double total = median(row.total);
+            cells.insert(cells.end(),
+                         {milliseconds(total), milliseconds(row.computing), milliseconds(row.in_mpi),
+                          milliseconds(row.communication), percent(row.overlap()),
+                          native == nullptr ? "-" : fmt::format("{:.3f}", total / native->total.front())});
+            if (!sizes) continue;
+            const bool known = recorded(one);
+            cells.insert(cells.end(),
+                         {known ? "-" : milliseconds(row.smallest), known ? "-" : milliseconds(row.largest)});
+        }
+    }
+    return align(rows);
+}
+
+Json json_of_sizes(const ProgramCase& one, Symbols& symbols) {
+    const simulate::Extrapolation& found = *one.extrapolation;
+    const auto json_of = [](const simulate::Growth& growth) {
+        return Json{{"exponent", growth.exponent},
+                    {"min_exponent", growth.min_exponent},
+                    {"max_exponent", growth.max_exponent},
+                    {"error", growth.error}};
+    };
+    const auto site_of = [&](int site) {
+        return name_of(found.expected.sites[static_cast<std::size_t>(site)].of, symbols);
+    };
+    Json json = {{"ranks", one.ranks}};
+    for (const PredictedProgram& row : one.rows) {
+        if (row.noise.empty()) json["range"][row.engine->name] = {row.smallest, row.largest};
+    }
+    for (const simulate::SiteGrowth& growth : found.growths) {
+        json["growths"].push_back({{"site", site_of(growth.site)},
+                                   {"computing", json_of(growth.computing)},
+                                   {"bytes", json_of(growth.bytes)}});
+    }
+    for (const simulate::LeftOut& site : found.left_out) {
+        json["left_out"].push_back({{"site", site_of(site.site)}, {"why", site.why}, {"share", site.share}});
+    }
+    return json;
+}
+
+// How sites grow, and what is left out.
+std::string text_of_sizes(const ProgramCase& one, Symbols& symbols) {
+    const simulate::Extrapolation& found = *one.extrapolation;
+    const auto power = [](const simulate::Growth& growth) {
+        const auto exponent = [](double value) { return fmt::format("{:.3g}", value); };
+        std::string text = exponent(growth.exponent);
+        if (growth.min_exponent < growth.max_exponent) {
+            text += fmt::format(" ({} to {})", exponent(growth.min_exponent), exponent(growth.max_exponent));
+        }
+        return text;
+    };
+    std::vector<Row> rows{
+        {"call site", "computing before grows as ranks to the", "its bytes as ranks to the"}};
+    for (const simulate::SiteGrowth& growth : found.growths) {
+        const simulate::ReplaySite& site = found.expected.sites[static_cast<std::size_t>(growth.site)];
+        if (site.calls == 0) continue;
+        rows.push_back(
+            {name_of(site.of, symbols), power(growth.computing), site.bytes > 0 ? power(growth.bytes) : "-"});
+    }
+    std::string text = align(rows);
+    double share = 0;
+    for (const simulate::LeftOut& site : found.left_out) {
+        const simulate::ReplaySite& of = found.expected.sites[static_cast<std::size_t>(site.site)];
+        text += fmt::format("does not extrapolate: {}: {}; it took {} % of the largest recorded run\n",
+                            name_of(of.of, symbols), site.why, percent(site.share));
+        share += site.share;
+    }
+    if (share > 0) text += fmt::format("The prediction leaves out {} % of the run.\n", percent(share));
+    return text;
+}
+
+std::string table_of_sites(const Study& study, const ProgramCase& one, Symbols& symbols) {
+    const simulate::Replay& replay = *one.replay;
+    Row titles{"call site", "calls", "bytes"};
+    if (recorded(one)) titles.emplace_back("measured ms");
+    std::vector<const PredictedProgram*> columns;
+    for (const simulate::Engine* engine : study.engines) {
+        if (const PredictedProgram* row = undisturbed(one, engine->name)) columns.push_back(row);
+    }
+    if (columns.empty()) return "";
+    for (const PredictedProgram* row : columns) titles.push_back(fmt::format("{} ms", row->engine->name));
+    std::vector<std::size_t> sites;
+    const auto most = [&](std::size_t site) {
+        double found = recorded(one) ? measured_at(replay, site) : 0;
+        for (const PredictedProgram* row : columns) found = std::max(found, row->sites[site]);
+        return found;
+    };
+    for (std::size_t site = 1; site < replay.sites.size(); ++site) {
+        if (most(site) >= worth_a_row * columns.front()->total.front()) sites.push_back(site);
+    }
+    std::stable_sort(sites.begin(), sites.end(),
+                     [&](std::size_t a, std::size_t b) { return most(a) > most(b); });
+    std::vector<Row> rows{titles};
+    for (const std::size_t site : sites) {
+        const simulate::ReplaySite& of = replay.sites[site];
+        Row& cells = rows.emplace_back(Row{name_of(of.of, symbols), std::to_string(of.calls),
+                                           of.calls > 0 ? std::to_string(of.bytes / of.calls) : "-"});
+        if (recorded(one)) cells.push_back(milliseconds(measured_at(replay, site)));
+        for (const PredictedProgram* row : columns) cells.push_back(milliseconds(row->sites[site]));
+    }
+    return align(rows);
+}
+
+}  // namespace
+
+Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
+    Json result = head_of(study);
+    Symbols symbols;
+    result["program"] = {{"recordings", study.recordings}, {"measured_with", study.measured_with}};
+    for (const simulate::Engine* engine : study.engines) {
+        result["parameters"][engine->name] = parameters_of(study, all_of(cases.front().ranks), *engine);
+    }
+    Json rows = Json::array();
+    for (const ProgramCase& one : cases) {
+        if (const auto both = compare(study, one)) {
+            result["program"]["replays"].push_back({{"ranks", one.ranks},
+                                                    {"measured", both->measured},
+                                                    {"measured_in_mpi", measured_in_mpi(*one.replay)},
+                                                    {"predicted", both->predicted}});
+        }
+        Json sites = Json::array();
+        for (std::size_t site = 1; site < one.replay->sites.size(); ++site) {
+            const simulate::ReplaySite& of = one.replay->sites[site];
+            Json entry = {{"function", of.of.function},
+                          {"name", name_of(of.of, symbols)},
+                          {"calls", of.calls},
+                          {"bytes", of.bytes}};
+            if (recorded(one)) entry["measured"] = measured_at(*one.replay, site);
+            for (const PredictedProgram& row : one.rows) {
+                if (row.noise.empty()) entry["predicted"][row.engine->name] = row.sites[site];
+            }
+            sites.push_back(std::move(entry));
+        }
+        result["program"]["sites"].push_back({{"ranks", one.ranks}, {"sites", std::move(sites)}});
+        if (!recorded(one)) result["program"]["sizes"].push_back(json_of_sizes(one, symbols));
+        for (const PredictedProgram& row : one.rows) {
+            Json head = {{"collective", "program"},
+                         {"bytes", 0},
+                         {"method", "program"},
+                         {"parameter", {{"name", "ranks"}, {"value", one.ranks}}}};
+            if (!study.noises.empty()) head["noise"] = row.noise.empty() ? "none" : row.noise;
+            add_row(rows, std::move(head), measurement_of(row));
+        }
+    }
+    result["rows"] = std::move(rows);
+    for (const std::string& one : left_out(cases)) result["left_out"].push_back(one);
+    return result;
+}
+
+std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) {
+    std::string text;
+    for (const ProgramCase& one : cases) {
+        const auto both = compare(study, one);
+        if (!both) continue;
+        text += fmt::format(
+            "{} ranks: measured {} ms, {} ms of it in MPI; replayed by {} {} ms: {:.3f} of the measured "
+            "time\n",
+            one.ranks, milliseconds(both->measured), milliseconds(measured_in_mpi(*one.replay)),
+            study.measured_with, milliseconds(both->predicted), both->predicted / both->measured);
+    }
+    text += headline(study);
+    for (const simulate::Engine* engine : study.engines) {
+        text += line_of(study, all_of(cases.front().ranks), *engine);
+    }
+    text += "\n" + table_of_engines(study, cases);
+    Symbols symbols;
+    for (const ProgramCase& one : cases) {
+        if (const std::string sites = table_of_sites(study, one, symbols); !sites.empty()) {
+            text += fmt::format("\nIn MPI, each rank on average, {} ranks:\n{}", one.ranks, sites);
+        }
+    }
+    const auto other =
+        std::find_if(cases.begin(), cases.end(), [](const ProgramCase& one) { return !recorded(one); });
+    if (other != cases.end()) text += "\n" + text_of_sizes(*other, symbols);
+    std::vector<std::string> notes;
+    for (const ProgramCase& one : cases) {
+        for (const std::string& note : one.replay->notes) {
+            if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+        }
+    }
+    for (const std::string& note : notes) text += fmt::format("note: {}\n", note);
+    return text + lines_of(left_out(cases));
+}
+
+}  // namespace lapwing::tool

@@ -1,0 +1,242 @@
+#include "lapwing/predict/program/study.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "base/error.hpp"
+#include "lapwing/predict/cases.hpp"
+#include "lapwing/predict/program/native.hpp"
+#include "simulate/networks/networks.hpp"
+#include "simulate/recorded/passes.hpp"
+#include "simulate/simulation.hpp"
+
+namespace lapwing::tool {
+namespace {
+
+// How many times each operation is started by all ranks together, about.
+std::vector<double> starts_of(const simulate::Replay& replay, int passes) {
+    std::vector<double> starts(replay.operations.size());
+    for (const std::vector<simulate::Action>& script : replay.scripts.of_ranks) {
+        simulate::each_action(script, [&](const simulate::Action& action, double times) {
+            using Kind = simulate::Action::Kind;
+            if (action.kind != Kind::start && action.kind != Kind::send) return;
+            starts[static_cast<std::size_t>(action.operation)] +=
+                passes > 0 ? std::min(times, 2.0 * passes) : times;
+        });
+    }
+    return starts;
+}
+
+void estimate_needs(const Study& study, ProgramCase& one) {
+    const std::vector<double> starts = starts_of(*one.replay, study.passes);
+    double messages = 0;
+    one.memory = 0;
+    for (std::size_t i = 0; i < starts.size(); ++i) {
+        const simulate::ReplayOperation& operation = one.replay->operations[i];
+        if (operation.communicator < 0) {
+            messages += starts[i];
+            continue;
+        }
+        const simulate::Needs needs =
+            simulate::estimate(operation.problem, native_choice(operation.problem, operation.blocking));
+        messages += starts[i] * static_cast<double>(needs.messages) / operation.problem.ranks;
+        one.memory += needs.memory();
+    }
+    for (const auto& script : one.replay->scripts.of_ranks)
+        one.memory += script.size() * sizeof(simulate::Action);
+    const auto disturbed = static_cast<double>(study.rounds) * static_cast<double>(study.noises.size());
+    one.messages = static_cast<std::uint64_t>(messages * static_cast<double>(study.engines.size()) *
+                                              (2 + (one.extrapolation != nullptr ? 2 : 0) + disturbed));
+    if (one.memory > study.memory) {
+        throw Error(
+            ErrorCode::unsupported,
+            fmt::format("{} ranks need about {} MiB, more than the {} MiB that they may use (--memory)",
+                        one.ranks, one.memory >> 20, study.memory >> 20));
+    }
+}
+
+// The hosts of the recording, unless the study names a network.
+std::unique_ptr<simulate::Network> network_for(const Study& study, const ProgramCase& one) {
+    const std::vector<std::string>& names = one.replay->hosts;
+    const bool named =
+        study.network.shape != "flat" || study.network.ranks_per_host > 1 || study.network.random_places;
+    if (named || names.empty()) return make_network(study.network, one.ranks);
+    std::map<std::string, int> counts;
+    std::map<std::string, std::int32_t> hosts;
+    std::vector<std::int32_t> host_of;
+    int most = 0;
+    for (const std::string& name : names) {
+        host_of.push_back(hosts.try_emplace(name, static_cast<std::int32_t>(hosts.size())).first->second);
+        most = std::max(most, ++counts[name]);
+    }
+    if (most == 1) return nullptr;
+    auto network = simulate::crossbar(static_cast<int>(hosts.size()), most);
+    network->put(std::move(host_of));
+    return network;
+}
+
+class ProgramRun {
+  public:
+    ProgramRun(const Study& study, ProgramCase& one, ProgressBar& bar)
+        : study_(study),
+          case_(one),
+          bar_(bar),
+          network_(network_for(study, one)),
+          calls_alone_(simulate::without_computation(one.replay->scripts)) {
+        barrier_.ranks = one.ranks;
+    }
+
+    void run() {
+        for (const simulate::Engine* engine : study_.engines) run(*engine);
+    }
+
+  private:
+    Choice choice_for(const simulate::ReplayOperation& operation, const simulate::Engine& engine,
+                      bool native) const {
+        return native ? native_choice(operation.problem, operation.blocking)
+                      : choice_of(study_, engine, operation.problem);
+    }
+
+    const simulate::Lists* lists_of(const simulate::ReplayOperation& operation,
+                                    const simulate::Engine& engine, bool native) {
+        const std::string choice =
+            operation.communicator < 0 ? "" : print(choice_for(operation, engine, native));
+        std::unique_ptr<simulate::Lists>& lists = lists_[{&operation, choice}];
+        if (lists == nullptr) {
+            lists = std::make_unique<simulate::Lists>(
+                operation.communicator < 0
+                    ? simulate::make_message(operation.bytes)
+                    : simulate::make_lists(operation.problem, choice_for(operation, engine, native),
+                                           study_.memory));
+        }
+        return lists.get();
+    }
+
+    // Lapwing takes nonblocking collectives, and blocking ones if it is told to.
+    void make_operations(const simulate::Replay& replay, const simulate::Engine& engine) {
+        operations_.clear();
+        for (const simulate::ReplayOperation& one : replay.operations) {
+            const bool taken = engine.name != simulate::native_mpi().name && one.communicator >= 0 &&
+                               (!one.blocking || study_.take_blocking);
+            operations_.push_back({.lists = lists_of(one, engine, !taken),
+                                   .communicator = one.communicator,
+                                   .native = !taken,
+                                   .synchronous = one.synchronous});
+        }
+    }
+
+    simulate::Outcome simulate(const simulate::Setting& setting, const simulate::Scripts& scripts) const {
+        const auto run = [&](const simulate::Scripts& of) {
+            simulate::Setting own = setting;
+            own.program.scripts = &of;
+            own.advance = [this](std::uint64_t messages) { bar_.advance(static_cast<double>(messages)); };
+            return simulate::simulate(case_.ranks, operations_, own);
+        };
+        return study_.passes > 0 ? simulate::simulate_passes(scripts, study_.passes, run) : run(scripts);
+    }
+
+    void run(const simulate::Engine& engine) {
+        simulate::Setting setting;
+        setting.engine = engine;
+        setting.costs = study_.costs;
+        setting.parameters = study_.parameters(engine, barrier_);
+        setting.native = study_.parameters(simulate::native_mpi(), barrier_);
+        setting.drained = study_.burst_bytes > 0;
+        setting.network = network_.get();
+        PredictedProgram row;
+        row.engine = &engine;
+        if (case_.extrapolation != nullptr) {
+            const auto end_of = [&](const simulate::Replay& replay) {
+                make_operations(replay, engine);
+                return simulate::to_seconds(simulate(setting, replay.scripts).end());
+            };
+            row.smallest = end_of(case_.extrapolation->smallest);
+            row.largest = end_of(case_.extrapolation->largest);
+        }
+        const simulate::Scripts& scripts = case_.replay->scripts;
+        make_operations(*case_.replay, engine);
+        row.communication = simulate::to_seconds(simulate(setting, calls_alone_).end());
+        const simulate::Outcome outcome = simulate(setting, scripts);
+        row.total = {simulate::to_seconds(outcome.end())};
+        row.messages = outcome.messages;
+        const auto ranks = static_cast<double>(case_.ranks);
+        simulate::Time inside = 0;
+        for (std::size_t site = 0; site < outcome.sites.size(); ++site) {
+            row.sites.push_back(simulate::to_seconds(outcome.sites[site]) / ranks);
+            if (site > 0) inside += outcome.sites[site];
+        }
+        row.in_mpi = simulate::to_seconds(inside) / ranks;
+        row.computing =
+            simulate::to_seconds(*std::max_element(outcome.computing.begin(), outcome.computing.end()));
+        case_.rows.push_back(row);
+        for (const NoiseOfStudy& noise : study_.noises) {
+            row.noise = noise.what;
+            row.total.clear();
+            setting.noise = noise.noise;
+            for (int round = 0; round < study_.rounds; ++round) {
+                setting.noise.seed = study_.seed + static_cast<std::uint64_t>(round);
+                row.total.push_back(simulate::to_seconds(simulate(setting, scripts).end()));
+            }
+            case_.rows.push_back(row);
+        }
+    }
+
+    const Study& study_;
+    ProgramCase& case_;
+    ProgressBar& bar_;
+    const std::unique_ptr<simulate::Network> network_;
+    const simulate::Scripts calls_alone_;
+    Problem barrier_;  // of all ranks: whose constants hold
+    std::map<std::pair<const simulate::ReplayOperation*, std::string>, std::unique_ptr<simulate::Lists>>
+        lists_;
+    std::vector<simulate::Operation> operations_;
+};
+
+}  // namespace
+
+double PredictedProgram::overlap() const {
+    return communication > 0 ? 1 - (total.front() - computing) / communication : 0;
+}
+
+std::vector<ProgramCase> program_cases_of(Study& study) {
+    std::vector<ProgramCase> cases;
+    std::vector<simulate::Replay> folded;
+    for (const std::string& directory : study.recordings) {
+        const recording::Recording recording = recording::read_recording(directory);
+        const auto replay =
+            std::make_shared<simulate::Replay>(simulate::make_replay(recording, study.computation));
+        cases.push_back({replay->ranks, replay, nullptr});
+        if (!study.ranks.empty())
+            folded.push_back(simulate::make_replay(recording, study.computation, false));
+    }
+    for (const int ranks : study.ranks) {
+        const auto found = std::make_shared<simulate::Extrapolation>(simulate::extrapolate(folded, ranks));
+        cases.push_back({ranks, {found, &found->expected}, found});
+    }
+    for (ProgramCase& one : cases) estimate_needs(study, one);
+    const bool recorded = study.ranks.empty();
+    std::set<Collective> collectives;
+    for (const ProgramCase& one : cases) {
+        if (recorded) study.ranks.push_back(one.ranks);
+        for (const simulate::ReplayOperation& operation : one.replay->operations) {
+            if (operation.communicator >= 0) collectives.insert(operation.problem.collective);
+        }
+    }
+    study.collectives.assign(collectives.begin(), collectives.end());
+    return cases;
+}
+
+std::vector<Job> jobs_of(const Study& study, std::vector<ProgramCase>& cases) {
+    std::vector<Job> jobs;
+    for (ProgramCase& one : cases) {
+        jobs.push_back({one.messages, one.memory,
+                        [&study, &one](ProgressBar& bar) { ProgramRun(study, one, bar).run(); }});
+    }
+    return jobs;
+}
+
+}  // namespace lapwing::tool
