@@ -10,6 +10,10 @@
 namespace lapwing::tool {
 
 nlohmann::ordered_json head_of(const Study& study);
+// The problem for which a program's constants are printed: one of all ranks.
+inline Problem all_ranks(int ranks) {
+    return {.collective = Collective::barrier, .ranks = ranks};
+}
 // The constants of an engine, for a collective of the study.
 nlohmann::ordered_json parameters_of(const Study& study, const Problem& problem,
                                      const simulate::Engine& engine);

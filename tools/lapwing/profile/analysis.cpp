@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "watch/elfutils.hpp"
-#include "watch/symbols.hpp"
+#include "lapwing/common/linked_symbols.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -122,12 +120,6 @@ std::string identity(const Json* site) {
                        site->value("offset", std::uint64_t{0}));
 }
 
-constexpr watch::Elfutils elfutils{
-#define LAPWING_ROW(name) &::name,
-    LAPWING_ELFUTILS_FUNCTIONS(LAPWING_ROW)
-#undef LAPWING_ROW
-};
-
 std::string place_of(const Json* site, watch::Symbols& symbols) {
     if (site == nullptr) return "";
     const auto offset = site->value("offset", std::uint64_t{0});
@@ -201,8 +193,7 @@ Profile analyse(const std::vector<RankPart>& parts) {
     }
     if (!parts.empty()) profile.ranks = parts[0].about.value("ranks", 0);
 
-    unsetenv("DEBUGINFOD_URLS");  // libdw asks servers for files otherwise
-    watch::Symbols symbols(&elfutils, watch::Symbols::DebugFiles::separate_too);
+    watch::Symbols symbols = linked_symbols();
     struct Found {
         CallSite site;
         std::set<int> ranks;

@@ -8,11 +8,11 @@
 #include <filesystem>
 
 #include "base/error.hpp"
+#include "lapwing/common/linked_symbols.hpp"
 #include "lapwing/common/output_file.hpp"
 #include "lapwing/common/process.hpp"
 #include "lapwing/common/values.hpp"
 #include "lapwing/profile/analysis.hpp"
-#include "lapwing/profile/symbols.hpp"
 #include "recording/functions.hpp"
 
 namespace lapwing::tool {
@@ -46,7 +46,7 @@ std::string print_passes(const recording::Passes& passes) {
 // Prints one rank. Source lines are looked up once for each site.
 class RankPrinter {
   public:
-    RankPrinter(const Rank& rank, Symbols& symbols) : rank_(rank) {
+    RankPrinter(const Rank& rank, watch::Symbols& symbols) : rank_(rank) {
         for (const auto& [number, site] : rank.sites) {
             Place& place = places_[number];
             place.symbol = symbols.find(site.module, site.offset);
@@ -93,7 +93,7 @@ class RankPrinter {
 
   private:
     struct Place {
-        Symbol symbol;
+        watch::Symbol symbol;
         std::string text;
     };
 
@@ -226,7 +226,7 @@ std::string finish_recording(const std::string& directory, const std::vector<std
 }
 
 std::string print_recording(const recording::Recording& recording) {
-    Symbols symbols;
+    watch::Symbols symbols = linked_symbols();
     std::string text =
         fmt::format("{} ranks, recorded {} by {}\n", recording.ranks, recording.date, recording.command);
     for (const Rank& rank : recording.each) text += "\n" + RankPrinter(rank, symbols).text();
@@ -235,7 +235,7 @@ std::string print_recording(const recording::Recording& recording) {
 }
 
 Json recording_as_json(const recording::Recording& recording) {
-    Symbols symbols;
+    watch::Symbols symbols = linked_symbols();
     Json json = {{"ranks", recording.ranks},
                  {"command", recording.command},
                  {"date", recording.date},

@@ -51,10 +51,6 @@ Json measurement_of(const PredictedPipeline& row) {
     return engine;
 }
 
-Problem all_of(int ranks) {
-    return {.collective = Collective::barrier, .ranks = ranks};
-}
-
 std::vector<std::string> left_out(const Study& study, const std::vector<PipelineCase>& cases) {
     std::vector<std::string> found;
     for (const PipelineCase& one : cases) {
@@ -73,7 +69,7 @@ Json as_json(const Study& study, const std::vector<PipelineCase>& cases) {
     result["pipeline"] = {{"name", study.pipeline->name}};
     for (const auto& [name, value] : study.pipeline->values) result["pipeline"][name] = value;
     for (const simulate::Engine* engine : study.engines) {
-        result["parameters"][engine->name] = parameters_of(study, all_of(study.ranks.front()), *engine);
+        result["parameters"][engine->name] = parameters_of(study, all_ranks(study.ranks.front()), *engine);
     }
     Json rows = Json::array();
     for (const PipelineCase& one : cases) {
@@ -98,7 +94,7 @@ Json as_json(const Study& study, const std::vector<PipelineCase>& cases) {
 std::string as_table(const Study& study, const std::vector<PipelineCase>& cases) {
     std::string text = headline(study);
     for (const simulate::Engine* engine : study.engines) {
-        text += line_of(study, all_of(study.ranks.front()), *engine);
+        text += line_of(study, all_ranks(study.ranks.front()), *engine);
     }
     std::string values;
     for (const auto& [name, value] : study.pipeline->values) {

@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "lapwing/bench/statistics.hpp"
+#include "lapwing/common/linked_symbols.hpp"
 #include "lapwing/common/tables.hpp"
 #include "lapwing/predict/head.hpp"
-#include "lapwing/profile/symbols.hpp"
 
 namespace lapwing::tool {
 namespace {
@@ -20,10 +20,6 @@ using Row = std::vector<std::string>;
 
 // Sites below this share of the run are not in the table.
 constexpr double worth_a_row = 0.001;
-
-Problem all_of(int ranks) {
-    return {.collective = Collective::barrier, .ranks = ranks};
-}
 
 double seconds_of(const std::vector<simulate::Time>& times, bool mean) {
     if (times.empty()) return 0;
@@ -47,8 +43,8 @@ std::string milliseconds(double seconds) {
 }
 
 // "MPI_Wait, solve(), cg.cpp:120"
-std::string name_of(const recording::Site& site, Symbols& symbols) {
-    const Symbol symbol = symbols.find(site.module, site.offset);
+std::string name_of(const recording::Site& site, watch::Symbols& symbols) {
+    const watch::Symbol symbol = symbols.find(site.module, site.offset);
     std::string name = site.function;
     std::string function = symbol.function.empty() ? site.symbol : symbol.function;
     constexpr std::string_view unnamed = "(anonymous namespace)::";
@@ -151,7 +147,7 @@ std::string table_of_engines(const Study& study, const std::vector<ProgramCase>&
     return align(rows);
 }
 
-Json json_of_sizes(const ProgramCase& one, Symbols& symbols) {
+Json json_of_sizes(const ProgramCase& one, watch::Symbols& symbols) {
     const simulate::Extrapolation& found = *one.extrapolation;
     const auto json_of = [](const simulate::Growth& growth) {
         return Json{{"exponent", growth.exponent},
@@ -178,7 +174,7 @@ Json json_of_sizes(const ProgramCase& one, Symbols& symbols) {
 }
 
 // How sites grow, and what is left out.
-std::string text_of_sizes(const ProgramCase& one, Symbols& symbols) {
+std::string text_of_sizes(const ProgramCase& one, watch::Symbols& symbols) {
     const simulate::Extrapolation& found = *one.extrapolation;
     const auto power = [](const simulate::Growth& growth) {
         const auto exponent = [](double value) { return fmt::format("{:.3g}", value); };
@@ -208,7 +204,7 @@ std::string text_of_sizes(const ProgramCase& one, Symbols& symbols) {
     return text;
 }
 
-std::string table_of_sites(const Study& study, const ProgramCase& one, Symbols& symbols) {
+std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Symbols& symbols) {
     const simulate::Replay& replay = *one.replay;
     Row titles{"call site", "calls", "bytes"};
     if (recorded(one)) titles.emplace_back("measured ms");
@@ -244,10 +240,10 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, Symbols& 
 
 Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
     Json result = head_of(study);
-    Symbols symbols;
+    watch::Symbols symbols = linked_symbols();
     result["program"] = {{"recordings", study.recordings}, {"measured_with", study.measured_with}};
     for (const simulate::Engine* engine : study.engines) {
-        result["parameters"][engine->name] = parameters_of(study, all_of(cases.front().ranks), *engine);
+        result["parameters"][engine->name] = parameters_of(study, all_ranks(cases.front().ranks), *engine);
     }
     Json rows = Json::array();
     for (const ProgramCase& one : cases) {
@@ -299,10 +295,10 @@ std::string as_table(const Study& study, const std::vector<ProgramCase>& cases) 
     }
     text += headline(study);
     for (const simulate::Engine* engine : study.engines) {
-        text += line_of(study, all_of(cases.front().ranks), *engine);
+        text += line_of(study, all_ranks(cases.front().ranks), *engine);
     }
     text += "\n" + table_of_engines(study, cases);
-    Symbols symbols;
+    watch::Symbols symbols = linked_symbols();
     for (const ProgramCase& one : cases) {
         if (const std::string sites = table_of_sites(study, one, symbols); !sites.empty()) {
             text += fmt::format("\nIn MPI, each rank on average, {} ranks:\n{}", one.ranks, sites);
