@@ -56,8 +56,8 @@ Parameters parameters_of(const Machine& machine);
 constexpr Time max_time = 1'000'000'000'000;  // one second
 constexpr double max_per_byte = 1e6;          // picoseconds
 
-// Throws Error (invalid_argument) if a value is negative or exceeds max_time or max_per_byte, or if the latency
-// is less than a nanosecond, because events must be later than their causes.
+// Throws Error (invalid_argument) if a value is negative or exceeds max_time or max_per_byte, or if the
+// latency is less than a nanosecond, because events must be later than their causes.
 void check(const Parameters& parameters);
 
 }  // namespace lapwing::simulate

@@ -9,7 +9,8 @@
 //   leaves    ends by _exit(0), without MPI_Finalize
 //   hinted ALGORITHMS   names them by an info key
 //   plain     nothing special: a few collectives
-//   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file that the second
+//   steady    the same for some seconds, so that something can happen meanwhile; rank 0 creates the file that
+//   the second
 //             argument names, if any, when links have been made
 //   mixed     rank 0 waits at once for a collective and for a message of the MPI's own, which rank 1 sends it
 //             after so many seconds; all this time rank 1 waits for rank 0's part in another collective

@@ -210,10 +210,11 @@ Json table_of_file(const MeasuredTable& table, const Machine& start, std::uint64
                    const Json& made) {
     Machine machine = fit(table.measured, start);
     if (limit(machine)) {
-        fmt::print(stderr,
-                   "lapwing tune: the measured times of {} ranks on {} imply more than 1 us for each byte: other "
-                   "programs kept the processors busy; measure again on a quiet machine\n",
-                   table.ranks, table.of.engine);
+        fmt::print(
+            stderr,
+            "lapwing tune: the measured times of {} ranks on {} imply more than 1 us for each byte: other "
+            "programs kept the processors busy; measure again on a quiet machine\n",
+            table.ranks, table.of.engine);
     }
     Json measured = Json::array();
     for (const Measured& one : table.measured) {

@@ -133,8 +133,7 @@ bool limit(Machine& machine) {
                                &machine.intra_node_task}) {
         reduce(*cost, max_seconds);
     }
-    for (double* const cost :
-         {&machine.per_byte, &machine.copy_per_byte, &machine.intra_node_per_byte}) {
+    for (double* const cost : {&machine.per_byte, &machine.copy_per_byte, &machine.intra_node_per_byte}) {
         reduce(*cost, max_seconds_per_byte);
     }
     return exceeded;
