@@ -1,5 +1,5 @@
 # How everything that is installed is compiled and linked, so that a fault in memory ends the program instead of serving
-# an attacker: included by the directories that install binaries. tests/hardening reads the binaries.
+# an attacker: included by the directories that install binaries. tests/packaging reads the binaries.
 # Debug builds and sanitizers have checks of their own; the headers of _FORTIFY_SOURCE need optimization.
 if(LAPWING_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Debug")
   return()

@@ -8,8 +8,8 @@ namespace {
 
 // Weak scaling, surfaces and edges of parts of a fixed whole, strong scaling; and what grows with the ranks.
 constexpr double exponents[] = {-1, -2.0 / 3, -1.0 / 2, -1.0 / 3, 0, 1.0 / 3, 1.0 / 2, 2.0 / 3, 1};
-// A repeated measurement differs by about so much.
-constexpr double noise = 0.1;
+// Share by which two measurements of the same run differ.
+constexpr double repeatability = 0.1;
 
 using Values = std::vector<std::pair<double, double>>;  // logarithms
 
@@ -66,7 +66,7 @@ Growth fit_growth(std::span<const std::pair<double, double>> values) {
     growth.error = std::expm1(best);
     growth.min_exponent = growth.max_exponent = growth.exponent;
     for (const double exponent : exponents) {
-        if (distance(logarithms, exponent) > best + std::log1p(noise) / 2) continue;
+        if (distance(logarithms, exponent) > best + std::log1p(repeatability) / 2) continue;
         growth.min_exponent = std::min(growth.min_exponent, exponent);
         growth.max_exponent = std::max(growth.max_exponent, exponent);
     }
