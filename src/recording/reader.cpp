@@ -150,7 +150,7 @@ void read_thread(std::string_view calls, std::string_view tail, Thread& thread) 
     const bool has_tail = end && end->began == header->began && end->before <= all.size() &&
                           end->before >= sizeof(StreamHeader) &&
                           std::memcmp(end->magic, StreamHeader::magic_of_tail, sizeof end->magic) == 0;
-    // What was written after the tail is in the tail, too.
+    // The tail repeats all bytes of the calls from its beginning on.
     if (has_tail) calls = calls.substr(0, end->before - sizeof(StreamHeader));
     const bool whole = read_blocks(calls, thread) == calls.size();
     thread.truncated = has_tail || !whole;

@@ -2,7 +2,7 @@
 //
 // A block of n elements has chunks whose boundaries are at i*n/chunks elements, rounded down: chunks differ
 // by at most one element, and some are empty if n is smaller than the number of chunks. In each memory, chunk
-// j is at position j % chunks of block j / chunks, and scratch is such a row of blocks, too. All chunks at
+// j is at position j % chunks of block j / chunks, and scratch is also such a row of blocks. All chunks at
 // one position have the same length.
 //
 // If each copy, reduction and message of a set is between chunks at the same position, the set is *aligned*:

@@ -49,7 +49,7 @@ struct Replay {
 };
 
 // Throws Error (invalid_argument) for a recording that is not whole. With `samples`, the passes of a loop
-// compute for the recorded times in turn; else each for the mean, and a loop of one pass is a loop, too.
+// compute for the recorded times in turn; else each for the mean, and a loop of one pass counts as a loop.
 Replay make_replay(const recording::Recording& recording, Computation computation, bool samples = true);
 
 // Returns the same calls, without computation between them.

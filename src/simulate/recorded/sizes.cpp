@@ -235,7 +235,7 @@ class Extrapolator {
         found_.left_out.push_back({site, why, 0});
     }
 
-    // What belongs to a call that is left out is left out, too.
+    // Leaves out what belongs to a call that is left out.
     void join_left_out() {
         for (const Class& one : classes_) {
             const Member& member = one.templates.front();

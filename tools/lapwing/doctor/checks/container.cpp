@@ -37,7 +37,7 @@ struct Runtime {
     const char* permits_io_uring;  // what to do
 };
 
-// Kubernetes first: its containers have the marks of the runtime below it, too.
+// Kubernetes first: its containers also have the marks of the runtime below it.
 const Runtime runtimes[] = {
     {"Kubernetes", [] { return is_set("KUBERNETES_SERVICE_HOST"); },
      "copy share/lapwing/seccomp.json of Lapwing to /var/lib/kubelet/seccomp/lapwing.json on each node, and "
