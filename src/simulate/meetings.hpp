@@ -36,7 +36,7 @@ class Meetings {
     std::int32_t receive(const Envelope& envelope, std::int32_t request);
 
     std::uint32_t first_slot(std::int32_t index) const { return of(index).first_slot; }
-    // Returns the request of a member; -1 if it has not started.
+    // Returns the request of a member, or -1 if the member has not started.
     std::int32_t request(std::int32_t index, std::int32_t member) const {
         return of(index).requests[static_cast<std::size_t>(member)];
     }

@@ -73,61 +73,60 @@ inline bool observes() {
 
 void record_collective(RecordedCall& recorded, MPI_Comm communicator, Root root, const Data& data);
 
+// Calls the MPI between begin(data) and end(data, error), which time the call if the job is traced, and
+// records the call. `made`: the request that the call makes; null if it makes none.
+template <typename GetData, typename Native, typename Begin, typename End>
+int observed(const char* function, const void* from, MPI_Comm communicator, Root root, GetData data_of,
+             Native native, const MPI_Request* made, bool persistent, Begin begin, End end) {
+    lift_guards();
+    RecordedCall recorded(function, from);
+    const Data data = data_of();
+    const bool profiled = trace::on();
+    if (profiled) begin(data);
+    recorded.enter();
+    const int error = native();
+    recorded.leave();
+    if (profiled) end(data, error);
+    if (recorded.on()) {
+        record_collective(recorded, communicator, root, data);
+        if (made != nullptr && error == MPI_SUCCESS) add_request(recorded.call(), *made, persistent);
+    }
+    return error;
+}
+
 template <typename GetData, typename Native>
 int blocking(const char* function, const void* from, MPI_Comm communicator, Root root, GetData data_of,
              Native native) {
     if (!observes() || communicator == MPI_COMM_NULL) return native();
-    lift_guards();
-    RecordedCall recorded(function, from);
-    const Data data = data_of();
     Called called;
-    const bool profiled = trace::on();
-    if (profiled) called = enter(function, from, communicator, data, root);
-    recorded.enter();
-    const int error = native();
-    recorded.leave();
-    if (profiled) leave(called);
-    if (recorded.on()) record_collective(recorded, communicator, root, data);
-    return error;
+    return observed(
+        function, from, communicator, root, data_of, native, nullptr, false,
+        [&](const Data& data) { called = enter(function, from, communicator, data, root); },
+        [&](const Data&, int) { leave(called); });
 }
 
 template <typename GetData, typename Native>
 int nonblocking(const char* function, const void* from, MPI_Comm communicator, MPI_Request* handle, Root root,
                 GetData data_of, Native native) {
     if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
-    lift_guards();
-    RecordedCall recorded(function, from);
-    const Data data = data_of();
     Called called;
-    const bool profiled = trace::on();
-    if (profiled) called = enter(function, from, communicator, data, root);
-    recorded.enter();
-    const int error = native();
-    recorded.leave();
-    if (profiled && error == MPI_SUCCESS) leave(called, *handle);
-    if (recorded.on()) {
-        record_collective(recorded, communicator, root, data);
-        if (error == MPI_SUCCESS) add_request(recorded.call(), *handle, false);
-    }
-    return error;
+    return observed(
+        function, from, communicator, root, data_of, native, handle, false,
+        [&](const Data& data) { called = enter(function, from, communicator, data, root); },
+        [&](const Data&, int error) {
+            if (error == MPI_SUCCESS) leave(called, *handle);
+        });
 }
 
 template <typename GetData, typename Native>
 int persistent(const char* function, const void* from, MPI_Comm communicator, MPI_Request* handle, Root root,
                GetData data_of, Native native) {
     if (!observes() || communicator == MPI_COMM_NULL || handle == nullptr) return native();
-    lift_guards();
-    RecordedCall recorded(function, from);
-    const Data data = data_of();
-    recorded.enter();
-    const int error = native();
-    recorded.leave();
-    if (error == MPI_SUCCESS && trace::on()) remember(function, communicator, data, root, *handle);
-    if (recorded.on()) {
-        record_collective(recorded, communicator, root, data);
-        if (error == MPI_SUCCESS) add_request(recorded.call(), *handle, true);
-    }
-    return error;
+    return observed(
+        function, from, communicator, root, data_of, native, handle, true, [](const Data&) {},
+        [&](const Data& data, int error) {
+            if (error == MPI_SUCCESS) remember(function, communicator, data, root, *handle);
+        });
 }
 
 // For calls that start persistent requests.
