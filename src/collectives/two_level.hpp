@@ -28,7 +28,6 @@ class Seats {
     int hosts() const { return placement_.hosts(); }
     int ranks_on(int host) const { return static_cast<int>(placement_.ranks_of(host).size()); }
     int host_of(int rank) const { return placement_.host_of(rank); }
-    int seat_of(int rank) const { return swapped(host_of(rank), placement_.place_on_host(rank)); }
     int rank_at(int host, int seat) const {
         return placement_.ranks_of(host)[static_cast<std::size_t>(swapped(host, seat))];
     }
