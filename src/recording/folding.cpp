@@ -59,7 +59,8 @@ void Folding::add(std::string_view call, const Time& time) {
 // Makes elements of an incomplete pass.
 void Folding::settle() {
     std::vector<std::pair<std::string, Time>> calls;
-    for (std::size_t i = 0; i < pass_.size(); ++i) calls.emplace_back(elements_.back().body[i].call, pass_[i]);
+    for (std::size_t i = 0; i < pass_.size(); ++i)
+        calls.emplace_back(elements_.back().body[i].call, pass_[i]);
     pass_.clear();
     for (const auto& [call, time] : calls) append(call, time);
 }

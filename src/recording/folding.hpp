@@ -70,8 +70,8 @@ class Folding {
     std::size_t window_;
     std::size_t weight_ = 0;
     std::vector<Element> elements_;
-    // Of calls that repeat the first ones of the loop at the end: they are no elements before they differ from
-    // the loop, and belong to it once they are a whole pass.
+    // Of calls that repeat the first ones of the loop at the end: they are no elements before they differ
+    // from the loop, and belong to it once they are a whole pass.
     std::vector<Time> pass_;
     std::vector<std::uint64_t> prefixes_{0};  // hash of the elements before each position
     std::vector<std::uint64_t> powers_{1};

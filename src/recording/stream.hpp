@@ -59,8 +59,8 @@ class Stream {
     std::uint64_t next_tail_;
     Folding folding_;
     std::string encoded_;  // the call that is being added
-    std::string polls_;  // encoded: a call that has found nothing complete; empty: none
-    Time polls_time_;    // of all of them
+    std::string polls_;    // encoded: a call that has found nothing complete; empty: none
+    Time polls_time_;      // of all of them
 };
 
 }  // namespace lapwing::recording

@@ -65,12 +65,11 @@ Ranks::Ranks(int ranks, std::span<const Operation> operations, const Setting& se
 std::uint32_t Ranks::add_costs(const Lists& lists, const Parameters& parameters, Runner messages,
                                bool synchronous) {
     const auto first = static_cast<std::uint32_t>(costs_.size());
-    for (Cost cost : costs_of(lists, parameters)) {
+    const std::vector<Cost> costs = costs_of(lists, parameters);
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        Cost cost = costs[i];
         if (messages == Runner::offload) cost.windows = 0;
-        if (synchronous && cost.windows == 0) {
-            cost.windows = 1;
-            cost.window_wire = cost.wire;
-        }
+        if (synchronous && cost.windows == 0) use_rendezvous(cost, lists.lengths[i], parameters);
         costs_.push_back(cost);
     }
     return first;

@@ -1,5 +1,5 @@
-// lapwing report: one page from the results of `lapwing bench`, the traces of `lapwing run` and the recordings
-// of `lapwing profile`. A Python program beside the tool makes the page.
+// lapwing report: one page from the results of `lapwing bench`, the traces of `lapwing run` and the
+// recordings of `lapwing profile`. A Python program beside the tool makes the page.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -54,9 +54,9 @@ int make_page(const Options& options) {
     }
     Launch launch;
     // Isolated from the user's own modules, and leaving no compiled ones behind.
-    launch.words = {*python,          "-I",       "-B",
-                    find_program_directory(), "--output", options.output,
-                    "--tool",         std::filesystem::read_symlink("/proc/self/exe").string()};
+    launch.words = {
+        *python,    "-I",           "-B",     find_program_directory(),
+        "--output", options.output, "--tool", std::filesystem::read_symlink("/proc/self/exe").string()};
     if (!options.title.empty()) launch.words.insert(launch.words.end(), {"--title", options.title});
     if (!options.vega.empty()) launch.words.insert(launch.words.end(), {"--vega", options.vega});
     launch.words.emplace_back("--");

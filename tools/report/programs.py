@@ -137,7 +137,9 @@ def read(reader, value):
     for entry, where in each("sizes", value):
         ranks = ranks_of(entry, where)
         for engine, ends in reader.expect(entry.get("range", {}), dict, f"{where}.range").items():
-            low, high = (number(end, f"{where}.range.{engine}") for end in reader.expect(ends, list, f"{where}.range")[:2])
+            if not isinstance(ends, list) or len(ends) != 2:
+                reader.fail(f"{where}.range.{engine}", "two numbers are expected here")
+            low, high = (number(end, f"{where}.range.{engine}") for end in ends)
             program.ranges[ranks, engine] = (min(low, high), max(low, high))
         for site, place in each("left_out", entry, where):
             said = (f"Does not extrapolate: {text_of(site.get('site'))}: {text_of(site.get('why'))}; it took "

@@ -60,7 +60,7 @@ State& state = *new State;
 struct Own {
     Track* track = nullptr;
     bool tried = false;
-    int depth = 0;                // calls of MPI, one inside the other
+    int depth = 0;  // calls of MPI, one inside the other
     // When the thread left its last call.
     std::uint64_t processor = 0;
     std::uint64_t wall = 0;
@@ -88,10 +88,10 @@ void make_stream() {
     own.tried = true;
     const std::lock_guard lock(shared_lock());
     if (state.tracks.size() == max_threads) return;
-    state.tracks.push_back(std::unique_ptr<Track>(
-        new Track{{fmt::format("{}.{}", state.path, state.tracks.size()),
-                   state.tracks.empty() ? state.began : nanoseconds()},
-                  {}}));
+    state.tracks.push_back(
+        std::unique_ptr<Track>(new Track{{fmt::format("{}.{}", state.path, state.tracks.size()),
+                                          state.tracks.empty() ? state.began : nanoseconds()},
+                                         {}}));
     own.track = state.tracks.back().get();
 }
 

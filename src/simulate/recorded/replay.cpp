@@ -25,7 +25,8 @@ using recording::Node;
 constexpr std::uint64_t max_tests = 64;
 constexpr std::uint64_t mean = UINT64_MAX;
 constexpr std::size_t max_actions = 20'000'000;  // of a rank
-// A main loop with more calls in a pass is not the one whose iteration is worth drawing, if it has another in it.
+// A main loop with more calls in a pass is not the one whose iteration is worth drawing, if it has another in
+// it.
 constexpr std::uint64_t max_calls_of_a_pass = 64;
 
 Time from_nanoseconds(double nanoseconds) {
@@ -50,10 +51,9 @@ const Node* main_loop(const std::vector<Node>& sequence) {
     const Node* found = nullptr;
     const std::vector<Node>* level = &sequence;
     while (found == nullptr || calls_of(found->body) > max_calls_of_a_pass * found->passes.sum()) {
-        const auto longest =
-            std::max_element(level->begin(), level->end(), [](const Node& one, const Node& other) {
-                return time_of(one.body) < time_of(other.body);
-            });
+        const auto longest = std::max_element(
+            level->begin(), level->end(),
+            [](const Node& one, const Node& other) { return time_of(one.body) < time_of(other.body); });
         if (longest == level->end() || 2 * time_of(longest->body) <= time_of(*level)) break;
         found = &*longest;
         level = &found->body;
@@ -200,12 +200,12 @@ class Converter {
                                 : time_of(times, times.processor, &recording::Time::processor, sample);
         const double polls = time_of(times, times.polls, &recording::Time::polls, sample);
         site_ = site_of(call.site);
-        script_->push_back({.kind = Action::Kind::compute,
-                            .site = site_,
-                            .work = from_nanoseconds(work),
-                            .tests = static_cast<int>(
-                                std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls)))),
-                            .begins_pass = std::exchange(begins_pass_, false)});
+        script_->push_back(
+            {.kind = Action::Kind::compute,
+             .site = site_,
+             .work = from_nanoseconds(work),
+             .tests = static_cast<int>(std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls)))),
+             .begins_pass = std::exchange(begins_pass_, false)});
         count(node, call, ends);
         if (!ends) {
             add(call, node.call, function, from_nanoseconds(static_cast<double>(times.inside.min)));
@@ -386,7 +386,7 @@ class Converter {
     std::map<std::uint32_t, Action> persistent_;  // by slot
     const Node* main_ = nullptr;                  // loop
     bool begins_pass_ = false;
-    int repeating_ = 0;                           // loops that are open in the script
+    int repeating_ = 0;  // loops that are open in the script
     int free_request_ = 0;
     int site_ = 0;
     Time end_ = 0;
