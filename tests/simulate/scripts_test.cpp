@@ -150,6 +150,20 @@ TEST_F(Scripted, LongMessagesOfAnExchangeFollowEachOtherIfOneRankIsLate) {
     EXPECT_EQ(exchange(3000)[0], 10400);
 }
 
+TEST_F(Scripted, TheRequestOfALongMessageCarriesItsFirstBytes) {
+    setting_.native.rendezvous_bytes = 1000;
+    setting_.native.request_bytes = 1000;
+    const int far = message(3000);
+    // The request is there at 100 + 1000 + 1000, the answer, of the wait at 10,100, at 11,100; the other 2000
+    // bytes are sent at 11,200.
+    EXPECT_THAT(run({{send(far, 1), wait()}, {receive(0), computing(10000), wait()}}).ends,
+                ElementsAre(11200, 14300));
+    // A synchronous message that is whole in its request is there with the answer, in the wait at 5000.
+    const int synchronous = message(400, true);
+    EXPECT_THAT(run({{send(synchronous, 1), wait()}, {receive(0), computing(5000), wait()}}).ends,
+                ElementsAre(6200, 5200));
+}
+
 TEST_F(Scripted, AnObserverHearsOfCallsAndFlights) {
     struct Heard : Observer {
         void called(int rank, int site, Time begin, Time left, Time end) override {
@@ -177,10 +191,10 @@ TEST_F(Scripted, AnObserverHearsOfCallsAndFlights) {
     setting_.observer = &heard;
     simulate(2, operations_, setting_);
     EXPECT_THAT(heard.passes, ElementsAre(0, 5400));
-    EXPECT_THAT(heard.calls, testing::Contains(std::array<Time, 4>{1, 5000, 5000, 5300}));
-    EXPECT_THAT(heard.calls, testing::Contains(std::array<Time, 4>{2, 5300, 5400, 10400}));
+    EXPECT_THAT(heard.calls, testing::Contains(std::array<Time, 4>{1, 5000, 5100, 5400}));
+    EXPECT_THAT(heard.calls, testing::Contains(std::array<Time, 4>{2, 5400, 5400, 10400}));
     EXPECT_THAT(heard.flights, testing::Contains(std::array<Time, 3>{0, 1, 5000}));
-    EXPECT_THAT(heard.flights, testing::Contains(std::array<Time, 3>{0, -1, 5400}));
+    EXPECT_THAT(heard.flights, testing::Contains(std::array<Time, 3>{0, -1, 5100}));
 }
 
 TEST_F(Scripted, ASynchronousSendWaitsHoweverShort) {
