@@ -18,7 +18,7 @@ from inputs import InputError, is_number, text_of
 
 MOST_RANKS = 1 << 31
 GZIP = b"\x1f\x8b"
-# What a compressed file may become: a small one can hold more zeros than there is memory.
+# Maximum size of a decompressed file: a small file can decompress to more zeros than there is memory.
 MOST_BYTES = 1 << 30
 QUARTILES = ("q1", "median", "q3")
 # Keys of a row that are no condition of its measurement.
@@ -54,7 +54,7 @@ class Row:
     variant: str
     bytes: float | None
     parameter: tuple | None  # name, value
-    conditions: tuple  # of (name, value): further numbers and words that the row was measured with
+    conditions: tuple  # (name, value) of further conditions of the row
     engines: list
 
 
@@ -88,7 +88,7 @@ class Result:
 @dataclasses.dataclass
 class Trace:
     path: str
-    about: dict  # what the trace says of itself
+    about: dict  # the trace's own description
     events: traces.Events
 
 
@@ -209,7 +209,7 @@ def read(path):
 
 
 def collect(paths, tool):
-    """What the files and recordings hold, and a list of InputErrors for files in directories that are of no use; one that was
+    """The contents of the files and recordings, and a list of InputErrors for unusable files in directories. A file that was
     named itself raises its InputError. `tool` simulates recordings."""
     found, left_out, seen = [], [], set()
     recordings = [path for path in map(pathlib.Path, paths) if programs.is_recording(path)]
