@@ -210,7 +210,7 @@ class Page:
             parts.append(E("div", E("h3", title, class_="unseen"), self.kinds_and_zoom(legend, key),
                            self.plot(key, spec, title, f"Timeline: {title}; it ends after {values.time(end)}", f"iteration-{ranks}-{name}"),
                            class_="figure"))
-        for ranks in result.program.sites:
+        for ranks in result.program.limits:  # the recorded runs
             sites = programs.site_result(result, ranks)
             if sites is not None:
                 parts.append(E("h3", f"Time in MPI by call site, {values.plural(ranks, 'rank')}"))
