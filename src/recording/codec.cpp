@@ -233,21 +233,20 @@ class Decoder {
 
 }  // namespace
 
-std::string encode(const Call& call) {
+void encode(const Call& call, std::string& bytes) {
     std::uint64_t mask = 0;
     int bit = 0;
     for_each_field(call, [&](const auto& field) { mask |= std::uint64_t{number_of(field) != 0} << bit++; });
     mask |= std::uint64_t{!call.requests.empty()} << bit_of_requests;
-    std::string bytes;
+    bytes.clear();
     put(bytes, mask);
     bit = 0;
     for_each_field(call, [&](const auto& field) {
         if ((mask >> bit++ & 1) != 0) put(bytes, number_of(field));
     });
-    if (call.requests.empty()) return bytes;
+    if (call.requests.empty()) return;
     put(bytes, call.requests.size());
     for (const std::uint32_t slot : call.requests) put(bytes, slot);
-    return bytes;
 }
 
 std::string encode(std::span<const Folding::Element> elements) {

@@ -19,8 +19,8 @@
 
 namespace lapwing::recording {
 
-// The encoded call. Not empty.
-std::string encode(const Call& call);
+// Replaces `bytes` by the encoded call, which is not empty.
+void encode(const Call& call, std::string& bytes);
 
 std::string encode(std::span<const Folding::Element> elements);
 

@@ -28,16 +28,47 @@ bool Folding::Element::equals(const Element& other) const {
                       [](const Element& a, const Element& b) { return a.equals(b); });
 }
 
+// Of a loop at the end, which has one visit. Its hash does not depend on the passes.
+void Folding::Element::add_pass() {
+    const std::uint64_t before = passes.at(0);
+    passes = {};
+    passes.add(before + 1);
+}
+
 void Folding::Element::add(const Element& later) {
     times.add(later.times);
     passes.add(later.passes);
     for (std::size_t i = 0; i < body.size(); ++i) body[i].add(later.body[i]);
 }
 
-void Folding::add(std::string call, const Time& time) {
+void Folding::add(std::string_view call, const Time& time) {
+    if (elements_.empty() || !elements_.back().is_loop() ||
+        elements_.back().body[pass_.size()].call != call) {
+        settle();
+        append(call, time);
+        return;
+    }
+    pass_.push_back(time);
+    Element& loop = elements_.back();
+    if (pass_.size() < loop.body.size()) return;
+    for (std::size_t i = 0; i < pass_.size(); ++i) loop.body[i].times.add(pass_[i]);
+    pass_.clear();
+    loop.add_pass();
+}
+
+// Makes elements of an incomplete pass.
+void Folding::settle() {
+    std::vector<std::pair<std::string, Time>> calls;
+    for (std::size_t i = 0; i < pass_.size(); ++i)
+        calls.emplace_back(elements_.back().body[i].call, pass_[i]);
+    pass_.clear();
+    for (const auto& [call, time] : calls) append(call, time);
+}
+
+void Folding::append(std::string_view call, const Time& time) {
     Element element;
-    element.hash = mix(std::hash<std::string>()(call));
-    element.call = std::move(call);
+    element.hash = mix(std::hash<std::string_view>()(call));
+    element.call = call;
     element.times.add(time);
     // A loop at the end may grow, so nothing is folded that ends with it until another call follows.
     while (!elements_.empty() && elements_.back().is_loop() &&
@@ -81,10 +112,7 @@ bool Folding::continue_loop() {
             const Element pass = pop();
             elements_[at].body[i].add(pass);
         }
-        // The loop is at the end now, and its hash does not depend on the passes.
-        const std::uint64_t passes = elements_[at].passes.at(0);
-        elements_[at].passes = {};
-        elements_[at].passes.add(passes + 1);
+        elements_[at].add_pass();
         return true;
     }
     return false;
@@ -149,6 +177,7 @@ Folding::Element Folding::pop() {
 }
 
 std::vector<Folding::Element> Folding::take_oldest() {
+    settle();
     std::vector<Element> all = std::exchange(elements_, {});
     std::size_t taken = 0;
     std::size_t weight = 0;

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -35,13 +36,17 @@ class Folding {
         bool is_loop() const { return !body.empty(); }
         bool equals(const Element& other) const;  // in all but times and passes
         void add(const Element& later);           // times and passes of an equal element that follows
+        void add_pass();
     };
 
     // Finds loops whose body has at most `window` elements.
     explicit Folding(std::size_t window = default_window) : window_(window) {}
 
-    void add(std::string call, const Time& time);
-    const std::vector<Element>& elements() const { return elements_; }
+    void add(std::string_view call, const Time& time);
+    const std::vector<Element>& elements() {
+        settle();
+        return elements_;
+    }
 
     // Whether take_oldest() must be called.
     bool is_full() const { return elements_.size() >= 2 * window_ || weight_ >= 8 * window_; }
@@ -52,6 +57,8 @@ class Folding {
     static constexpr std::size_t none = SIZE_MAX;
     using Heads = std::unordered_map<std::uint64_t, std::size_t>;
 
+    void settle();
+    void append(std::string_view call, const Time& time);
     std::uint64_t hash_of(std::size_t begin, std::size_t end) const;
     bool are_equal(std::size_t begin, std::size_t other, std::size_t length) const;
     bool fold();
@@ -63,6 +70,9 @@ class Folding {
     std::size_t window_;
     std::size_t weight_ = 0;
     std::vector<Element> elements_;
+    // Of calls that repeat the first ones of the loop at the end: they are no elements before they differ
+    // from the loop, and belong to it once they are a whole pass.
+    std::vector<Time> pass_;
     std::vector<std::uint64_t> prefixes_{0};  // hash of the elements before each position
     std::vector<std::uint64_t> powers_{1};
     // The last element with a hash, and the last loop whose body ends with an element of that hash; the one

@@ -81,6 +81,9 @@ struct Times {
 
     void add(const Time& time);
     void add(const Times& later);  // occurrences that follow
+
+  private:
+    void thin_out(std::uint64_t later);
 };
 
 // How many passes a loop makes, each time that the program comes to it: (passes, how many times in a row).

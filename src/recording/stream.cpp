@@ -55,29 +55,33 @@ Stream::~Stream() {
 void Stream::add(const Call& call, const Time& time, bool fruitless, std::uint64_t now) {
     if (error_ != 0) return;
     if (fruitless) {
-        std::string encoded = encode(call);
-        if (encoded != polls_) {
+        encode(call, encoded_);
+        if (encoded_ != polls_) {
             flush_polls();
-            polls_ = std::move(encoded);
+            polls_ = encoded_;
         }
         polls_time_.processor += time.processor;
         polls_time_.wall += time.wall;
         polls_time_.inside += time.inside;
         ++polls_time_.polls;
     } else if (polls_.empty()) {
-        append(encode(call), time);
+        encode(call, encoded_);
+        append(encoded_, time);
     } else {
         Call before = call;
         before.completed = 0;
-        if (encode(before) == polls_) {
+        encode(before, encoded_);
+        Time whole = time;
+        if (encoded_ == polls_) {
             polls_.clear();
             const Time polls = std::exchange(polls_time_, {});
-            append(encode(call), {time.processor + polls.processor, time.wall + polls.wall,
-                                  time.inside + polls.inside, polls.polls});
+            whole = {time.processor + polls.processor, time.wall + polls.wall, time.inside + polls.inside,
+                     polls.polls};
         } else {
             flush_polls();
-            append(encode(call), time);
         }
+        encode(call, encoded_);
+        append(encoded_, whole);
     }
     if (now >= next_tail_) {
         write_tail();
@@ -103,8 +107,8 @@ void Stream::flush_polls() {
     append(std::exchange(polls_, {}), time);
 }
 
-void Stream::append(std::string encoded, const Time& time) {
-    folding_.add(std::move(encoded), time);
+void Stream::append(std::string_view encoded, const Time& time) {
+    folding_.add(encoded, time);
     if (folding_.is_full()) write_oldest();
 }
 

@@ -46,7 +46,7 @@ class Stream {
 
   private:
     void flush_polls();
-    void append(std::string encoded, const Time& time);
+    void append(std::string_view encoded, const Time& time);
     void write_oldest();
     void write_tail();
     void put(int file, std::string_view bytes, std::uint64_t offset);
@@ -58,8 +58,9 @@ class Stream {
     std::uint64_t written_ = 0;
     std::uint64_t next_tail_;
     Folding folding_;
-    std::string polls_;  // encoded: a call that has found nothing complete; empty: none
-    Time polls_time_;    // of all of them
+    std::string encoded_;  // the call that is being added
+    std::string polls_;    // encoded: a call that has found nothing complete; empty: none
+    Time polls_time_;      // of all of them
 };
 
 }  // namespace lapwing::recording

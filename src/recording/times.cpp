@@ -32,14 +32,21 @@ std::uint64_t count_of(const std::vector<Node>& sequence) {
 }  // namespace
 
 void Times::add(const Time& time) {
-    Times one;
-    one.count = 1;
-    one.processor = summary_of(time.processor);
-    one.wall = summary_of(time.wall);
-    one.inside = summary_of(time.inside);
-    one.polls = summary_of(time.polls);
-    one.samples.emplace_back(0, time);
-    add(one);
+    const bool first = count == 0;
+    recording::add(processor, first, summary_of(time.processor));
+    recording::add(wall, first, summary_of(time.wall));
+    recording::add(inside, first, summary_of(time.inside));
+    recording::add(polls, first, summary_of(time.polls));
+    thin_out(1);
+    if (count % stride(count + 1) == 0) samples.emplace_back(count, time);
+    ++count;
+}
+
+// Leaves the samples that remain if so many occurrences follow.
+void Times::thin_out(std::uint64_t later) {
+    const std::uint64_t step = stride(count + later);
+    if (step > stride(count))
+        std::erase_if(samples, [step](const auto& sample) { return sample.first % step != 0; });
 }
 
 void Times::add(const Times& later) {
@@ -48,9 +55,8 @@ void Times::add(const Times& later) {
     recording::add(wall, first, later.wall);
     recording::add(inside, first, later.inside);
     recording::add(polls, first, later.polls);
+    thin_out(later.count);
     const std::uint64_t step = stride(count + later.count);
-    if (step > stride(count))
-        std::erase_if(samples, [step](const auto& sample) { return sample.first % step != 0; });
     for (const auto& [occurrence, time] : later.samples) {
         if ((count + occurrence) % step == 0) samples.emplace_back(count + occurrence, time);
     }

@@ -38,6 +38,7 @@ Ranks::Ranks(int ranks, std::span<const Operation> operations, const Setting& se
       requests_(check(actions_, static_cast<int>(operations.size()))),
       timed_(timed),
       scripts_(setting.program.scripts),
+      observer_(scripts_ != nullptr ? setting.observer : nullptr),
       states_(static_cast<std::size_t>(ranks)) {
     for (State& state : states_) state.interface.free = setting.drained ? 0 : -burst_;
     if (scripts_ != nullptr) {
@@ -64,12 +65,11 @@ Ranks::Ranks(int ranks, std::span<const Operation> operations, const Setting& se
 std::uint32_t Ranks::add_costs(const Lists& lists, const Parameters& parameters, Runner messages,
                                bool synchronous) {
     const auto first = static_cast<std::uint32_t>(costs_.size());
-    for (Cost cost : costs_of(lists, parameters)) {
+    const std::vector<Cost> costs = costs_of(lists, parameters);
+    for (std::size_t i = 0; i < costs.size(); ++i) {
+        Cost cost = costs[i];
         if (messages == Runner::offload) cost.windows = 0;
-        if (synchronous && cost.windows == 0) {
-            cost.windows = 1;
-            cost.window_wire = cost.wire;
-        }
+        if (synchronous && cost.windows == 0) use_rendezvous(cost, lists.lengths[i], parameters);
         costs_.push_back(cost);
     }
     return first;
@@ -167,6 +167,7 @@ void Ranks::next_action(int rank, State& state) {
             continue;
         }
         if (action.kind != Action::Kind::compute) return;
+        if (action.begins_pass && observer_ != nullptr) observer_->began_pass(rank, state.program);
         if (action.ranks.has(rank, ranks_) && (action.work > 0 || action.tests > 0)) {
             state.pieces = action.tests + 1;
             return;
@@ -176,8 +177,11 @@ void Ranks::next_action(int rank, State& state) {
 
 void Ranks::enter(int rank, const State& state, std::int32_t site) {
     Account& account = accounts_[static_cast<std::size_t>(rank)];
-    sites_[static_cast<std::size_t>(account.site)] +=
-        state.program - account.until - (account.computing - account.counted);
+    const Time computed = account.computing - account.counted;
+    sites_[static_cast<std::size_t>(account.site)] += state.program - account.until - computed;
+    if (observer_ != nullptr && state.program > account.until) {
+        observer_->called(rank, account.site, account.until, state.program - computed, state.program);
+    }
     account.until = state.program;
     account.counted = account.computing;
     account.site = site;
@@ -222,6 +226,7 @@ void Ranks::start(int rank, State& state, const Action& action) {
     flight.active = true;
     flight.complete = false;
     ++state.open;
+    if (observer_ != nullptr) observer_->started(rank, action.request, action.site, flight.runner);
     next_action(rank, state);
     if (flight.step == flight.end) complete(state, flight);
 }
@@ -270,6 +275,9 @@ void Ranks::complete(State& state, Flight& flight) {
     state.busy = std::max(state.busy, flight.runner);
     --state.open;
     if (flight.meeting >= 0) meetings_.leave(flight.meeting);
+    if (observer_ == nullptr) return;
+    const auto rank = static_cast<int>(&state - states_.data());
+    observer_->completed(rank, static_cast<int>(&flight - &flight_of(rank, 0)), flight.runner);
 }
 
 bool Ranks::hand_over(int rank, int request) {

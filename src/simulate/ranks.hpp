@@ -44,9 +44,10 @@ class Ranks {
     // Runs a rank, up to the horizon, until it waits for a message, or has ended an iteration and is about to
     // begin the next one, or has ended. `send(rank, message, time)` is called for each message, with the time
     // at which the rank is done with it; intra-node messages arrive by themselves, and ranks that wait for
-    // them come onto woken().
-    template <class Send>
-    Turn run(int rank, Time horizon, Send&& send);
+    // them come onto woken(). `started(rank)` is called after each start of a collective or a message, before
+    // its first task.
+    template <class Send, class Started>
+    Turn run(int rank, Time horizon, Send&& send, Started&& started);
 
     // A message is there at this time. True when its rank waits for it and must be run.
     bool arrive(std::uint32_t slot, Time time) {
@@ -233,6 +234,7 @@ class Ranks {
     const int requests_;
     const bool timed_;
     const Scripts* const scripts_;
+    Observer* const observer_;
     bool threads_ = false;                         // some progress thread runs tasks
     std::vector<std::int32_t> channel_of_action_;  // of `actions_`; of scripts: an operation has one channel
     std::vector<Channel> channels_;
@@ -324,8 +326,8 @@ void Ranks::perform_step(int rank, State& state, Flight& flight, Send&& send) {
     if (flight.step == flight.end) complete(state, flight);
 }
 
-template <class Send>
-Ranks::Turn Ranks::run(int rank, Time horizon, Send&& send) {
+template <class Send, class Started>
+Ranks::Turn Ranks::run(int rank, Time horizon, Send&& send, Started&& started) {
     State& state = state_of(rank);
     if (state.action < 0) {
         state.program += lateness_.of(rank, state.iteration);
@@ -360,6 +362,7 @@ Ranks::Turn Ranks::run(int rank, Time horizon, Send&& send) {
         if (action.kind != Action::Kind::wait) {
             if (state.program >= horizon) return {Progress::waits, std::min(ready, state.program)};
             start(rank, state, action);
+            started(rank);
             continue;
         }
         if (scripts_ != nullptr) enter(rank, state, action.site);

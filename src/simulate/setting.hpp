@@ -7,6 +7,7 @@
 #include "simulate/engine.hpp"
 #include "simulate/network.hpp"
 #include "simulate/noise.hpp"
+#include "simulate/observer.hpp"
 #include "simulate/parameters.hpp"
 #include "simulate/program.hpp"
 
@@ -27,6 +28,7 @@ struct Setting {
     bool backwards = false;  // evaluate the last rank first; for tests: the result must not change
     // Called from time to time with the number of messages since the last call.
     std::function<void(std::uint64_t messages)> advance = {};
+    Observer* observer = nullptr;  // of scripts; null: none
 };
 
 }  // namespace lapwing::simulate

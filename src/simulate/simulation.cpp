@@ -72,7 +72,7 @@ Outcome by_worklist(int count, std::span<const Operation> operations, const Sett
             while (!ready.empty()) {
                 const int rank = ready.back();
                 ready.pop_back();
-                if (ranks.run(rank, never, send).progress != Ranks::Progress::waits) ++ended;
+                if (ranks.run(rank, never, send, [](int) {}).progress != Ranks::Progress::waits) ++ended;
             }
             reports.count(ranks.received());
         }
@@ -173,10 +173,10 @@ class Queue {
             ready.pop_back();
             const Ranks::Turn turn = ranks_.run(
                 rank, ranks_.timed() ? bucket_end : never,
-                [&](int from, const SentMessage& message, Time done) { send(from, message, done); });
+                [&](int from, const SentMessage& message, Time done) { send(from, message, done); },
+                [&](int starting) { answer_early(starting); });
             if (turn.progress == Ranks::Progress::ends) ++ended_;
             if (turn.progress == Ranks::Progress::waits) {
-                if (!early_requests_.empty()) answer_early(rank);
                 if (turn.next != never) wake(rank, turn.next);
             }
             if (turn.progress != Ranks::Progress::begins) continue;
@@ -251,6 +251,7 @@ class Queue {
         const Cost& cost = ranks_.cost(event.cost);
         switch (event.kind) {
             case Event::Kind::request:
+                return cost.request_wire;
             case Event::Kind::answer:
                 return 0;
             case Event::Kind::window:
@@ -327,6 +328,9 @@ class Queue {
         SentMessage back = message;
         back.peer = one.sender;
         send(message.peer, back, answered, Event::Kind::answer);
+        if (ranks_.cost(message.cost).whole_request && ranks_.arrive(message.slot, answered)) {
+            run(message.peer, queue_->bucket_end());
+        }
     }
 
     void answered(std::uint32_t slot, Time there) {
@@ -337,7 +341,11 @@ class Queue {
         }
     }
 
+    // Receives are posted before the first send, so the answers precede the requests of the same start. A
+    // peer that gets its answer first sends all of its message, and then answers: the two long messages of an
+    // exchange go one after the other unless both ranks start it within a latency. Open MPI does so.
     void answer_early(int rank) {
+        if (early_requests_.empty()) return;
         const auto found = early_requests_.find(rank);
         if (found == early_requests_.end()) return;
         const std::vector<std::uint32_t> slots = std::move(found->second);
@@ -356,7 +364,8 @@ class Queue {
                 return;
             }
         }
-        send(sender, message, ranks_.attend(sender, message.request, ready), Event::Kind::last_window);
+        const Time sent = ranks_.attend(sender, message.request, ready);
+        if (!ranks_.cost(message.cost).whole_request) send(sender, message, sent, Event::Kind::last_window);
         rendezvous_.erase(slot);
         if (ranks_.hand_over(sender, message.request)) run(sender, queue_->bucket_end());
     }

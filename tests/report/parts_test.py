@@ -93,29 +93,29 @@ class Reading(Scratch):
         (below / "base.json").write_text(json.dumps(samples.base()))
         self.file("", "empty.json")
         self.file("no result", "notes.txt")
-        found, left_out = results.collect([self.scratch, below / "base.json"])
+        found, left_out = results.collect([self.scratch, below / "base.json"], "lapwing")
         self.assertEqual([one.benchmark for one in found], ["base"])
         self.assertEqual([pathlib.Path(error.path).name for error in left_out], ["empty.json"])
         with self.assertRaisesRegex(inputs.InputError, "empty.json"):
-            results.collect([below, self.scratch / "empty.json"])
+            results.collect([below, self.scratch / "empty.json"], "lapwing")
         (self.scratch / "bare").mkdir()
         with self.assertRaisesRegex(inputs.InputError, "no file in this directory"):
-            results.collect([self.scratch / "bare"])
+            results.collect([self.scratch / "bare"], "lapwing")
 
     def test_compressed_files(self):
         packed = gzip.compress(json.dumps(samples.base()).encode())
         (self.scratch / "base.json.gz").write_bytes(packed)
-        self.assertEqual(results.collect([self.scratch])[0][0].benchmark, "base")
+        self.assertEqual(results.collect([self.scratch], "lapwing")[0][0].benchmark, "base")
         (self.scratch / "base.json.gz").write_bytes(packed[:-20])
         with self.assertRaisesRegex(inputs.InputError, "base.json.gz: .*ended before"):
-            results.collect([self.scratch])
+            results.collect([self.scratch], "lapwing")
         (self.scratch / "base.json.gz").write_bytes(packed[:20] + b"\xff" + packed[21:])
         with self.assertRaisesRegex(inputs.InputError, "base.json.gz"):
-            results.collect([self.scratch])
+            results.collect([self.scratch], "lapwing")
         with unittest.mock.patch.object(results, "MOST_BYTES", 100):
             (self.scratch / "base.json.gz").write_bytes(packed)
             with self.assertRaisesRegex(inputs.InputError, "when it is unpacked"):
-                results.collect([self.scratch])
+                results.collect([self.scratch], "lapwing")
 
 
 class Figures(Scratch):

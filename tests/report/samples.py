@@ -143,6 +143,29 @@ def pipeline():
     return content
 
 
+def program(ranks=2):
+    """As `lapwing predict --program --json` writes it: one recorded run, and another number of ranks."""
+    engines = {"native": 1.0, "kernel": 0.7}
+    sites = [{"function": "MPI_Wait", "name": name, "calls": 20, "bytes": 0, "measured": share, "bound": 0.1 * share,
+              "predicted": {"native": 0.9 * share, "kernel": 0.5 * share}, "later_wait": {"native": 0.8 * share, "kernel": 0.2 * share}}
+             for name, share in (("MPI_Wait, solve, cg.c:12", 0.3), ("MPI_Allreduce, solve, cg.c:14", 0.1), ("MPI_Bcast, main", 0.001))]
+    spans = [{"rank": rank, "what": what, "site": site, "begin": begin, "end": end} for rank in range(ranks)
+             for what, site, begin, end in (("compute", 0, 0, 0.01), ("flight", 1, 0.001, 0.013), ("call", 1, 0.01, 0.013))]
+    rows = [row("program", 0, "program", [engine(name, total=seconds * 2 / of, computation=0.5, in_mpi=0.4, overlap=0.3)],
+                parameter={"name": "ranks", "value": of}) for of in (ranks, 64) for name, seconds in engines.items()]
+    content = predict()
+    content["rows"] = rows
+    content["program"] = {
+        "recordings": ["run.rec"], "measured_with": "native",
+        "replays": [{"ranks": ranks, "measured": 1.1, "measured_in_mpi": 0.4, "predicted": 1.0}],
+        "sites": [{"ranks": ranks, "sites": sites}, {"ranks": 64, "sites": []}],
+        "limits": [{"ranks": ranks, "bound": 0.55, "later_wait": {"native": 0.9, "kernel": 0.6}}],
+        "iterations": [{"ranks": ranks, "engine": name, "spans": spans} for name in engines],
+        "sizes": [{"ranks": 64, "range": {"native": [0.02, 0.05], "kernel": [0.015, 0.03]},
+                   "left_out": [{"site": "MPI_Send, main", "why": "its peer follows no rule", "share": 0.02}]}]}
+    return content
+
+
 def unknown():
     return head("warp", [row("MPI_Ifuture", size, "warp", [engine("photon", speed=size * 2.5)], parameter={
         "name": "factor", "value": size}) for size in (1, 2, 3)])
@@ -152,7 +175,7 @@ ALL = {"overlap": overlap, "idle": idle, "poll": lambda: overlap("poll"), "fixed
        "steps": overlap_by_steps,
        "base": base, "latency": latency, "total": total, "window": window, "concurrent": concurrent, "tests": tests,
        "overhead": overhead, "throughput": throughput, "noise": noise, "connections": connections, "methods": methods, "predict": predict,
-       "pipeline": pipeline, "unknown": unknown}
+       "pipeline": pipeline, "program": program, "unknown": unknown}
 
 
 def trace(ranks=2, collectives=6):

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "base/error.hpp"
 #include "cases.hpp"
 #include "simulate/networks/networks.hpp"
@@ -127,6 +129,72 @@ TEST_F(Scripted, ALongMessageWaitsForCallsOfBothSides) {
     // A receive that is posted late is answered late.
     EXPECT_THAT(run({{send(far, 1), wait()}, {computing(3000), receive(0), wait()}}).ends,
                 ElementsAre(4200, 7300));
+}
+
+TEST_F(Scripted, LongMessagesOfAnExchangeFollowEachOtherIfOneRankIsLate) {
+    setting_.native.rendezvous_bytes = 1000;
+    const int far = message(2000);
+    const auto exchange = [&](Time late) {
+        std::vector<std::vector<Action>> scripts;
+        for (const int rank : {0, 1}) {
+            scripts.push_back(
+                {computing(rank * late), receive(1 - rank, 0), send(far, 1 - rank, 1), wait(0), wait(1)});
+        }
+        return run(scripts).ends;
+    };
+    // Requests are sent at 100, answered at 1200, sent at 2300; the bytes are there at 5300.
+    EXPECT_THAT(exchange(0), Each(5400));
+    // Rank 1 answers at 3100, before its own request, so rank 0 sends its bytes at 4200. Its answer to rank 1
+    // stands behind them, until 6200, and is there at 7200. Rank 1 sends at 7300; the bytes are there at
+    // 10,300.
+    EXPECT_EQ(exchange(3000)[0], 10400);
+}
+
+TEST_F(Scripted, TheRequestOfALongMessageCarriesItsFirstBytes) {
+    setting_.native.rendezvous_bytes = 1000;
+    setting_.native.request_bytes = 1000;
+    const int far = message(3000);
+    // The request is there at 100 + 1000 + 1000, the answer, of the wait at 10,100, at 11,100; the other 2000
+    // bytes are sent at 11,200.
+    EXPECT_THAT(run({{send(far, 1), wait()}, {receive(0), computing(10000), wait()}}).ends,
+                ElementsAre(11200, 14300));
+    // A synchronous message that is whole in its request is there with the answer, in the wait at 5000.
+    const int synchronous = message(400, true);
+    EXPECT_THAT(run({{send(synchronous, 1), wait()}, {receive(0), computing(5000), wait()}}).ends,
+                ElementsAre(6200, 5200));
+}
+
+TEST_F(Scripted, AnObserverHearsOfCallsAndFlights) {
+    struct Heard : Observer {
+        void called(int rank, int site, Time begin, Time left, Time end) override {
+            if (rank == 0) calls.push_back({site, begin / nanosecond, left / nanosecond, end / nanosecond});
+        }
+        void started(int rank, int request, int site, Time begin) override {
+            if (rank == 0) flights.push_back({request, site, begin / nanosecond});
+        }
+        void completed(int rank, int request, Time end) override {
+            if (rank == 0) flights.push_back({request, -1, end / nanosecond});
+        }
+        void began_pass(int rank, Time begin) override {
+            if (rank == 0) passes.push_back(begin / nanosecond);
+        }
+        std::vector<std::array<Time, 4>> calls;
+        std::vector<std::array<Time, 3>> flights;
+        std::vector<Time> passes;
+    } heard;
+    scripts_.sites = 3;
+    const int one = message(0);
+    Action work = computing(5000);
+    work.begins_pass = true;
+    scripts_.of_ranks = {{repeat(2), work, at(1, receive(1)), computing(300), at(2, wait()), end},
+                         {repeat(2), send(one, 0), wait(), computing(9000), end}};
+    setting_.observer = &heard;
+    simulate(2, operations_, setting_);
+    EXPECT_THAT(heard.passes, ElementsAre(0, 5400));
+    EXPECT_THAT(heard.calls, testing::Contains(std::array<Time, 4>{1, 5000, 5100, 5400}));
+    EXPECT_THAT(heard.calls, testing::Contains(std::array<Time, 4>{2, 5400, 5400, 10400}));
+    EXPECT_THAT(heard.flights, testing::Contains(std::array<Time, 3>{0, 1, 5000}));
+    EXPECT_THAT(heard.flights, testing::Contains(std::array<Time, 3>{0, -1, 5100}));
 }
 
 TEST_F(Scripted, ASynchronousSendWaitsHoweverShort) {

@@ -1,5 +1,5 @@
-// lapwing report: one page from the results of `lapwing bench` and the traces of `lapwing run`. A Python
-// program beside the tool makes the page.
+// lapwing report: one page from the results of `lapwing bench`, the traces of `lapwing run` and the
+// recordings of `lapwing profile`. A Python program beside the tool makes the page.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -54,7 +54,9 @@ int make_page(const Options& options) {
     }
     Launch launch;
     // Isolated from the user's own modules, and leaving no compiled ones behind.
-    launch.words = {*python, "-I", "-B", find_program_directory(), "--output", options.output};
+    launch.words = {
+        *python,    "-I",           "-B",     find_program_directory(),
+        "--output", options.output, "--tool", std::filesystem::read_symlink("/proc/self/exe").string()};
     if (!options.title.empty()) launch.words.insert(launch.words.end(), {"--title", options.title});
     if (!options.vega.empty()) launch.words.insert(launch.words.end(), {"--vega", options.vega});
     launch.words.emplace_back("--");
@@ -66,12 +68,12 @@ int make_page(const Options& options) {
 
 Command add_report(CommandLine& tool) {
     auto options = std::make_shared<Options>();
-    CommandLine* app = tool.add_subcommand("report", "Make one page from results of bench and traces of run");
+    CommandLine* app = tool.add_subcommand("report", "Make one page from results, traces and recordings");
     app->usage("Usage: lapwing report FILE|DIRECTORY... -o PAGE [OPTIONS]");
     app->add_option("files", options->files,
-                    "Results of `lapwing bench --json` and `lapwing predict --json`, and traces of `lapwing "
-                    "run --trace`; "
-                    "for a directory, all files *.json and *.json.gz in it and below")
+                    "Results of `lapwing bench --json` and `lapwing predict --json`, traces of `lapwing "
+                    "run --trace`, and recordings of `lapwing profile --record`; "
+                    "for another directory, all files *.json and *.json.gz in it and below")
         ->type_name("FILE|DIRECTORY");
     app->add_option("-o,--output", options->output, "The page; - for standard output")->type_name("PAGE");
     app->add_option("--title", options->title, "The page's title")->type_name("TEXT");
@@ -82,6 +84,7 @@ Command add_report(CommandLine& tool) {
         "  lapwing bench overlap --json overlap.json -- mpirun -n 2\n"
         "  lapwing report overlap.json -o report.html\n"
         "  lapwing report results/ --title 'Our cluster' -o report.html\n"
+        "  lapwing report recording-on-2 recording-on-4 -o program.html\n"
         "\nThe page is one file that needs no network: plots, tables, and the papers' own values beside "
         "them. Making\n"
         "it needs python3 and libjs-vega; reading it, a browser. The exit status is 0; 1 when files of a "

@@ -1,4 +1,4 @@
-"""lapwing report: one HTML page from results of `lapwing bench --json` and traces of `lapwing run --trace`."""
+"""lapwing report: one HTML page from results of `lapwing bench --json`, traces of `lapwing run --trace`, and recordings."""
 
 import argparse
 import os
@@ -36,7 +36,7 @@ def current_umask():
 
 
 def run(options):
-    found, left_out = results.collect(options.files)
+    found, left_out = results.collect(options.files, options.tool)
     measured = [one for one in found if isinstance(one, results.Result)]
     traces = [one for one in found if isinstance(one, results.Trace)]
     html = page.Page(measured, traces, left_out, options.title).html(vega_library.script(options.vega))
@@ -57,6 +57,7 @@ def main():
     parser.add_argument("-o", "--output", required=True)
     parser.add_argument("--title", default="What overlaps")
     parser.add_argument("--vega")
+    parser.add_argument("--tool", default="lapwing")
     try:
         return run(parser.parse_args())
     except (inputs.InputError, vega_library.LibraryError) as error:

@@ -57,6 +57,7 @@ QUANTITIES = {quantity.name: quantity for quantity in (
     Quantity("loss", "Loss by noise", "share", "less", "how much noise lowers the throughput"),
     Quantity("gain", "Gain", "share", "more", "how much less time the program takes than with blocking collectives of the MPI"),
     Quantity("saved", "Time saved", "time", "more", "how much earlier the program ends than with blocking collectives of the MPI"),
+    Quantity("in_mpi", "Time in MPI", "time", "less", "in calls of MPI, of a rank on average"),
     Quantity("bound", "Bound", "share", "",
              "the maximum gain by overlap: the shorter of computation and communication, each measured alone, over the sum of both"),
 )}
@@ -99,7 +100,12 @@ BENCHMARKS["applications"] = Benchmark(
 BENCHMARKS["predict"] = Benchmark(
     "predict", "Simulated: how well does it scale?", ("gain", "overlap", "loss", "slowdown", "base", "total", "bound"),
     "The task lists of all ranks, run in simulated time. Nothing here was measured.", "ranks")
-COMMANDS = {"predict": "lapwing predict"}  # those that are not `lapwing bench`
+# The same of a recorded program.
+BENCHMARKS["program"] = Benchmark(
+    "program", "Simulated: what would this program gain?", ("total", "in_mpi", "overlap"),
+    "The recorded program, replayed in simulated time with each engine.", "ranks")
+BENCHMARKS["call sites"] = Benchmark("call sites", "", ("in_mpi",), "")
+COMMANDS = {"predict": "lapwing predict", "program": "lapwing predict --program"}  # those that are not `lapwing bench`
 
 METHODS = {
     "wait": ("one block of work, then one wait", "The program makes no MPI calls in between: the collective advances "

@@ -78,7 +78,8 @@ def tip_of(panel, series, point):
     if not panel.is_bars:
         lines.append(panel.axis.shown(point.x))
     lines.append(f"{panel.quantity.title}: {values.shown(kind, spread.median)}")
-    lines.append(f"quartiles {values.shown(kind, spread.q1)} to {values.shown(kind, spread.q3)}")
+    if spread.q1 < spread.q3 or point.measurement.rounds > 1:
+        lines.append(f"{point.measurement.band} {values.shown(kind, spread.q1)} to {values.shown(kind, spread.q3)}")
     if point.measurement.rounds:
         lines.append(values.plural(point.measurement.rounds, "round"))
     if point.measurement.used and point.measurement.used != series.engine:

@@ -10,6 +10,7 @@ import re
 import benchmarks
 import charts
 import figures
+import programs
 import timelines
 import values
 import words
@@ -125,7 +126,7 @@ class Page:
         head = [E("th", "what", class_="word", scope="col"), E("th", axis.title, scope="col"),
                 E("th", "who", class_="word", scope="col"), [E("th", quantity.title, scope="col") for quantity in shown],
                 E("th", "rounds", scope="col")]
-        table = E("table", E("caption", "Medians over the rounds, the quartiles below them."),
+        table = E("table", E("caption", f"Medians over the rounds, the {figure.rows[0].engines[0].band.rstrip(':')} below them."),
                   E("thead", E("tr", head)), E("tbody", body))
         return E("details", E("summary", "The table behind these plots"), self.scrolled(table))
 
@@ -193,7 +194,7 @@ class Page:
             heading = E("p", words.where(result), E("br"), E("code", pathlib.PurePath(result.path).name), class_="place")
             drawn = [self.figure(figure) for figure in figures.figures_of(result, self.results.index(result))]
             parts.append(E("div", heading, [E("p", warning, class_="warning") for warning in words.cautions(result)],
-                           drawn or E("p", "The file has no values to draw."), class_="card"))
+                           self.program(result) if result.program else None, drawn or E("p", "The file has no values to draw."), class_="card"))
         for where, joined in figures.by_ranks(results):
             key = f"{self.results.index(results[0])}-by-{len(parts)}"
             parts.append(E("div", E("p", f"All of these results by number of ranks; {where}.", class_="place"),
@@ -201,20 +202,41 @@ class Page:
         return E("section", E("h2", known.question), E("p", E("code", benchmarks.COMMANDS.get(name, f"lapwing bench {name}")),
                  f"  {known.explanation}" if known.explanation else ""), parts, id=self.anchor(name))
 
+    def program(self, result):
+        """One iteration before and after, and the call sites, of each recorded run."""
+        parts, number = [], self.results.index(result)
+        for index, (ranks, name, spec, legend, end) in enumerate(programs.drawings(result.program)):
+            key, title = f"p{number}-{index}", f"One iteration on {values.plural(ranks, 'rank')}, {name}, simulated"
+            parts.append(E("div", E("h3", title, class_="unseen"), self.kinds_and_zoom(legend, key),
+                           self.plot(key, spec, title, f"Timeline: {title}; it ends after {values.time(end)}", f"iteration-{ranks}-{name}"),
+                           class_="figure"))
+        for ranks in result.program.limits:  # the recorded runs
+            sites = programs.site_result(result, ranks)
+            if sites is not None:
+                parts.append(E("h3", f"Time in MPI by call site, {values.plural(ranks, 'rank')}"))
+                parts.append(E("p", "Of a rank on average. “Waited for later”: one computation after the recorded wait, which is "
+                               "possible if that computation does not need the data. “Bound”: collectives take no time; late "
+                               "ranks and the program's own messages remain.", class_="quiet"))
+                parts += [self.figure(figure) for figure in figures.figures_of(sites, f"{number}-sites-{ranks}")]
+        return parts
+
+    def kinds_and_zoom(self, legend, key):
+        zoom = [E("button", text, type="button", data_zoom=how, data_plot=key)
+                for how, text in (("in", "Zoom in"), ("out", "Zoom out"), ("earlier", "Earlier"), ("later", "Later"),
+                                  ("whole", "Whole"))]
+        square = {"shape": "square", "dash": [], "filled": True}
+        kinds = [E("span", swatch({**square, "colour": colour}), f" {label}") for label, colour in legend]
+        return E("div", E("div", kinds, class_="legend"), E("span", zoom, class_="tools zoom"), class_="bar")
+
     def timelines(self):
         parts = []
         for index, trace in enumerate(self.traces):
             drawing = timelines.draw(trace)
             key = f"t{index}"
-            zoom = [E("button", text, type="button", data_zoom=how, data_plot=key)
-                    for how, text in (("in", "Zoom in"), ("out", "Zoom out"), ("earlier", "Earlier"), ("later", "Later"),
-                                      ("whole", "Whole"))]
             name = pathlib.PurePath(trace.path).name
-            square = {"shape": "square", "dash": [], "filled": True}
-            kinds = [E("span", swatch({**square, "colour": colour}), f" {label}") for label, colour in drawing.legend]
             parts.append(E("div", E("h3", f"Timeline of {name}", class_="unseen"),
                            [E("p", sentence) for sentence in drawing.sentences],
-                           E("div", E("div", kinds, class_="legend"), E("span", zoom, class_="tools zoom"), class_="bar"),
+                           self.kinds_and_zoom(drawing.legend, key),
                            self.plot(key, drawing.spec, name, f"Timeline of {name}", f"timeline-{name}"),
                            self.trace_table(drawing), class_="card figure"))
         return E("section", E("h2", TIMELINES),

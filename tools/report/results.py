@@ -1,4 +1,4 @@
-"""Reads the files that a report is made of: results of `lapwing bench --json` and `lapwing predict --json`, and traces.
+"""Reads what a report is made of: results of `lapwing bench --json` and `lapwing predict --json`, traces, and recordings.
 
 What is wrong with a file is an InputError that names it; nothing in a file is trusted to have the right type.
 """
@@ -11,6 +11,7 @@ import json
 import pathlib
 import zlib
 
+import programs
 import traces
 import values
 from inputs import InputError, is_number, text_of
@@ -43,6 +44,7 @@ class Measurement:
     confirmed: bool
     rounds: int
     summary: dict  # of quantities to Spread
+    band: str = "quartiles"  # what q1 and q3 are
 
 
 @dataclasses.dataclass
@@ -62,6 +64,7 @@ class Result:
     benchmark: str
     head: dict
     rows: list
+    program: programs.Program | None = None  # of a recorded program
 
     @property
     def ranks(self):
@@ -151,6 +154,10 @@ class Reader:
             self.fail("rows", "nothing was measured")
         head = {name: value for name, value in document.items() if name not in ("rows", "idle")}
         read = [self.row(row, f"rows[{i}]") for i, row in enumerate(rows)]
+        if benchmark == "predict" and "program" in document:
+            program = programs.read(self, self.expect(document["program"], dict, "program"))
+            programs.widen(read, program)
+            return Result(str(self.path), programs.BENCHMARK, head, read, program)
         return Result(str(self.path), benchmark, head, read + self.idle(document.get("idle", [])))
 
     def idle(self, engines):
@@ -201,13 +208,21 @@ def read(path):
     return Reader(path).read()
 
 
-def collect(paths):
-    """The contents of the files, and a list of InputErrors for unusable files in directories. A file that was named itself
-    raises its InputError."""
+def collect(paths, tool):
+    """The contents of the files and recordings, and a list of InputErrors for unusable files in directories. A file that was
+    named itself raises its InputError. `tool` simulates recordings."""
     found, left_out, seen = [], [], set()
+    recordings = [path for path in map(pathlib.Path, paths) if programs.is_recording(path)]
+    if recordings:
+        text, without = programs.simulate(tool, recordings)
+        found.append(Reader(", ".join(map(str, recordings))).parse(text))
+        left_out += without
     for path in map(pathlib.Path, paths):
+        if path in recordings:
+            continue
         inside = path.is_dir()
-        files = sorted(file for name in ("*.json", "*.json.gz") for file in path.rglob(name)) if inside else [path]
+        files = sorted(file for name in ("*.json", "*.json.gz") for file in path.rglob(name)
+                       if not programs.is_recording(file.parent)) if inside else [path]
         if not files:
             raise InputError(path, "no file in this directory ends in .json or .json.gz")
         for file in files:

@@ -7,6 +7,7 @@ import itertools
 import statistics
 
 import benchmarks
+import programs
 import values
 from inputs import text_of
 from values import clipped
@@ -277,6 +278,8 @@ def findings(result):
         return sentences
     if name == "predict":
         return predict_words(result, rows)
+    if name == "program":
+        return programs.findings(result)
     if name == "total" and {"total", "latency"} <= present:
         return total_words(result, rows)
     if name == "tests":

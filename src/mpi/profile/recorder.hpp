@@ -44,17 +44,18 @@ class RecordedCall {
     // Afterwards, if on(). Null: none.
     void set_communicator(MPI_Comm communicator);
     void set_fruitless() { fruitless_ = true; }
-    recording::Call& call() { return call_; }
+    recording::Call& call() { return *call_; }
 
   private:
     bool on_;
     bool fruitless_ = false;
     const char* function_;
     const void* from_;
+    std::uint64_t wall_ = 0;  // when the program made the call
     std::uint64_t began_ = 0;
     std::uint64_t ended_ = 0;
     recording::Time time_;
-    recording::Call call_;
+    recording::Call* call_ = nullptr;  // the thread's, if on_
 };
 
 // The slots of requests. The first argument is the call that gets their numbers.

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "base/error.hpp"
 #include "simulate/recorded/calls.hpp"
@@ -24,9 +25,40 @@ using recording::Node;
 constexpr std::uint64_t max_tests = 64;
 constexpr std::uint64_t mean = UINT64_MAX;
 constexpr std::size_t max_actions = 20'000'000;  // of a rank
+// A main loop with more calls in a pass is not the one whose iteration is worth drawing, if it has another in
+// it.
+constexpr std::uint64_t max_calls_of_a_pass = 64;
 
 Time from_nanoseconds(double nanoseconds) {
     return static_cast<Time>(std::llround(nanoseconds * 1e3));
+}
+
+// Nanoseconds of all occurrences.
+std::uint64_t time_of(const std::vector<Node>& sequence) {
+    std::uint64_t sum = 0;
+    for (const Node& node : sequence)
+        sum += node.is_loop() ? time_of(node.body) : node.times.wall.sum + node.times.inside.sum;
+    return sum;
+}
+std::uint64_t calls_of(const std::vector<Node>& sequence) {
+    std::uint64_t sum = 0;
+    for (const Node& node : sequence) sum += node.is_loop() ? calls_of(node.body) : node.times.count;
+    return sum;
+}
+
+// The loop in which the rank spends more than half of its time; null: none.
+const Node* main_loop(const std::vector<Node>& sequence) {
+    const Node* found = nullptr;
+    const std::vector<Node>* level = &sequence;
+    while (found == nullptr || calls_of(found->body) > max_calls_of_a_pass * found->passes.sum()) {
+        const auto longest = std::max_element(
+            level->begin(), level->end(),
+            [](const Node& one, const Node& other) { return time_of(one.body) < time_of(other.body); });
+        if (longest == level->end() || 2 * time_of(longest->body) <= time_of(*level)) break;
+        found = &*longest;
+        level = &found->body;
+    }
+    return found;
 }
 
 class Converter {
@@ -67,6 +99,8 @@ class Converter {
                 free_request_ = std::max(free_request_, static_cast<int>(slot) + 1);
             }
         }
+        main_ = main_loop(thread_->sequence);
+        if (rank.rank == 0 && main_ != nullptr) replay_.scripts.passes = main_->passes.sum();
         add(thread_->sequence, mean);
         replay_.ends.push_back(end_);
         replay_.inside.push_back(inside_);
@@ -81,6 +115,11 @@ class Converter {
                 add(node, sample);
             }
         }
+    }
+
+    void add_pass(const Node& node, std::uint64_t sample) {
+        begins_pass_ = begins_pass_ || &node == main_;
+        add(node.body, sample);
     }
 
     static bool has_loop(const Node& node) {
@@ -98,27 +137,27 @@ class Converter {
         const std::uint64_t passes =
             repeating_ > 0 ? node.passes.runs().front().first : node.passes.at(visit);
         if (varies_inside(node)) {
-            for (std::uint64_t i = 0; i < passes; ++i) add(node.body, mean);
+            for (std::uint64_t i = 0; i < passes; ++i) add_pass(node, mean);
             return;
         }
         if (has_loop(node) || !samples_) {
-            repeat(passes, [&] { add(node.body, mean); });
+            repeat(passes, [&] { add_pass(node, mean); });
             return;
         }
         // A pass for each sample, in turn. All passes of a repeated loop have to be the same.
         const std::uint64_t samples = std::max<std::size_t>(node.body.front().times.samples.size(), 1);
         if (passes < samples) {
             if (repeating_ > 0) {
-                repeat(passes, [&] { add(node.body, mean); });
+                repeat(passes, [&] { add_pass(node, mean); });
             } else {
-                for (std::uint64_t i = 0; i < passes; ++i) add(node.body, passes_[&node]++);
+                for (std::uint64_t i = 0; i < passes; ++i) add_pass(node, passes_[&node]++);
             }
             return;
         }
         repeat(passes / samples, [&] {
-            for (std::uint64_t i = 0; i < samples; ++i) add(node.body, i);
+            for (std::uint64_t i = 0; i < samples; ++i) add_pass(node, i);
         });
-        for (std::uint64_t i = 0; i < passes % samples; ++i) add(node.body, i);
+        for (std::uint64_t i = 0; i < passes % samples; ++i) add_pass(node, i);
     }
 
     template <class Body>
@@ -161,11 +200,12 @@ class Converter {
                                 : time_of(times, times.processor, &recording::Time::processor, sample);
         const double polls = time_of(times, times.polls, &recording::Time::polls, sample);
         site_ = site_of(call.site);
-        script_->push_back({.kind = Action::Kind::compute,
-                            .site = site_,
-                            .work = from_nanoseconds(work),
-                            .tests = static_cast<int>(
-                                std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls))))});
+        script_->push_back(
+            {.kind = Action::Kind::compute,
+             .site = site_,
+             .work = from_nanoseconds(work),
+             .tests = static_cast<int>(std::min(max_tests, static_cast<std::uint64_t>(std::llround(polls)))),
+             .begins_pass = std::exchange(begins_pass_, false)});
         count(node, call, ends);
         if (!ends) {
             add(call, node.call, function, from_nanoseconds(static_cast<double>(times.inside.min)));
@@ -344,7 +384,9 @@ class Converter {
     const recording::Thread* thread_ = nullptr;
     std::vector<Action>* script_ = nullptr;
     std::map<std::uint32_t, Action> persistent_;  // by slot
-    int repeating_ = 0;                           // loops that are open in the script
+    const Node* main_ = nullptr;                  // loop
+    bool begins_pass_ = false;
+    int repeating_ = 0;  // loops that are open in the script
     int free_request_ = 0;
     int site_ = 0;
     Time end_ = 0;
@@ -361,6 +403,27 @@ Scripts without_computation(const Scripts& scripts) {
     Scripts found = scripts;
     for (std::vector<Action>& actions : found.of_ranks) {
         std::erase_if(actions, [](const Action& one) { return one.kind == Action::Kind::compute; });
+    }
+    return found;
+}
+
+Scripts with_later_waits(const Replay& replay) {
+    Scripts found = replay.scripts;
+    for (std::vector<Action>& actions : found.of_ranks) {
+        std::map<int, bool> collective;  // by request
+        std::size_t first = 0;           // of the waits before this action
+        for (std::size_t i = 0; i < actions.size(); ++i) {
+            const Action& action = actions[i];
+            using enum Action::Kind;
+            if (action.kind == start || action.kind == send || action.kind == receive)
+                collective[action.request] = action.kind == start;
+            if (action.kind == wait && collective[action.request]) continue;
+            const auto at = [&](std::size_t index) {
+                return actions.begin() + static_cast<std::ptrdiff_t>(index);
+            };
+            if (action.kind == compute) std::rotate(at(first), at(i), at(i + 1));
+            first = i + 1;
+        }
     }
     return found;
 }

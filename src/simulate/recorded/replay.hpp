@@ -55,4 +55,8 @@ Replay make_replay(const recording::Recording& recording, Computation computatio
 // Returns the same calls, without computation between them.
 Scripts without_computation(const Scripts& scripts);
 
+// Returns the same calls, but collectives are waited for after the computation that follows the recorded
+// wait, as if that computation did not need their data. A wait that ends a loop's body stays where it is.
+Scripts with_later_waits(const Replay& replay);
+
 }  // namespace lapwing::simulate

@@ -1,6 +1,8 @@
 // Sets the parameters of a simulation from the message costs of a tuning file.
 #pragma once
 
+#include <string_view>
+
 #include "plan/tuning.hpp"
 #include "simulate/engine.hpp"
 #include "simulate/parameters.hpp"
@@ -26,6 +28,9 @@ inline void set_rendezvous(simulate::Parameters& parameters, const simulate::Eng
     if (engine.messages == simulate::Runner::offload) return;
     parameters.rendezvous_bytes = rendezvous_bytes;
     parameters.window_bytes = window_bytes;
+    // Open MPI sends the first fragment with the request. Lapwing's host engine has a network of its own.
+    if (engine.name == std::string_view(simulate::native_mpi().name))
+        parameters.request_bytes = rendezvous_bytes;
 }
 
 }  // namespace lapwing::tool

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -119,6 +120,19 @@ std::vector<std::string> left_out(const std::vector<ProgramCase>& cases) {
     return found;
 }
 
+Json json_of_iteration(const std::vector<DrawnSpan>& spans) {
+    constexpr std::array names = {"compute", "call", "flight"};
+    Json found = Json::array();
+    for (const DrawnSpan& span : spans) {
+        found.push_back({{"rank", span.rank},
+                         {"what", names[static_cast<std::size_t>(span.what)]},
+                         {"site", span.site},
+                         {"begin", simulate::to_seconds(span.begin)},
+                         {"end", simulate::to_seconds(span.end)}});
+    }
+    return found;
+}
+
 std::string table_of_engines(const Study& study, const std::vector<ProgramCase>& cases) {
     Row titles{"ranks", "engine"};
     if (!study.noises.empty()) titles.emplace_back("noise");
@@ -214,6 +228,11 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Sy
     }
     if (columns.empty()) return "";
     for (const PredictedProgram* row : columns) titles.push_back(fmt::format("{} ms", row->engine->name));
+    if (recorded(one)) {
+        for (const PredictedProgram* row : columns)
+            titles.push_back(fmt::format("{}, later wait ms", row->engine->name));
+        titles.emplace_back("bound ms");
+    }
     std::vector<std::size_t> sites;
     const auto most = [&](std::size_t site) {
         double found = recorded(one) ? measured_at(replay, site) : 0;
@@ -232,6 +251,9 @@ std::string table_of_sites(const Study& study, const ProgramCase& one, watch::Sy
                                            of.calls > 0 ? std::to_string(of.bytes / of.calls) : "-"});
         if (recorded(one)) cells.push_back(milliseconds(measured_at(replay, site)));
         for (const PredictedProgram* row : columns) cells.push_back(milliseconds(row->sites[site]));
+        if (!recorded(one)) continue;
+        for (const PredictedProgram* row : columns) cells.push_back(milliseconds(row->sites_if_moved[site]));
+        cells.push_back(milliseconds(one.bound.sites[site]));
     }
     return align(rows);
 }
@@ -262,12 +284,27 @@ Json as_json(const Study& study, const std::vector<ProgramCase>& cases) {
                           {"bytes", of.bytes}};
             if (recorded(one)) entry["measured"] = measured_at(*one.replay, site);
             for (const PredictedProgram& row : one.rows) {
-                if (row.noise.empty()) entry["predicted"][row.engine->name] = row.sites[site];
+                if (!row.noise.empty()) continue;
+                entry["predicted"][row.engine->name] = row.sites[site];
+                if (recorded(one)) entry["later_wait"][row.engine->name] = row.sites_if_moved[site];
             }
+            if (!one.bound.sites.empty()) entry["bound"] = one.bound.sites[site];
             sites.push_back(std::move(entry));
         }
         result["program"]["sites"].push_back({{"ranks", one.ranks}, {"sites", std::move(sites)}});
         if (!recorded(one)) result["program"]["sizes"].push_back(json_of_sizes(one, symbols));
+        if (!one.bound.sites.empty()) {
+            Json limits = {{"ranks", one.ranks}, {"bound", one.bound.total}};
+            for (const PredictedProgram& row : one.rows) {
+                if (!row.noise.empty()) continue;
+                limits["later_wait"][row.engine->name] = row.total_if_moved;
+                if (row.iteration.empty()) continue;
+                result["program"]["iterations"].push_back({{"ranks", one.ranks},
+                                                           {"engine", row.engine->name},
+                                                           {"spans", json_of_iteration(row.iteration)}});
+            }
+            result["program"]["limits"].push_back(std::move(limits));
+        }
         for (const PredictedProgram& row : one.rows) {
             Json head = {{"collective", "program"},
                          {"bytes", 0},

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/error.hpp"
 #include "lapwing/predict/cases.hpp"
@@ -50,7 +51,7 @@ void estimate_needs(const Study& study, ProgramCase& one) {
         one.memory += script.size() * sizeof(simulate::Action);
     const auto disturbed = static_cast<double>(study.rounds) * static_cast<double>(study.noises.size());
     one.messages = static_cast<std::uint64_t>(messages * static_cast<double>(study.engines.size()) *
-                                              (2 + (one.extrapolation != nullptr ? 2 : 0) + disturbed));
+                                              ((one.extrapolation != nullptr ? 4 : 3) + disturbed));
     if (one.memory > study.memory) {
         throw Error(
             ErrorCode::unsupported,
@@ -92,48 +93,54 @@ class ProgramRun {
 
     void run() {
         for (const simulate::Engine* engine : study_.engines) run(*engine);
+        if (case_.extrapolation == nullptr) find_bound();
     }
 
   private:
-    Choice choice_for(const simulate::ReplayOperation& operation, const simulate::Engine& engine,
-                      bool native) const {
-        return native ? native_choice(operation.problem, operation.blocking)
+    Choice choice_for(const simulate::ReplayOperation& operation, const simulate::Engine& engine, bool native,
+                      bool blocking) const {
+        return native ? native_choice(operation.problem, blocking)
                       : choice_of(study_, engine, operation.problem);
     }
 
     const simulate::Lists* lists_of(const simulate::ReplayOperation& operation,
-                                    const simulate::Engine& engine, bool native) {
+                                    const simulate::Engine& engine, bool native, bool blocking) {
         const std::string choice =
-            operation.communicator < 0 ? "" : print(choice_for(operation, engine, native));
+            operation.communicator < 0 ? "" : print(choice_for(operation, engine, native, blocking));
         std::unique_ptr<simulate::Lists>& lists = lists_[{&operation, choice}];
         if (lists == nullptr) {
             lists = std::make_unique<simulate::Lists>(
                 operation.communicator < 0
                     ? simulate::make_message(operation.bytes)
-                    : simulate::make_lists(operation.problem, choice_for(operation, engine, native),
+                    : simulate::make_lists(operation.problem, choice_for(operation, engine, native, blocking),
                                            study_.memory));
         }
         return lists.get();
     }
 
-    // Lapwing takes nonblocking collectives, and blocking ones if it is told to.
-    void make_operations(const simulate::Replay& replay, const simulate::Engine& engine) {
+    // Lapwing takes nonblocking collectives, and blocking ones if it is told to. `moved`: no collective is
+    // blocking.
+    void make_operations(const simulate::Replay& replay, const simulate::Engine& engine, bool moved = false) {
         operations_.clear();
         for (const simulate::ReplayOperation& one : replay.operations) {
+            const bool blocking = one.blocking && !moved;
             const bool taken = engine.name != simulate::native_mpi().name && one.communicator >= 0 &&
-                               (!one.blocking || study_.take_blocking);
-            operations_.push_back({.lists = lists_of(one, engine, !taken),
+                               (!blocking || study_.take_blocking);
+            operations_.push_back({.lists = lists_of(one, engine, !taken, blocking),
                                    .communicator = one.communicator,
                                    .native = !taken,
                                    .synchronous = one.synchronous});
         }
     }
 
-    simulate::Outcome simulate(const simulate::Setting& setting, const simulate::Scripts& scripts) const {
+    // `observer`: of the first simulation.
+    simulate::Outcome simulate(const simulate::Setting& setting, const simulate::Scripts& scripts,
+                               simulate::Observer* observer = nullptr) const {
         const auto run = [&](const simulate::Scripts& of) {
             simulate::Setting own = setting;
             own.program.scripts = &of;
             own.advance = [this](std::uint64_t messages) { bar_.advance(static_cast<double>(messages)); };
+            own.observer = std::exchange(observer, nullptr);
             return simulate::simulate(case_.ranks, operations_, own);
         };
         return study_.passes > 0 ? simulate::simulate_passes(scripts, study_.passes, run) : run(scripts);
@@ -160,18 +167,25 @@ class ProgramRun {
         const simulate::Scripts& scripts = case_.replay->scripts;
         make_operations(*case_.replay, engine);
         row.communication = simulate::to_seconds(simulate(setting, calls_alone_).end());
-        const simulate::Outcome outcome = simulate(setting, scripts);
+        const std::uint64_t passes =
+            study_.passes > 0 ? std::min<std::uint64_t>(study_.passes, scripts.passes) : scripts.passes;
+        DrawnIteration drawn(case_.ranks, passes / 2);
+        const bool draws = case_.extrapolation == nullptr && passes > 1;
+        const simulate::Outcome outcome = simulate(setting, scripts, draws ? &drawn : nullptr);
+        if (draws) row.iteration = drawn.spans();
         row.total = {simulate::to_seconds(outcome.end())};
         row.messages = outcome.messages;
-        const auto ranks = static_cast<double>(case_.ranks);
-        simulate::Time inside = 0;
-        for (std::size_t site = 0; site < outcome.sites.size(); ++site) {
-            row.sites.push_back(simulate::to_seconds(outcome.sites[site]) / ranks);
-            if (site > 0) inside += outcome.sites[site];
-        }
-        row.in_mpi = simulate::to_seconds(inside) / ranks;
+        row.sites = seconds_of_sites(outcome);
+        row.in_mpi = std::accumulate(row.sites.begin() + 1, row.sites.end(), 0.0);
         row.computing =
             simulate::to_seconds(*std::max_element(outcome.computing.begin(), outcome.computing.end()));
+        if (case_.extrapolation == nullptr) {
+            make_operations(*case_.replay, engine, true);
+            const simulate::Outcome moved = simulate(setting, simulate::with_later_waits(*case_.replay));
+            row.total_if_moved = simulate::to_seconds(moved.end());
+            row.sites_if_moved = seconds_of_sites(moved);
+            make_operations(*case_.replay, engine);
+        }
         case_.rows.push_back(row);
         for (const NoiseOfStudy& noise : study_.noises) {
             row.noise = noise.what;
@@ -183,6 +197,27 @@ class ProgramRun {
             }
             case_.rows.push_back(row);
         }
+    }
+
+    // Of a rank, on average.
+    std::vector<double> seconds_of_sites(const simulate::Outcome& outcome) const {
+        std::vector<double> found;
+        for (const simulate::Time time : outcome.sites)
+            found.push_back(simulate::to_seconds(time) / static_cast<double>(case_.ranks));
+        return found;
+    }
+
+    void find_bound() {
+        simulate::Setting setting;
+        for (const simulate::Engine& engine : simulate::engines()) {
+            if (engine.messages == simulate::Runner::offload) setting.engine = engine;
+        }
+        setting.parameters.latency = simulate::nanosecond;
+        setting.native = study_.parameters(simulate::native_mpi(), barrier_);
+        setting.network = network_.get();
+        make_operations(*case_.replay, setting.engine, true);
+        const simulate::Outcome outcome = simulate(setting, case_.replay->scripts);
+        case_.bound = {simulate::to_seconds(outcome.end()), seconds_of_sites(outcome)};
     }
 
     const Study& study_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "lapwing/predict/jobs.hpp"
+#include "lapwing/predict/program/iteration.hpp"
 #include "simulate/recorded/sizes.hpp"
 
 namespace lapwing::tool {
@@ -20,6 +21,11 @@ struct PredictedProgram {
     double in_mpi = 0;          // of a rank, on average
     std::vector<double> sites;  // in the calls of each site, of a rank, on average
     std::uint64_t messages = 0;
+    // Of a recorded run, as above: if the program waited for collectives one computation later, and the
+    // engine ran the blocking ones, too.
+    double total_if_moved = 0;
+    std::vector<double> sites_if_moved;
+    std::vector<DrawnSpan> iteration;  // of a recorded run
     // On other ranks than recorded: the total with the smallest and the largest exponents that fit the
     // recordings.
     double smallest = 0;
@@ -27,6 +33,12 @@ struct PredictedProgram {
 
     // What hides of the communication: 1 if the program takes as long as its computation.
     double overlap() const;
+};
+
+// A recorded run whose collectives take no time: what is left are late ranks, and the program's messages.
+struct ProgramBound {
+    double total = 0;
+    std::vector<double> sites;
 };
 
 struct ProgramCase {
@@ -37,6 +49,7 @@ struct ProgramCase {
     std::uint64_t messages = 0;  // of all simulations, about
     std::uint64_t memory = 0;    // about
     std::vector<PredictedProgram> rows = {};
+    ProgramBound bound = {};
     std::string left_out = {};  // why there are no rows
 };
 
