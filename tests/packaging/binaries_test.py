@@ -135,6 +135,8 @@ def main():
         faults += [f"{path.name} {fault}" for fault in found]
         if name is not None:
             faults += disagreements(document, name, bom.needed(path), archives.get(name, ()))
+        elif path.parent.name != "lapwing.libs":  # where auditwheel puts the shared libraries of others
+            faults.append(f"{path.name} is not in the bill of materials")
     assert binaries, f"no binaries in {root}"
     for fault in faults:
         print(fault, file=sys.stderr)
