@@ -3,6 +3,8 @@
 import pathlib
 import re
 
+from docutils import nodes
+
 project = "Lapwing"
 author = copyright = "The Lapwing authors"
 extensions = ["myst_parser"]
@@ -64,5 +66,13 @@ def for_the_site(app, page, source):
         source[0] += CONTENTS
 
 
+def classes_by_width(app, doctree):
+    # wide.css makes the letters smaller where lines are long.
+    for block in doctree.findall(nodes.literal_block):
+        columns = max(map(len, block.astext().splitlines()), default=0)
+        block["classes"] += [name for name, limit in (("wide", 56), ("widest", 130)) if columns > limit]
+
+
 def setup(app):
     app.connect("source-read", for_the_site)
+    app.connect("doctree-read", classes_by_width)

@@ -77,6 +77,16 @@ class WrongTrees(unittest.TestCase):
         word = "TO" + "DO"
         self.assertEqual(self.judge("src/base/a.cpp", f"\n// {word}: more\n"), [f"src/base/a.cpp:2: the word {word}"])
 
+    def test_names_that_libcxx_lacks(self):
+        for line in ("#include <bits/stdc++.h>", "std::char_traits<std::uint8_t>::length(x);", "std::basic_string<std::byte> bytes;",
+                     "nlohmann::json::from_cbor(first, last);"):
+            found = self.judge("src/base/a.cpp", line + "\n")
+            self.assertEqual(len(found), 1, line)
+            self.assertTrue(found[0].startswith("src/base/a.cpp:1: libc++"), found)
+            self.assertEqual(self.judge("tests/base/a.cpp", line + "\n"), [])
+        self.assertEqual(self.judge("src/watch/cbor.hpp", "nlohmann::json::from_cbor(first, last);\n"), [])
+        self.assertEqual(self.judge("src/base/a.cpp", "using text = std::basic_string<char>;\n"), [])
+
 
 if __name__ == "__main__":
     unittest.main()
