@@ -32,7 +32,7 @@ def faults_of_hardening(name, header, program_headers, dynamic, symbols):
         faults.append("is not position-independent")
     if "GNU_RELRO" not in program_headers or not re.search(r"\(FLAGS\).*BIND_NOW|\(FLAGS_1\).*\bNOW\b", dynamic):
         faults.append("has not all relocations read-only")
-    if not re.search(r"GNU_STACK.* RW  ?0x", program_headers):
+    if not re.search(r"GNU_STACK.* RW +0", program_headers):
         faults.append("has an executable stack")
     if "TEXTREL" in dynamic:
         faults.append("has relocations in its code")
@@ -126,6 +126,8 @@ def main():
     names = {entry["name"] for entry in document["components"] if entry["type"] == "file"}
     if tree:
         by_base = {pathlib.PurePath(name).name: name for name in names}
+        # A wheel has no links: the library without a version in its name is a copy.
+        by_base.update({base.partition(".so.")[0] + ".so": name for base, name in by_base.items() if ".so." in base})
         binaries = {path: by_base.get(path.name) for path in root.rglob("*")
                     if path.is_file() and not path.is_symlink() and path.read_bytes()[:4] == b"\x7fELF"}
         archives = {}
