@@ -31,19 +31,20 @@ ProgressThread::ProgressThread(shm::ShmNode* node, Fabric* fabric, const WakePip
       pipe_(pipe),
       process_(::getpid()),
       processors_(processors),
+      start_(start),
       parking_(shortest_parking) {
-    if (start == Start::when_needed) return;
+    if (!serves_all()) return;
     if (node_ != nullptr) node_->share();
-    this->start();
+    begin();
 }
 
 void ProgressThread::ensure_started() {
     if (started()) return;
     node_->share_late();
-    start();
+    begin();
 }
 
-void ProgressThread::start() {
+void ProgressThread::begin() {
     thread_ = start_thread([this] {
         take_short_slices();
         run();

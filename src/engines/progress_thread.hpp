@@ -74,6 +74,9 @@ class ProgressThread {
     // of the node meanwhile. Throws Error (system, invalid_argument).
     void ensure_started();
     bool started() const { return started_.load(std::memory_order_acquire); }
+    // Whether it advances lists of every engine. One that starts when needed has the lists of engines that
+    // start it alone, because Link::any_thread() is false.
+    bool serves_all() const { return start_ == Start::at_once; }
 
     // Threads of the program call the functions below, several at once, after the thread has started.
 
@@ -116,7 +119,7 @@ class ProgressThread {
     // Whether runs are to be advanced, so that the ranks of this host must ring.
     static bool advances(Demand demand) { return demand == Demand::short_lists || demand == Demand::urgent; }
 
-    void start();
+    void begin();
     void run();
     void end();
     bool must_poll() const;
@@ -134,6 +137,7 @@ class ProgressThread {
     const WakePipe* const pipe_;
     const pid_t process_;
     const std::vector<int> processors_;
+    const Start start_;
     std::atomic<bool> started_{false};
 
     std::mutex mutex_;  // guards the members up to demand_, which is read without it

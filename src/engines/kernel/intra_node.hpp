@@ -14,9 +14,9 @@ namespace lapwing::kernel {
 
 // The thread that is inside the kernel engine.
 enum class Caller {
-    program,       // a thread of the program, in one of its calls
-    // The event thread, or the progress thread of the job. Must not call the program's own reduction function,
-    // and uses the intra-node link only for runs that allow that.
+    program,  // a thread of the program, in one of its calls
+    // The event thread, or the progress thread of the job. Must not call the program's own reduction
+    // function, and uses the intra-node link only for runs that allow that.
     event_thread,
 };
 

@@ -55,8 +55,7 @@ Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) 
     if (run.trace != nullptr) run.trace->start(buffers.operation);
     ThreadChoice* const choice = run.measured.choice = choice_of(buffers.call_site);
     if (choice == nullptr) {
-        start(run, channel,
-              suits_event_thread_ && shared_.options.event_thread_lists == ProgressLists::all);
+        start(run, channel, suits_event_thread_ && shared_.options.event_thread_lists == ProgressLists::all);
         return &run;
     }
     run.measured.waiting = 0;
