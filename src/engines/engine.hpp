@@ -118,7 +118,7 @@ class Prepared {
 
 // How a list reaches intra-node peers. Equal on all ranks.
 enum class Inside {
-    by_memory,  // through EngineGroup::intra_node, by the threads of the program
+    by_memory,  // through EngineGroup::intra_node
     by_engine,  // like all other peers
 };
 
@@ -139,12 +139,12 @@ struct EngineGroup {
     std::vector<int> members = {};
     Link* messages = nullptr;  // reaches all peers
     // Another link, to the peers of the same host alone, for engines that reach the other peers by
-    // themselves. Null if there are none, or if `messages` reaches intra-node peers only. Used by threads of
-    // the program only, inside start, test, progress and prepare_to_sleep.
+    // themselves. Null if there are none, or if `messages` reaches intra-node peers only. Other threads than
+    // the program's may use it only after ProgressThread::ensure_started().
     Link* intra_node = nullptr;
     std::vector<bool> intra_node_peers = {};  // by rank; empty: none
-    // The thread that advances lists while the program computes; only where any thread may use `messages`.
-    // Null if there is none.
+    // The thread that advances lists while the program computes; of lists on `messages` only where any thread
+    // may use that link. May not have started. Null if there is none.
     ProgressThread* progress_thread = nullptr;
 };
 

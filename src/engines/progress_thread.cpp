@@ -25,22 +25,41 @@ constexpr std::chrono::nanoseconds longest_parking = 1ms;
 }  // namespace
 
 ProgressThread::ProgressThread(shm::ShmNode* node, Fabric* fabric, const WakePipe* pipe,
-                               const std::vector<int>& processors)
-    : node_(node), fabric_(fabric), pipe_(pipe), process_(::getpid()), parking_(shortest_parking) {
+                               const std::vector<int>& processors, Start start)
+    : node_(node),
+      fabric_(fabric),
+      pipe_(pipe),
+      process_(::getpid()),
+      processors_(processors),
+      start_(start),
+      parking_(shortest_parking) {
+    if (!serves_all()) return;
     if (node_ != nullptr) node_->share();
+    begin();
+}
+
+void ProgressThread::ensure_started() {
+    if (started()) return;
+    node_->share_late();
+    begin();
+}
+
+void ProgressThread::begin() {
     thread_ = start_thread([this] {
         take_short_slices();
         run();
     });
     try {
-        place_thread(thread_, processors);
+        place_thread(thread_, processors_);
     } catch (...) {
         end();
         throw;
     }
+    started_.store(true, std::memory_order_release);
 }
 
 ProgressThread::~ProgressThread() {
+    if (!started()) return;
     // A child of fork() does not have the thread.
     if (process_ != ::getpid()) {
         thread_.detach();

@@ -53,12 +53,16 @@ class ProgressThread {
         bool complete_ = false;
     };
 
+    enum class Start : std::uint8_t {
+        at_once,
+        when_needed,  // by ensure_started(); no fabric
+    };
     // Shares `node` between threads, so it must be called before links of the node are made. `node` or
     // `fabric` may be null, and both must outlive this object. With a fabric, `pipe` must not be null, and
     // the node must already sleep at it. `processors`: where the thread may run; empty: wherever the process
     // may. Throws Error (system, invalid_argument).
     ProgressThread(shm::ShmNode* node, Fabric* fabric, const WakePipe* pipe,
-                   const std::vector<int>& processors);
+                   const std::vector<int>& processors, Start start = Start::at_once);
     // Without a fabric.
     ProgressThread(shm::ShmNode& node, const std::vector<int>& processors)
         : ProgressThread(&node, nullptr, nullptr, processors) {}
@@ -66,7 +70,15 @@ class ProgressThread {
     ProgressThread(const ProgressThread&) = delete;
     ProgressThread& operator=(const ProgressThread&) = delete;
 
-    // Threads of the program call the functions below, several at once.
+    // Starts a thread that starts when needed. Does nothing if it has started. No other thread may use links
+    // of the node meanwhile. Throws Error (system, invalid_argument).
+    void ensure_started();
+    bool started() const { return started_.load(std::memory_order_acquire); }
+    // Whether it advances lists of every engine. One that starts when needed has the lists of engines that
+    // start it alone, because Link::any_thread() is false.
+    bool serves_all() const { return start_ == Start::at_once; }
+
+    // Threads of the program call the functions below, several at once, after the thread has started.
 
     // Registers `work`, which the caller then owns. The caller must advance it as far as possible and release
     // it. Completions that arrived before this call do not wake the thread.
@@ -107,6 +119,7 @@ class ProgressThread {
     // Whether runs are to be advanced, so that the ranks of this host must ring.
     static bool advances(Demand demand) { return demand == Demand::short_lists || demand == Demand::urgent; }
 
+    void begin();
     void run();
     void end();
     bool must_poll() const;
@@ -123,6 +136,9 @@ class ProgressThread {
     Fabric* const fabric_;
     const WakePipe* const pipe_;
     const pid_t process_;
+    const std::vector<int> processors_;
+    const Start start_;
+    std::atomic<bool> started_{false};
 
     std::mutex mutex_;  // guards the members up to demand_, which is read without it
     std::condition_variable polled_;

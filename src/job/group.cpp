@@ -79,7 +79,7 @@ void JobGroup::open_links(Link* link) {
         fabric_link_ = network_.fabric()->link(group_.number, group_.members);
         link = fabric_link_.get();
     }
-    if (by_fabric_ || some_intra_node_) group_.progress_thread = network_.progress_thread();
+    if (by_fabric_ || some_intra_node_) group_.progress_thread = network_.thread_of_engines();
     group_.messages = link;
     if (!some_intra_node_) return;
     shm::ShmNode& node = *network_.node();

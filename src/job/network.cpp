@@ -167,9 +167,14 @@ void JobNetwork::share_memory() {
 void JobNetwork::open_progress_thread() {
     const bool within_host =
         settings_.progress.lists == ProgressLists::all && node_ != nullptr && node_->ranks() > 1;
-    if (!may_have_thread() || (fabric_ == nullptr && !within_host)) return;
+    // For engines that leave intra-node messages of their lists to it.
+    const bool when_needed = fabric_ == nullptr && !within_host;
+    if (!may_have_thread() || (when_needed && (!several_hosts_ || node_ == nullptr || node_->ranks() < 2)))
+        return;
+    using Start = ProgressThread::Start;
     progress_thread_ = std::make_unique<ProgressThread>(node_.get(), fabric_.get(), pipe_.get(),
-                                                        settings_.progress.processors);
+                                                        settings_.progress.processors,
+                                                        when_needed ? Start::when_needed : Start::at_once);
 }
 
 // The report names what is missing; who has asked for something is told at once.

@@ -59,7 +59,11 @@ class JobNetwork {
     Fabric* fabric() const { return fabric_.get(); }
     shm::ShmNode* node() const { return node_.get(); }
     // Advances lists beside the program, by shared memory, the fabric, or both.
-    ProgressThread* progress_thread() const { return progress_thread_.get(); }
+    ProgressThread* progress_thread() const {
+        return progress_thread_ != nullptr && progress_thread_->started() ? progress_thread_.get() : nullptr;
+    }
+    // The same, also before it has started, for engines that may start it.
+    ProgressThread* thread_of_engines() const { return progress_thread_.get(); }
 
     // The engines that may run lists of this job, in the order of the catalogue; the last one runs every
     // list.

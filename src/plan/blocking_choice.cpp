@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-#include "base/pairs.hpp"
+#include "base/samples.hpp"
 
 namespace lapwing {
 namespace {
@@ -70,9 +70,7 @@ void BlockingChoice::Case::decide(const Times& sums) {
     chosen_ = pairs >= clear_pairs ? Way::lists : Way::mpi;
     Times sorted = sums;
     for (const Way way : {Way::mpi, Way::lists}) {
-        const auto begin = begin_of(way, sorted);
-        std::sort(begin, begin + samples);
-        medians_[static_cast<std::size_t>(way)] = begin[samples / 2] / ranks_;
+        medians_[static_cast<std::size_t>(way)] = median(std::span(begin_of(way, sorted), samples)) / ranks_;
     }
 }
 

@@ -15,6 +15,7 @@
 #include "links/process/process_link.hpp"
 #include "links/process/socket_pairs.hpp"
 #include "links/routed.hpp"
+#include "support/engines.hpp"
 #include "task/chains.hpp"
 #include "task/sample.hpp"
 #include "task/text.hpp"
@@ -101,9 +102,12 @@ void run_job(unsigned seed, const std::vector<Manner>& choices) {
                                  inside[static_cast<std::size_t>(host_of[at])], in_own));
         groups.push_back(runs_of(open_host_group(*messages, progress_thread), for_host_engine, rank));
         if (has_kernel) {
-            auto by_kernel = one_host ? open_kernel_group(*connections[at])
-                                      : open_kernel_group(*connections[at], {}, intra_node_of_kernel.get(),
-                                                          intra_node_peers(host_of, rank));
+            const kernel::Options options{
+                .event_thread_lists = progress_thread != nullptr ? ProgressLists::all : ProgressLists::none};
+            auto by_kernel = one_host
+                                 ? open_kernel_group(*connections[at])
+                                 : open_kernel_group(*connections[at], options, intra_node_of_kernel.get(),
+                                                     intra_node_peers(host_of, rank), progress_thread);
             groups.push_back(runs_of(std::move(by_kernel), for_kernel_engine, rank));
         }
         std::mt19937 own_random(seed * 100 + static_cast<unsigned>(rank));
@@ -117,6 +121,38 @@ void run_job(unsigned seed, const std::vector<Manner>& choices) {
         }
         for (const auto& group : groups) EXPECT_TRUE(group->right()) << "rank " << rank;
     });
+}
+
+// Two hosts of two ranks. After the start, threads of the engine do everything.
+TEST(KernelOverSharedMemory, ShortReductionsCompleteWithoutCalls) {
+    LAPWING_NEEDS_ENGINE(kernel_engine());
+    const std::vector<int> host_of = {0, 0, 1, 1};
+    const auto placement = placement_on_hosts(std::vector<std::uint64_t>(host_of.begin(), host_of.end()));
+    for (const char* algorithm : {"recursive_doubling", "two_level"}) {
+        ShmHosts shared(host_of, std::vector<Manner>(4));
+        const auto connections = socket_pairs(4, 2);
+        on_ranks(4, [&](int rank, std::barrier<>& together) {
+            const Problem problem{
+                .collective = Collective::allreduce, .ranks = 4, .bytes = 600, .placement = placement};
+            const Choice choice = parse_choice(problem.collective, algorithm);
+            const auto link = shared.node(rank).link(1, {0, 1, 2, 3});
+            ProgressThread progress_thread(&shared.node(rank), nullptr, nullptr, {},
+                                           ProgressThread::Start::when_needed);
+            const auto group = open_kernel_group(*connections[static_cast<std::size_t>(rank)],
+                                                 {.event_thread_lists = ProgressLists::all}, link.get(),
+                                                 intra_node_peers(host_of, rank), &progress_thread);
+            RankRuns runs(problem, rank, group->prepare(problem, build(problem, rank, choice), {}));
+            for (int i = 0; i < (LAPWING_TEST_FEWER ? 10 : 50); ++i) {
+                runs.start();
+                // Ranks that are no leaders do not reduce: their result waits in the shared memory.
+                const bool reduces = choice.algorithm->name != std::string_view("two_level") || rank % 2 == 0;
+                EXPECT_EQ(progress_thread.started(), reduces);
+                EXPECT_TRUE(!reduces || runs.becomes_right()) << algorithm << ", rank " << rank;
+                together.arrive_and_wait();
+                runs.wait_all();
+            }
+        });
+    }
 }
 
 class Placements : public testing::TestWithParam<Manner> {};

@@ -32,6 +32,12 @@ class Hosts(jobs.Test):
         self.expect(f"{ranks} ranks on 4 hosts, {collectives} mixed collectives ({time.monotonic() - began:.0f} s)",
                     good, output)
 
+    def short_reductions(self):
+        """Two ranks on each host. The pause between start and wait is long enough for the threads, so both ways are tried."""
+        status, output = self.run(2, 4, f"away-{self.mpi}")
+        self.expect("threads advance short reductions of several ranks on a host", status == 0 and "all right" in output and
+                    re.search(r"MPI_Iallreduce of 8 B on 4 ranks: the event thread advanced [1-9]\d* of 400 runs", output), output)
+
     def a_link_that_is_cut(self):
         status, output = self.run(2, 2, f"faults-{self.mpi} steady $made",
                                   "ip link set node2 down; sleep 2; ip link set node2 up", 50)
@@ -53,6 +59,7 @@ def main():
     # MPICH's ranks spin: more of them than cores take minutes, with and without Lapwing.
     if hosts.mpi == "openmpi":
         hosts.many_ranks(64, 300)
+        hosts.short_reductions()
     else:
         hosts.many_ranks(2, 300)
     hosts.a_link_that_is_cut()

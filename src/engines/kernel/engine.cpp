@@ -161,7 +161,7 @@ class KernelJob final : public JobEngine {
             [&descriptors] { descriptors.release_lane(); });
         return std::make_unique<KernelGroupEngine>(
             kernel::KernelPrepared::Shared{std::shared_ptr<KernelGroup>(parts, &parts->group),
-                                           std::move(lanes), records_, options_},
+                                           std::move(lanes), records_, options_, group.progress_thread},
             group.intra_node_peers);
     }
 
@@ -218,11 +218,12 @@ const Engine& kernel_engine() {
 }
 
 std::unique_ptr<GroupEngine> open_kernel_group(Connections& connections, const kernel::Options& options,
-                                               Link* intra_node, const std::vector<bool>& intra_node_peers) {
+                                               Link* intra_node, const std::vector<bool>& intra_node_peers,
+                                               ProgressThread* progress_thread) {
     return std::make_unique<KernelGroupEngine>(
         kernel::KernelPrepared::Shared{std::make_shared<KernelGroup>(connections, options, intra_node),
                                        std::make_shared<PersistentLanes>([] { return true; }, [] {}),
-                                       std::make_shared<ThreadRecords>(), options},
+                                       std::make_shared<ThreadRecords>(), options, progress_thread},
         intra_node_peers);
 }
 

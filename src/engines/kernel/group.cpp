@@ -16,12 +16,20 @@ void KernelGroup::want(const ChainPlan& plan) {
     scheduler_.want(plan);
 }
 
-void KernelGroup::start(KernelRun& run, std::uint32_t channel, bool by_event_thread) {
+bool KernelGroup::start(KernelRun& run, std::uint32_t channel, bool by_event_thread) {
     const std::lock_guard lock(mutex_);
     if (by_event_thread) by_event_thread = watch_sockets();
     scheduler_.start(run, channel, by_event_thread);
     scheduler_.intra_node().flush();
     if (!event_thread_.watches_ring() && scheduler_.needs_event_thread()) event_thread_.watch_ring();
+    return run.alive() && run.host.intra_node.open;
+}
+
+bool KernelGroup::advance_intra_node(KernelRun& run) {
+    const std::lock_guard lock(mutex_);
+    if (scheduler_.advance_intra_node(run)) scheduler_.ring().wake();
+    scheduler_.intra_node().flush();
+    return !run.alive();
 }
 
 bool KernelGroup::test(KernelRun& run) {
@@ -100,6 +108,7 @@ bool KernelGroup::is_complete(const KernelRun& run) {
 void KernelGroup::call_by_event_thread() {
     const std::lock_guard lock(mutex_);
     if (scheduler_.run_on_event_thread()) scheduler_.ring().wake();
+    scheduler_.intra_node().flush();
     if (event_thread_.watches_ring() && !scheduler_.needs_event_thread()) event_thread_.forget_ring();
 }
 

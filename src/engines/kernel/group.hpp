@@ -20,8 +20,12 @@ class KernelGroup {
     // Requests the connections of a plan.
     void want(const ChainPlan& plan);
     // Starts the run on the lane of its channel, after the runs that are queued for that lane.
-    // The event thread advances the run if `by_event_thread` (see Scheduler::start).
-    void start(KernelRun& run, std::uint32_t channel, bool by_event_thread);
+    // The event thread advances the run if `by_event_thread` (see Scheduler::start). Returns whether messages
+    // of intra-node peers are incomplete.
+    bool start(KernelRun& run, std::uint32_t channel, bool by_event_thread);
+    // For a thread that is woken when messages of intra-node peers may have arrived. `run` was started with
+    // `by_event_thread`. Returns whether it is complete or has failed.
+    bool advance_intra_node(KernelRun& run);
     // As in Prepared. The group no longer uses a run that is complete. Throw Error (link) if the run has
     // failed.
     bool test(KernelRun& run);

@@ -15,8 +15,8 @@ void IntraNodeProgress::restart(const IntraNodePlan& plan) {
     open = !plan.empty();
 }
 
-bool IntraNodeMessages::may_use_link(Caller caller) {
-    if (caller != Caller::program) return false;
+bool IntraNodeMessages::may_use_link(Caller caller, const IntraNodeProgress& progress) {
+    if (caller != Caller::program && !progress.any_thread) return false;
     if (!ready_) ready_ = link_->ready();
     return ready_;
 }
@@ -24,7 +24,7 @@ bool IntraNodeMessages::may_use_link(Caller caller) {
 bool IntraNodeMessages::do_step(const Task& task, std::size_t index, const Memory& memory,
                                 std::uint32_t channel, Caller caller, IntraNodeProgress& progress) {
     if (task.kind == Kind::wait) return progress.messages.seen(index);
-    if (!may_use_link(caller)) return false;
+    if (!may_use_link(caller, progress)) return false;
     Link::Transfer& transfer = progress.messages[index];
     if (task.kind == Kind::recv) {
         link_->recv(task.peer, memory.target(task.target), task.target.length, channel, transfer);
@@ -39,7 +39,7 @@ bool IntraNodeMessages::do_step(const Task& task, std::size_t index, const Memor
 
 void IntraNodeMessages::test_all(const IntraNodePlan& plan, Caller caller, IntraNodeProgress& progress) {
     // Receives are tested from the first on, so all of them must have been posted.
-    if (!progress.open || progress.receives < plan.receives() || !may_use_link(caller)) return;
+    if (!progress.open || progress.receives < plan.receives() || !may_use_link(caller, progress)) return;
     const MessagePlan& messages = plan.messages();
     const bool arrived = progress.messages.arrived(*link_, messages, messages.awaited().size());
     const bool sent = progress.messages.sent(*link_, messages, progress.sends);

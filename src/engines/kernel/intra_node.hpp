@@ -1,5 +1,4 @@
-// The intra-node messages of a list. They use a link of their own, through shared memory, which no other part
-// of the kernel engine uses.
+// The intra-node messages of a list. They use a link of their own, through shared memory.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +14,10 @@ namespace lapwing::kernel {
 
 // The thread that is inside the kernel engine.
 enum class Caller {
-    program,       // a thread of the program, in one of its calls
-    event_thread,  // must not use the intra-node link or call the program's own reduction function
+    program,  // a thread of the program, in one of its calls
+    // The event thread, or the progress thread of the job. Must not call the program's own reduction
+    // function, and uses the intra-node link only for runs that allow that.
+    event_thread,
 };
 
 // `intra_node`: by rank; empty if no peer is intra-node.
@@ -47,12 +48,13 @@ struct IntraNodeProgress {
     std::size_t sends = 0;     // started
     std::size_t receives = 0;  // posted
     bool open = false;         // a message may be incomplete
+    bool any_thread = false;   // not only threads of the program advance them
 
     void prepare(const IntraNodePlan& plan) { messages.make(plan.messages()); }
     void restart(const IntraNodePlan& plan);
 };
 
-// The intra-node messages of a group. Only threads of the program use the link, one at a time.
+// The intra-node messages of a group. One thread at a time uses it.
 class IntraNodeMessages {
   public:
     // `link` may be null if there are no intra-node peers.
@@ -71,7 +73,7 @@ class IntraNodeMessages {
     int poll_descriptor() { return link_->poll_descriptor(); }
 
   private:
-    bool may_use_link(Caller caller);
+    bool may_use_link(Caller caller, const IntraNodeProgress& progress);
 
     Link* link_;
     bool ready_ = false;

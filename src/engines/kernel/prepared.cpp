@@ -1,33 +1,41 @@
 #include "engines/kernel/prepared.hpp"
 
+#include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/error.hpp"
 #include "base/trace.hpp"
 
 namespace lapwing::kernel {
 
-namespace {
+struct KernelPrepared::Run final : KernelRun, ProgressThread::Work {
+    Run(KernelGroup& in, const ChainPlan& of, const TracePlan* traced)
+        : KernelRun(of, traced), ProgressThread::Work(true), group(in) {}
+    Outcome advance() override {
+        return group.advance_intra_node(*this) ? Outcome::complete : Outcome::pending;
+    }
 
-bool suits_event_thread(const ChainPlan& plan) {
-    return plan.is_short() && plan.host.has_work() && !plan.host.needs_program() &&
-           plan.host.intra_node().empty();
-}
-
-}  // namespace
+    KernelGroup& group;
+    bool shared = false;  // registered with the progress thread
+};
 
 KernelPrepared::KernelPrepared(const Problem& problem, const List& list, const std::vector<bool>& intra_node,
                                const Chains& chains, const Shared& shared)
     : problem_(problem),
       plan_(chains, intra_node, shared.options),
-      suits_event_thread_(suits_event_thread(plan_)),
+      progress_thread_(plan_.host.intra_node().empty() ? nullptr : shared.progress_thread),
+      suits_event_thread_(plan_.is_short() && plan_.host.has_work() && !plan_.host.needs_program() &&
+                          (plan_.host.intra_node().empty() || progress_thread_ != nullptr)),
       shared_(shared) {
     // Requests the connections now, so that the first start may find them connected.
     shared_.group->want(plan_);
     if (trace::on()) trace_ = std::make_unique<TracePlan>(list, intra_node, chains, plan_);
 }
 
-KernelPrepared::~KernelPrepared() = default;
+KernelPrepared::~KernelPrepared() {
+    for (const auto& run : runs_.objects()) forget(*run);
+}
 
 // Null if nothing is to be learned.
 ThreadChoice* KernelPrepared::choice_of(const void* call_site) {
@@ -42,31 +50,45 @@ ThreadChoice* KernelPrepared::choice_of(const void* call_site) {
 }
 
 Operation* KernelPrepared::start(const Buffers& buffers, std::uint32_t channel) {
-    KernelRun& run = runs_.take([this] { return std::make_unique<KernelRun>(plan_, trace_.get()); });
+    Run& run = runs_.take([this] { return std::make_unique<Run>(*shared_.group, plan_, trace_.get()); });
     run.operands.memory.buffers = buffers;
     if (run.trace != nullptr) run.trace->start(buffers.operation);
     ThreadChoice* const choice = run.measured.choice = choice_of(buffers.call_site);
     if (choice == nullptr) {
-        shared_.group->start(run, channel,
-                             suits_event_thread_ && shared_.options.event_thread_lists == ProgressLists::all);
+        start(run, channel, suits_event_thread_ && shared_.options.event_thread_lists == ProgressLists::all);
         return &run;
     }
     run.measured.waiting = 0;
     run.measured.by_thread = choice->next(nanoseconds());
-    shared_.group->start(run, channel, run.measured.by_thread);
+    start(run, channel, run.measured.by_thread);
     run.measured.started = nanoseconds();
     return &run;
 }
 
+void KernelPrepared::start(Run& run, std::uint32_t channel, bool by_thread) {
+    bool shares = by_thread && progress_thread_ != nullptr;
+    try {
+        if (shares) progress_thread_->ensure_started();
+    } catch (const Error&) {
+        // The program's calls advance the list.
+        by_thread = shares = false;
+    }
+    const bool awaits_intra_node = shared_.group->start(run, channel, by_thread);
+    if (!shares || !awaits_intra_node) return;
+    // Not before: what has arrived by now must not wake the thread.
+    progress_thread_->add(run);
+    run.shared = true;
+    progress_thread_->release(run);
+}
+
 bool KernelPrepared::test(Operation* operation) {
-    KernelRun& run = static_cast<KernelRun&>(*operation);
-    return release_if(shared_.group->test(run), run);
+    return advance(operation, [this](KernelRun& run) { return shared_.group->test(run); });
 }
 
 bool KernelPrepared::progress(Operation* operation) {
     KernelRun& run = static_cast<KernelRun&>(*operation);
     if (run.measured.choice != nullptr && run.measured.waiting == 0) run.measured.waiting = nanoseconds();
-    return release_if(shared_.group->progress(run), run);
+    return advance(operation, [this](KernelRun& of) { return shared_.group->progress(of); });
 }
 
 int KernelPrepared::prepare_to_sleep(Operation* operation) {
@@ -86,11 +108,28 @@ void KernelPrepared::release_channel(std::uint32_t channel) {
         shared_.persistent_lanes->decline();  // it was only offered
 }
 
-bool KernelPrepared::release_if(bool complete, KernelRun& run) {
-    if (!complete) return false;
+template <typename Advance>
+bool KernelPrepared::advance(Operation* operation, Advance advance) {
+    Run& run = static_cast<Run&>(*operation);
+    try {
+        if (!advance(run)) return false;
+    } catch (...) {
+        forget(run);
+        throw;
+    }
+    forget(run);
     if (run.measured.choice != nullptr) measured(run);
     runs_.release(run);
     return true;
+}
+
+// The progress thread must not use the run any more.
+void KernelPrepared::forget(Run& run) {
+    if (!run.shared) return;
+    while (!progress_thread_->try_acquire(run)) std::this_thread::yield();
+    progress_thread_->remove(run);
+    run.wake_ups = run.times_woken();
+    run.shared = false;
 }
 
 // Of a run that is complete.

@@ -10,6 +10,7 @@
 #include "engines/kernel/group.hpp"
 #include "engines/kernel/persistent_lanes.hpp"
 #include "engines/kernel/thread_choice.hpp"
+#include "engines/progress_thread.hpp"
 #include "task/list.hpp"
 
 namespace lapwing::kernel {
@@ -22,6 +23,8 @@ class KernelPrepared : public Prepared {
         std::shared_ptr<PersistentLanes> persistent_lanes;
         std::shared_ptr<ThreadRecords> records;
         Options options;
+        // Advances intra-node messages of short reductions; null if the group has none.
+        ProgressThread* progress_thread = nullptr;
     };
     // `chains` must be made from `list` and `intra_node`, and `list` from `problem`.
     KernelPrepared(const Problem& problem, const List& list, const std::vector<bool>& intra_node,
@@ -40,19 +43,27 @@ class KernelPrepared : public Prepared {
     void release_channel(std::uint32_t channel) override;
 
   private:
+    struct Run;
+
     ThreadChoice* choice_of(const void* call_site);
-    bool release_if(bool complete, KernelRun& run);
+    void start(Run& run, std::uint32_t channel, bool by_thread);
+    template <typename Advance>
+    bool advance(Operation* operation, Advance advance);
+    void forget(Run& run);
     void measured(const KernelRun& run);
 
     const Problem problem_;
     ChainPlan plan_;
-    // Whether the event thread can advance the chains and reductions of this list, and does so always or
-    // where that is learned.
+    // Advances the intra-node messages of this list, where the event thread advances the chains. Null if it
+    // has none, or no thread can.
+    ProgressThread* const progress_thread_;
+    // Whether threads can advance the chains, reductions and intra-node messages of this list, and do so
+    // always or where that is learned.
     const bool suits_event_thread_;
     std::vector<std::pair<const void*, std::unique_ptr<ThreadChoice>>> choices_;  // by call site
     std::unique_ptr<const TracePlan> trace_;  // null unless the job is traced
     const Shared shared_;
-    ObjectPool<KernelRun> runs_;
+    ObjectPool<Run> runs_;
 };
 
 }  // namespace lapwing::kernel

@@ -31,7 +31,7 @@ void Scheduler::want(const ChainPlan& plan) {
 
 void Scheduler::start(KernelRun& run, std::uint32_t channel, bool by_event_thread) {
     run.restart();
-    run.by_event_thread = by_event_thread;
+    run.by_event_thread = run.host.intra_node.any_thread = by_event_thread;
     run.channel = channel;
     run.lane = lanes_.lane_of(channel);
     // Lanes of persistent channels are connected at their first use.
@@ -107,6 +107,13 @@ bool Scheduler::run_on_event_thread() {
     process_changed(Caller::event_thread);
     return sleeper_is_done_ || awaiting_program_.size() != awaiting ||
            (completions_.handled() != handled && !awaiting_program_.empty());
+}
+
+bool Scheduler::advance_intra_node(KernelRun& run) {
+    sleeper_is_done_ = false;
+    if (run.alive() && !run.advanced_inline) advance(run, Caller::event_thread);
+    process_changed(Caller::event_thread);
+    return sleeper_is_done_;
 }
 
 bool Scheduler::needs_event_thread() const {

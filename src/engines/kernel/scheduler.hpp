@@ -32,8 +32,8 @@ class Scheduler {
     void want(const ChainPlan& plan);
 
     // Threads of the program call start(), test(), progress() and prepare_to_sleep().
-    // `by_event_thread`: run_on_event_thread() advances the run whenever sockets() is readable. The plan must
-    // be short, without messages of intra-node peers, and must not need the program.
+    // `by_event_thread`: run_on_event_thread() advances the run whenever sockets() is readable, and when
+    // messages of intra-node peers may have arrived. The plan must be short, and must not need the program.
     void start(KernelRun& run, std::uint32_t channel, bool by_event_thread);
     // Handles completions, and advances `run` and all runs that wait for a thread of the program.
     void test(KernelRun& run);
@@ -44,8 +44,11 @@ class Scheduler {
     // Whether a run waits for messages of intra-node peers.
     bool awaits_intra_node() const;
 
-    // Returns true if threads that sleep on the ring must be woken.
+    // Both return true if threads that sleep on the ring must be woken.
     bool run_on_event_thread();
+    // On the progress thread: messages of intra-node peers may have arrived for a run that was started with
+    // `by_event_thread`.
+    bool advance_intra_node(KernelRun& run);
     // Whether the event thread must begin the next run on a lane or do local work.
     bool needs_event_thread() const;
 

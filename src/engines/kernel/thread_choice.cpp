@@ -2,10 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
-
-#include "base/pairs.hpp"
 
 namespace lapwing::kernel {
 
@@ -18,16 +15,12 @@ void ThreadChoice::begin_block() {
 void ThreadChoice::end_block(std::uint64_t now) {
     // The last run of the block may have been the first that was not overlapped.
     if (!block_.measured || overlapped_in_a_row_ == 0) return;
-    const std::size_t way = block_.by_thread ? 1 : 0;
-    samples_[way][sampled_[way]++ % samples] = static_cast<double>(now - block_.began) / (block - 1);
-    if (sampled_[0] < samples || sampled_[1] < samples) return;
+    samples_[block_.by_thread ? 1 : 0].add(static_cast<double>(now - block_.began) / (block - 1));
+    const auto& [by_calls, by_thread] = samples_;
+    if (!by_calls.full() || !by_thread.full()) return;
     decided_ = true;
-    chosen_ = 2 * pairs_below(samples_[1], samples_[0], clearly) > samples * samples;
-    for (const std::size_t of : {0U, 1U}) {
-        std::array<double, samples> sorted = samples_[of];
-        std::nth_element(sorted.begin(), sorted.begin() + samples / 2, sorted.end());
-        periods_[of] = sorted[samples / 2];
-    }
+    chosen_ = 2 * pairs_below(by_thread.times(), by_calls.times(), clearly) > samples * samples;
+    periods_ = {by_calls.median(), by_thread.median()};
 }
 
 bool ThreadChoice::next(std::uint64_t now) {

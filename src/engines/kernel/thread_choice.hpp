@@ -25,6 +25,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/samples.hpp"
 #include "engines/engine.hpp"
 #include "task/problem.hpp"
 
@@ -65,9 +66,7 @@ class ThreadChoice {
         bool measured = false;    // a trial, and all its runs so far followed overlapped runs
         std::uint64_t began = 0;  // its second run
     } block_;
-    // The last samples, by way: mean periods of a block.
-    std::array<std::array<double, samples>, 2> samples_{};
-    std::array<std::size_t, 2> sampled_{};
+    std::array<Samples<double, samples>, 2> samples_;  // by way: mean periods of a block
     std::array<double, 2> periods_ = {-1, -1};
 };
 

@@ -99,6 +99,10 @@ class ShmNode {
         shared_ = true;
         protocol_->share();
     }
+    // The same for a thread that comes later, beside links that exist. Those made from now on still return
+    // false by any_thread(): only who knows of that thread may use it. No other thread may use the node
+    // meanwhile.
+    void share_late() { protocol_->share(); }
     // The progress thread sleeps in poll(), at this pipe among others, and not by sleep_since(). After
     // join(); the pipe must outlive the node.
     void sleep_at(const WakePipe& pipe) { protocol_->sleep_at_pipe(pipe.writer()); }

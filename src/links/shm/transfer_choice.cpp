@@ -32,14 +32,6 @@ std::size_t TransferChoice::class_of(std::uint64_t bytes) {
     return std::min(std::max<std::size_t>(width, 14) - 14, classes - 1);
 }
 
-float TransferChoice::median(const Class& of, Way way) {
-    auto last = of.last[index(way)];
-    const auto end = last.begin() + std::min<std::uint32_t>(of.measured[index(way)], samples);
-    const auto middle = last.begin() + (end - last.begin()) / 2;
-    std::nth_element(last.begin(), middle, end);
-    return *middle;
-}
-
 TransferChoice::Decision TransferChoice::next(std::uint64_t bytes) {
     Class& of = classes_[class_of(bytes)];
     const std::uint64_t number = of.messages++;
@@ -58,11 +50,11 @@ TransferChoice::Decision TransferChoice::next(std::uint64_t bytes) {
 void TransferChoice::took(std::uint64_t bytes, Way way, std::uint64_t nanoseconds) {
     Class& of = classes_[class_of(bytes)];
     const float sample = static_cast<float>(nanoseconds) / static_cast<float>(bytes);
-    of.last[index(way)][of.measured[index(way)]++ % samples] = sample;
+    of.last[index(way)].add(sample);
     const Way alternative = other(of.chosen);
-    if (of.measured[0] < samples || of.measured[1] < samples) return;
-    const float standing = median(of, of.chosen);
-    if (median(of, alternative) < clearly * standing) {
+    if (!of.last[0].full() || !of.last[1].full()) return;
+    const float standing = of.last[index(of.chosen)].median();
+    if (of.last[index(alternative)].median() < clearly * standing) {
         of.chosen = alternative;
         of.interval = shortest_look;
         of.next_look = of.messages + of.interval;
@@ -83,12 +75,12 @@ std::vector<TransferTimes> TransferChoice::times() const {
         times.max_bytes = max_bytes_of(i);
         times.messages = of.messages;
         times.chosen = of.chosen;
-        if (of.measured[0] >= samples && of.measured[1] >= samples) times.pairs[index(of.chosen)] = 1;
+        if (of.last[0].full() && of.last[1].full()) times.pairs[index(of.chosen)] = 1;
         for (const Way way : {Way::pieces, Way::direct}) {
-            if (of.measured[index(way)] == 0) continue;
+            if (of.last[index(way)].empty()) continue;
             times.measured[index(way)] = 1;
             times.nanoseconds[index(way)] =
-                static_cast<double>(median(of, way)) * static_cast<double>(times.max_bytes);
+                static_cast<double>(of.last[index(way)].median()) * static_cast<double>(times.max_bytes);
         }
     }
     return all;

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/samples.hpp"
+
 namespace lapwing::shm {
 
 enum class Way : std::uint8_t {
@@ -55,8 +57,7 @@ class TransferChoice {
   private:
     static constexpr std::size_t classes = 16;  // up to 2^14 bytes, 2^15, ..., and all above
     struct Class {
-        std::array<std::array<float, samples>, 2> last{};  // nanoseconds for a byte
-        std::array<std::uint32_t, 2> measured{};           // samples so far
+        std::array<Samples<float, samples>, 2> last;  // nanoseconds for a byte
         std::uint64_t messages = 0;
         std::uint64_t next_look = 0;
         std::uint32_t interval = shortest_look;
@@ -64,7 +65,6 @@ class TransferChoice {
     };
     static std::size_t class_of(std::uint64_t bytes);
     static std::uint64_t max_bytes_of(std::size_t number) { return std::uint64_t{1} << (number + 14); }
-    static float median(const Class& of, Way way);
 
     std::array<Class, classes> classes_{};
 };

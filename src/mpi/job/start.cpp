@@ -147,7 +147,8 @@ void report_job() {
         for (const JobNetwork::OpenEngine& engine : network.engines())
             std::ranges::move(engine.job->choices(), std::back_inserter(manner.choices));
         if (const shm::ShmNode* node = network.node(); node != nullptr && node->ranks() > 1) {
-            manner.progress = network.progress_thread() != nullptr ? "thread" : "caller";
+            const ProgressThread* const thread = network.progress_thread();
+            manner.progress = thread != nullptr && thread->serves_all() ? "thread" : "caller";
             manner.transfers = node->transfer_times();
             manner.copies_refused = node->copies_refused();
             if (manner.progress == "caller")
