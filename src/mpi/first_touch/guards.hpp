@@ -1,4 +1,5 @@
 // Guards on buffers that a call of MPI has filled: the time of the first access after the call is recorded.
+// And watches on buffers that a call of MPI has read, see writes.hpp.
 //
 // A guard protects the whole pages inside a buffer. The first access by any thread raises SIGSEGV, whose
 // handler records the time, lifts the guard and returns. Faults elsewhere go to the program's own handler.
@@ -25,11 +26,12 @@ enum class Refusal : std::uint8_t {
     windows,     // other ranks may access memory of this process at any time
     registered,  // the process has opened an RDMA device
     many,        // too many guards, or one that overlaps with another
-    system,      // the system has refused to protect the pages
+    system,      // the system has refused to protect the pages, or cannot
+    in_use,      // overlaps with the buffer of a call or a request that is not complete
 };
-constexpr int refusals = 8;
-constexpr const char* names_of_refusals[refusals] = {"",        "small",      "stack", "shared",
-                                                     "windows", "registered", "many",  "system"};
+constexpr int refusals = 9;
+constexpr const char* names_of_refusals[refusals] = {"",           "small", "stack",  "shared", "windows",
+                                                     "registered", "many",  "system", "in use"};
 
 struct Touch {
     std::uint64_t tag = 0;    // of guard()
@@ -39,12 +41,21 @@ struct Touch {
     Access access = Access::none;
 };
 
+// When a buffer was last written: between these times.
+struct LastWrite {
+    std::uint64_t earliest = 0;
+    std::uint64_t latest = 0;
+};
+
 // What the library exports as `lapwing_first_touch`. The functions are thread-safe.
 struct Functions {
     Refusal (*guard)(void* address, std::size_t bytes, std::uint64_t tag);
     // Lifts all guards. Writes what those that were set since the last call have found to `touches`, and
     // returns how many.
     std::size_t (*lift)(Touch* touches, std::size_t capacity);
+    // Of writes.hpp.
+    Refusal (*watch)(const void* address, std::size_t bytes);
+    bool (*find_last_write)(const void* address, std::size_t bytes, LastWrite* found);
 };
 constexpr std::size_t max_guards = 64;
 
