@@ -6,6 +6,7 @@
 
 namespace {
 
+using lapwing::profile::Completed;
 using lapwing::profile::Completing;
 using lapwing::profile::CompletingRequests;
 using lapwing::profile::free_request;
@@ -14,12 +15,6 @@ using lapwing::profile::observes;
 using lapwing::profile::RecordedCall;
 using lapwing::profile::start_requests;
 using lapwing::profile::Starting;
-
-// What a completing call has completed: all of its requests, or those with these indices.
-struct Completed {
-    bool all = false;
-    std::span<const int> indices;
-};
 
 Completed all_if(bool all) {
     return {all, {}};
@@ -49,15 +44,13 @@ int completing(const char* function, const void* from, Way way, int count, MPI_R
             call.emplace(from, count, handles);
         },
         [&](RecordedCall& recorded, int error) {
-            if (error == MPI_SUCCESS) call->done(handles);
+            const Completed done = error == MPI_SUCCESS ? completed() : Completed();
+            if (error == MPI_SUCCESS) call->done(way.keeps ? Completed() : done);
             if (!recorded.on()) return;
-            if (error == MPI_SUCCESS) {
-                const Completed done = completed();
-                if (done.all)
-                    requests->set_all_complete();
-                else
-                    requests->set_complete(done.indices);
-            }
+            if (done.all)
+                requests->set_all_complete();
+            else
+                requests->set_complete(done.indices);
             const std::size_t complete = requests->finish(recorded.call(), way.keeps);
             recorded.call().completed = static_cast<std::uint32_t>(complete);
             if (way.polls && complete == 0 && !recorded.call().requests.empty()) recorded.set_fruitless();

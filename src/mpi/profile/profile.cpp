@@ -79,14 +79,6 @@ Called enter_on(Communicator* on, const char* function, const void* from, std::u
     return called;
 }
 
-// After a completing call. With the mutex held. A persistent request keeps its handle.
-bool is_complete(MPI_Request handle, MPI_Request now) {
-    if (now == MPI_REQUEST_NULL) return true;
-    int complete = 0;
-    if (state.persistents.count(handle) > 0) PMPI_Request_get_status(now, &complete, MPI_STATUS_IGNORE);
-    return complete != 0;
-}
-
 [[noreturn]] void give_up(const std::string& why) {
     fmt::print(stderr, "lapwing: {}\n", why);
     ::usleep(200'000);
@@ -292,7 +284,7 @@ Completing::Completing(const void* from, int count, const MPI_Request* handles) 
     began_ = trace::now();
 }
 
-void Completing::done(const MPI_Request* now) {
+void Completing::done(const Completed& completed) {
     if (ours_.empty()) return;
     const std::uint64_t ended = trace::now();
     if (has_collectives_) time_in_calls += ended - began_;
@@ -303,7 +295,8 @@ void Completing::done(const MPI_Request* now) {
         if (found == state.flights.end()) continue;
         Flight& flight = found->second;
         flight.inside += (ended - began_) / ours_.size();
-        if (!is_complete(handle, now[place])) continue;
+        if (!completed.all && std::ranges::find(completed.indices, place) == completed.indices.end())
+            continue;
         const Called& called = flight.called;
         if (!called.is_message) record_complete(flight, ended, site);
         end_transfer(called, flight.started, flight.inside, site);

@@ -16,6 +16,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -154,12 +155,17 @@ class Starting {
     std::vector<std::pair<MPI_Request, Called>> ours_;
 };
 
+// What a completing call has completed: all of its requests, or those with these indices.
+struct Completed {
+    bool all = false;
+    std::span<const int> indices;
+};
+
 // For completing calls.
 class Completing {
   public:
     Completing(const void* from, int count, const MPI_Request* handles);
-    // `now` are the same handles afterwards: null where complete, unless the request is persistent.
-    void done(const MPI_Request* now);
+    void done(const Completed& completed);
 
   private:
     const void* from_;
