@@ -40,14 +40,15 @@ struct Scan {
     std::uint64_t reported;
 };
 constexpr unsigned long scan_pages = _IOWR('f', 16, Scan);
-constexpr std::uint64_t mark_again_and_fail_if_unwatched = 3;
+constexpr std::uint64_t mark_again = 1;
+constexpr std::uint64_t fail_if_unwatched = 2;
 constexpr std::uint64_t is_written = 2;
 constexpr std::uint64_t asynchronous_write_protection = 1 << 15;
 constexpr int user_mode_only = 1;
 
 constexpr std::size_t max_watched = 64;
-// Between two scans. A page that is marked costs a fault of about this time when it is written next; scans
-// and faults take up to a tenth of the time.
+// Between two scans, in nanoseconds. A page that is marked costs a fault of about this time when it is written
+// next. Scans take up to a tenth of the time, and so do faults.
 constexpr std::uint64_t min_interval = 500'000;
 constexpr std::uint64_t max_interval = 50'000'000;
 constexpr std::uint64_t fault = 700;
@@ -59,6 +60,8 @@ struct Watched {
     std::uintptr_t end = 0;
     LastWrite written;
     std::uint64_t scanned = 0;  // when the last scan began
+    std::uint64_t marked = 0;   // when all pages were marked
+    std::uint64_t bytes = 0;    // on pages that were found written since
     std::uint64_t used = 0;
 };
 
@@ -83,16 +86,19 @@ bool set_range(const Watched& one, bool watched) {
     return call_kernel(faults, UFFDIO_REGISTER, &range) == 0;
 }
 
-// Marks all pages that were written, and counts them. Returns false if some are watched no longer, because
-// the program has unmapped them.
-bool scan(Watched& one, std::uint64_t& pages) {
+// Looks for pages that were written, and marks them again if enough time has passed for what their faults
+// cost. Until then, only writes to other pages are seen: the last write is no earlier than the scan before
+// these, and may be as late as now. Returns false if some pages are watched no longer, because the program
+// has unmapped them.
+bool scan(Watched& one) {
     std::array<Region, 64> regions;
     const std::uint64_t began = nanoseconds();
+    const bool marks = began - one.marked >= share * fault * (one.bytes / least_page);
     std::uint64_t bytes = 0;
     for (std::uintptr_t at = one.begin; at < one.end;) {
         Scan arguments{};
         arguments.size = sizeof arguments;
-        arguments.flags = mark_again_and_fail_if_unwatched;
+        arguments.flags = fail_if_unwatched | (marks ? mark_again : 0);
         arguments.begin = at;
         arguments.end = one.end;
         arguments.regions = reinterpret_cast<std::uintptr_t>(regions.data());
@@ -105,9 +111,11 @@ bool scan(Watched& one, std::uint64_t& pages) {
             bytes += regions[static_cast<std::size_t>(i)].end - regions[static_cast<std::size_t>(i)].begin;
         at = arguments.scanned_to;
     }
-    if (bytes > 0) one.written = {one.scanned, nanoseconds()};
+    if (bytes > one.bytes) one.written.earliest = one.scanned;
+    if (bytes > 0) one.written.latest = nanoseconds();
+    one.bytes = marks ? 0 : bytes;
+    if (marks) one.marked = began;
     one.scanned = began;
-    pages += bytes / least_page;
     return true;
 }
 
@@ -118,9 +126,8 @@ bool scan(Watched& one, std::uint64_t& pages) {
         ::nanosleep(&pause, nullptr);
         const std::lock_guard lock(mutex);
         const std::uint64_t began = nanoseconds();
-        std::uint64_t pages = 0;
-        std::erase_if(all, [&](Watched& one) { return !scan(one, pages); });
-        interval = std::clamp(share * (nanoseconds() - began + fault * pages), min_interval, max_interval);
+        std::erase_if(all, [](Watched& one) { return !scan(one); });
+        interval = std::clamp(share * (nanoseconds() - began), min_interval, max_interval);
     }
 }
 
@@ -162,11 +169,10 @@ bool contains(const Watched& one, std::uintptr_t begin, std::uintptr_t end) {
 Refusal watch(const void* address, std::size_t bytes) {
     const auto [begin, end] = whole_pages(address, bytes);
     const std::lock_guard lock(mutex);
-    std::uint64_t pages = 0;
     for (auto one = all.begin(); one != all.end(); ++one) {
         if (!contains(*one, begin, end)) continue;
         one->used = nanoseconds();
-        if (scan(*one, pages)) return Refusal::none;
+        if (scan(*one)) return Refusal::none;
         all.erase(one);
         break;
     }
@@ -188,7 +194,7 @@ Refusal watch(const void* address, std::size_t bytes) {
         set_range(*oldest, false);
         all.erase(oldest);
     }
-    if (!set_range(made, true) || !scan(made, pages)) return Refusal::system;
+    if (!set_range(made, true) || !scan(made)) return Refusal::system;
     made.used = made.scanned = nanoseconds();
     made.written = {made.scanned, made.scanned};
     all.push_back(made);
@@ -201,8 +207,7 @@ bool find_last_write(const void* address, std::size_t bytes, LastWrite* found) {
     const std::lock_guard lock(mutex);
     for (auto one = all.begin(); one != all.end(); ++one) {
         if (!contains(*one, begin, end)) continue;
-        std::uint64_t pages = 0;
-        if (!scan(*one, pages)) {
+        if (!scan(*one)) {
             all.erase(one);
             return false;
         }
