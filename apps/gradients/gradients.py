@@ -29,7 +29,7 @@ RATE = numpy.float32(0.05)
 
 
 class Batches:
-    """Random points, and what a network with random weights says of them."""
+    """Random points, and their values in a network with random weights."""
 
     def __init__(self, options, ranks):
         generator = numpy.random.default_rng(17)
@@ -45,7 +45,7 @@ class Batches:
 
 
 class Network:
-    """Layers of weights and, in the last row, biases; rectified, the last one a softmax. A layer comes in pieces: blocks of rows."""
+    """Layers of weights, with the biases in the last row. Rectified; the last layer is a softmax. A piece is a block of rows of a layer."""
 
     def __init__(self, layers, pieces=1):
         generator = numpy.random.default_rng(4)
@@ -157,7 +157,7 @@ class Training:
                     ready(*part)
                 for layer in reversed(range(len(network.pieces))):
                     for rows in network.pieces[layer]:
-                        # Computation brings ranks together again. Else one begins while the other's last data is under way, and a
+                        # Computation brings the ranks together again. Otherwise one rank begins while the other's last data is in flight, and a
                         # long sum's directions may take turns, so that it takes twice as long as in the program.
                         self.comm.Barrier()
                         found(layer, rows)
@@ -165,7 +165,7 @@ class Training:
             complete(*part)
 
     def errors(self):
-        """The largest difference from rank 0's weights, which must be none, and from those of one rank alone."""
+        """The largest difference from rank 0's weights, which must be 0, and from the weights that one rank alone finds."""
         alone = Network(self.options.layers)
         for step in range(self.options.steps):
             sums = [numpy.zeros_like(gradient) for gradient in alone.gradients]
@@ -218,7 +218,7 @@ def main():
                         help="change one received number in the last repetition: the program must notice and fail")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument("--quick", action="store_true", help="a small network")
-    # One rank speaks.
+    # Only rank 0 prints.
     speaker = sys.stdout, sys.stderr
     if comm.rank != 0:
         sys.stdout = sys.stderr = open(os.devnull, "w")

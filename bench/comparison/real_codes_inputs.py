@@ -7,7 +7,7 @@ import random
 
 
 def rotated(atoms, generator):
-    """By a random rotation, all equally likely."""
+    """Rotates the points by a random rotation; all rotations are equally likely."""
     u, v, w = (generator.random() for _ in range(3))
     x, y = math.sqrt(1 - u) * math.sin(2 * math.pi * v), math.sqrt(1 - u) * math.cos(2 * math.pi * v)
     z, s = math.sqrt(u) * math.sin(2 * math.pi * w), math.sqrt(u) * math.cos(2 * math.pi * w)

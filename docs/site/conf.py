@@ -14,7 +14,7 @@ html_static_path = ["static"]
 html_css_files = ["wide.css"]
 html_title = "Lapwing"
 html_copy_source = False
-# As the repository's own pages have them, so that links work in both.
+# The same anchors as in the repository's own pages, so that links work in both.
 myst_heading_anchors = 6
 myst_links_external_new_tab = False
 pygments_style = "default"
@@ -54,7 +54,7 @@ design
 
 
 def for_the_site(app, page, source):
-    # What is outside of docs/, and a directory, is not on the site: there the words of a link stand alone.
+    # Directories and files outside of docs/ are not on the site: only the words of such a link remain.
     def words(link):
         elsewhere = link[2].startswith("../") or (pathlib.Path(app.srcdir) / link[2]).is_dir()
         return link[1] if elsewhere else link[0]

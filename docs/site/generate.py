@@ -13,7 +13,7 @@ import sys
 
 ROOT, TOOL, PAGES = (pathlib.Path(word).resolve() for word in sys.argv[1:4])
 MANUAL = ("lapwing", "lapwing_group_create", "lapwing_allreduce", "lapwing_plan_create", "lapwing_wait", "lapwing_message")
-# Where choices are shown: ranks, and bytes of one rank's block.
+# The numbers of ranks, and the bytes of one rank's block, for which choices are shown.
 RANKS, BYTES = (8, 64), (8, 1 << 10, 64 << 10, 1 << 20)
 PICTURE_RANKS = (4, 5)
 
@@ -23,7 +23,7 @@ def explain(*words, check=True):
 
 
 def explained(*words):
-    """What the tool says as JSON; None where the algorithm declines."""
+    """The tool's output as JSON; None if the algorithm declines."""
     done = explain(*words, "--format", "json", check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
 
@@ -51,12 +51,12 @@ def block(collective, count):
 
 
 def group(name, ranks):
-    """The options of a group for which an algorithm can be shown: those that know hosts need some."""
+    """The options of a group for which an algorithm can be shown: algorithms that know hosts need several hosts."""
     return ("--hosts", f"2x{ranks // 2}") if name in ("two_level", "multi_level") else ("--ranks", ranks)
 
 
 def draw(collective, name):
-    """The picture of an algorithm's lists, or None where it declines the problem."""
+    """The picture of an algorithm's lists; None if the algorithm declines the problem."""
     for ranks in PICTURE_RANKS:
         picture = PAGES / "algorithms" / f"{collective}-{name}.svg"
         words = (collective, "--algorithm", name, *group(name, ranks), "-o", picture)
@@ -66,7 +66,7 @@ def draw(collective, name):
 
 
 def choices(collective):
-    """A table: what is chosen for each number of ranks and size."""
+    """A table of the algorithm that is chosen for each number of ranks and size."""
     sizes = BYTES[:1] if collective == "barrier" else BYTES
     lines = ["| ranks | " + " | ".join("chosen" if collective == "barrier" else size(bytes_) for bytes_ in sizes) + " |",
              "|---|" + "---|" * len(sizes)]

@@ -39,7 +39,7 @@ def defined_symbols(path):
 
 
 def uses(path):
-    """(component's name, way) for all components that the binary uses."""
+    """(component's name, way of use) for all components that the binary uses."""
     found = set()
     symbols = "\n".join(defined_symbols(path))
     content = path.read_bytes()

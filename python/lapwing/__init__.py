@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The Lapwing authors
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lapwing for notebooks and job scripts: where its files are, and the report of a job as data.
+"""Lapwing for notebooks and job scripts: the paths of its files, and the report of a job as data.
 
     import lapwing
 
@@ -10,7 +10,7 @@
 
     os.environ["LD_PRELOAD"] = str(lapwing.preload_path("openmpi"))    # without `lapwing run`
 
-The module itself uses neither MPI nor anything but Python's own library.
+The module itself uses only Python's standard library, not MPI.
 """
 
 import json
@@ -26,7 +26,7 @@ MPIS = ("openmpi", "mpich", "abi")
 
 
 class Error(Exception):
-    """Something of Lapwing is missing, or a job ended without a report. The message says what to do."""
+    """A part of Lapwing is missing, or a job ended without a report. The message says what to do."""
 
 
 def prefix():

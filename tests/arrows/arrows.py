@@ -1,5 +1,5 @@
-"""The rules for source text: the direction of includes, no circles among them, the length of files, words that may not
-stay."""
+"""The rules for source text: the direction of includes, no circles of includes, the length of files, and words that may
+not be committed."""
 
 import os
 import pathlib
@@ -7,7 +7,7 @@ import re
 
 # A room may include itself and the rooms before it.
 ORDER = ["base", "device", "task", "recording", "collectives", "links", "topology", "simulate", "engines", "watch", "plan", "job", "c", "mpi"]
-# Beside the rooms: they may include any room, no room may include them.
+# Folders beside the rooms: they may include any room, and no room may include them.
 BESIDE = ["tools", "bench", "apps", "tests"]
 # Where includes in quotes begin. Below each there is no circle of files.
 ROOTS = ["src", "tools", "bench"]
@@ -25,7 +25,7 @@ READ = INCLUDING | COUNTED | {".txt", ".cmake", ".md", ""}
 
 
 def files(root):
-    """Text files of the tree, without build directories, packages and what begins with a dot."""
+    """Text files of the tree, without build directories, packages and hidden files."""
     for path in sorted(root.iterdir()):
         if path.name.startswith((".", "build")) or path.name in ("corpus", "dist", "__pycache__"):
             continue
@@ -47,7 +47,7 @@ def folder_of(root, path):
 
 
 def wrong_mpi_include(folder, target):
-    """The same inside mpi/; folders that are not in the order may include any."""
+    """Why a file of a folder of mpi/ may not include `target`; None if it may. Folders outside of the order may include any folder."""
     parts = target.split("/")
     if folder not in MPI_ORDER or len(parts) < 3 or parts[0] != "mpi":
         return None
@@ -57,7 +57,7 @@ def wrong_mpi_include(folder, target):
 
 
 def wrong_include(room, bracket, target):
-    """Why a file of `room` may not include `target`; None when it may."""
+    """Why a file of `room` may not include `target`; None if it may."""
     if room is None:
         return None
     if target == "mpi.h" and room not in KNOW_MPI:
@@ -73,7 +73,7 @@ def wrong_include(room, bracket, target):
 
 
 def includes_of(root):
-    """By file below `root`, its header and source taken together: those that it includes, with place and line."""
+    """The files that each file below `root` includes, with file and line. A header and its source count as one file."""
     found = {}
     for path in files(root):
         if path.suffix not in INCLUDING:
@@ -99,7 +99,7 @@ def includes_of(root):
 
 
 def reached(graph, start):
-    """All that is reached from there by one arrow or more."""
+    """All files that `start` includes, directly or through others."""
     found = set()
     left = [start]
     while left:
@@ -111,7 +111,7 @@ def reached(graph, start):
 
 
 def circles(root, base):
-    """Each group of files that include each other, at the first include that makes it so."""
+    """Each group of files that include each other, at the first include of the circle."""
     graph = includes_of(root / base)
     behind = {file: reached(graph, file) for file in graph}
     told = set()

@@ -1,4 +1,4 @@
-"""The rules of arrows.py, on small trees that break them and on one that does not."""
+"""The rules of arrows.py, on small trees that break them and on one that obeys them."""
 
 import pathlib
 import sys
@@ -12,7 +12,7 @@ from arrows import problems  # noqa: E402
 
 class WrongTrees(unittest.TestCase):
     def judge(self, path, text, *more):
-        """The problems of a tree that has this file, and more of them: path, text, path, text."""
+        """The problems of a tree with this file, and with more files: path, text, path, text."""
         words = [path, text, *more]
         with tempfile.TemporaryDirectory() as root:
             for path, text in zip(words[::2], words[1::2]):

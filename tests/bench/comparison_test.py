@@ -1,4 +1,4 @@
-"""The tables of bench/comparison, from results that are made up: who is compared with whom, and what passes.
+"""The tables of bench/comparison, from invented results: which results are compared, and which pass.
 
 Variable: LAPWING_COMPARISON (the directory of the scripts).
 """
@@ -91,7 +91,7 @@ class OneHost(unittest.TestCase):
 
 
 class FakeMpi:
-    """Gives what was made up for the job that it is asked for."""
+    """Returns the invented result of each job."""
 
     def __init__(self, rounds_of):
         self.rounds_of = rounds_of

@@ -1,4 +1,4 @@
-"""lapwing bench on 2 local ranks: rows, what follows from their samples, and what must be noticed.
+"""lapwing bench on 2 local ranks: rows, the values computed from their samples, and faults that it must detect.
 
 Variables: LAPWING_TOOL, LAPWING_BUILD (the build directory), MPI_FAMILY (openmpi or mpich).
 """
@@ -33,7 +33,7 @@ class Overlap(ToolTest):
         self.scratch = pathlib.Path(directory.name)
 
     def measure(self, *options, what="overlap", rounds=2, iterations=2, ranks=2, status=0, tool=TOOL):
-        """Runs the benchmark; gives its JSON (none when there is none) and its output."""
+        """Runs the benchmark. Returns its JSON (None if it wrote none) and its output."""
         file = self.scratch / "result.json"
         command = [tool, "bench", what, "--rounds", rounds, "--iterations", iterations, "--json", file, *options, "--",
                    *jobs.launcher(MPI, ranks)]
@@ -77,7 +77,7 @@ class Overlap(ToolTest):
         for sample in rounds:
             self.assertGreater(sample["base"], 0)
             self.assertGreater(sample["alone"], 0)
-            # Of each the slowest rank's, so that the parts together may be more than the whole.
+            # Each part is the slowest rank's, so the sum of the parts may exceed the whole.
             self.assertGreaterEqual(sample["total"], sample["start"])
             self.assertGreaterEqual(sample["total"], sample["wait"])
         overlap = statistics.median(1 - (s["total"] - s["alone"]) / s["base"] for s in rounds)
@@ -186,7 +186,7 @@ class Overlap(ToolTest):
         self.assertRegex(output, "by engine auto: wrong data on rank [01]")
 
     def test_an_engine_that_did_not_run_is_noticed(self):
-        # An installation whose preload library is no library: the loader goes on without it.
+        # An installation whose preload library is not a library: the loader continues without it.
         (self.scratch / "bin").mkdir()
         (self.scratch / "lib").mkdir()
         tool = shutil.copy2(TOOL, self.scratch / "bin" / "lapwing")

@@ -1,5 +1,5 @@
-"""Every benchmark of `lapwing bench`, as small as it can be, on 2 local ranks: its JSON, its tables, and that a
-wrong byte is found in each. No time is judged.
+"""Every benchmark of `lapwing bench`, as small as possible, on 2 local ranks: its JSON, its tables, and that each
+finds a wrong byte. No time is judged.
 
 Variables: LAPWING_TOOL, LAPWING_BUILD (the build directory), MPI_FAMILY (openmpi or mpich).
 """
@@ -20,8 +20,8 @@ MPI = os.environ["MPI_FAMILY"]
 LIMIT = 100  # seconds
 TINY = ["--rounds", "2", "--iterations", "2", "--engine", "mpi,host"]
 
-# Benchmark: options that make it small, the quantities of its summary, and what tells its rows apart. One that is not
-# here is run with --quick.
+# Benchmark: options that make it small, the quantities of its summary, and the keys that distinguish its rows. A
+# benchmark that is missing here is run with --quick.
 FIXED = {"total", "overlap", "start", "test", "wait", "available", "tests_made"}
 BENCHMARKS = {
     "latency": (["--bytes", "8", "--collective", "ibarrier,ialltoall"], {"latency", "ratio"},
@@ -61,7 +61,7 @@ class Suite(ToolTest):
         self.scratch = pathlib.Path(directory.name)
 
     def bench(self, *words, status=0):
-        """Runs `lapwing bench`; gives its output."""
+        """Runs `lapwing bench`. Returns its output."""
         environment = {**clean_environment(),
                        **{k: v for k, v in jobs.environment(MPI, BUILD).items() if k == "LD_PRELOAD"}}
         ended, output = jobs.execute([os.environ["LAPWING_TOOL"], "bench", *words, "--", *jobs.launcher(MPI, 2)],
@@ -73,7 +73,7 @@ class Suite(ToolTest):
         return json.loads((self.scratch / f"{name}.json").read_text())
 
     def table(self):
-        """What the tool knows of each benchmark."""
+        """The tool's own table of benchmarks."""
         return json.loads(self.call("bench", "--table")[0])
 
     def check_head(self, result, name):
@@ -99,7 +99,7 @@ class Suite(ToolTest):
                 self.assertEqual(sorted(spread), ["median", "q1", "q3"])
                 self.assertLessEqual(spread["q1"], spread["median"])
                 self.assertLessEqual(spread["median"], spread["q3"])
-                # What fits beside a collective by steps is no single sample's.
+                # The work that fits beside a collective, found in steps, comes from no single sample.
                 if not (quantity == "available" and "work_of_all" not in engine["rounds"][0] and "parameter" in row):
                     self.assertTrue(all(math.isfinite(sample[quantity]) for sample in engine["rounds"]))
 

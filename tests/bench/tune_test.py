@@ -1,4 +1,4 @@
-"""lapwing tune on 2 and 3 local ranks: a file that this build reads, and by which it chooses.
+"""lapwing tune on 2 and 3 local ranks: it writes a file that this build reads and that decides its choices.
 
 Variables: LAPWING_TOOL, LAPWING_BUILD (the build directory), MPI_FAMILY (openmpi or mpich).
 """
@@ -54,7 +54,7 @@ class Tune(ToolTest):
                 self.assertTrue(0 < costs["latency"] < 1, costs)
         for row in three["measured"]:
             self.assertTrue(all(seconds > 0 for seconds in row["seconds"].values()), row)
-        # What stands in the file is what was measured to be the fastest, or as fast.
+        # The file names the algorithm that was measured to be the fastest, or an equally fast one.
         rows = {(row["collective"], row["bytes"]): row["seconds"] for row in three["measured"]}
         for collective in ("alltoall", "allreduce"):
             told = self.explained(collective, 3, 1024)
@@ -66,7 +66,7 @@ class Tune(ToolTest):
             self.assertLessEqual(seconds[taken], 1.03 * min(seconds.values()) + 1e-12)
         self.assertIn(f"constants: {self.file}, tables[1]", self.explained("alltoall", 4, 1024)["why"])
 
-        # Ranks choose by it: let it say what no one would.
+        # Ranks choose by the file: it names an algorithm that no other rule would choose.
         table = {"engine": "host", "hosts": "one", "ranks": [3, 3],
                  "choices": {"alltoall": [{"from": 0, "take": "ring"}], "barrier": [{"from": 0, "take": "dissemination"}]}}
         self.file.write_text(json.dumps({"lapwing_tuning": 1, "tables": [table]}))

@@ -1,5 +1,5 @@
-"""Programs that were linked to the last minor version's liblapwing run with this one: nothing of its interface is gone or has
-another shape. By abidiff (Debian: abigail-tools), against tests/c/lapwing-MAJOR.MINOR.abi.
+"""Programs that were linked to the last minor version's liblapwing run with this one: no function is missing, and no type has
+another layout. By abidiff (Debian: abigail-tools), against tests/c/lapwing-MAJOR.MINOR.abi.
 
 python3 abi.py ROOT BUILD             compares; exit status 77 where abidiff is missing
 python3 abi.py ROOT BUILD --write     writes the file: once, when a minor version begins
@@ -23,7 +23,7 @@ if shutil.which("abidiff") is None:
 
 
 def write(file):
-    """The interface of the library: what is behind its pointers is its own affair."""
+    """Writes the interface of the library, without the types behind its opaque pointers."""
     subprocess.run(["abidw", "--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--exported-interfaces-only", "--drop-private-types",
                     "--headers-dir", ROOT / "include", "--out-file", file, LIBRARY], check=True)
     file.write_text(re.sub(r"path='[^']*/src/", "path='src/", file.read_text()))

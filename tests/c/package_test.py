@@ -1,4 +1,4 @@
-"""What is installed is enough to compile, link and run the quick start of docs/c-api.md.
+"""The installed files are enough to compile, link and run the quick start of docs/c-api.md.
 
 python3 package_test.py ROOT BUILD
 """
@@ -92,7 +92,7 @@ class Package(unittest.TestCase):
         dynamic = call("readelf", "-d", self.library)
         self.assertIn("[liblapwing.so.0.2]", dynamic)
         needed = set(re.findall(r"NEEDED.*\[(.*?)\.so", dynamic))
-        # Where the archive of libsodium cannot go into a shared library, it is needed, too.
+        # If libsodium's archive cannot be linked into a shared library, the shared libsodium is needed as well.
         self.assertLessEqual(needed, {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64", "libsodium"})
 
     def test_manual_pages(self):

@@ -11,7 +11,7 @@ RANKS = 4
 
 class CApi(ClusterTest):
     def run_ranks(self, first="", **variables):
-        """What the ranks print, two on each host; `first` are words before the program of rank 0."""
+        """The output of the ranks, two on each host. `first`: words before the program of rank 0."""
         with tempfile.TemporaryDirectory(dir=BUILD) as place:
             parts = [f"ssh node{1 + rank // 2} {first if rank == 0 else ''} {PROGRAM} {place} {rank} {RANKS} &"
                      for rank in range(RANKS)]

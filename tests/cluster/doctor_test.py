@@ -1,4 +1,4 @@
-"""lapwing doctor on virtual hosts: a sound cluster, and planted faults, each of which is found and named.
+"""lapwing doctor on virtual hosts: a cluster without faults, and planted faults, each of which it finds and names.
 
 python3 doctor_test.py BUILD openmpi|mpich
 """
@@ -15,7 +15,7 @@ import support
 from support import BUILD, TOOL, ClusterTest
 
 MPI = sys.argv[2]
-LIMIT = 30  # seconds that the doctor gets; what a fault costs is below
+LIMIT = 30  # seconds that the doctor gets
 
 
 class DoctorTest(ClusterTest):
@@ -26,7 +26,7 @@ class DoctorTest(ClusterTest):
         self.folder = pathlib.Path(self.directory.name)
 
     def examine(self, prepare="true", hosts=2, ranks=None, status=0, limit=LIMIT, launcher=None, **variables):
-        """What the doctor says of a cluster after `prepare` has run in its head."""
+        """The doctor's findings on a cluster, after `prepare` has run in its head."""
         told = self.folder / "told.json"
         launcher = launcher or f"mpirun.{MPI} -n {ranks or hosts}"
         script = f"{prepare}\n{TOOL} doctor --limit {limit} --json -- {launcher} > {told}; echo status $?"
@@ -38,7 +38,7 @@ class DoctorTest(ClusterTest):
         return found
 
     def expect(self, found, kind, where, *words):
-        """One of the findings of a kind is of this place, says this, and what to do."""
+        """One finding of this kind names this place, has this text, and says what to do."""
         for one in found[kind]:
             if one["where"] == where and all(word in one["what"] for word in words):
                 self.assertTrue(one["advice"])
@@ -85,15 +85,15 @@ class Sound(DoctorTest):
 
 class Hosts(DoctorTest):
     def launcher_with(self, command, ranks=2):
-        """A launcher whose ranks run under this command of a shell on node2."""
+        """A launcher that runs the ranks of node2 under this shell command."""
         script = self.folder / "under"
         script.write_text(f'#!/bin/sh\n[ "$(hostname)" = node2 ] || exec "$@"\n{command} "$@"\n')
         script.chmod(0o755)
         return f"mpirun.{MPI} -n {ranks} {script}"
 
     def test_what_one_host_refuses(self):
-        """io_uring, copies between processes, descriptors, locked memory. Doubles of libfabric and UCX stand for a host with a
-        card of InfiniBand whose UCX is broken; for the agent only, because an MPI may use the real ones."""
+        """io_uring, copies between processes, descriptors, locked memory. Doubles of libfabric and UCX represent a host with an
+        InfiniBand card whose UCX is broken. Only the agent uses them, because an MPI may use the real libraries."""
         refuse = f"{BUILD}/tests/refuse io_uring_setup,process_vm_readv"
         doubles = f'case "$1" in *lapwing) export LD_LIBRARY_PATH={BUILD}/tests/doubles/fabrics ;; esac'
         pod = "export KUBERNETES_SERVICE_HOST=10.0.0.1"
@@ -109,7 +109,7 @@ class Hosts(DoctorTest):
         facts = [host["facts"] for host in found["hosts"]]
         self.assertEqual([one["engines"]["seccomp"] == 2 for one in facts], [False, True])
         self.assertEqual(facts[1]["locked_memory"]["soft"], 65536)
-        # Not of the other host, which has no card.
+        # The other host has no card, so it reports nothing.
         self.expect(found, "hints", "node2", "a process may lock 64 KiB of memory", "verbs;ofi_rxm/mlx5_0")
         self.expect(found, "hints", "node2", "libfabric's version is 1.9, but 1.")
         self.assertEqual(facts[1]["libfabric"]["devices"], ["verbs;ofi_rxm/mlx5_0"])
@@ -117,7 +117,7 @@ class Hosts(DoctorTest):
         self.assertEqual(found["mpi"]["engine"], "host")
 
     def test_little_locked_memory_without_a_card(self):
-        """It is shown, and nothing to worry about."""
+        """The limit is shown, but not as a fault."""
         script = f"ulimit -l 64; exec {TOOL} doctor --json -- {shlex.join(map(str, jobs.launcher(MPI, 2)))}"
         status, output = jobs.execute(["sh", "-c", script], 60, support.environment())
         self.assertEqual(status, 0, output)
@@ -139,15 +139,15 @@ class Hosts(DoctorTest):
         self.expect(found, "problems", "node2", "tuning file", str(tuning), "not the same as on node1, node3")
         self.expect(found, "problems", "node2", library.name, "another build than on node1, node3")
         self.expect(found, "problems", "node2", "LAPWING_TCP_LANES is 3, but 2 on node1, node3")
-        # The job says the same, and that the MPI is well.
+        # The job reports the same, and that the MPI works.
         self.expect(found, "problems", "", "a small job failed with Lapwing and works without", "it differs between rank 0 and rank 1")
         self.only(found, "problems", 4)
 
 
 class Networks(DoctorTest):
     def test_firewalls_and_interfaces(self):
-        """node1 does not come through to node2, whose firewall drops packets, and is refused on its way to node3; node3
-        comes through to node4 by the lower ports only; node4 has an interface down."""
+        """node1 gets no answer from node2, whose firewall drops packets, and node3 refuses its connections. node3 reaches
+        node4 at the lower ports only. An interface of node4 is down."""
         ports = "ipproto tcp dport 1024-65534"
         prepare = f"""
 for i in 1 2 3 4; do

@@ -1,4 +1,4 @@
-"""lapwing cluster: however it ends, nothing is left: no process, no namespace, no interface, no file."""
+"""lapwing cluster: no process, namespace, interface or file remains, however it ends."""
 
 import os
 import pathlib
@@ -97,7 +97,7 @@ class Ends(ClusterTest):
         self.assert_nothing_is_left()
 
     def test_control_c(self):
-        # At a terminal the key's signal comes to the command by itself: once, not twice.
+        # At a terminal the command gets the key's signal directly, and must get it once, not twice.
         child, terminal = pty.fork()
         if child == 0:
             script = "n=0; trap 'n=$((n+1))' INT; echo ready; while [ $n = 0 ]; do sleep 0.1; done; " \
@@ -112,7 +112,7 @@ class Ends(ClusterTest):
                 self.assertTrue(ready, output)
                 try:
                     output += os.read(terminal, 1000).decode()
-                except OSError:  # nobody is there any more
+                except OSError:  # the process has ended
                     self.fail(f"ended too soon: {output}")
                 if "ready" in output and not sent:
                     os.write(terminal, b"\x03")

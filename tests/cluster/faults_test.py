@@ -1,4 +1,4 @@
-"""lapwing cluster: a link that is cut, for good and for a while, from inside the command."""
+"""lapwing cluster: the command itself cuts a link, for a while and permanently."""
 
 import pathlib
 import sys
@@ -9,7 +9,7 @@ from support import ClusterTest
 
 TRANSFER = f"{sys.executable} {pathlib.Path(__file__).resolve().parent / 'transfer.py'}"
 
-# Says whether node2 comes to node1's port 7000 before that many seconds are over.
+# Prints whether node2 connects to node1's port 7000 within that many seconds.
 REACH = f"""{sys.executable} -c "
 import socket, sys, time
 end = time.monotonic() + int(sys.argv[1])
@@ -51,7 +51,7 @@ tc qdisc show dev node2
     def test_a_transfer_survives_two_seconds(self):
         output = self.shell(2, f"ssh node1 {TRANSFER} receive 1 & ssh node2 {TRANSFER} send node1 10000000 & sleep 1; "
                                "ip link set node2 down; sleep 2; ip link set node2 up; wait", "--rate", "20mbit")
-        # 4 seconds without the cut, so that the two seconds show.
+        # 4 seconds without the cut, so that two more are visible.
         self.assertLess(float(output), 15)
         self.assertGreater(float(output), 0)
 

@@ -37,7 +37,7 @@ class Hosts(ClusterTest):
         self.assertFalse(pathlib.Path("/dev/shm/lapwing").exists())
 
     def test_rate_holds_both_ways(self):
-        # Two senders into one receiver: its own link is the limit, too. How near the machine comes to it is not asked.
+        # Two senders and one receiver: the receiver's link is the limit as well. The test does not ask how close the rate is to it.
         for rate, told, most in (("50mbit", "50Mbit", 60), ("400mbit", "400Mbit", 480)):
             size = 2_000_000 if rate == "50mbit" else 20_000_000
             output = self.shell(3, "tc qdisc show dev node1; "
@@ -92,7 +92,7 @@ class Hosts(ClusterTest):
         units = [unit for unit in xml.etree.ElementTree.fromstring(description).iter("object") if unit.get("type") == "PU"]
         self.assertEqual([int(unit.get("os_index")) for unit in units], [usable[1]])
         self.assertIn(f'name="Architecture" value="{os.uname().machine} cores {usable[1]}"', description)
-        # What the user has said stays.
+        # The user's own setting is kept.
         self.assertEqual(self.shell(2, "ssh node2 'echo $HWLOC_SYNTHETIC $HWLOC_XMLFILE'", HWLOC_SYNTHETIC="pu:9"), "pu:9\n")
 
     def test_two_clusters_at_once(self):
@@ -214,7 +214,7 @@ class Wrong(ClusterTest):
         self.assertIn("inside `lapwing cluster`", done.stderr)
 
     def test_without_namespaces(self):
-        # Two limits of zero in a user namespace stand for a system that forbids them.
+        # Two limits of zero in a user namespace represent a system that forbids namespaces.
         script = "echo 0 > /proc/sys/user/max_net_namespaces && exec \"$@\""
         done = subprocess.run(["unshare", "--user", "--map-root-user", "--mount-proc", "--pid", "--fork", "sh", "-c",
                                script, "sh", TOOL, "cluster", "--hosts", "1", "--", "true"], env=environment(),

@@ -10,7 +10,7 @@ import support
 from support import ClusterTest
 
 EXCHANGE = pathlib.Path(__file__).resolve().parent / "exchange.py"
-# With a seed it is the relay in any kernel.
+# With a seed, the relay is used on every kernel.
 SEED = 7
 # Each lost packet costs its sender 200 ms or more.
 ROUNDS = 300
@@ -18,7 +18,7 @@ MASK = 2**64 - 1
 
 
 class Generator:
-    """SplitMix64, as the relay's."""
+    """SplitMix64, as the relay uses it."""
 
     def __init__(self, state):
         self.state = state
@@ -32,14 +32,14 @@ class Generator:
 
 
 def losses(host, packets, share):
-    """How many of the first packets to a host, from 0, are lost."""
+    """The number of lost packets among the first ones to a host, for each host from 0."""
     generator = Generator(Generator(SEED + host).draw())
     return sum((generator.draw() >> 11) / 2**53 < share for _ in range(packets))
 
 
 class Impairments(ClusterTest):
     def exchange(self, rounds, *options, after=""):
-        """Round trips between two hosts: the least one's seconds, and what the shell says `after`."""
+        """Round trips between two hosts: the seconds of the fastest, and the output of the shell command `after`."""
         output = self.shell(2, f"ssh node2 {sys.executable} {EXCHANGE} answer & "
                                f"ssh node1 {sys.executable} {EXCHANGE} ask node2 {rounds}; wait; {after}", *options)
         lines = [line for line in output.splitlines() if not line.startswith("lapwing cluster: a relay process ")]
@@ -54,7 +54,7 @@ class Impairments(ClusterTest):
     def test_losses_follow_the_seed(self):
         counts = "od -A n -v -w16 -t u8 /dev/shm/lapwing/relay.counts"
         for share, options in ((0.05, ("--loss", "5%")), (0.05, ("--loss", "5%", "--delay", "100us"))):
-            # Read until nothing is under way.
+            # Read until no packet is in flight.
             _, rows = self.exchange(ROUNDS, *options, "--seed", SEED,
                                     after=f"a=; b=-; while [ \"$a\" != \"$b\" ]; do b=$a; sleep 0.5; a=$({counts}); done; echo \"$a\"")
             found = [[int(word) for word in row.split()] for row in rows]
@@ -86,7 +86,7 @@ class Impairments(ClusterTest):
             output = self.shell(2, "cat /dev/shm/lapwing/cluster.json", "--rate", "none", "--delay", "50us", PATH=path)
             self.assertIn("a relay process delays and drops packets, because this kernel has no netem", output)
             self.assertIn('"by": "relay"', output)
-            # One that takes everything stands for a kernel with netem.
+            # A `tc` that accepts everything represents a kernel with netem.
             program.write_text(f"#!/bin/sh\necho \"$@\" >> {directory}/calls; cat >> {directory}/calls\n")
             output = self.shell(2, "cat /dev/shm/lapwing/cluster.json", "--rate", "1gbit", "--delay", "50us", "--loss", "0.1%",
                                 PATH=path)
@@ -96,7 +96,7 @@ class Impairments(ClusterTest):
             self.assertIn("qdisc add dev node2 root handle 1: netem limit 1000000 delay 50us loss 0.1%\n"
                           "qdisc add dev node2 parent 1:1 handle 2: tbf rate 1gbit ", calls)
             self.assertIn("qdisc add dev eth0 root tbf rate 1gbit ", calls)
-            # What has been tried is taken away.
+            # The attempt is undone.
             self.assertIn("qdisc del dev lo root netem", calls)
 
 

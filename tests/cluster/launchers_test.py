@@ -23,7 +23,7 @@ LINE = re.compile(r"^rank (\d+) of (\d+) on (\S+)$", re.MULTILINE)
 
 class Launchers(ClusterTest):
     def job(self, hosts, ranks, *before, limit=100):
-        """Runs the program; gives the number of ranks of each host."""
+        """Runs the program. Returns the number of ranks of each host."""
         launcher = [f"mpirun.{MPI}", *(["-n", ranks] if ranks else [])]
         variables = {"LD_PRELOAD": jobs.environment(MPI, BUILD)["LD_PRELOAD"]} if MPI == "mpich" else {}
         command = [TOOL, "cluster", "--hosts", hosts, "--", *before, *launcher, PROGRAM]
@@ -62,7 +62,7 @@ class Launchers(ClusterTest):
         if len(os.sched_getaffinity(0)) < 2:
             self.skipTest("one core")
         option = "--bind-to" if MPI == "openmpi" else "-bind-to"
-        # In one piece: launchers mix the pieces of several ranks.
+        # One write for the whole line: launchers mix the writes of several ranks.
         show = [sys.executable, "-c",
                 "import os, socket; os.write(1, ' '.join(['on', socket.gethostname(), *map(str, os.sched_getaffinity(0))]).encode() + b'\\n')"]
         for options in ([option, "core"], []):

@@ -1,4 +1,4 @@
-"""lapwing cluster --rails: hosts with several interfaces, jobs that use them all, and one that fails.
+"""lapwing cluster --rails: hosts with several interfaces, jobs that use all of them, and an interface that fails.
 
 rails_test.py BUILD MPI"""
 
@@ -15,7 +15,7 @@ PROGRAM = BUILD / "tests" / f"cluster-{MPI}"
 MULTIPATH = pathlib.Path("/proc/sys/net/mptcp/enabled").exists()
 COUNTERS = ("for h in node1 node2; do for i in eth0 eth1; do echo bytes $h $i "
             "$(ssh $h cat /sys/class/net/$i/statistics/tx_bytes); done; done")
-# More than a job's own messages outside of its long ones.
+# More bytes than a job's short messages have together.
 MUCH = 4_000_000
 
 

@@ -1,4 +1,4 @@
-"""What the tests of `lapwing cluster` share."""
+"""Functions that the tests of `lapwing cluster` share."""
 
 import os
 import pathlib
@@ -11,19 +11,19 @@ import jobs
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 TOOL = BUILD / "bin" / "lapwing"
 SKIPPED = 77
-# In the environment of what this test starts: other tests run clusters at the same time.
+# A mark in the environment of the processes of this test: other tests run clusters at the same time.
 MARK = ("TEST_OF_CLUSTER", str(os.getpid()))
 
 
 def environment(**changes):
-    """The environment without variables that the tool or the launchers read."""
+    """The environment without the variables that the tool or the launchers read."""
     ours = ("LAPWING_", "OMPI_", "PRTE_", "PMIX_", "HYDRA_", "MPIR_", "UCX_", "FI_", "I_MPI_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**kept, MARK[0]: MARK[1], **changes}
 
 
 def clusters():
-    """Processes of this test's clusters: the tool, the first process, and the holders of hosts."""
+    """The processes of this test's clusters: the tool, the first process, and the processes that hold the hosts."""
     return set(jobs.processes_of(TOOL)) & set(jobs.processes_with(*MARK))
 
 
@@ -40,18 +40,18 @@ class ClusterTest(unittest.TestCase):
         self.assertEqual(self.left(), [], "a cluster has left processes behind")
 
     def cluster(self, *words, status=0, limit=60, before=(), **variables):
-        """Runs `lapwing cluster` with these words, expects `status` and gives its output, both streams."""
+        """Runs `lapwing cluster` with these words and expects `status`. Returns both output streams."""
         found, output = jobs.execute([*before, TOOL, "cluster", *words], limit, environment(**variables))
         self.assertEqual(found, status, f"{words}\n{output}")
         return output
 
     def shell(self, hosts, script, *options, **more):
-        """Runs a script of the shell in the head."""
+        """Runs a shell script in the head."""
         return self.cluster("--hosts", hosts, *options, "--", "sh", "-c", script, **more)
 
 
 def main():
-    """Runs the tests of the calling file; ends with SKIPPED, and the reason, where there can be no cluster."""
+    """Runs the tests of the calling file. Exits with SKIPPED, and prints the reason, if this machine cannot run a cluster."""
     tried = subprocess.run([TOOL, "cluster", "--hosts", "1", "--", "true"], env=environment(), timeout=60,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if "namespaces" in tried.stdout or "package iproute2" in tried.stdout:

@@ -1,4 +1,4 @@
-"""README, docs/ and the pages beside the code keep to the truth: variables, commands and options, links between pages, commands that can be pasted.
+"""README, docs/ and the pages beside the code are true: variables, commands and options exist, links lead to pages, and commands can be pasted.
 
 python3 docs_test.py ROOT TOOL
 
@@ -19,12 +19,12 @@ PAGES += sorted(page for folder in ("src", "tests") for page in (ROOT / folder).
 
 
 def prose(page):
-    """The text of a page without its blocks of code, in which # and ]( mean something else."""
+    """The text of a page without its code blocks, where # and ]( have other meanings."""
     return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
 def anchors(page):
-    """The anchors of a page's headings, as GitHub names them: a second one of a name ends in -1, and so on."""
+    """The anchors of a page's headings, as GitHub names them: the second heading of a name ends in -1, and so on."""
     found = []
     for heading in re.findall(r"^#+ +(.*?) *$", prose(page), re.MULTILINE):
         heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)  # of a link only its words
@@ -35,7 +35,7 @@ def anchors(page):
 
 
 def targets(page):
-    """Where the links and pictures of a page lead, but for other sites."""
+    """The targets of a page's links and pictures, without other sites."""
     text = re.sub(r"`[^`\n]*`", "", prose(page))
     found = re.findall(r"\]\(\s*<?([^)\s>]+)", text) + re.findall(r"^\[[^\]]+\]:\s*(\S+)", text, re.MULTILINE)
     found += re.findall(r'\b(?:src|srcset|href)="([^"\s]+)"', text)
@@ -48,7 +48,7 @@ def options(text):
 
 
 def tracked():
-    """The files that git has, by path; None where the tree is no checkout."""
+    """The paths of the files that git tracks; None if the tree is not a checkout."""
     done = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     if done.returncode != 0:
@@ -134,7 +134,7 @@ class Docs(unittest.TestCase):
         folders = {"src", "tools", "tests", "bench", "scripts", "apps", "include"}
         folders |= {room.name for room in (ROOT / "src").iterdir() if room.is_dir()}
         for page in PAGES:
-            if page.name == "CHANGELOG.md":  # it also names what is gone
+            if page.name == "CHANGELOG.md":  # it also names options that were removed
                 continue
             for name in re.findall(r"`(\w+/[\w./-]*)`", prose(page)):
                 if name.split("/")[0] in folders:

@@ -1,5 +1,5 @@
 """The sample applications check their own results: with the MPI alone and under `lapwing run`, on one host and between
-virtual hosts; and each must notice a number that was changed on the way."""
+virtual hosts. Each application must detect a number that was changed in transit."""
 
 import json
 import sys
@@ -29,7 +29,7 @@ PROGRAMS = {
                  (4, "--rounds 10 --targets 1 --items 2"),
                  (2, "--rounds 10 --items 0 --bytes 100000")],
 }
-# Beside the last of each.
+# Options beside the last run of each program.
 PLANTED = {"cg": [(3, "--size 9 9 9 --halo-of residual"), (1, "--size 9 9 9 --halo-of residual")]}
 # Between hosts, by the kernel engine.
 HOSTS = {"fft": (4, "--size 16 18 20 --grid 2 2 --variables 3"), "exchange": (4, "--rounds 20")}
@@ -54,14 +54,14 @@ class Applications(jobs.Test):
             self.expect(f"{engine}: transpose {words} on {ranks} ranks", good, output)
 
     def verified(self, status, output, wanted=True):
-        """Whether the program said as JSON that its check passed, or that it failed, and ended accordingly."""
+        """Whether the program reported in its JSON that its check passed, or failed, and has the exit status for it."""
         results = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
         return (status == 0) == wanted and [result["verification"]["passed"] for result in results] == [wanted] and \
             all(seconds > 0 for result in results for seconds in result["seconds"])
 
     def checks_itself(self, program, cases):
         for ranks, words in cases:
-            # Where nothing is nonblocking, an engine has nothing to do. Once with the MPI alone is enough.
+            # Without nonblocking calls an engine has nothing to do. One run with the MPI alone is enough.
             engines = ("mpi",) if "--mode" in words else ("mpi", "host", "kernel") if words == cases[-1][1] else ("host", "kernel")
             for engine in engines:
                 status, output = self.run(program, ranks, f"{words} --json", engine)
@@ -73,7 +73,7 @@ class Applications(jobs.Test):
             self.expect(f"{program} {words} notices a wrong number", self.verified(status, output, False), output)
 
     def residual_travels(self):
-        """What travels changes neither the number of iterations nor a digit of the result."""
+        """The way in which the data are sent changes neither the number of iterations nor a digit of the result."""
         found = []
         for words in ("", "--halo-of residual", "--halo-of residual --mode blocking"):
             status, output = self.run("cg", 4, f"--size 17 12 20 --grid 2 1 2 --json {words}", "mpi")

@@ -42,7 +42,7 @@ class Debugger(jobs.Test):
             listed = [line for line in lines if re.match(r"  (  |=>) +\d+ (recv|send|copy|wait|reduce) ", line)]
             position = [line for line in listed if line.startswith("  =>")]
             good = (found and len(listed) == int(found[2]) and "recv 1 " in listed[0] and
-                    # Rank 1 has sent nothing, so the list stands at its wait.
+                    # Rank 1 has sent nothing, so the list's next task is its wait.
                     (len(position) == 1 and "wait 1 1" in position[0] if engine == "host" else not position))
             self.expect(f"{what}: {function}", good, output)
         recorded = [r" +1 MPI_Ibarrier: complete, by Lapwing.*, called at \S*unfinished\.c:\d+",
@@ -92,7 +92,7 @@ class Debugger(jobs.Test):
         self.expect("rank 1 has nothing in flight", "no collective of Lapwing's is in flight" in of_rank_1[0], of_rank_1[0])
 
     def ranks(self, session):
-        """The ranks below the tool, whichever sessions the launcher made."""
+        """The ranks that the tool started, in whichever sessions the launcher placed them."""
         children = {}
         for directory in pathlib.Path("/proc").glob("[0-9]*"):
             try:

@@ -1,4 +1,4 @@
-"""Collectives with buffers in the memory of a device, which is a double (tests/device/doubles), on both engines."""
+"""Collectives with buffers in device memory, on both engines. The device is a double (tests/device/doubles)."""
 
 import sys
 

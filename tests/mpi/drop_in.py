@@ -1,4 +1,4 @@
-"""Plain MPI programs under `lapwing run`: results right, their collectives taken, by the engine that was asked for."""
+"""Plain MPI programs under `lapwing run`: the results are right, and the requested engine runs their collectives."""
 
 import sys
 

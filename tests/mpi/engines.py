@@ -1,5 +1,5 @@
-"""Every engine and algorithm between the ranks of real jobs of 2 to 5 ranks. Engines that this machine lacks are left out, unless they are
-promised (support/engines.hpp); skipped where all are."""
+"""Every engine and algorithm between the ranks of real jobs of 2 to 5 ranks. Engines that this machine lacks are left out, unless TEST_ENGINES
+promises them (support/engines.hpp). The test is skipped if no engine is left."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""What must end in a clear error by itself, with nothing left behind, or by a slower way and say why."""
+"""Faults: the job ends by itself with a clear error and leaves nothing behind, or continues in a slower way and says why."""
 
 import concurrent.futures
 import json
@@ -38,13 +38,13 @@ class Faults(jobs.Test):
         while left and time.monotonic() < deadline:
             time.sleep(0.05)
             left = jobs.processes_with("MARK_OF_THE_JOB", mark)
-        # The memory that ranks share has no name: only a process could keep it.
+        # The ranks' shared memory has no name: only a process can keep it alive.
         self.expect("leaves no process, and so no memory", not left, f"{left}")
         new = {name for name in set(os.listdir("/dev/shm")) - segments if "lapwing" in name}
         self.expect("nor a file", not new, f"{new}")
 
     def where_calls_are_refused(self, calls, options=(), variables=None):
-        """The program where system calls are refused: status and output."""
+        """Runs the program where system calls are refused. Returns status and output."""
         return self.run_job(3, [self.build / "tests" / "refuse", calls, self.program, "plain"], options, **(variables or {}))
 
     def no_io_uring(self):
@@ -57,7 +57,7 @@ class Faults(jobs.Test):
         self.expect("and lapwing info says so, too", "kernel is unavailable: io_uring_setup" in output, output)
 
     def no_card(self):
-        """The mlx5 engine on hosts without a ConnectX card: all ranks go on as with auto, and rank 0 says why."""
+        """The mlx5 engine on hosts without a ConnectX card: all ranks continue as with auto, and rank 0 says why."""
         if list(pathlib.Path("/sys/class/infiniband").glob("mlx5*")):
             print("skipped: this host has a card")
             return
@@ -68,7 +68,7 @@ class Faults(jobs.Test):
                     " on host" in output, output)
 
     def no_single_copies(self):
-        """The data is right, by another way, and the report says why, once."""
+        """The data are right, sent in another way, and the report says why, once."""
         pieces = "long messages inside a host pass through shared memory in pieces: "
         for calls, why in [("process_vm_readv,process_vm_writev", r"rank 0 \(\S+\): process_vm_readv: Operation not permitted"),
                            ("process_vm_readv@1", r"rank 1 \(\S+\): process_vm_readv: Operation not permitted"),
@@ -103,8 +103,8 @@ class Faults(jobs.Test):
                     f"{output}{told}")
 
     def a_file_limit(self):
-        """MPIs make files, too: here none for messages inside a host. Not MPICH, which over TCP may wait for ever in
-        MPI_Finalize, with or without Lapwing (UCX 1.13)."""
+        """MPIs create files as well, but not for messages inside a host in this job. Not with MPICH, which over TCP may wait for
+        ever in MPI_Finalize, with or without Lapwing (UCX 1.13)."""
         if self.mpi == "mpich":
             return
         variables = {"OMPI_MCA_btl": "self,tcp"}
@@ -131,7 +131,7 @@ class Faults(jobs.Test):
             status, output = self.run_job(4, words, ["--engine", "kernel", "--report"])
             done = status == 0 and "all done" in output
             told = "ulimit -n" in output or "descriptor" in output or "Too many open files" in output
-            # The MPI itself may need more; then the error is its own.
+            # The MPI itself may need more; then the MPI reports the error.
             self.expect(f"a limit of {limit} descriptors: a right result, or an error (exit status {status})",
                         (done and told) or status not in (0, None), output)
 
@@ -140,7 +140,7 @@ class Faults(jobs.Test):
         self.expect("sockets that hold little", status == 0 and "all done" in output and "on kernel" in output, output)
 
     def a_stranger_at_the_port(self):
-        """Connects to every port that the ranks listen on, while they run, and talks nonsense."""
+        """Connects to every port on which the ranks listen, while they run, and sends random bytes."""
         command = self.under(["--engine", "kernel", "--report"], 2, [self.program, "steady"])
         with tempfile.TemporaryFile("w+") as sink:
             job = subprocess.Popen([str(word) for word in command], stdout=sink, stderr=subprocess.STDOUT,
@@ -186,7 +186,7 @@ class Faults(jobs.Test):
 
     def tuning_files_that_differ(self):
         with tempfile.TemporaryDirectory() as scratch:
-            # One path, but each rank sees another file, as on hosts with disks of their own.
+            # The same path, but each rank sees a different file, as on hosts with their own disks.
             for rank, take in enumerate(("ring", "ring", "flat")):
                 (pathlib.Path(scratch) / f"{rank}.json").write_text(
                     '{"lapwing_tuning": 1, "tables": [{"engine": "host", "hosts": "one", "ranks": [2, 9],\n'
@@ -252,7 +252,7 @@ class Faults(jobs.Test):
 
 def main():
     faults = Faults(*sys.argv[1:3])
-    # Most of their time they wait for a launcher to end.
+    # Most of their time these tests wait for a launcher to end.
     with concurrent.futures.ThreadPoolExecutor(2) as side_by_side:
         parts = [side_by_side.submit(faults.a_killed_rank, rank, point, options) for rank, point, options in [
             (0, "start", ()), (1, "offered", ()), (2, "moving", ()), (0, "awaited", ()), (1, "end", ()),

@@ -1,4 +1,4 @@
-"""Fortran programs under `lapwing run`: results right, every call taken, those that start and those that complete."""
+"""Fortran programs under `lapwing run`: the results are right, and Lapwing takes every call that starts or completes a collective."""
 
 import sys
 
@@ -15,14 +15,14 @@ CALLS = {
     "late": {"MPI_Ialltoall": 1},
     "f77": {"MPI_Ibarrier": 1, "MPI_Ibcast": 1, "MPI_Ialltoall": 1, "MPI_Ireduce": 1, "MPI_Iallreduce": 3},
 }
-# Program, ranks, options of `lapwing run`, blocking calls that are taken as well.
+# Program, ranks, options of `lapwing run`, blocking calls that Lapwing takes as well.
 RUNS = [(program, ranks, ["--engine", engine], {}) for program in ("f08", "f90", "f77")
         for ranks, engine in ((4, "host"), (3, "kernel"))]
 RUNS += [("late", 3, ["--engine", "kernel"], {}), ("f08", 1, ["--engine", "host"], {}), ("f77", 2, ["--engine", "host", "--blocking"], {"MPI_Iallreduce": 1})]
 
 
 def wrong(rows, program, ranks, engine, blocking):
-    """What the report says that it should not."""
+    """The errors in the report."""
     found = {row["name"]: row for row in rows if row["taken"] > 0}
     for name, calls in CALLS[program].items():
         row = found.get(name, {"taken": 0})

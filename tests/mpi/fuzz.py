@@ -1,13 +1,13 @@
-"""Random collectives under `lapwing run`, compared with the MPI's own: nothing differs, and every collective was taken."""
+"""Random collectives under `lapwing run`: every result equals the MPI's own, and Lapwing took every collective."""
 
 import sys
 
 import jobs
 
-# Without shared memory, and with memory that is shared but not copied from directly.
+# Without shared memory, and with shared memory but without single copies between processes.
 MPI_MESSAGES = {"LAPWING_SHARED_MEMORY": "0"}
 PIECES = {"LAPWING_TRANSFER": "processor"}
-# Ranks, first seed, sequences, options of `lapwing run`, variables. The seeds are fixed: what is new here is the program's code.
+# Ranks, first seed, sequences, options of `lapwing run`, variables. The seeds are fixed, so each run tests the same sequences.
 RUNS = {
     "openmpi": [(1, 1, 200, [], {}), (2, 1000, 400, [], {}), (4, 2000, 300, [], {}), (5, 3000, 150, ["--engine", "kernel"], {}),
                 (4, 4000, 300, ["--engine", "kernel"], {}), (2, 5000, 400, ["--engine", "kernel"], {}),

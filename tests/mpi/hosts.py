@@ -1,4 +1,4 @@
-"""Between virtual hosts, by the kernel engine: many ranks, mixed collectives, links that are cut."""
+"""The kernel engine between virtual hosts: many ranks, mixed collectives, links that are cut."""
 
 import re
 import sys
@@ -11,10 +11,10 @@ REPORT = "Numbers are sums over ranks"
 
 class Hosts(jobs.Test):
     def run(self, hosts, ranks, program, fault=None, limit=120, until=None, **variables):
-        """Runs a program on hosts with a fault, see jobs.with_fault. The job is ended when it has written `until`."""
+        """Runs a program on hosts with a fault, see jobs.with_fault. Ends the job when its output matches `until`."""
         environment = self.environment | variables
         launch = f"mpirun.{self.mpi} -n {ranks} {self.build}/tests/{program}"
-        # A job that the launcher cannot end is ended here, so that what it said is seen.
+        # Ends a job that the launcher cannot end, so that its output is shown.
         script = jobs.with_fault(fault, f"timeout --kill-after=2 {limit - 10} {self.tool} run --report -- {launch}")
         command = [self.tool, "cluster", "--hosts", hosts, "--rate", "100mbit", "--", "sh", "-c", script]
         if until is not None:
@@ -38,7 +38,7 @@ class Hosts(jobs.Test):
         self.expect("a link that is cut for two seconds", status == 0 and REPORT in output and "all done" in output and
                     "on kernel" in output, output)
         began = time.monotonic()
-        # Open MPI's own launcher may wait for the lost host for ever: the error is what the rank says.
+        # Open MPI's launcher may wait for the lost host for ever, so the rank's message is the sign of the error.
         error = r"lapwing: rank 0: rank 1 \(node2, .*\) is out of reach"
         status, output = self.run(2, 2, f"faults-{self.mpi} steady $made", "ip link set node2 down", 90, error,
                                   LAPWING_TIMEOUT="4")

@@ -1,4 +1,4 @@
-"""What ranks record of their MPI calls, by each engine and without one."""
+"""The journal of MPI calls that ranks keep, with each engine and without one."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Lists of a file under an unmodified program: results right, the lists run by the engine that was asked for, wrong and foreign ones not."""
+"""Lists from a file under an unmodified program: the results are right, the requested engine runs the lists, and wrong lists are refused."""
 
 import json
 import pathlib
@@ -19,7 +19,7 @@ NAMES = {"allreduce": "MPI_Iallreduce", "gather": "MPI_Igather", "broadcast": "M
 
 
 def flat(name, ranks, root=0):
-    """Every rank sends its blocks to those that need them; reductions combine in rank order."""
+    """Every rank sends its blocks to the ranks that need them. Reductions combine in rank order."""
     lists = Collective(name, ranks, root=root)
     sender, receiver = name == "broadcast", name in ("gather", "reduce")  # the root alone
     per_peer = name in ("alltoall", "reduce_scatter_block")
@@ -58,7 +58,7 @@ class Jobs:
             self.failed += 1
 
     def run(self, algorithms, engine, tests, ranks=RANKS, environment=None):
-        """Exit status, output, and the algorithms of rank 0 with their engine, by collective."""
+        """Exit status, output, and for each collective the algorithms of rank 0 with their engine."""
         report = self.directory / "report.json"
         report.unlink(missing_ok=True)
         command = [self.build / "bin/lapwing", "run", "--report", "--json", "--report-file", report, "--engine", engine,
@@ -111,7 +111,7 @@ def main():
         tests.expect("a mistake in the text ends the job, with its position",
                      status not in (0, None) and f"{wrong}:9:3: unknown kind 'await'" in output, output)
 
-        # One path, but each rank sees another file, as on hosts with disks of their own.
+        # The same path, but each rank sees a different file, as on hosts with their own disks.
         for rank in range(2):
             (tests.directory / str(rank)).mkdir()
             save(tests.directory / str(rank) / "own.lists", [flat("alltoall", 2 + rank)])

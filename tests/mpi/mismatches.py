@@ -1,4 +1,4 @@
-"""Calls that do not match are named: at once with LAPWING_CHECK=calls, else at the end of the job."""
+"""Calls that do not match are named: at once with LAPWING_CHECK=calls, otherwise at the end of the job."""
 
 import argparse
 import concurrent.futures
@@ -71,7 +71,7 @@ class Mismatches(jobs.Test):
                     status == 0 and "do not match" not in output, f"status {status}\n{output}")
 
     def at_the_end(self, engine):
-        """Different operators are seen by no message, so the program ends as usual."""
+        """Different operators do not show in any message, so the program ends normally."""
         status, output = self.run("operator_of_allreduce", engine, "0")
         self.expect(f"at the end, engine {engine}",
                     status == 0 and output.count("results may be wrong") == 1 and "the operators differ" in output,

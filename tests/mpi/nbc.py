@@ -1,4 +1,4 @@
-"""A program written for LibNBC: results right, and every collective taken, under `lapwing run` and when linked to Lapwing."""
+"""A program written for LibNBC: the results are right, and Lapwing takes every collective, under `lapwing run` and when linked to Lapwing."""
 
 import pathlib
 import sys
@@ -22,7 +22,7 @@ def main():
         if program == "nbc_linked":
             with tempfile.TemporaryDirectory() as scratch:
                 report = pathlib.Path(scratch) / "report.json"
-                # What makes ranks of MPICH yield would stand in front of Lapwing here.
+                # The library that makes MPICH's ranks yield would be loaded before Lapwing here.
                 environment = {name: value for name, value in test.environment.items() if name != "LD_PRELOAD"}
                 environment |= {"LAPWING_ENGINE": engine, "LAPWING_REPORT": "json", "LAPWING_REPORT_FILE": str(report)}
                 status, output = jobs.execute([*jobs.launcher(test.mpi, ranks), *words], 60, environment)

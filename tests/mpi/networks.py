@@ -1,5 +1,5 @@
-"""Networks of their own between virtual hosts: programs that know nothing of Lapwing, random collectives against the
-MPI's own, and faults. With --full more ranks and more sequences, for `scripts/test-networks`."""
+"""Lapwing's own networks between virtual hosts: unmodified programs, random collectives compared with the MPI's own,
+and faults. With --full more ranks and more sequences, for `scripts/test-networks`."""
 
 import json
 import pathlib
@@ -37,7 +37,7 @@ class Networks(jobs.Test):
             return status, output, jobs.report_in(report)
 
     def taken(self, report):
-        """Whether the collectives ran over the network, none was left to the MPI, and the thread did its part."""
+        """Whether the collectives ran over the network, no collective was left to the MPI, and the thread made progress."""
         if not report.get("network", "").startswith(f"{self.network} ("):
             return False
         rows = [row for row in report["collectives"] if row["taken"] > 0]
@@ -69,7 +69,7 @@ class Networks(jobs.Test):
 
     def a_killed_rank(self):
         status, output, _ = self.run(2, 3, f"faults-{self.mpi} killed 1 awaited", limit=60)
-        # The launchers give the status of a killed rank on, 137.
+        # The launchers pass on the status of a killed rank, 137.
         self.expect("a killed rank ends the job", status not in (0, None, 124) and "all done" not in output and
                     "rank 1 is about to be killed" in output, f"{status} {output}")
 
@@ -81,12 +81,12 @@ class Networks(jobs.Test):
                     f"{status} {output}")
 
     def a_wait_inside_the_mpi(self):
-        """Peers are answered while a rank waits for a message of the MPI's own."""
+        """A rank answers its peers while it waits for a message of the MPI itself."""
         status, output, _ = self.run(2, 2, f"faults-{self.mpi} mixed 6", limit=60, LAPWING_TIMEOUT="4")
         self.expect("a rank that waits inside the MPI is not lost", status == 0 and "all done" in output, f"{status} {output}")
 
     def one_that_cannot_be_had(self):
-        """No such transport here: the job goes on with the next network, and says why."""
+        """The transport is unavailable: the job continues with the next network, and says why."""
         nothing = {name: "nothing" for name in jobs.NETWORKS[self.network]}
         status, output, report = self.run(2, 2, f"faults-{self.mpi} plain", **nothing)
         said = re.search(rf"lapwing: network '{self.network}' is unavailable: rank \d+ \(node\d\): .+", output)
@@ -95,13 +95,13 @@ class Networks(jobs.Test):
                     f"{status} {output} {report}")
 
     def by_the_native_mpi(self):
-        """A thread calls it where the program has MPI_THREAD_MULTIPLE."""
+        """A thread calls the MPI if the program has MPI_THREAD_MULTIPLE."""
         status, output, report = self.run(2, 2, f"drop_in-{self.mpi} --threads '{DROP_IN}'")
         self.expect("programs with threads", status == 0 and report and
                     report["network"] == "mpi (the native MPI, which a thread calls every 0.2 ms)", f"{status} {output} {report}")
 
     def where_io_uring_is_refused(self):
-        """On one of the hosts, by a filter as containers have them: what Lapwing takes by itself then."""
+        """A filter refuses io_uring on one host, as containers do: the network that Lapwing chooses then."""
         refuse = f"sh -c '[ \"$(hostname)\" = node1 ] || set -- {self.build}/tests/refuse io_uring_setup \"$@\"; exec \"$@\"' sh"
         status, output, report = self.run(2, 2, f"fuzz-{self.mpi} 7000 50", (), under=refuse, LAPWING_NETWORK="auto")
         self.expect("where io_uring is refused", status == 0 and "nothing differs" in output and self.taken(report) and

@@ -1,4 +1,4 @@
-"""What OTF2's own Python module reads of an archive, as JSON; see trace.py."""
+"""Prints as JSON what OTF2's own Python module reads from an archive; see trace.py."""
 
 import collections
 import json

@@ -1,4 +1,4 @@
-"""The packing of typed elements, in a job of one rank that has nothing to do with `lapwing run`."""
+"""The packing of typed elements, in a job of one rank without `lapwing run`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Jobs that hang, each in its own way: `lapwing status` and the report of the stall name the rank that causes it.
+"""Jobs that hang in different ways: `lapwing status` and the report of the stall name the rank that causes the hang.
 
 status.py BUILD MPI [--all | MODE [OPTION OF LAPWING RUN]...]   --all: each way by each engine; takes minutes
 """
@@ -17,7 +17,7 @@ import jobs
 
 RANKS = 3
 GUILTY = 1
-# Kinds of findings of which one must name the guilty rank, by the way in which the program hangs.
+# For each way of hanging: the kinds of findings, one of which must name the rank that causes it.
 MODES = {
     "missing": {"missing", "cycle", "native_call"},
     "order": {"mismatch"},
@@ -52,7 +52,7 @@ class Status(jobs.Test):
         return process, output
 
     def kill(self):
-        """Ends all processes of all jobs: they have inherited the mark, also in sessions of their own."""
+        """Ends all processes of all jobs. They have inherited the mark, also those in other sessions."""
         while left := jobs.processes_with(MARK, self.mark):
             for pid in left:
                 try:
@@ -77,7 +77,7 @@ class Status(jobs.Test):
         return any(finding["kind"] in kinds and GUILTY in finding["ranks"] for finding in said["findings"])
 
     def asked_until(self, process, good, limit=60):
-        """The first answer that is good, or the last one."""
+        """The first answer that is right, or else the last one."""
         deadline = time.monotonic() + limit
         said = {}
         while time.monotonic() < deadline and process.poll() is None:
@@ -103,7 +103,7 @@ class Status(jobs.Test):
             found, said = self.asked_until(process, lambda said: self.names_guilty(said, MODES["sleep"]))
             ranks = {rank["rank"]: rank["pid"] for rank in said.get("ranks", [])}
             if found:
-                # Launchers end the job when a rank is killed: they must not see it.
+                # Launchers end the job when a rank is killed, so they must not notice it.
                 launchers = [pid for pid in jobs.ancestors(ranks[GUILTY]) if pid != os.getpid()]
                 for pid in launchers:
                     os.kill(pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""MPI_T: a reader that is written from the standard finds the MPI's variables and Lapwing's, and what they count."""
+"""MPI_T: a reader written from the standard finds the MPI's variables and Lapwing's, with the right values."""
 
 import collections
 import pathlib
@@ -28,13 +28,13 @@ def main():
     for engine in ("host", "kernel"):
         status, output = test.run_job(2, [program], ["--engine", engine])
         found = read(output)
-        # What is wrong without Lapwing as well is the MPI's own.
+        # An error that occurs without Lapwing as well is the MPI's own.
         wrong = [line for line in re.findall(r"wrong: .*", output) if line not in alone]
         expect(f"{engine}: as the standard says", status == 0 and not wrong, output if status else "\n".join(wrong))
         for kind in ("cvar", "pvar", "category"):
             ours = [one for one in found[kind] if one[1].lower().startswith("lapwing")]
             others = [one for one in found[kind] if one not in ours]
-            # Each of the MPI's is there once, under an index of its own.
+            # Each of the MPI's variables is there once, under its own index.
             indices = [one[0] for one in found[kind]]
             expect(f"{engine}: {len(ours)} of Lapwing's and {len(others)} of the MPI's, {kind}",
                    ours and {one[1] for one in native[kind]} == {one[1] for one in others} and len(set(indices)) == len(indices) and
@@ -53,7 +53,7 @@ def main():
         hidden = counts.pop("lapwing_alltoall_hidden_time", (0, 0))
         expect(f"{engine}: {counts}", counts == {"lapwing_alltoall_calls": (0, 7), "lapwing_calls": (0, 5),
                                                  "lapwing_alltoall_bytes_sent": (0, 56)}, output)
-        # A timer turns the measuring on. Each call is away for 2 ms or more, and time cannot be hidden beyond the run.
+        # A timer turns measurement on. Each call takes 2 ms or more, and the hidden time cannot exceed the run.
         expect(f"{engine}: hidden time {hidden}", hidden[0] == 0 and hidden[1] > 0, output)
     return test.status()
 

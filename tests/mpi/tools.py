@@ -1,5 +1,5 @@
-"""Tools by PMPI: preloaded before or behind Lapwing, linked, or in the program; MPI sessions, spawned jobs, and Valgrind: results right, and who sees which
-calls."""
+"""PMPI tools preloaded before or behind Lapwing, linked, or in the program; MPI sessions, spawned jobs, and Valgrind: the results are right, and each
+tool sees the expected calls."""
 
 import pathlib
 import re
@@ -19,7 +19,7 @@ def counts_in(report, count="taken"):
 
 
 def run(test, ranks, engine, words, preload=None):
-    """Status, output, and the report; `preload`: where the tool is, by hand before or behind Lapwing, or left to `lapwing run`."""
+    """Status, output, and the report. `preload`: the tool is preloaded by hand, before or behind Lapwing, or by `lapwing run`."""
     library = test.build / "lib" / f"liblapwing-{test.mpi}.so"
     tool = test.build / "tests" / f"libtool-{test.mpi}.so"
     order = {None: [], "run": [tool], "before": [tool, library], "behind": [library, tool], "program": [library]}[preload]
@@ -46,8 +46,8 @@ def main():
                    ALL in output, output)
             expect("and Lapwing takes them all", all(taken.get(name, 0) == calls for name, calls in TAKEN.items()), (taken, output))
             if program == "tools":
-                # The program has no call of the function that the tool does not pass on: where the tool stands
-                # behind Lapwing, that function remains Lapwing's.
+                # The program does not call the function that the tool does not pass on. If the tool is loaded behind
+                # Lapwing, that function remains Lapwing's.
                 before = {tool: ["MPI_Ibcast"]} if preload != "behind" else {}
                 expect("and the report names the tool, and the function that the tool does not pass on",
                        report.get("tools", []) == [tool] and report.get("before_lapwing", {}) == before, report)
@@ -115,7 +115,7 @@ def main():
     program = build / "tests" / f"memcheck-{mpi}"
     for engine, shared_memory in (("host", "1"), ("kernel", "0")):
         status, output = test.run_job(2, ["valgrind", program], ["--engine", engine], 120, LAPWING_SHARED_MEMORY=shared_memory)
-        # What Open MPI does is reported, too.
+        # The report has a row for Open MPI's own calls as well.
         ours = [line for line in output.splitlines() if "memcheck.c:" in line or "liblapwing" in line]
         expect(f"engine {engine}: memcheck reports the value that is not set, on each rank, and no result of a collective",
                status == 0 and len(ours) == 2 and len(set(line.split("(")[-1] for line in ours)) == 1, output)

@@ -1,4 +1,4 @@
-"""lapwing topology with ranks: where they run, in which order, what joins them; topology files in MPI_Init.
+"""lapwing topology with ranks: their hosts and processors, their order, the links between them; topology files in MPI_Init.
 
 python3 topology.py BUILD MPI
 """
@@ -19,7 +19,7 @@ class Topology(jobs.Test):
         self.program = self.built("faults")
 
     def show(self, ranks, *options, hosts=1, launcher=()):
-        """Exit status, and what `lapwing topology` prints."""
+        """Exit status and output of `lapwing topology`."""
         command = [self.tool, "topology", *options, "--", *jobs.launcher(self.mpi, ranks), *launcher]
         if hosts > 1:
             command = [self.tool, "cluster", "--hosts", hosts, "--rate", "none", "--", *command]
@@ -28,7 +28,7 @@ class Topology(jobs.Test):
     def told(self, ranks, *options, **more):
         status, output = self.show(ranks, "--json", *options, **more)
         try:
-            # A launcher that had to be stopped says so.
+            # The launcher reports that it was stopped.
             told = output[output.find("{"):output.rfind("}") + 1]
             return json.loads(told) if status == 0 else {}, output
         except ValueError:
@@ -118,15 +118,15 @@ class Topology(jobs.Test):
                         {"MPI_Ibarrier", "MPI_Ibcast", "MPI_Ireduce", "MPI_Iallreduce"} <= used, f"{output}{sorted(used)}")
 
     def rings_cross_between_hosts_once(self):
-        """Ranks are dealt out to two hosts in turn. In the ring of their numbers each step would go to the other host;
-        in the placement's one of two does. A step takes 6 blocks of 400,000 bytes, and there are 10 collectives."""
+        """Ranks are placed on two hosts in turn. In a ring of rank numbers each step would go to the other host; in the
+        placement's ring, every second one does. A step sends 6 blocks of 400,000 bytes, and there are 10 collectives."""
         script = (f"{self.tool} run --engine kernel --algorithm ialltoall=ring --report -- "
                   f"{' '.join(jobs.launcher(self.mpi, 4))} --map-by node {self.program} plain; "
                   "echo sent $(ssh node1 cat /sys/class/net/eth0/statistics/tx_bytes)")
         status, output = jobs.execute([self.tool, "cluster", "--hosts", 2, "--rate", "none", "--", "sh", "-c", script], 60,
                                       self.environment)
         found = re.search(r"^sent (\d+)$", output, re.M)
-        # Where io_uring is forbidden the MPI sends.
+        # If io_uring is forbidden, the MPI sends the messages.
         by_kernel = "ring on kernel" in output
         self.expect("a ring crosses between two hosts once in each direction", status == 0 and "all done" in output and
                     found and (not by_kernel or 24_000_000 <= int(found[1]) < 33_000_000), output)
@@ -143,7 +143,7 @@ class Topology(jobs.Test):
 
     def files_that_differ(self):
         with tempfile.TemporaryDirectory() as scratch:
-            # One path, but each rank sees another file, as on hosts with disks of their own.
+            # The same path, but each rank sees a different file, as on hosts with their own disks.
             for rank in range(2):
                 (pathlib.Path(scratch) / f"{rank}").write_text(f"node{rank}\n")
             status, output = self.run_by_hand(2, f"export LAPWING_TOPOLOGY={scratch}/$RANK", [self.program, "plain"])

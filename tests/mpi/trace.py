@@ -1,5 +1,5 @@
-"""`lapwing run --trace`: the file is in the Trace Event format, every task of every list is in it and stands where its
-list says, clocks of hosts agree, and what is missing is told."""
+"""`lapwing run --trace`: the file is in the Trace Event format and has every task of every list, in the order of the
+list. The clocks of the hosts agree, and missing events are reported."""
 
 import collections
 import json
@@ -37,7 +37,7 @@ class Trace(jobs.Test):
 
 
 def format_errors(trace):
-    """What the Trace Event format demands of such a file."""
+    """Violations of the Trace Event format."""
     errors = []
     lanes = collections.defaultdict(list)
     named, ends = set(), collections.defaultdict(dict)
@@ -77,7 +77,7 @@ def format_errors(trace):
 
 
 def by_collective(trace):
-    """(rank, number): its slice, its tasks as they come in the file."""
+    """By (rank, number) of a collective: its slice, and its tasks in the order of the file."""
     found = collections.defaultdict(lambda: [None, []])
     for event in trace["traceEvents"]:
         if event["ph"] == "X" and event["cat"] == "collective":
@@ -161,7 +161,7 @@ def main():
         file = scratch / "killed.json"
         status, output = test.run(["--trace", file], [build / "tests" / f"faults-{mpi}", "killed", "1", "offered"], 3)
         trace = json.loads(file.read_text())
-        # Who waits until the launcher ends the job records that, which may take the place of its tasks.
+        # A rank that waits until the launcher ends the job records the wait, which may overwrite its tasks.
         with_tasks = {event["pid"] for event in trace["traceEvents"] if event.get("cat") == "task"}
         dropped = {int(rank) for rank in trace["otherData"].get("dropped_events", {})}
         test.expect("of a job whose rank is killed all ranks' events are there",
@@ -183,7 +183,7 @@ def main():
 
 
 def waits(test, scratch):
-    """Rank 0 comes 20 ms late to a barrier: the other ranks sleep in it, and are woken up."""
+    """Rank 0 is 20 ms late at a barrier: the other ranks sleep, and are woken up."""
     for engine, wakes in (("host", "doorbell"), ("kernel", "descriptor")):
         file = scratch / f"waits-{engine}.json"
         status, output = test.run(["--engine", engine, "--blocking", "--trace", file],
@@ -220,13 +220,13 @@ def clocks_of_hosts(test, scratch):
         print("no virtual hosts here: clocks are not compared", flush=True)
         return
     launch = [f"mpirun.{test.mpi}", "-n", "2", *test.transpose()]
-    # MPICH may hang at the end, see hosts.py: the parts are there all the same.
+    # MPICH may hang at the end, see hosts.py. The parts of the timeline are written nevertheless.
     _, output = jobs.execute([test.tool, "cluster", "--hosts", "2", "--", "timeout", "20", test.tool, "run", "--trace", file, "--",
                               *launch], 60, jobs.environment(test.mpi, test.build))
     trace = json.loads(file.read_text())
     clock = trace["otherData"]["clocks"][1]
     offsets = clock["offsets"]
-    # They are on one machine, so the true offset is none.
+    # The hosts are on one machine, so the true offset is 0.
     good = clock["host"] == "node2" and clock["measured_by_rank"] == 1 and all(
         0 < one["error_us"] and abs(one["offset_us"]) <= one["error_us"] for one in offsets)
     test.expect(f"clocks of two hosts: {offsets}", good and not format_errors(trace) and
@@ -234,7 +234,7 @@ def clocks_of_hosts(test, scratch):
 
 
 def region(slice):
-    """What a slice of a file for Perfetto is called in an archive."""
+    """The name in an archive of a slice of a file for Perfetto."""
     if slice["cat"] == "task":
         return slice["args"]["kind"]
     if slice["cat"] == "chain":
@@ -243,7 +243,7 @@ def region(slice):
 
 
 def otf2(test, scratch):
-    """One job's recordings as a file for Perfetto and as an archive: otf2-print and OTF2's Python module read the same."""
+    """One job's recordings as a file for Perfetto and as an OTF2 archive: otf2-print and OTF2's Python module read the same events."""
     file = scratch / "archive.otf2"
     status, output = test.run(["--trace", file], test.transpose())
     if status == 2 and "OTF2" in output:
@@ -251,7 +251,7 @@ def otf2(test, scratch):
         return
     files = ["archive", "archive.def", "archive.otf2"]
     test.expect("an archive", status == 0 and sorted(path.name for path in scratch.glob("archive*")) == files, output)
-    # Again, over the first one.
+    # A second time, in place of the first archive.
     status, output = test.run(["--trace", file], test.transpose())
     test.expect("an archive replaces another", status == 0, output)
     (scratch / "archive" / "notes.txt").write_text("")
@@ -306,7 +306,7 @@ def compare(test, what, scratch, output):
                 str(mpi))
     if "killed" in what or "dropped" in what:
         return
-    # Who completes a collective is in a call that waits for it, or in the blocking call itself.
+    # The rank that completes a collective is in a call that waits for it, or in the blocking call itself.
     ends = answer["collectives"]
     started = sum(slice["cat"] == "collective" for slice in slices)
     inside = {name for _, name, *_ in ends}

@@ -1,5 +1,5 @@
-"""The triggered engine between virtual hosts, by libfabric's provider sockets: programs that know nothing of Lapwing, and random
-collectives against the MPI's own, reductions and persistent collectives among them. With --full more ranks and more sequences."""
+"""The triggered engine between virtual hosts, by libfabric's provider sockets: unmodified programs, and random collectives compared
+with the MPI's own, with reductions and persistent collectives. With --full more ranks and more sequences."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import sys
 import jobs
 import networks
 
-# What the engine runs, of the collectives that the programs call. Of the others a rank does not know how long blocks are.
+# The programs' collectives that the engine runs. In the other collectives a rank does not know the length of all blocks.
 RUN = {f"MPI_I{name}" for name in ("barrier", "bcast", "gather", "scatter", "allgather", "allgatherv", "alltoall", "reduce", "allreduce",
                                    "reduce_scatter_block", "reduce_scatter", "scan", "exscan")}
 VARIABLES = {"LAPWING_TRIGGER_PROVIDER": "sockets", "LAPWING_CHECK": "1"}
@@ -19,11 +19,11 @@ class Triggered(networks.Networks):
         super().__init__(build, mpi, "tcp")
 
     def engines(self, report):
-        """By collective, the engines that have run it."""
+        """The engines that ran each collective."""
         return {row["name"]: {use["engine"] for use in row["uses_of_rank_0"]} for row in report["collectives"] if row["taken"] > 0}
 
     def runs(self, report, names):
-        """Those of the names that the engine runs."""
+        """The collectives among the names that the engine runs."""
         return {name for name, engines in self.engines(report).items() if name in names and "triggered" in engines} if report else set()
 
     def programs(self, hosts, ranks, **variables):
@@ -49,7 +49,7 @@ def main():
     if "libfabric" in here["triggered"].get("reason", "") and "cannot be loaded" in here["triggered"]["reason"]:
         print(f"skipped: {here['triggered']['reason']}")
         return jobs.SKIPPED
-    # Two ranks are what this takes in seconds: the provider's threads wait for processors (docs/compatibility.md).
+    # Only two ranks finish within seconds: the provider's threads wait for processors (docs/compatibility.md).
     triggered.random(2, 2, 1000, 60)
     if full or triggered.mpi == "openmpi":
         triggered.programs(2, 2)

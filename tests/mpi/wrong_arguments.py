@@ -1,4 +1,4 @@
-"""Calls with wrong arguments: every one has the same end under `lapwing run` as with the MPI alone."""
+"""Calls with wrong arguments: every call ends in the same way under `lapwing run` as with the MPI alone."""
 
 import pathlib
 import sys
@@ -13,7 +13,7 @@ RUNS = [(ranks, "nonblocking", options) for ranks in (1, 2, 3) for options in ([
 
 
 def run(words, file, environment):
-    """Exit status, what rank 0 has told of each case, and the output."""
+    """Exit status, rank 0's lines on each case, and the output."""
     file.write_text("")
     status, output = jobs.execute(words, 120, environment)
     told = file.read_text().splitlines()

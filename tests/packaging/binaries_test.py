@@ -1,4 +1,4 @@
-"""What is installed, as ELF files: hardened, and linked to what the bill of materials and the licences say.
+"""The installed ELF files: their hardening, and whether they link what the bill of materials and the licences say.
 
     binaries_test.py SOURCE BUILD       the binaries of a build, against its build.ninja
     binaries_test.py SOURCE --tree DIR  those of an unpacked package, against the bill of materials in it
@@ -16,12 +16,12 @@ import bom  # noqa: E402
 
 
 def passes_on(name):
-    """LibNBC's interface passes its arguments on: it has no buffers to protect."""
+    """Whether the file only passes its arguments on, as LibNBC's interface does: it has no buffers to protect."""
     return name.startswith("libnbc-")
 
 
 def faults_of_hardening(name, header, program_headers, dynamic, symbols):
-    """What is missing in one binary, by what readelf prints of it."""
+    """The missing hardening of one binary, from the output of readelf."""
     faults = []
     if "DYN (" not in header:
         faults.append("is not position-independent")
@@ -47,7 +47,7 @@ def hardening(path):
 
 
 def licences(document):
-    """What of the bill of materials may not be distributed as it is."""
+    """The components of the bill of materials that may not be distributed in this form."""
     faults = []
     for component in document["components"]:
         if component["type"] != "library":
@@ -62,7 +62,7 @@ def licences(document):
 
 
 def disagreements(document, name, libraries, archives):
-    """Between the bill of materials and how a binary was linked: shared libraries it needs, archives it was made of."""
+    """Differences between the bill of materials and a binary: the shared libraries that it needs, the archives that it contains."""
     entry = next((entry for entry in document["components"] if entry["name"] == name), None)
     if entry is None:
         return [f"{name} is not in the bill of materials"]
@@ -80,7 +80,7 @@ def disagreements(document, name, libraries, archives):
 
 
 def archives_of(build):
-    """Archives from outside of the build, by binary."""
+    """The archives from outside of the build, for each binary."""
     result, output = {}, None
     for line in (build / "build.ninja").read_text().splitlines():
         if line.startswith("build "):
@@ -91,8 +91,8 @@ def archives_of(build):
 
 
 def unprotected_sources(build):
-    """Sources of what is installed that are compiled without the options of cmake/hardening.cmake. Symbols alone do not show
-    this: archives of other projects bring some of their own."""
+    """Sources of installed binaries that are compiled without the options of cmake/hardening.cmake. Symbols alone do not show
+    this, because archives of other projects contain the same symbols."""
     installed = ("src/", "tools/", "bench/program/", "bench/tune/")
     commands = json.loads((build / "compile_commands.json").read_text())
     return [f"{entry['file']} is compiled without a stack protector" for entry in commands
@@ -100,7 +100,7 @@ def unprotected_sources(build):
 
 
 def test_that_faults_are_found(document):
-    """The checks above find what they are for."""
+    """The checks above find planted faults."""
     faults = faults_of_hardening("x", "EXEC (Executable file)", "GNU_STACK 0x0 0x0 0x0 0x0 0x0 RWE 0x10", "TEXTREL", "memcpy")
     assert len(faults) == 6, faults
     copied = json.loads(json.dumps(document))

@@ -11,7 +11,7 @@ constexpr const char* texts[] = {
     "T < 1 || 1 <= lowest(T) && lowest(T) <= T && power(lowest(T))",
     "T < 1 || T - lowest(T) < 1 || lowest(T) < lowest(T - lowest(T))",
     "!power(D) || lowest(D) == D",
-    "T < 1 || !power(D) || D >= lowest(T) || lowest(T + D) == D",
+    "T < 1 || !power(D) || D >= lowest(T) || lowest(T + D) == D && 2 * D <= lowest(T)",
     "!power(D) || D == 1 || power(half(D)) && 2 * half(D) == D",
     "!power(D) || power(2 * D)",
     "!power(D) || !power(E) || D >= E || 2 * D <= E",

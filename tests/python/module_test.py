@@ -1,4 +1,4 @@
-"""The Python module: where things are, and the report of a job as data, with a real program on Open MPI."""
+"""The Python module: the paths of files, and the report of a job as data, with a real program on Open MPI."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import unittest
 
 import jobs
 
-# Taken away: lapwing run refuses variables of its prefix that it does not know.
+# Removed, because lapwing run refuses unknown variables with its prefix.
 BUILD = pathlib.Path(os.environ.pop("LAPWING_BUILD"))
 ROOT = pathlib.Path(os.environ.pop("LAPWING_ROOT"))
 os.environ.update(jobs.environment("openmpi", BUILD))
@@ -72,7 +72,7 @@ class Report(unittest.TestCase):
                                 stdout=subprocess.DEVNULL)
         self.assertEqual((report["ranks"], report["engine"]), (3, "host"))
         rows = {row["name"]: row for row in report["collectives"]}
-        # Each is of all ranks.
+        # Each row counts the calls of all ranks.
         self.assertEqual([rows[f"MPI_I{name}"]["taken"] for name in ("alltoall", "allreduce", "barrier")], [3, 3, 3])
 
     def test_of_a_file(self):

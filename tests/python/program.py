@@ -1,4 +1,4 @@
-"""A program as users have them: numpy arrays through mpi4py's nonblocking collectives, with checks."""
+"""A typical program of a user: numpy arrays in mpi4py's nonblocking collectives, with checks."""
 
 import numpy
 from mpi4py import MPI

@@ -14,7 +14,7 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 
 
 class Browser:
-    """One browser with one page; `events` are all that it has told of."""
+    """One browser with one page. `events` has all events that the browser has sent."""
 
     def __init__(self, limit=150):
         program = shutil.which("chromium")
@@ -76,7 +76,7 @@ class Browser:
             self.events.append(answer)
 
     def evaluate(self, expression):
-        """The value of a JavaScript expression, awaited."""
+        """Evaluates a JavaScript expression and waits for its value."""
         result = self.call("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in result:
             raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
@@ -109,7 +109,7 @@ class Browser:
             file.write(base64.b64decode(self.call("Page.printToPDF", printBackground=False)["data"]))
 
     def complaints(self):
-        """What the console of a person would show as errors or warnings."""
+        """The errors and warnings that a user's console would show."""
         found = []
         for event in self.events:
             parameters = event.get("params", {})

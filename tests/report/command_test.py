@@ -1,4 +1,4 @@
-"""lapwing report as people call it: what it says, its exit status, and what it leaves behind."""
+"""lapwing report on the command line: its messages, its exit status, and the files that it writes."""
 
 import json
 import os

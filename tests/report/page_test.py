@@ -1,4 +1,4 @@
-"""The page in headless Chromium, as a person has it: from a file, without a network."""
+"""The page in headless Chromium, as a user opens it: from a file, without a network."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from browser import Browser
 
 REPORT = os.environ["LAPWING_REPORT"]
 ATTACK = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>\"'{{}}${alert(1)}"
-# What docs/results shows, as it was measured.
+# The measured results that docs/results shows.
 SAVED = pathlib.Path(__file__).resolve().parents[2] / "docs" / "results" / "amd-epyc" / "suite"
 
 
 def hostile():
-    """A result with an attack in every text that it may have."""
+    """A result with an attack in every text field."""
     result = samples.overlap()
     result.update({key: ATTACK for key in ("benchmark", "lapwing", "mpi", "kernel", "time", ATTACK)})
     result.update(hosts=[ATTACK], command=[ATTACK], launched=[ATTACK], settings={ATTACK: ATTACK})
@@ -118,7 +118,7 @@ class Page(unittest.TestCase):
         self.assertIn("<img src=x onerror", self.js("document.body.innerText"))
         self.assertTrue(self.js("document.querySelectorAll('.canvas[data-drawn] svg').length > 3"))
         self.assert_quiet("hostile.html")
-        # Were an element to come in after all, the page's policy would not let it run.
+        # Even if an element came into the page, the page's policy would not let it run.
         self.js("document.body.insertAdjacentHTML('beforeend', '<p onclick=\"window.hacked=1\" id=in>x</p>')")
         self.js("document.getElementById('in').click()")
         self.assertEqual(self.js("window.hacked"), None)
@@ -144,7 +144,7 @@ class Page(unittest.TestCase):
         self.js(f"{button}.click()")
         self.browser.until(f"{marks} < {before}")
         self.assertEqual(self.js(f"{button}.getAttribute('aria-pressed')"), "false")
-        # In the figure's plots of another quantity, too, which are drawn only now.
+        # Also in the figure's plots of another quantity, which are drawn only now.
         self.js("document.querySelectorAll('.figure .choice input')[1].click()")
         other = "document.querySelectorAll('.figure .view')[1].querySelectorAll('.canvas [aria-label*=\"%s, 4 KiB\"]')"
         kernel = other.replace("%s", "kernel engine")
@@ -171,7 +171,7 @@ class Page(unittest.TestCase):
         self.browser.until(f"{slices} === 12")
 
     def saved(self, name):
-        """What a download has brought, once it is whole."""
+        """The content of a downloaded file, once it is complete."""
         path = self.scratch / "saved" / name
         while not path.exists():
             self.assertLess(time.monotonic(), self.browser.deadline)

@@ -1,4 +1,4 @@
-"""The parts of the report: reading files, what stands in which plot, words, timelines, and the documents' values."""
+"""The parts of the report: reading files, the content of each plot, sentences, timelines, and the documents' values."""
 
 import copy
 import gzip
@@ -233,7 +233,7 @@ class Documents(Scratch):
                 self.assertIn("says", entry)
 
     def test_what_is_drawn_is_what_is_said(self):
-        """The drawn number stands in the words beside it."""
+        """The number in the plot is the number in the sentence beside it."""
         for entry in figures.PAPERS["values"]:
             numbers = [entry[key] for key in ("value", "low", "high") if key in entry]
             numbers += [y for _, y in entry.get("points", [])]
@@ -380,7 +380,7 @@ class Timelines(Scratch):
 
 
 def places_in(value, path=()):
-    """Every place of a document, as the keys that lead there."""
+    """Every position in a document, as the keys that lead there."""
     yield path
     inner = value.items() if isinstance(value, dict) else enumerate(value[:2]) if isinstance(value, list) else ()
     for key, entry in inner:
@@ -399,7 +399,7 @@ def replaced(document, path, value):
 
 
 class Strangers(Scratch):
-    """Whatever stands in place of whatever: a page, or an error that names the file."""
+    """Any value in place of any other in a document: the result is a page, or an error that names the file."""
 
     def survives(self, document):
         for path in places_in(document):

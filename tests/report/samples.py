@@ -1,4 +1,4 @@
-"""Results as `lapwing bench --json` writes them, made up, and a trace as `lapwing run --trace` writes it."""
+"""Invented results in the form of `lapwing bench --json`, and a trace in the form of `lapwing run --trace`."""
 
 import json
 import pathlib
@@ -124,7 +124,7 @@ def methods():
 
 
 def predict():
-    """As `lapwing predict --json` writes it: no MPI, no hosts, ranks as the parameter."""
+    """In the form of `lapwing predict --json`: without MPI and hosts, with ranks as the parameter."""
     rows = [row("MPI_Ibarrier", 0, "wait",
                 [engine(name, base=1e-5 * ranks, total=2e-5 * ranks, overlap=overlap, loss=loss, slowdown=1 / (1 - loss))
                  for name, overlap, loss in (("host", 0.1, 0.02 * ranks), ("card", 1.0, 0.005 * ranks))],
@@ -135,7 +135,7 @@ def predict():
 
 
 def pipeline():
-    """The same of a pipeline, with two numbers of tests."""
+    """The same for a pipeline, with two numbers of tests."""
     content = predict()
     content["rows"] = [row("fft", 0, "gain", [engine("host", base=1e-3, total=1e-3 * (1 - gain), gain=gain)],
                            parameter={"name": "ranks", "value": ranks}, variant=f"{tests} tests")

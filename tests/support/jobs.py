@@ -1,4 +1,4 @@
-"""Starting MPI jobs in tests: launchers, time limits, and what a job may leave behind."""
+"""Starting MPI jobs in tests: launchers, time limits, and the search for processes that a job leaves behind."""
 
 import json
 import os
@@ -11,17 +11,17 @@ import threading
 
 SKIPPED = 77  # the exit status of a test that cannot run here
 
-# Networks that join hosts for the host engine; and what their libraries are told of virtual hosts.
+# Networks between hosts for the host engine, and the variables that their libraries need on virtual hosts.
 NETWORKS = {"ucx": {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}, "ofi": {"FI_PROVIDER": "tcp"}, "tcp": {}}
-# Each rank says so (mpich_yield.c) when all that is Lapwing's has ended. MPICH 4.0 over UCX and TCP hangs there in some jobs
-# on several hosts, also without Lapwing.
+# Each rank prints this (mpich_yield.c) when Lapwing has ended in it. Afterwards MPICH 4.0 over UCX and TCP hangs in some jobs on
+# several hosts, also without Lapwing.
 MPICH_ENDS = "MPICH closes its connections"
 
 
 def execute(command, limit, environment=None, until=None, times=1):
-    """Runs a command in a session of its own; gives exit status (None: ended here) and output. It is ended when it is over
-    its limit, which is there for what hangs and bounds no performance, or soon after it has written what matches `until` so
-    many times."""
+    """Runs a command in its own session. Returns its exit status (None: this function ended it) and output. Ends the command
+    after `limit` seconds, which is meant for commands that hang and bounds no performance, or soon after its output has matched
+    `until` `times` times."""
     process = subprocess.Popen(
         [str(word) for word in command], env=environment, text=True, errors="replace", start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -44,15 +44,14 @@ def execute(command, limit, environment=None, until=None, times=1):
 
 
 def execute_on_hosts(mpi, ranks, command, limit, environment):
-    """The same of a job on several hosts. One of MPICH that does not end when it has nothing left to do but what MPICH
-    hangs in has status 0."""
+    """The same for a job on several hosts. A job of MPICH that hangs after Lapwing has ended (MPICH_ENDS) has status 0."""
     status, output = execute(command, limit, environment | {"SAY_WHEN_MPICH_ENDS": "1"},
                              MPICH_ENDS if mpi == "mpich" else None, ranks)
     return 0 if status is None and ended_but_for_mpich(mpi, output, ranks) else status, output
 
 
 def output_until(process, limit, pattern, times):
-    """What execute() gives of a process that may be ended then."""
+    """Waits until the output matches. Returns what execute() returns."""
     lines = []
     heard = threading.Event()
 
@@ -80,7 +79,7 @@ def output_until(process, limit, pattern, times):
 
 
 def launcher(mpi, ranks):
-    """The words that start `ranks` ranks on this machine, however few its cores; mpi: openmpi or mpich."""
+    """The launcher's words for `ranks` ranks on this machine, even if it has fewer cores. mpi: openmpi or mpich."""
     command = [f"mpirun.{mpi}"]
     if mpi == "openmpi":
         command += ["--oversubscribe"] + (["--allow-run-as-root"] if os.getuid() == 0 else [])
@@ -88,12 +87,12 @@ def launcher(mpi, ranks):
 
 
 def with_fault(fault, command):
-    """A shell script that runs a command and, as soon as the command has created the file $made, a fault beside it."""
+    """A shell script that runs a command, and runs a fault beside the command as soon as it has created the file $made."""
     return f"made=$(mktemp -u); (until [ -e $made ]; do sleep 0.1; done; rm $made; {fault}) & {command}" if fault else command
 
 
 def environment(mpi, build):
-    """The environment for such a job: ranks that wait offer their core to others."""
+    """The environment for such a job: waiting ranks yield their core to others."""
     variables = dict(os.environ)
     if mpi == "mpich":
         pace = pathlib.Path(build) / "lib" / "tests" / "libmpich-yield.so"
@@ -104,12 +103,12 @@ def environment(mpi, build):
 
 
 def ended_but_for_mpich(mpi, output, ranks):
-    """Whether a job that has not ended has nothing left to do but what MPICH hangs in; SAY_WHEN_MPICH_ENDS is set."""
+    """Whether Lapwing has ended in all ranks of a job of MPICH that has not ended. SAY_WHEN_MPICH_ENDS must be set."""
     return mpi == "mpich" and output.count(MPICH_ENDS) == ranks
 
 
 class Test:
-    """A test with jobs of one MPI: how it starts them, and how many of its expectations have failed."""
+    """A test with jobs of one MPI. Starts the jobs and counts the expectations that failed."""
 
     def __init__(self, build, mpi, title=None):
         self.build, self.mpi, self.title = pathlib.Path(build), mpi, title or mpi
@@ -118,7 +117,7 @@ class Test:
         self.failed = 0
 
     def built(self, program):
-        """A program of the tests."""
+        """The path of a test program."""
         return self.build / "tests" / f"{program}-{self.mpi}"
 
     def expect(self, what, good, output=""):
@@ -128,28 +127,28 @@ class Test:
             self.failed += 1
 
     def under(self, options, ranks, words):
-        """The words of `lapwing run` for such a job."""
+        """The words that run such a job by `lapwing run`."""
         return [self.tool, "run", *options, "--", *launcher(self.mpi, ranks), *words]
 
     def run_job(self, ranks, words, options=(), limit=60, **variables):
-        """Exit status and output of a job under `lapwing run`."""
+        """Runs a job by `lapwing run`. Returns exit status and output."""
         return execute(self.under(options, ranks, words), limit, self.environment | variables)
 
     def run_with_report(self, ranks, words, options=(), limit=60, **variables):
-        """The same, and the report; empty if there is none."""
+        """The same, and returns the report as well; it is empty if the job wrote none."""
         with tempfile.TemporaryDirectory() as scratch:
             report = pathlib.Path(scratch) / "report.json"
             options = ["--report", "--json", "--report-file", report, *options]
             return *self.run_job(ranks, words, options, limit, **variables), report_in(report)
 
     def run_by_hand(self, ranks, before, words, **variables):
-        """A job without `lapwing run`. The shell of each rank first does `before`, where $RANK is the rank."""
+        """Runs a job without `lapwing run`. The shell of each rank first runs `before`, where $RANK is the rank."""
         script = (f"RANK=${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}; {before}\n"
                   f"LD_PRELOAD={self.build}/lib/liblapwing-{self.mpi}.so:$LD_PRELOAD exec \"$@\"")
         return execute([*launcher(self.mpi, ranks), "sh", "-c", script, "sh", *words], 60, self.environment | variables)
 
     def has_hosts(self):
-        """Whether virtual hosts are allowed here."""
+        """Whether this machine allows virtual hosts."""
         status, output = execute([self.tool, "cluster", "--hosts", 1, "--", "true"], 60)
         if status != 0:
             print(f"skipped: virtual hosts are forbidden here: {output}", flush=True)
@@ -161,7 +160,7 @@ class Test:
 
 
 def report_in(file):
-    """The report that a job has written; empty if there is none."""
+    """The report that a job has written; empty if it wrote none."""
     try:
         return json.loads(file.read_text())
     except (OSError, ValueError):
@@ -185,7 +184,7 @@ def processes_of(program):
 
 
 def ancestors(pid):
-    """The parent of a process, its parent and so on, without those of this process."""
+    """The ancestors of a process, without the ancestors of this process."""
     found = []
     while True:
         try:
@@ -198,7 +197,7 @@ def ancestors(pid):
 
 
 def processes_with(variable, value):
-    """Processes that were started with this variable, whatever they run."""
+    """Processes that have this variable in their environment."""
     word = f"{variable}={value}".encode()
     found = []
     for entry in pathlib.Path("/proc").iterdir():
@@ -213,7 +212,7 @@ def processes_with(variable, value):
 
 
 def listening_ports(program):
-    """TCP ports on which processes that run this program listen, and no other: a launcher's may be inherited."""
+    """TCP ports on which only processes that run this program listen: ports that a launcher also holds are inherited."""
     own = set(processes_of(program))
     sockets = set()
     others = set()

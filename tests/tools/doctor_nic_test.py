@@ -1,4 +1,4 @@
-"""lapwing doctor --nic: its transcript, on doubles of cards and where there is none."""
+"""lapwing doctor --nic: its transcript, on doubles of cards and without a card."""
 
 import json
 import os
@@ -67,7 +67,7 @@ class DoctorNic(ToolTest):
         self.assertIn("No ConnectX card to ask: the double of the host has none.\n", out)
 
     def test_this_host(self):
-        # Whatever this machine has: a transcript, or the reason.
+        # On this machine, whatever cards it has: a transcript, or the reason why there is none.
         if os.path.isdir("/sys/class/infiniband") and os.listdir("/sys/class/infiniband"):
             self.skipTest("this host has a card")
         told = json.loads(self.call("doctor", "--nic", "--json", status=2)[0])

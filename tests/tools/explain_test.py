@@ -1,4 +1,4 @@
-"""lapwing explain: the tables of the barrier, formats, and what it answers to wrong options."""
+"""lapwing explain: the tables of the barrier, formats, and the errors for wrong options."""
 
 import json
 import pathlib
@@ -93,7 +93,7 @@ class EveryCollective(ToolTest):
         return json.loads(self.call("explain", *arguments, "--ranks", 4, "--format", "json")[0])
 
     def proven(self, *arguments):
-        """What explain prints is a list file that verify proves."""
+        """The output of explain is a list file that verify proves."""
         with tempfile.TemporaryDirectory() as directory:
             file = pathlib.Path(directory) / "lists"
             self.call("explain", *arguments, "--ranks", 5, "--format", "text", "-o", file)
@@ -128,7 +128,7 @@ class EveryCollective(ToolTest):
         problem = self.explained("scan", "--op", "user", "--type", "opaque:24", "--bytes", "48", "--ordered")["problem"]
         self.assertEqual([problem[key] for key in ("op", "type", "element", "ordered", "bytes")],
                          ["user", "opaque", 24, True, 48])
-        # The usual element is one that the operator can have.
+        # The default element is one that the operator accepts.
         self.assertEqual(self.explained("reduce")["problem"]["type"], "float64")
         self.assertEqual(self.explained("reduce", "--op", "bit_xor")["problem"]["type"], "int64")
         self.assertEqual(self.explained("reduce", "--op", "user")["problem"]["element"], 8)

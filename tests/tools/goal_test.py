@@ -1,7 +1,7 @@
 """lapwing explain --format goal: schedules that another simulator reads, and runs in the same time as lapwing predict --loggopsim.
 
-The other simulator is a small one, written from what is published of LogGOPSim and GOAL (Hoefler, Schneider, Lumsdaine 2010), not
-from Lapwing's: one queue of events, receives matched with arrivals, overheads on one processor, gaps on two interfaces."""
+The other simulator is a small one. It was written from the publication on LogGOPSim and GOAL (Hoefler, Schneider, Lumsdaine 2010),
+not from Lapwing's: one queue of events, receives matched with arrivals, overheads on one processor, gaps on two interfaces."""
 
 import collections
 import heapq
@@ -18,7 +18,7 @@ CONSTANTS = f"latency={LATENCY}ns,task={OVERHEAD}ns,gap={GAP}ns,per_byte={PER_BY
 
 
 class Schedule:
-    """All operations: kind, size, peer; and who depends on whom, by completion or by begin."""
+    """All operations (kind, size, peer), and their dependences: on the completion or on the begin of another operation."""
 
     def __init__(self, text):
         self.operations, self.after, self.after_begin = [], collections.defaultdict(list), collections.defaultdict(list)
@@ -40,7 +40,7 @@ class Schedule:
 
 
 def run(schedule):
-    """When each rank ends, in nanoseconds."""
+    """The time at which each rank ends, in nanoseconds."""
     processor, sending, receiving = ([0] * schedule.ranks for _ in range(3))
     posted, arrived = collections.defaultdict(collections.deque), collections.defaultdict(collections.deque)
     missing, queue, number, done = schedule.missing.copy(), [], 0, 0

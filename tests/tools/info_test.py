@@ -1,4 +1,4 @@
-"""lapwing info, and what the tool says about itself."""
+"""lapwing info, and the tool's version and help."""
 
 import json
 import os

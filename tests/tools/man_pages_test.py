@@ -1,4 +1,4 @@
-"""The manual pages of the tool: as many as there are subcommands, well formed, and with every option."""
+"""The manual pages of the tool: one for each subcommand, well formed, and with every option."""
 
 import pathlib
 import re

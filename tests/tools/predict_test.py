@@ -1,4 +1,4 @@
-"""lapwing predict: tables, JSON, what it refuses and what it leaves out."""
+"""lapwing predict: tables, JSON, the options that it refuses and the cases that it leaves out."""
 
 import json
 import pathlib
@@ -67,7 +67,7 @@ class Predict(ToolTest):
         share = self.value("loss_of_work", "barrier", "--ranks", 2, "--engine", "card", "--noise", trace, "--work", "1ms",
                            "--rounds", 1)
         self.assertAlmostEqual(share, 0.25, places=2)
-        # One rank of two is late by as much as an iteration takes.
+        # One of two ranks is late by the time of an iteration.
         slowdown = self.value("slowdown", "barrier", "--ranks", 2, "--engine", "card", "--late", "one:1ms", "--work", "1ms")
         self.assertAlmostEqual(slowdown, 2, places=2)
 

@@ -30,7 +30,7 @@ def marked(mark):
 
 
 def soon(condition):
-    """Waits for it; the limit is there for what never comes."""
+    """Waits until the condition holds, or until the limit, which bounds a wait that would never end."""
     for _ in range(1000):
         if condition():
             return True
@@ -129,7 +129,7 @@ class Run(ToolTest):
         self.assertEqual(self.rewritten("--", program)[1], f"LD_PRELOAD={abi}")
         self.assertEqual(self.rewritten("--mpi", "mpich", "--", "mpiexec", program)[3], self.mpich)
         self.assertEqual(self.rewritten("--mpi", "abi", "--", "mpiexec", "a.py")[3], abi)
-        # A batch system's launcher shows no MPI, but the program does.
+        # The name of a batch system's launcher does not tell the MPI, but the program does.
         self.launcher("srun", "slurm 22.05")
         self.assertEqual(self.rewritten("--", "srun", "-n", "2", program)[1], f"LD_PRELOAD={abi}")
 
@@ -148,7 +148,7 @@ class Run(ToolTest):
                          self.rewritten(*words, **sockets, FI_SOCKETS_PE_WAITTIME="5"))
 
     def test_what_the_user_preloads_is_kept(self):
-        # A library that is not there: the loader says so on standard error and goes on.
+        # A missing library: the loader reports it on standard error and continues.
         theirs = "/nonexistent/theirs.so"
         environment = {"PATH": self.path, "LD_PRELOAD": theirs}
         out, _ = self.call("run", "--dry-run", "--", "mpirun", "a", tool=self.tool, **environment)
@@ -260,7 +260,7 @@ class Run(ToolTest):
 
     def test_a_launcher_that_does_not_answer(self):
         script = self.launcher("mpirun", "")
-        # Asked for its version; what it would write afterwards shows whether it was waited for.
+        # The launcher is asked for its version. The file that it would write afterwards shows whether the tool waited for it.
         ended = self.prefix / "ended"
         script.write_text(f"#!/bin/sh\nsleep 600\ntouch {ended}\n")
         self.wrong("--", "mpirun", "a", because="did not answer")
@@ -302,9 +302,9 @@ class Run(ToolTest):
                 self.wrong("--", launcher, "-n", "2", "a", because=advice, PATH=str(nothing))
         self.wrong("--", "mpirun", "a", because="module avail", PATH=str(nothing), LMOD_CMD="/usr/share/lmod")
         self.wrong("--", "srun", "a", because="no commands of Slurm", PATH=str(nothing))
-        # One word less than what is wanted: no launcher, and none to take.
+        # The launcher is missing, and no launcher is on PATH.
         self.wrong("--", "/bin/true", because="No launcher of an MPI is on PATH. Install an MPI", PATH=str(nothing))
-        # Another launcher is there: that is what to use.
+        # Another launcher is there, and the message names it.
         (nothing / "mpiexec.hydra").symlink_to("/bin/true")
         self.wrong("--", "mpirun", "a", because="'mpirun' is not a program on PATH; there is mpiexec.hydra", PATH=str(nothing))
         self.assertNotIn("Install an MPI", self.wrong("--", "/bin/true", because="needs a launcher before it", PATH=str(nothing)))

@@ -1,4 +1,4 @@
-"""What the tests of the tool share: calling it, and comparing with golden files."""
+"""Functions that the tests of the tool share: they call the tool and compare its output with golden files."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 
 
 def clean_environment(**changes):
-    """The environment without variables that the tool reads."""
+    """The environment without the variables that the tool reads."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -23,7 +23,7 @@ class ToolTest(unittest.TestCase):
     maxDiff = None
 
     def call(self, *arguments, status=0, tool=TOOL, cwd=None, **variables):
-        """Runs the tool, expects `status` and gives back standard output and standard error."""
+        """Runs the tool and expects `status`. Returns standard output and standard error."""
         done = subprocess.run(
             [str(tool), *map(str, arguments)],
             env=clean_environment(**variables),
@@ -37,7 +37,7 @@ class ToolTest(unittest.TestCase):
         return done.stdout, done.stderr
 
     def refused(self, *arguments, because, **more):
-        """Expects exit status 2 with nothing on standard output and the reason on standard error, which it gives back."""
+        """Expects exit status 2, an empty standard output and the reason on standard error. Returns the reason."""
         out, err = self.call(*arguments, status=2, **more)
         self.assertEqual(out, "")
         self.assertIn(because, err)

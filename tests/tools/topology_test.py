@@ -1,4 +1,4 @@
-"""lapwing topology without a job: machines that hwloc makes up, topology files, options; and as `run` takes the file."""
+"""lapwing topology without a job: hwloc's synthetic machines, topology files, options; and `lapwing run` with a topology file."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""lapwing tune without ranks: its options; and tuning files as `explain`, `run` and `info` take them."""
+"""lapwing tune without ranks: its options; and tuning files in `explain`, `run` and `info`."""
 
 import json
 import pathlib
@@ -48,7 +48,7 @@ class Simulate(WithFile):
         self.assertIn("simulated to be the fastest", out)
 
     def test_what_messages_cost_is_fitted_again(self):
-        # What was measured are the simulation's own times; Netgauge's method was far off.
+        # The measured times are the simulation's own. Netgauge's method was far off.
         found = {}
         for burst, words in ((0, ()), (18100, ("--burst", 18100))):
             rows = []

@@ -1,4 +1,4 @@
-"""lapwing verify: every algorithm for few ranks, and list files that are right, wrong or cut short."""
+"""lapwing verify: every algorithm for few ranks, and list files that are right, wrong or truncated."""
 
 import json
 import pathlib
@@ -239,7 +239,7 @@ class All(ToolTest):
         row = json.loads(out)["algorithms"][0]
         self.assertEqual(row["problems"], 0)
         self.assertIn("power of two", row["why_declined"])
-        # Some that decline are no fault where others apply.
+        # Algorithms that decline are no error if others apply.
         out, _ = self.call(*alone[:-1], "3:4")
         self.assertRegex(out, r"\nproved [1-9]\d* lists and \d+ chain forms of [1-9]\d* problems, 0 violations\n$")
         out, _ = self.call("verify", "--collective", "allgather", "--ranks", "3", "--json")

@@ -18,11 +18,11 @@ WORD = 8
 
 
 class Unknown(Exception):
-    """Something that cannot be printed, with a sentence for people."""
+    """An object that cannot be printed; the message says why."""
 
 
 class Process:
-    """The memory of the process, by the names of the table."""
+    """The memory of the process, read by the names of the table."""
 
     def __init__(self):
         self.memory = gdb.selected_inferior()
@@ -70,7 +70,7 @@ class Process:
         return [self.pointer(at) for at in range(begin, end, WORD)]
 
     def at(self, base, member):
-        """Where a member of an object is."""
+        """The address of a member of an object."""
         if member not in self.table:
             raise Unknown(f"this version of Lapwing has no {member}")
         return base + self.table[member]
@@ -87,7 +87,7 @@ class Process:
         return "none yet"
 
     def communicator(self, address):
-        """Its handle, rank and size in words."""
+        """The handle, rank and size of a communicator, as text."""
         handle = self.number(self.at(address, "communicator.handle"), self.table["communicator.handle.bytes"])
         rank = self.integer(self.at(address, "communicator.rank"))
         ranks = self.integer(self.at(address, "communicator.ranks"))
@@ -153,7 +153,7 @@ def call_site(address):
 
 
 def age(process, began):
-    """Seconds since a time of the process, or nothing."""
+    """Seconds since a time of the process, as text; empty if unknown."""
     # 0: no clock is read unless there is a report or a timeline. A core dump does not know its time.
     connection = getattr(process.memory, "connection", None)
     if began == 0 or connection is None or connection.type != "native":
@@ -200,7 +200,7 @@ def chain(process, list_name, record):
 
 
 def recorded(process, record, kind):
-    """Function, place and age of a recorded call."""
+    """Function, source line and age of a recorded call."""
     function = process.pointer(process.at(record, f"{kind}.function"))
     site = call_site(process.pointer(process.at(record, f"{kind}.site")))
     return process.string(function), age(process, process.number(process.at(record, f"{kind}.began"))) + site
@@ -218,7 +218,7 @@ def recorded_arguments(process, call):
 
 
 class Lapwing(gdb.Command):
-    """What Lapwing does in this process: `lapwing lists`, `lapwing communicators`, `lapwing calls`."""
+    """The state of Lapwing in this process: `lapwing lists`, `lapwing communicators`, `lapwing calls`."""
 
     def __init__(self):
         super().__init__("lapwing", gdb.COMMAND_STATUS, gdb.COMPLETE_NONE, True)
@@ -265,8 +265,8 @@ class Communicators(Subcommand):
 
 
 class Calls(Subcommand):
-    """The last calls of MPI that the journal has: for each communicator its collectives, whoever runs them, and for each thread
-the call that it is in, or its last one."""
+    """The last MPI calls in the journal: for each communicator its collectives, of Lapwing and of the MPI, and for each thread
+its current or last call."""
 
     def show(self, process):
         names = {}

@@ -52,7 +52,7 @@ BAR_NAME = "split(datum.value, '\\n')"
 
 
 def styles_of(series):
-    """By key: colour, dash and shape of each series of a figure."""
+    """Colour, dash and shape of each series of a figure, by key."""
     variants = list(dict.fromkeys(one.variant for one in series))
     by_engine = len(variants) <= 2
     unknown = [e for e in dict.fromkeys(one.engine for one in series) if e not in ENGINE_COLOURS]
@@ -154,7 +154,7 @@ def value_scale(panel, shared):
 
 def place_scale(panel):
     xs = panel.xs
-    # A document's line may go further than what was measured.
+    # A document's line may extend beyond the measured range.
     xs = sorted(set(xs) | {row["x"] for row in levels_of(panel)[1]})
     if panel.axis.kind != "share" and xs[0] > 0 and xs[-1] / xs[0] >= 8:
         return {"type": "log", "base": 2 if panel.axis.kind == "bytes" else 10, "domain": [xs[0], xs[-1]]}, xs

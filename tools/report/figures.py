@@ -32,7 +32,7 @@ class Series:
 
 @dataclasses.dataclass
 class Reference:
-    """A value of a document, beside a figure; `number` is its mark in the plot."""
+    """A value of a document beside a figure. `number` is its mark in the plot."""
 
     number: int
     entry: dict

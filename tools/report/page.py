@@ -82,7 +82,7 @@ class Page:
                  class_="legend", role="group", aria_label="Series")
 
     def beside(self, figure):
-        """What papers report on the same question."""
+        """The values that papers report on the same question."""
         if not figure.references:
             return None
         items = []

@@ -17,7 +17,7 @@ from inputs import InputError, is_number, text_of
 
 MOST_RANKS = 1 << 31
 GZIP = b"\x1f\x8b"
-# What a compressed file may become: a small one can hold more zeros than there is memory.
+# Maximum size of a decompressed file: a small file can decompress to more zeros than there is memory.
 MOST_BYTES = 1 << 30
 QUARTILES = ("q1", "median", "q3")
 # Keys of a row that are no condition of its measurement.
@@ -52,7 +52,7 @@ class Row:
     variant: str
     bytes: float | None
     parameter: tuple | None  # name, value
-    conditions: tuple  # of (name, value): further numbers and words that the row was measured with
+    conditions: tuple  # (name, value) of further conditions of the row
     engines: list
 
 
@@ -85,7 +85,7 @@ class Result:
 @dataclasses.dataclass
 class Trace:
     path: str
-    about: dict  # what the trace says of itself
+    about: dict  # the trace's own description
     events: traces.Events
 
 
@@ -202,8 +202,8 @@ def read(path):
 
 
 def collect(paths):
-    """What the files hold, and a list of InputErrors for files in directories that are of no use; one that was
-    named itself raises its InputError."""
+    """The contents of the files, and a list of InputErrors for unusable files in directories. A file that was named itself
+    raises its InputError."""
     found, left_out, seen = [], [], set()
     for path in map(pathlib.Path, paths):
         inside = path.is_dir()

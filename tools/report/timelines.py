@@ -65,7 +65,7 @@ def common(some, others):
 
 
 def of_ranks(events):
-    """By process: stretches with a collective in flight, and those in calls of MPI."""
+    """For each process: the intervals with a collective in flight, and the intervals in MPI calls."""
     found = {}
     for one in events.slices:
         if one.kind in ("collective", "call"):
@@ -113,7 +113,7 @@ def table_of(events):
 
 
 def around_the_middle(slices, count):
-    """So many events, as a stretch of time."""
+    """The interval of this many events."""
     if len(slices) <= count:
         return slices
     first = (len(slices) - count) // 2
@@ -149,7 +149,7 @@ def draw(trace):
     stretch = [sight[0].begin, max(one.end for one in sight)] if len(sight) < len(drawn) else list(whole)
     if stretch[1] <= stretch[0]:
         stretch = list(whole)
-    # A track has a row for each depth of its slices.
+    # A track has one row for each nesting depth of its slices.
     tops, top = [], 0
     for track in tracks:
         tops.append(top)

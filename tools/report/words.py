@@ -270,7 +270,7 @@ def findings(result):
                 sentences += overlap_words(result, chosen, "available", "leaves room for work of", "base time")
             elif method == "wait":
                 sentences += overlap_words(result, chosen)
-            else:  # only the wait method shows the time that a program pays
+            else:  # only the wait method measures the time that a program loses
                 some = overlap_words(result, chosen, "overlap", "leaves to the program", "time")
                 sentences += [Finding(f"{one.text[:-1]}, by the {method} method.", one.share, one.engine)
                               for one in some if isinstance(one, Finding)]

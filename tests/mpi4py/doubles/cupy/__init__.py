@@ -150,7 +150,7 @@ def asarray(values, typecode):
 class _Stream:
     @staticmethod
     def synchronize():
-        """Everything here is complete when it returns."""
+        """Does nothing: every call of the double returns when it is complete."""
 
 
 class cuda:  # noqa: N801
