@@ -47,8 +47,8 @@ constexpr std::uint64_t asynchronous_write_protection = 1 << 15;
 constexpr int user_mode_only = 1;
 
 constexpr std::size_t max_watched = 64;
-// Between two scans, in nanoseconds. A page that is marked costs a fault of about this time when it is written
-// next. Scans take up to a tenth of the time, and so do faults.
+// Between two scans, in nanoseconds. A page that is marked costs a fault of about this time when it is
+// written next. Scans take up to a tenth of the time, and so do faults.
 constexpr std::uint64_t min_interval = 500'000;
 constexpr std::uint64_t max_interval = 50'000'000;
 constexpr std::uint64_t fault = 700;

@@ -3,8 +3,8 @@
 // The kernel marks the pages of a watched buffer as not written, and removes the mark at the first write
 // (asynchronous write protection of userfaultfd). A thread asks for the pages that were written every half
 // millisecond, or less often if that takes much time, and marks them again as often as the faults at their
-// next writes allow. No signal is raised, and system calls and peers may use the memory as ever. Needs Linux 6.7 (PAGEMAP_SCAN); without it
-// every watch is refused.
+// next writes allow. No signal is raised, and system calls and peers may use the memory as ever. Needs
+// Linux 6.7 (PAGEMAP_SCAN); without it every watch is refused.
 #pragma once
 
 #include <cstddef>

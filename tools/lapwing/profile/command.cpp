@@ -399,9 +399,10 @@ Command add_profile(CommandLine& tool, const Words& words) {
     app->add_option("--record", options->record,
                     "Record all calls of MPI, and the computation between them, in this directory")
         ->type_name("DIR");
-    app->add_flag("--first-touch", options->first_touch,
-                  "Also time how long buffers stay unused after the calls that fill them, and unchanged before "
-                  "the calls that send them");
+    app->add_flag(
+        "--first-touch", options->first_touch,
+        "Also time how long buffers stay unused after the calls that fill them, and unchanged before "
+        "the calls that send them");
     app->add_option("--show", options->show, "Print a recording; starts nothing")->type_name("DIR");
     add_launch_options(*app, options->mpi, options->dry_run, mpis_of_programs);
     app->footer(
