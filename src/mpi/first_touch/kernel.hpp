@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "mpi/first_touch/guards.hpp"
+#include "mpi/first_touch/functions.hpp"
 
 namespace lapwing::first_touch {
 

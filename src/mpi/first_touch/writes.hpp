@@ -9,7 +9,7 @@
 
 #include <cstddef>
 
-#include "mpi/first_touch/guards.hpp"
+#include "mpi/first_touch/functions.hpp"
 
 namespace lapwing::first_touch {
 

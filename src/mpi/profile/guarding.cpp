@@ -10,7 +10,7 @@
 #include <unordered_map>
 
 #include "base/trace.hpp"
-#include "mpi/first_touch/guards.hpp"
+#include "mpi/first_touch/functions.hpp"
 #include "mpi/profile/definitions.hpp"
 
 namespace lapwing::profile {
